@@ -1,0 +1,35 @@
+// Installs and builds, from a clone that has nothing but Node and npm. Says nothing when there is nothing to do.
+import { spawnSync } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "../../..")
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+
+const [major, minor] = process.versions.node.split(".").map(Number)
+if (major < 20 || (major === 20 && minor < 19)) {
+  console.error(`Sendwright needs Node ${manifest.engines.node}; this is ${process.version}.`)
+  process.exit(1)
+}
+
+/** pnpm keeps a copy of the lock file it installed from. */
+const installed = () => {
+  const record = join(root, "node_modules/.pnpm/lock.yaml")
+  return (
+    existsSync(record) && readFileSync(record, "utf8") === readFileSync(join(root, "pnpm-lock.yaml"), "utf8")
+  )
+}
+
+const run = (what, command, args) => {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: "utf8", shell: false })
+  if (status === 0) return
+  console.error(`${what} failed:\n${stdout ?? ""}${stderr ?? ""}`)
+  process.exit(status ?? 1)
+}
+
+if (!installed()) {
+  console.error("Installing dependencies (the first time takes a minute or two) …")
+  run("Installing", "npx", ["--yes", manifest.packageManager, "install", "--frozen-lockfile"])
+}
+run("Building", process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-b"])
