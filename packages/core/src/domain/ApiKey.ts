@@ -1,0 +1,108 @@
+/**
+ * API keys (decisions.md §6): a public key names it, one or more secrets prove it. Rotation overlaps two
+ * secrets; only their hashes are kept.
+ */
+import { crc32 } from "node:zlib"
+import type { Instant } from "./Instant.ts"
+
+export type Permission =
+  | "connection:read"
+  | "templates:read"
+  | "messages:estimate"
+  | "messages:send"
+  | "jobs:read"
+  | "direct:send"
+
+export const permissions: ReadonlyArray<Permission> = [
+  "connection:read",
+  "templates:read",
+  "messages:estimate",
+  "messages:send",
+  "jobs:read",
+  "direct:send"
+]
+
+/** `revoked` is final; `inactive` can be made active again. */
+export type Status = "active" | "inactive" | "revoked"
+
+export interface Secret {
+  /** Lowercase hex HMAC-SHA256 of the secret under the server's pepper. */
+  readonly hash: string
+  readonly createdAt: Instant
+  /** null = until rotated or revoked. */
+  readonly expiresAt: Instant | null
+}
+
+export interface ApiKey {
+  readonly publicKey: string
+  readonly sessionId: string
+  readonly name: string | null
+  readonly permissions: ReadonlyArray<Permission>
+  readonly status: Status
+  readonly secrets: ReadonlyArray<Secret>
+  readonly createdAt: Instant
+  readonly lastUsedAt: Instant | null
+}
+
+/** The hashes that prove this key now: none unless it is active, and none of a secret whose overlap ended. */
+export const validHashes = (key: ApiKey, now: Instant): ReadonlyArray<string> =>
+  key.status !== "active"
+    ? []
+    : key.secrets
+        .filter((secret) => secret.expiresAt === null || secret.expiresAt > now)
+        .map((secret) => secret.hash)
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+/** Random base62 text without bias: bytes of 248 and above are thrown away, since 248 = 4 × 62. */
+const base62 = (length: number, randomBytes: (count: number) => Uint8Array): string => {
+  let text = ""
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < 248 && text.length < length) text += alphabet[byte % 62]
+    }
+  }
+  return text
+}
+
+/** Six base62 digits of the CRC-32 of what is before them, so that scanners and typing errors are told offline. */
+export const checksum = (text: string): string => {
+  let rest = crc32(text)
+  let digits = ""
+  for (let place = 0; place < 6; place++) {
+    digits = (alphabet[rest % 62] ?? "") + digits
+    rest = Math.floor(rest / 62)
+  }
+  return digits
+}
+
+export const makePublicKey = (randomBytes: (count: number) => Uint8Array): string =>
+  `pk_${base62(22, randomBytes)}`
+
+export const makeSecretKey = (randomBytes: (count: number) => Uint8Array): string => {
+  const secret = `sk_${base62(43, randomBytes)}`
+  return `${secret}_${checksum(secret)}`
+}
+
+/** The key with fields replaced; a revoked key stays revoked. */
+export const change = (
+  key: ApiKey,
+  fields: Partial<Pick<ApiKey, "name" | "permissions" | "status">>
+): ApiKey => ({
+  ...key,
+  ...fields,
+  status: key.status === "revoked" ? "revoked" : (fields.status ?? key.status)
+})
+
+/** The secrets after a rotation: the new one, and the others until the overlap ends; expired ones are dropped. */
+export const rotateSecrets = <S extends Pick<Secret, "expiresAt">>(
+  secrets: ReadonlyArray<S>,
+  fresh: S,
+  expireOthersAt: Instant,
+  now: Instant
+): ReadonlyArray<S> => [
+  fresh,
+  ...secrets
+    .map((secret) => ({ ...secret, expiresAt: Math.min(secret.expiresAt ?? expireOthersAt, expireOthersAt) }))
+    .filter(({ expiresAt }) => expiresAt > now)
+]

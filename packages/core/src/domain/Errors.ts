@@ -1,0 +1,136 @@
+/**
+ * Every refusal the engine can answer (decisions.md §2). The engine knows no HTTP: which status a refusal has
+ * is the host's business, in one total mapping.
+ */
+import * as Data from "effect/Data"
+import type { Permission } from "./ApiKey.ts"
+import type { Fault } from "./Fault.ts"
+import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
+import type { Feature } from "./Plan.ts"
+import type { Failure } from "./Recipient.ts"
+import type { State } from "./Session.ts"
+
+/** Missing, unknown, wrong, inactive and revoked are not told apart. */
+export class InvalidCredentials extends Data.TaggedError("InvalidCredentials") {
+  override get message(): string {
+    return "The API key is missing, unknown or not active. Send both x-public-key and x-secret-key."
+  }
+}
+
+export class RateLimited extends Data.TaggedError("RateLimited")<{
+  readonly limit: number
+  readonly retryAfterMs: number
+  readonly resetAfterMs: number
+}> {
+  override get message(): string {
+    return `This key may make ${this.limit} requests a minute. Wait as long as Retry-After says.`
+  }
+}
+
+export class SubscriptionInactive extends Data.TaggedError("SubscriptionInactive") {
+  override get message(): string {
+    return "The account's subscription is not active. Activate it with your operator."
+  }
+}
+
+export class FeatureUnavailable extends Data.TaggedError("FeatureUnavailable")<{
+  readonly feature: Feature
+}> {
+  override get message(): string {
+    return `The account's plan does not include the feature "${this.feature}".`
+  }
+}
+
+export class InsufficientPermission extends Data.TaggedError("InsufficientPermission")<{
+  readonly permission: Permission
+}> {
+  override get message(): string {
+    return `This key lacks the permission "${this.permission}".`
+  }
+}
+
+export class SessionDisconnected extends Data.TaggedError("SessionDisconnected")<{
+  readonly state: State
+  readonly reason: string | null
+}> {
+  override get message(): string {
+    const why = this.reason === null ? "" : ` (${this.reason})`
+    return `The session of this key is ${this.state}${why}. Connect it, then repeat the request.`
+  }
+}
+
+/** The request's fields are at fault; every fault is listed. */
+export class InvalidRequest extends Data.TaggedError("InvalidRequest")<{
+  readonly faults: ReadonlyArray<Fault>
+}> {
+  override get message(): string {
+    const [first] = this.faults
+    const more = this.faults.length > 1 ? ` (and ${this.faults.length - 1} more)` : ""
+    return first === undefined ? "The request is not valid." : `${first.message}${more}`
+  }
+}
+
+export class IdempotencyConflict extends Data.TaggedError("IdempotencyConflict")<{
+  /** The job that the key stands for, or the message when it was a direct one. */
+  readonly jobId: string | null
+  readonly messageId: string | null
+}> {
+  override get message(): string {
+    return "This Idempotency-Key was used for another request. Use a fresh key for a new request."
+  }
+}
+
+export class ConsentRequired extends Data.TaggedError("ConsentRequired")<{
+  readonly faults: ReadonlyArray<Fault>
+}> {
+  override get message(): string {
+    return `${this.faults.length} ${this.faults.length === 1 ? "recipient has" : "recipients have"} no registered consent. Register it, or leave them out.`
+  }
+}
+
+export class QuotaExceeded extends Data.TaggedError("QuotaExceeded")<{
+  readonly limit: number
+  readonly used: number
+  readonly requested: number
+  readonly resetsAt: Instant
+}> {
+  override get message(): string {
+    return `The plan allows ${this.limit} template recipients a day; ${this.used} are used and ${this.requested} were asked for. It is fresh again at ${Time.format(this.resetsAt)}.`
+  }
+}
+
+export class DailyLimitReached extends Data.TaggedError("DailyLimitReached")<{
+  readonly limit: number
+  readonly resetsAt: Instant
+}> {
+  override get message(): string {
+    return `The plan allows ${this.limit} direct messages a day, and they are used. It is fresh again at ${Time.format(this.resetsAt)}.`
+  }
+}
+
+export class MinimumWaitActive extends Data.TaggedError("MinimumWaitActive")<{
+  readonly retryAfterMs: number
+}> {
+  override get message(): string {
+    return "The minimum wait between accepted sends of this key has not passed. Wait as long as Retry-After says."
+  }
+}
+
+/** The platform refused a direct message, or whether it took it is not known (`outcome`). */
+export class SendFailed extends Data.TaggedError("SendFailed")<{
+  readonly messageId: string
+  readonly outcome: "failed" | "unknown"
+  readonly failure: Failure
+}> {
+  override get message(): string {
+    return this.failure.message
+  }
+}
+
+/** There is no such thing for this caller: absent, or somebody else's. */
+export class NotFound extends Data.TaggedError("NotFound")<{ readonly what: string }> {
+  override get message(): string {
+    return `There is no such ${this.what}.`
+  }
+}

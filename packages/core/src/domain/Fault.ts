@@ -1,0 +1,41 @@
+/**
+ * What is wrong with one field of a request. A refusal lists every fault at once (decisions.md §2), each with
+ * an RFC 6901 pointer to the field. Messages say what would be right and never repeat a secret.
+ */
+export type Code =
+  | "required"
+  | "invalid_type"
+  | "invalid_json"
+  | "out_of_range"
+  | "recipient_invalid"
+  | "recipient_duplicate"
+  | "variable_missing"
+  | "variable_unknown"
+  | "variable_invalid"
+  | "template_not_found"
+  | "template_not_approved"
+  | "template_unsupported"
+  | "currency_unsupported"
+  | "idempotency_key_invalid"
+  | "invalid_value"
+  | "consent_required"
+
+export interface Fault {
+  /** Where in the request; headers are below `headers`, query parameters below `query`, path parameters below `path`. */
+  readonly path: ReadonlyArray<string | number>
+  readonly code: Code
+  readonly message: string
+}
+
+/** At most this many faults are listed. */
+export const maximum = 250
+
+export const make = (path: ReadonlyArray<string | number>, code: Code, message: string): Fault => ({
+  path,
+  code,
+  message
+})
+
+/** RFC 6901. */
+export const pointer = (fault: Fault): string =>
+  fault.path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")

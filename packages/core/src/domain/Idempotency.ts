@@ -1,0 +1,45 @@
+/**
+ * Idempotency (decisions.md §3): one key of one API key stands for one request. The fingerprint is of the
+ * decoded body in canonical form, so key order and white space do not matter and any value does.
+ */
+import { createHash } from "node:crypto"
+
+export const maximumLength = 128
+
+const bare = /^[\x21-\x7e]{1,128}$/
+const quoted = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
+
+/**
+ * Reads the header: 1 to 128 visible ASCII characters, bare or as an RFC 8941 string. Both spellings of one key
+ * are the same key. `undefined` when it is neither; a repeated header, which arrives joined by ", ", is neither.
+ */
+export const parseKey = (header: string): string | undefined => {
+  const inner = quoted.exec(header)?.[1]
+  const key = inner === undefined ? header : inner.replaceAll(/\\(["\\])/g, "$1")
+  return bare.test(key) ? key : undefined
+}
+
+/** JSON with object keys sorted by code unit and `undefined` members left out: equal text for equal values. */
+export const canonicalize = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalize(item ?? null)).join(",")}]`
+  if (typeof value === "object" && value !== null) {
+    const members = Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+      .map(([name, member]) => `${JSON.stringify(name)}:${canonicalize(member)}`)
+    return `{${members.join(",")}}`
+  }
+  return JSON.stringify(value) ?? "null"
+}
+
+/** Lowercase hex SHA-256; `operation` keeps a template send and a direct message with like bodies apart. */
+export const fingerprint = (operation: "template" | "direct", body: unknown): string =>
+  createHash("sha256")
+    .update(`${operation}\n${canonicalize(body)}`)
+    .digest("hex")
+
+/** What an earlier request under the same key means for this one. */
+export const decide = (
+  earlier: { readonly fingerprint: string },
+  fingerprint: string
+): "Replayed" | "KeyConflict" => (earlier.fingerprint === fingerprint ? "Replayed" : "KeyConflict")

@@ -1,0 +1,61 @@
+/**
+ * Identifiers: UUIDv7 (RFC 9562 §5.7), so that ids sort by creation.
+ *
+ * A job's id ends in twelve zero bits, and a recipient's message id is its job's id with those bits holding
+ * its place in the job. One index on jobs therefore finds any recipient, and a recipient's id is the same
+ * over every attempt, crash and restart.
+ */
+import { randomFillSync } from "node:crypto"
+import * as Context from "effect/Context"
+import type { Instant } from "./Instant.ts"
+
+/** Where randomness comes from; a simulation replaces it to replay a run from its seed. */
+export class RandomBytes extends Context.Reference<RandomBytes>()("@sendwright/core/domain/Ids/RandomBytes", {
+  defaultValue: (): ((count: number) => Uint8Array) => (count) => randomFillSync(new Uint8Array(count))
+}) {}
+
+/** Makes fresh ids; `now` becomes the time part. */
+export interface Ids {
+  readonly uuid: (now: Instant) => string
+  /** An id whose low twelve bits are free for {@link messageId}. */
+  readonly jobId: (now: Instant) => string
+}
+
+const hex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
+
+export const make = (randomBytes: (count: number) => Uint8Array): Ids => {
+  let pool = randomBytes(0)
+  let used = 0
+  const uuid = (now: Instant): string => {
+    if (used + 10 > pool.length) {
+      pool = randomBytes(1280)
+      used = 0
+    }
+    const at = (index: number) => pool[used + index] ?? 0
+    const time = Math.max(0, Math.trunc(now)).toString(16).padStart(12, "0")
+    const id =
+      `${time.slice(0, 8)}-${time.slice(8, 12)}-7${hex[at(0)]?.slice(1)}${hex[at(1)]}` +
+      `-${hex[(at(2) & 0x3f) | 0x80]}${hex[at(3)]}` +
+      `-${hex[at(4)]}${hex[at(5)]}${hex[at(6)]}${hex[at(7)]}${hex[at(8)]}${hex[at(9)]}`
+    used += 10
+    return id
+  }
+  return { uuid, jobId: (now) => `${uuid(now).slice(0, -3)}000` }
+}
+
+/** The id of a job's recipient number `index` (from 0, at most 4,094). */
+export const messageId = (jobId: string, index: number): string =>
+  `${jobId.slice(0, -3)}${(index + 1).toString(16).padStart(3, "0")}`
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+export const isUuid = (text: string): boolean => uuidPattern.test(text)
+
+/** Which job and place a message id stands for; `undefined` for what was never a message id. */
+export const parseMessageId = (
+  text: string
+): { readonly jobId: string; readonly index: number } | undefined => {
+  if (!isUuid(text)) return undefined
+  const index = Number.parseInt(text.slice(-3), 16) - 1
+  return index < 0 ? undefined : { jobId: `${text.slice(0, -3)}000`, index }
+}

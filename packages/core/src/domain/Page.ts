@@ -1,0 +1,41 @@
+/**
+ * Keyset paging: a page continues from a row's position, never from a count of rows, so it is stable while rows
+ * are added. On the wire the position is an opaque cursor.
+ */
+export interface Page {
+  /** 1 to 100 (250 for a job's results). */
+  readonly limit: number
+  /** The position of the last row that was seen; null for the first page. */
+  readonly after: number | null
+}
+
+export interface Paged<A> {
+  readonly items: ReadonlyArray<A>
+  /** Where the next page continues; null when this is the last. */
+  readonly next: number | null
+}
+
+export const defaultLimit = 25
+export const maximumLimit = 100
+
+/** Cuts a page from rows read with one more than the limit. */
+export const cut = <A>(rows: ReadonlyArray<A>, limit: number, position: (row: A) => number): Paged<A> => {
+  const items = rows.slice(0, limit)
+  const last = items.at(-1)
+  return { items, next: rows.length > limit && last !== undefined ? position(last) : null }
+}
+
+/** Maps the rows of a page. */
+export const map = <A, B>(page: Paged<A>, f: (item: A) => B): Paged<B> => ({
+  items: page.items.map(f),
+  next: page.next
+})
+
+export const encodeCursor = (position: number | null): string | null =>
+  position === null ? null : Buffer.from(`p${position}`).toString("base64url")
+
+/** `undefined` for what was never a cursor. */
+export const decodeCursor = (cursor: string): number | undefined => {
+  const digits = /^p(\d{1,15})$/.exec(Buffer.from(cursor, "base64url").toString("latin1"))?.[1]
+  return digits !== undefined && encodeCursor(Number(digits)) === cursor ? Number(digits) : undefined
+}

@@ -1,0 +1,31 @@
+/** Phone numbers (decisions.md §3): digits only, starting with a country calling code that exists. */
+import metadata from "libphonenumber-js/min/metadata"
+
+const form = /^[1-9][0-9]{6,14}$/
+
+/** Every assigned calling code, those of no country (international freephone and the like) included. */
+const callingCodes: ReadonlySet<string> = new Set([
+  ...Object.keys(metadata.country_calling_codes),
+  ...Object.keys(metadata.nonGeographic)
+])
+
+/** The calling code that a number begins with; no code is the beginning of another. */
+export const callingCode = (phone: string): string | undefined => {
+  for (let length = 1; length <= 3; length++) {
+    const code = phone.slice(0, length)
+    if (callingCodes.has(code)) return code
+  }
+  return undefined
+}
+
+const isValid = (phone: string): boolean => form.test(phone) && callingCode(phone) !== undefined
+
+/** What is wrong with a number, and where it can be told, how to write it; `undefined` when it is fine. */
+export const check = (text: string): string | undefined => {
+  if (isValid(text)) return undefined
+  const corrected = text.replaceAll(/[\s+().\-/\u00a0]/g, "").replace(/^00/, "")
+  if (corrected !== text && isValid(corrected)) return `Write the number as digits only: ${corrected}.`
+  return form.test(text)
+    ? "The number begins with no country calling code that exists."
+    : "The number must be 7 to 15 digits with the country calling code, without +, spaces or separators."
+}

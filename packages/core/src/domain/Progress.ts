@@ -1,0 +1,224 @@
+/**
+ * How a recipient and its job move on: the pure steps that every store runs inside its commit. Each answers the
+ * recipient as it is then; {@link apply} draws the sum: the job's counts and status, and the events that tell.
+ */
+import * as Event from "./Event.ts"
+import type { Instant } from "./Instant.ts"
+import * as Job from "./Job.ts"
+import * as Recipient from "./Recipient.ts"
+import * as Retry from "./Retry.ts"
+import type { State } from "./Session.ts"
+
+/** A recipient before and after a step; the same object when nothing changed. */
+export interface Change {
+  readonly before: Job.RecipientResult
+  readonly after: Job.RecipientResult
+}
+
+const moved = (
+  recipient: Job.RecipientResult,
+  status: Recipient.Status,
+  change: Partial<Job.RecipientResult>,
+  now: Instant
+): Job.RecipientResult => ({
+  ...recipient,
+  ...change,
+  status,
+  sequence: recipient.sequence + (status === recipient.status ? 0 : 1),
+  updatedAt: now
+})
+
+/** Whether it waits for a worker that comes at `now` or later. */
+export const isDue = (recipient: Job.RecipientResult, now: Instant): boolean =>
+  recipient.nextAt !== null && recipient.nextAt <= now && !Recipient.leftDispatch(recipient.status)
+
+/** Whether an attempt of it is under way (or was, when its worker died). */
+export const inFlight = (recipient: Job.RecipientResult): boolean =>
+  recipient.status === "sending" && recipient.nextAt === null
+
+/** A worker takes it: the attempt counts from here, so that one that kills the process is counted too. */
+export const claim = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
+  moved(recipient, "sending", { attempts: recipient.attempts + 1, nextAt: null }, now)
+
+/** What {@link settle} needs to know of an outcome; `storage/JobStore.Outcome` is one. */
+export type Settled =
+  | { readonly _tag: "Accepted"; readonly providerId: string | null; readonly status: "accepted" | "sent" }
+  | { readonly _tag: "Failed" | "Unknown" | "Skipped"; readonly failure: Recipient.Failure }
+  | { readonly _tag: "Retry"; readonly at: Instant; readonly failure: Recipient.Failure }
+  | { readonly _tag: "Released" }
+
+/**
+ * The outcome of an attempt. A report may have overtaken it, and then it does not pull the status down. A
+ * canceling job gives its recipients no further attempt.
+ */
+export const settle = (
+  job: Pick<Job.Job, "status">,
+  recipient: Job.RecipientResult,
+  outcome: Settled,
+  now: Instant
+): Job.RecipientResult => {
+  switch (outcome._tag) {
+    case "Accepted": {
+      const status = Recipient.advance(recipient.status, outcome.status)
+      return moved(
+        recipient,
+        status,
+        {
+          failure: status === "failed" ? recipient.failure : null,
+          providerId: outcome.providerId ?? recipient.providerId,
+          nextAt: null,
+          ...Job.stamp(recipient, outcome.status, now)
+        },
+        now
+      )
+    }
+    case "Failed":
+    case "Unknown":
+    case "Skipped": {
+      const reached = { Failed: "failed", Unknown: "unknown", Skipped: "skipped" } as const
+      const status = Recipient.advance(recipient.status, reached[outcome._tag])
+      return status === recipient.status
+        ? moved(recipient, status, { nextAt: null }, now)
+        : moved(recipient, status, { failure: outcome.failure, nextAt: null }, now)
+    }
+    case "Retry":
+      if (Recipient.leftDispatch(recipient.status)) return recipient
+      return job.status === "canceling" || job.status === "canceled"
+        ? moved(recipient, "canceled", { failure: outcome.failure, nextAt: null }, now)
+        : moved(recipient, recipient.status, { failure: outcome.failure, nextAt: outcome.at }, now)
+    case "Released":
+      if (Recipient.leftDispatch(recipient.status)) return recipient
+      return job.status === "canceling" || job.status === "canceled"
+        ? moved(recipient, "canceled", { nextAt: null }, now)
+        : moved(recipient, recipient.status, { attempts: recipient.attempts - 1, nextAt: now }, now)
+  }
+}
+
+/** What the platform reported; the same object when it tells nothing new. */
+export const report = (
+  recipient: Job.RecipientResult,
+  told: {
+    readonly status: Recipient.Reported
+    readonly at: Instant
+    readonly failure: Recipient.Failure | null
+    readonly providerId: string | null
+  },
+  now: Instant
+): Job.RecipientResult => {
+  const status = Recipient.advance(recipient.status, told.status)
+  const stamps = Job.stamp(recipient, told.status, told.at)
+  const news =
+    status !== recipient.status ||
+    stamps.sentAt !== recipient.sentAt ||
+    stamps.deliveredAt !== recipient.deliveredAt ||
+    stamps.readAt !== recipient.readAt
+  if (!news) return recipient
+  return moved(
+    recipient,
+    status,
+    {
+      ...stamps,
+      failure: status === "failed" ? (status === recipient.status ? recipient.failure : told.failure) : null,
+      providerId: recipient.providerId ?? told.providerId,
+      nextAt: Recipient.leftDispatch(status) ? null : recipient.nextAt
+    },
+    now
+  )
+}
+
+/** What becomes of an in-flight recipient whose worker died. */
+export const rescue = (
+  recipient: Job.RecipientResult,
+  options: { readonly deduplicates: boolean; readonly now: Instant }
+): Job.RecipientResult => {
+  if (recipient.attempts >= Retry.poisonClaims) {
+    const message = `Its handling ended ${recipient.attempts} times without an outcome; it is not tried again.`
+    const failure = { code: "poisoned", provider_code: null, message, permanent: true }
+    return moved(recipient, "failed", { failure, nextAt: null }, options.now)
+  }
+  if (options.deduplicates) return moved(recipient, "sending", { nextAt: options.now }, options.now)
+  const message = "The worker stopped during the attempt; the platform may or may not have the message."
+  const failure = { code: "outcome_unknown", provider_code: null, message, permanent: false }
+  return moved(recipient, "unknown", { failure, nextAt: null }, options.now)
+}
+
+/** Canceled unless an attempt is under way or dispatch is over. */
+export const cancel = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
+  Recipient.leftDispatch(recipient.status) || inFlight(recipient)
+    ? recipient
+    : moved(recipient, "canceled", { nextAt: null }, now)
+
+/** Queued afresh, at an operator's word: the one step that goes back. */
+export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
+  recipient.status === "failed" || recipient.status === "unknown"
+    ? moved(recipient, "queued", { failure: null, attempts: 0, nextAt: now }, now)
+    : recipient
+
+/** The job after its recipients changed, and the events: the recipients' first, the job's last. */
+export const apply = (
+  job: Job.Job,
+  changes: ReadonlyArray<Change>,
+  now: Instant
+): { readonly job: Job.Job; readonly drafts: ReadonlyArray<Event.Draft> } => {
+  const counts = { ...job.counts }
+  const drafts: Array<Event.Draft> = []
+  let changed = false
+  for (const { before, after } of changes) {
+    if (before === after) continue
+    changed = true
+    if (before.status === after.status) continue
+    counts[before.status] -= 1
+    counts[after.status] += 1
+    const draft = Event.recipientChanged(job, after)
+    if (draft !== undefined) drafts.push(draft)
+  }
+  if (!changed) return { job, drafts }
+  const next = withStatus({ ...job, counts, updatedAt: now }, Job.rollup(job.status, counts), now)
+  const draft = Event.jobChanged(next, job.status)
+  if (draft !== undefined) drafts.push(draft)
+  return { job: next, drafts }
+}
+
+/** The job in a status, with the time of its end and without a pause reason that no longer holds. */
+export const withStatus = (job: Job.Job, status: Job.Status, now: Instant): Job.Job => ({
+  ...job,
+  status,
+  pauseReason: status === "paused" ? job.pauseReason : null,
+  completedAt: Job.completedAt(job, status, now),
+  updatedAt: now
+})
+
+/** When the job has work next: the earliest due recipient while it may be dispatched and none is in flight. */
+export const nextDue = (
+  job: Pick<Job.Job, "status">,
+  recipients: Iterable<Job.RecipientResult>
+): Instant | null => {
+  if (!Job.dispatchable(job.status)) return null
+  let next: Instant | null = null
+  for (const { nextAt, status } of recipients) {
+    if (nextAt !== null && !Recipient.leftDispatch(status) && (next === null || nextAt < next)) next = nextAt
+  }
+  return next
+}
+
+/** Whether an outcome still says something of it: it is in flight, or a report overtook the outcome. */
+export const awaitsOutcome = (recipient: Job.RecipientResult): boolean =>
+  recipient.nextAt === null && recipient.status !== "queued" && recipient.status !== "canceled"
+
+/** A running job pauses when its session goes, and goes on when it is back; the same job when it does neither. */
+export const followSession = (job: Job.Job, state: State, now: Instant): Job.Job => {
+  if (state !== "connected" && job.status === "processing") {
+    return { ...withStatus(job, "paused", now), pauseReason: "session_disconnected" }
+  }
+  return state === "connected" && job.status === "paused" && job.pauseReason === "session_disconnected"
+    ? withStatus(job, "processing", now)
+    : job
+}
+
+/** The job on its way to `canceled`; the same one when it has ended. Its recipients follow by {@link cancel}. */
+export const canceling = (job: Job.Job, now: Instant): Job.Job =>
+  Job.hasEnded(job.status) || job.status === "canceling" ? job : withStatus(job, "canceling", now)
+
+/** The job open again for recipients that were queued afresh. */
+export const reopened = (job: Job.Job, now: Instant): Job.Job =>
+  Job.hasEnded(job.status) ? { ...job, status: "queued", completedAt: null, updatedAt: now } : job

@@ -1,0 +1,151 @@
+/** Dated prices per currency, market and category; a number's market is found by its longest prefix. */
+import * as Either from "effect/Either"
+import type { Purpose } from "./Consent.ts"
+import * as Fault from "./Fault.ts"
+import type { Instant } from "./Instant.ts"
+import * as Money from "./Money.ts"
+
+export type Category = Exclude<Purpose, "direct">
+export const categories: ReadonlyArray<Category> = ["marketing", "utility", "authentication"]
+
+export interface Price {
+  /** A name when `prefixes` lists its calling-code prefixes; else itself the prefix; `*` is the rest of the world. */
+  readonly market: string
+  readonly prefixes: ReadonlyArray<string> | null
+  readonly category: Category
+  readonly price: string
+}
+
+export interface RateCard {
+  readonly id: string
+  readonly currency: string
+  readonly effectiveFrom: Instant
+  readonly createdAt: Instant
+  readonly prices: ReadonlyArray<Price>
+}
+
+const prefixForm = /^[1-9]\d{0,14}$/
+
+/** The prefixes that a price speaks of; "" is the rest of the world. */
+const prefixesOf = (price: Price): ReadonlyArray<string> =>
+  price.prefixes ?? [price.market === "*" ? "" : price.market]
+
+/** Every fault of a card's prices, paths below `prices`. */
+export const check = (prices: ReadonlyArray<Price>): Either.Either<void, ReadonlyArray<Fault.Fault>> => {
+  const faults: Array<Fault.Fault> = []
+  const seen = new Set<string>()
+  prices.forEach((price, at) => {
+    if (!Money.isAmount(price.price)) {
+      const message = '`price` must be a plain decimal such as "0.0250".'
+      faults.push(Fault.make(["prices", at, "price"], "invalid_value", message))
+    }
+    if (price.market.trim() === "")
+      faults.push(Fault.make(["prices", at, "market"], "required", "`market` is required."))
+    prefixesOf(price).forEach((prefix, place) => {
+      const path = price.prefixes === null ? ["prices", at, "market"] : ["prices", at, "prefixes", place]
+      if (prefix !== "" && !prefixForm.test(prefix)) {
+        const message = "A market is `*`, a calling-code prefix in digits, or a name with `prefixes`."
+        faults.push(Fault.make(path, "invalid_value", message))
+      }
+      const identity = `${price.category} ${prefix}`
+      if (seen.has(identity))
+        faults.push(Fault.make(path, "invalid_value", "This prefix has a price in this category already."))
+      seen.add(identity)
+    })
+  })
+  return faults.length === 0 ? Either.void : Either.left(faults)
+}
+
+export interface Rate {
+  readonly market: string
+  readonly unitPrice: string
+}
+
+export interface Estimate {
+  readonly total: string
+  readonly billableRecipients: number
+  readonly breakdown: ReadonlyArray<{
+    readonly market: string
+    readonly category: Category
+    readonly recipients: number
+    readonly unitPrice: string
+    readonly subtotal: string
+  }>
+  readonly unpriced: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
+  /** For each phone, in the order given; null when it has no price. */
+  readonly prices: ReadonlyArray<Rate | null>
+}
+
+const indexes = new WeakMap<RateCard, ReadonlyMap<string, Rate>>()
+
+const indexOf = (card: RateCard): ReadonlyMap<string, Rate> => {
+  const known = indexes.get(card)
+  if (known !== undefined) return known
+  const index = new Map<string, Rate>()
+  for (const price of card.prices) {
+    for (const prefix of prefixesOf(price)) {
+      index.set(`${price.category} ${prefix}`, { market: price.market, unitPrice: price.price })
+    }
+  }
+  indexes.set(card, index)
+  return index
+}
+
+/** The price of one message by the longest prefix of the number (1-809 is not the United States). */
+export const rate = (card: RateCard, category: Category, phone: string): Rate | null => {
+  const index = indexOf(card)
+  for (let length = phone.length; length >= 0; length--) {
+    const found = index.get(`${category} ${phone.slice(0, length)}`)
+    if (found !== undefined) return found
+  }
+  return null
+}
+
+/** What the messages cost, exactly. Without a card nothing has a price. */
+export const estimate = (
+  card: RateCard | null,
+  category: Category,
+  phones: ReadonlyArray<string>
+): Estimate => {
+  const prices = phones.map((phone) => (card === null ? null : rate(card, category, phone)))
+  const groups = new Map<string, { readonly rate: Rate; count: number }>()
+  for (const found of prices) {
+    if (found === null) continue
+    const key = JSON.stringify([found.market, found.unitPrice])
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, { rate: found, count: 1 })
+    else group.count += 1
+  }
+  const breakdown = [...groups.values()]
+    .map(({ count, rate: { market, unitPrice } }) => ({
+      market,
+      category,
+      recipients: count,
+      unitPrice,
+      subtotal: Money.times(unitPrice, count)
+    }))
+    .sort((a, b) => (a.market < b.market ? -1 : a.market > b.market ? 1 : 0))
+  const reason =
+    card === null
+      ? "No rate card is in force for this currency."
+      : "The rate card has no price for this market."
+  return {
+    total: Money.total(breakdown.map(({ subtotal }) => subtotal)),
+    billableRecipients: breakdown.reduce((sum, { recipients }) => sum + recipients, 0),
+    breakdown,
+    unpriced: phones.flatMap((phone, at) => (prices[at] === null ? [{ phone, reason }] : [])),
+    prices
+  }
+}
+
+/** The card that prices a send now: the latest effective one, of those the last added. */
+export const inForce = (cards: ReadonlyArray<RateCard>, currency: string, now: Instant): RateCard | null =>
+  cards.reduce<RateCard | null>(
+    (best, card) =>
+      card.currency === currency &&
+      card.effectiveFrom <= now &&
+      (best === null || card.effectiveFrom >= best.effectiveFrom)
+        ? card
+        : best,
+    null
+  )

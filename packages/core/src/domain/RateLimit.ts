@@ -1,0 +1,40 @@
+/**
+ * Rate limits by the generic cell rate algorithm: one number per key, the theoretical arrival time of the next
+ * request that would find the bucket empty. Exact: in any stretch of time t no more than `limit` + rate × t pass.
+ */
+import type { Instant } from "./Instant.ts"
+
+export interface Decision {
+  readonly allowed: boolean
+  readonly limit: number
+  /** How many more would pass at once. */
+  readonly remaining: number
+  /** Until the next one passes; 0 when one passes now. */
+  readonly retryAfterMs: number
+  /** Until the allowance is whole again. */
+  readonly resetAfterMs: number
+}
+
+/** Decides one request; `arrival` is what is kept for the key (null before its first request). */
+export const decide = (
+  arrival: number | null,
+  rule: { readonly limit: number; readonly periodMs: number },
+  now: Instant
+): { readonly decision: Decision; readonly arrival: number } => {
+  const interval = rule.periodMs / rule.limit
+  // A clock that stepped back must not lock a key out for longer than one period.
+  const from = Math.min(Math.max(arrival ?? now, now), now + rule.periodMs)
+  const next = from + interval
+  const allowed = next - now <= rule.periodMs
+  const kept = allowed ? next : from
+  return {
+    arrival: kept,
+    decision: {
+      allowed,
+      limit: rule.limit,
+      remaining: Math.max(0, Math.floor((now + rule.periodMs - kept) / interval)),
+      retryAfterMs: Math.max(0, kept + interval - rule.periodMs - now),
+      resetAfterMs: Math.max(0, kept - now)
+    }
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * When to try again: webhook deliveries by the schedule of decisions.md §7, sends by capped exponential backoff
+ * with full jitter (§4). Pure: the draw from 0 to 1 comes from the caller.
+ */
+import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
+
+/** Delays after the first, second, … failed attempt of a delivery; afterwards every 24 h. */
+export const deliveryDelays: ReadonlyArray<number> = [
+  5 * Time.second,
+  1 * Time.minute,
+  5 * Time.minute,
+  30 * Time.minute,
+  2 * Time.hour,
+  5 * Time.hour,
+  10 * Time.hour,
+  14 * Time.hour,
+  20 * Time.hour
+]
+
+/** A delivery that keeps failing is given up when this much time has passed since its first attempt. */
+export const deliveryWindow = 8 * Time.day
+
+/** Of ±20 %. */
+export const deliveryJitter = 0.2
+
+/**
+ * When the next attempt of a delivery is due; `undefined` when it is given up.
+ *
+ * @param failed how many attempts have failed, at least 1
+ * @param retryAfterMs what the receiver asked for; obeyed when it is longer than the schedule
+ */
+export const nextDelivery = (options: {
+  readonly failed: number
+  readonly firstAttemptAt: Instant
+  readonly now: Instant
+  readonly retryAfterMs: number | null
+  readonly jitter: number
+  readonly draw: number
+}): Instant | undefined => {
+  const delay = deliveryDelays[options.failed - 1] ?? Time.day
+  const jittered = Math.round(delay * (1 - options.jitter + 2 * options.jitter * options.draw))
+  const at = options.now + Math.max(jittered, options.retryAfterMs ?? 0)
+  return at - options.firstAttemptAt > deliveryWindow ? undefined : at
+}
+
+/** A transient send error is tried this many times in all. */
+export const sendAttempts = 8
+
+const sendBase = 1 * Time.second
+const sendCap = 15 * Time.minute
+
+/**
+ * When the next attempt of a send is due; `undefined` when its attempts are used up.
+ *
+ * @param attempts how many were made, at least 1
+ * @param retryAfterMs what the platform asked for, and then it is the least
+ */
+export const nextSend = (options: {
+  readonly attempts: number
+  readonly now: Instant
+  readonly retryAfterMs: number | null
+  readonly draw: number
+}): Instant | undefined => {
+  if (options.attempts >= sendAttempts) return undefined
+  const ceiling = Math.min(sendCap, sendBase * 2 ** (options.attempts - 1))
+  return options.now + Math.round((options.retryAfterMs ?? 0) + ceiling * options.draw)
+}
+
+/** A recipient whose handling kept killing the process is parked as failed after this many claims. */
+export const poisonClaims = 3

@@ -1,0 +1,196 @@
+/**
+ * Variables (decisions.md §3): which values a template asks for, which of two given values wins, and what a value
+ * may be. The recipient's value wins over the common one; a blank one is a fault and does not fall through.
+ */
+import { isIP } from "node:net"
+import ipaddr from "ipaddr.js"
+import * as Fault from "./Fault.ts"
+import type { TemplateContent, Variable } from "./Template.ts"
+
+export type Values = Readonly<Record<string, string>>
+
+export interface Resolved {
+  /** In the order of the template's variables; of no use when there are faults. */
+  readonly values: ReadonlyArray<string>
+  readonly origins: ReadonlyArray<"common" | "recipient">
+  readonly faults: ReadonlyArray<Fault.Fault>
+}
+
+/** What is known of a template's variables, worked out once. */
+interface Plan {
+  /** The canonical key of each accepted name: `body.1`, and `body.first_name` for a named placeholder. */
+  readonly names: ReadonlyMap<string, string>
+  /** For each variable, its accepted names, the canonical one first. */
+  readonly accepted: ReadonlyArray<ReadonlyArray<string>>
+  readonly byKey: ReadonlyMap<string, Variable>
+  /** The fixed beginning of each URL button's address. */
+  readonly bases: ReadonlyMap<string, string>
+}
+
+const plans = new WeakMap<TemplateContent, Plan>()
+
+const planOf = (template: TemplateContent): Plan => {
+  const known = plans.get(template)
+  if (known !== undefined) return known
+  const names = new Map<string, string>()
+  const byKey = new Map<string, Variable>()
+  const bases = new Map<string, string>()
+  const buttons = template.components.flatMap((component) =>
+    component.type === "buttons" ? component.buttons : []
+  )
+  const accepted = template.variables.map((variable, place) => {
+    const binding = template.bindings[place]
+    const { key } = variable
+    byKey.set(key, variable)
+    names.set(key, key)
+    if (binding?.buttonIndex !== null && binding?.buttonIndex !== undefined) {
+      bases.set(key, (buttons[binding.buttonIndex]?.url ?? "").split("{{")[0] ?? "")
+    }
+    const alias = `${key.split(".")[0]}.${binding?.placeholder ?? ""}`
+    if (variable.type !== "text" || names.has(alias) || /^\d*$/.test(binding?.placeholder ?? "")) return [key]
+    names.set(alias, key)
+    return [key, alias]
+  })
+  const plan = { names, accepted, byKey, bases }
+  plans.set(template, plan)
+  return plan
+}
+
+/** Control characters: NUL, newline, tab and the rest of C0, and DEL. */
+const control = /\p{Cc}/u
+
+const textFault = (value: string): string | undefined => {
+  if (!value.isWellFormed()) return "must be well-formed text (it has a lone surrogate)"
+  if (control.test(value)) return "must have no newline, tab, NUL or other control character"
+  return / {5}/.test(value) ? "must have no run of more than 4 spaces" : undefined
+}
+
+/** Hosts that no public address has. */
+const insideName = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/
+
+const isPublicHost = (host: string): boolean => {
+  const bare = host.replace(/^\[|\]$/g, "")
+  if (isIP(bare) !== 0) {
+    const address = ipaddr.process(bare)
+    if (address.range() !== "unicast") return false
+    return address.kind() === "ipv4" || /^[23]/.test(bare)
+  }
+  const name = bare.replace(/\.$/, "").toLowerCase()
+  return name.includes(".") && !insideName.test(name)
+}
+
+const mediaUrlFault = (value: string): string | undefined => {
+  if (value.length > 2048) return "must be at most 2,048 characters"
+  if (!value.isWellFormed() || control.test(value) || /\s/.test(value))
+    return "must be an absolute https URL without white space"
+  if (!URL.canParse(value)) return "must be an absolute https URL"
+  const url = new URL(value)
+  if (url.protocol !== "https:") return "must be an https URL"
+  if (url.username !== "" || url.password !== "") return "must carry no credentials"
+  return isPublicHost(url.hostname) ? undefined : "must name a public host"
+}
+
+/** A suffix stays below the template's address: same origin, no way up, no fragment, no way out of its query. */
+const suffixFault = (value: string, base: string): string | undefined => {
+  if (value.length > 2000) return "must be at most 2,000 characters"
+  if (!value.isWellFormed() || control.test(value)) return "must be percent-encodable text"
+  if (/[\s\\#]/.test(value)) return "must have no white space, backslash or fragment"
+  if (/%(?![0-9A-Fa-f]{2})/.test(value)) return "must have no broken percent escape"
+  const decoded = value.replaceAll(/%2e/gi, ".").replaceAll(/%2f/gi, "/").replaceAll(/%5c/gi, "\\")
+  if (decoded.startsWith("/") || decoded.includes("//") || decoded.includes("\\"))
+    return "must not begin a path of its own"
+  if (decoded.split(/[/?&=]/).some((segment) => segment === ".." || segment === "."))
+    return "must not leave its path"
+  if (base.includes("?") && /[&?]/.test(value)) return "must not leave its query"
+  if (!URL.canParse(base + value) || !URL.canParse(base)) return "must complete the template's URL"
+  const [whole, start] = [new URL(base + value), new URL(base)]
+  const stays =
+    whole.origin === start.origin && whole.username === start.username && whole.href.startsWith(start.href)
+  return stays ? undefined : "must not leave the template's URL"
+}
+
+const valueFault = (variable: Variable, value: string, base: string): string | undefined => {
+  if (value.trim() === "") return "must not be empty or blank"
+  switch (variable.type) {
+    case "text":
+      return textFault(value)
+    case "media_url":
+      return mediaUrlFault(value)
+    case "url_suffix":
+      return suffixFault(value, base)
+  }
+}
+
+/** The faults of the names and values given in one place, the template's rules applied. */
+const check = (
+  template: TemplateContent,
+  given: Values,
+  path: ReadonlyArray<string | number>
+): Array<Fault.Fault> => {
+  const plan = planOf(template)
+  const seen = new Set<string>()
+  const faults: Array<Fault.Fault> = []
+  for (const name of Object.keys(given)) {
+    const key = plan.names.get(name)
+    const variable = key === undefined ? undefined : plan.byKey.get(key)
+    if (key === undefined || variable === undefined) {
+      const asked = [...plan.byKey.keys()].join(", ")
+      const message =
+        asked === "" ? "The template asks for no variables." : `The template asks for ${asked} only.`
+      faults.push(Fault.make([...path, name], "variable_unknown", message))
+      continue
+    }
+    if (seen.has(key)) {
+      faults.push(
+        Fault.make(
+          [...path, name],
+          "variable_invalid",
+          `\`${name}\` is another name of a value given already.`
+        )
+      )
+      continue
+    }
+    seen.add(key)
+    const fault = valueFault(variable, given[name] ?? "", plan.bases.get(key) ?? "")
+    if (fault !== undefined)
+      faults.push(Fault.make([...path, name], "variable_invalid", `\`${name}\` ${fault}.`))
+  }
+  return faults
+}
+
+/** The faults of the values common to all recipients, told once. */
+export const checkCommon = (
+  template: TemplateContent,
+  common: Values | undefined
+): ReadonlyArray<Fault.Fault> => (common === undefined ? [] : check(template, common, ["variables"]))
+
+const find = (given: Values | undefined, names: ReadonlyArray<string>): string | undefined => {
+  if (given === undefined) return undefined
+  for (const name of names) if (Object.hasOwn(given, name)) return given[name]
+  return undefined
+}
+
+/** One recipient's values: their own over the common ones. What is wrong with a common value is `checkCommon`'s. */
+export const resolve = (
+  template: TemplateContent,
+  common: Values | undefined,
+  own: Values | undefined,
+  index: number
+): Resolved => {
+  const path = ["recipients", index, "variables"]
+  const faults = own === undefined ? [] : check(template, own, path)
+  const values: Array<string> = []
+  const origins: Array<"common" | "recipient"> = []
+  const { accepted } = planOf(template)
+  template.variables.forEach(({ key }, place) => {
+    const names = accepted[place] ?? [key]
+    const mine = find(own, names)
+    const value = mine ?? find(common, names)
+    if (value === undefined) {
+      faults.push(Fault.make([...path, key], "variable_missing", `\`${key}\` is missing.`))
+    }
+    values.push(value ?? "")
+    origins.push(mine === undefined ? "common" : "recipient")
+  })
+  return { values, origins, faults }
+}

@@ -1,0 +1,194 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import * as Consent from "../../src/domain/Consent.ts"
+import * as Instant from "../../src/domain/Instant.ts"
+import * as Page from "../../src/domain/Page.ts"
+import * as Plan from "../../src/domain/Plan.ts"
+import * as RateLimit from "../../src/domain/RateLimit.ts"
+import * as Retry from "../../src/domain/Retry.ts"
+
+const runs = { numRuns: 1000 }
+
+describe("requests per minute", () => {
+  const rule = { limit: 5, periodMs: 1000 }
+
+  it("never pass more than the burst plus the rate, in any stretch of time", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.array(FastCheck.nat(400), { maxLength: 60 }), (gaps) => {
+        let now = 0
+        let arrival: number | null = null
+        const passed: Array<number> = []
+        for (const gap of gaps) {
+          now += gap
+          const step: ReturnType<typeof RateLimit.decide> = RateLimit.decide(arrival, rule, now)
+          arrival = step.arrival
+          if (step.decision.allowed) passed.push(now)
+        }
+        for (const [from, start] of passed.entries()) {
+          for (const [to, end] of passed.entries()) {
+            if (to < from) continue
+            expect(to - from + 1).toBeLessThanOrEqual(
+              rule.limit + ((end - start) * rule.limit) / rule.periodMs + 1e-6
+            )
+          }
+        }
+      }),
+      runs
+    )
+  })
+
+  it("tell what remains and when the next one passes", () => {
+    let arrival: number | null = null
+    const remaining: Array<number> = []
+    for (let count = 0; count < 5; count++) {
+      const step: ReturnType<typeof RateLimit.decide> = RateLimit.decide(arrival, rule, 0)
+      arrival = step.arrival
+      remaining.push(step.decision.remaining)
+    }
+    expect(remaining).toEqual([4, 3, 2, 1, 0])
+    const refused = RateLimit.decide(arrival, rule, 0)
+    expect(refused.decision).toMatchObject({
+      allowed: false,
+      remaining: 0,
+      retryAfterMs: 200,
+      resetAfterMs: 1000
+    })
+    expect(RateLimit.decide(refused.arrival, rule, 200).decision.allowed).toBe(true)
+  })
+
+  it("do not lock a key out when the clock steps back", () => {
+    const { arrival } = RateLimit.decide(null, rule, 1_000_000)
+    expect(RateLimit.decide(arrival, rule, 0).decision.retryAfterMs).toBeLessThanOrEqual(rule.periodMs)
+  })
+})
+
+describe("quota and minimum wait", () => {
+  const demand = { units: 3, dailyLimit: 10, minimumWaitMs: 1000 }
+
+  it("allow exactly up to the quota, and quota is told before the wait", () => {
+    const usage = { usedToday: 7, lastAcceptedAt: null }
+    expect(Plan.decide(demand, usage, 5000)).toEqual({ _tag: "Allowed" })
+    const over = Plan.decide(demand, { usedToday: 8, lastAcceptedAt: 5000 }, 5000)
+    expect(over).toEqual({ _tag: "QuotaExhausted", limit: 10, used: 8, resetsAt: Instant.day })
+    expect(
+      Plan.decide({ ...demand, dailyLimit: null }, { usedToday: 1e9, lastAcceptedAt: null }, 0)._tag
+    ).toBe("Allowed")
+  })
+
+  it("wait from the last accepted send, and not at all for a wait of 0", () => {
+    expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 4500 }, 5000)).toEqual({
+      _tag: "TooSoon",
+      retryAt: 5500
+    })
+    expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 4000 }, 5000)._tag).toBe("Allowed")
+    const none = { ...demand, minimumWaitMs: 0 }
+    expect(Plan.decide(none, { usedToday: 0, lastAcceptedAt: 5000 }, 5000)._tag).toBe("Allowed")
+  })
+})
+
+describe("consent", () => {
+  const record = (
+    purpose: Consent.Scope,
+    status: Consent.Status,
+    occurredAt: number
+  ): Consent.ConsentRecord => ({
+    id: "id",
+    phone: "34600000001",
+    purpose,
+    status,
+    source: "test",
+    proof: null,
+    occurredAt,
+    recordedAt: occurredAt
+  })
+
+  it("is decided by the record that occurred last, of the purpose's and of all's", () => {
+    const granted = record("marketing", "granted", 1)
+    const revoked = record("all", "revoked", 2)
+    expect(Consent.decide([granted, revoked], "marketing")._tag).toBe("Revoked")
+    expect(Consent.decide([revoked, granted], "marketing")._tag).toBe("Revoked")
+    expect(Consent.decide([record("utility", "granted", 3)], "marketing")._tag).toBe("Missing")
+    expect(Consent.decide([revoked, record("marketing", "granted", 2)], "marketing")._tag).toBe("Granted")
+  })
+})
+
+describe("retries", () => {
+  const delivery = { firstAttemptAt: 0, now: 0, retryAfterMs: null, jitter: 0.2, draw: 0.5 }
+
+  it("of a delivery follow the schedule, then every 24 h until 8 days have passed", () => {
+    let now = 0
+    const delays: Array<number> = []
+    for (let failed = 1; ; failed++) {
+      const next = Retry.nextDelivery({ ...delivery, failed, now })
+      if (next === undefined) break
+      delays.push((next - now) / 1000)
+      now = next
+    }
+    expect(delays.slice(0, 11)).toEqual([
+      5, 60, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400, 86_400
+    ])
+    expect(now).toBeLessThanOrEqual(8 * Instant.day)
+    expect(now).toBeGreaterThan(7 * Instant.day)
+  })
+
+  it("keep within 20 % of it, and obey a longer Retry-After", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.double({ min: 0, max: 1, noNaN: true }), (draw) => {
+        const at = Retry.nextDelivery({ ...delivery, failed: 2, draw })
+        expect(at).toBeGreaterThanOrEqual(48_000)
+        expect(at).toBeLessThanOrEqual(72_000)
+      }),
+      runs
+    )
+    expect(Retry.nextDelivery({ ...delivery, failed: 1, retryAfterMs: 3_600_000 })).toBe(3_600_000)
+    expect(Retry.nextDelivery({ ...delivery, failed: 1, retryAfterMs: 1 })).toBe(5000)
+  })
+
+  it("of a send wait at least what the platform asked for, and end", () => {
+    expect(Retry.nextSend({ attempts: 1, now: 0, retryAfterMs: 1000, draw: 0 })).toBe(1000)
+    expect(
+      Retry.nextSend({ attempts: Retry.sendAttempts, now: 0, retryAfterMs: null, draw: 0 })
+    ).toBeUndefined()
+  })
+})
+
+describe("cursors", () => {
+  it("round-trip and refuse what was never one", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.nat(), (position) => {
+        expect(Page.decodeCursor(Page.encodeCursor(position) ?? "")).toBe(position)
+      }),
+      runs
+    )
+    for (const bad of ["", "p1", "cDE=", "nonsense", "\u0000", "cC0x"])
+      expect(Page.decodeCursor(bad)).toBeUndefined()
+  })
+
+  it("give every row once while rows are added in front", () => {
+    FastCheck.assert(
+      FastCheck.property(
+        FastCheck.integer({ min: 1, max: 40 }),
+        FastCheck.integer({ min: 1, max: 7 }),
+        FastCheck.array(FastCheck.nat(3), { maxLength: 40 }),
+        (rows, limit, added) => {
+          let newest = rows
+          const table = (): ReadonlyArray<number> =>
+            Array.from({ length: newest }, (_, index) => newest - index)
+          const seen: Array<number> = []
+          let after: number | null = null
+          for (let turn = 0; ; turn++) {
+            const from: number | null = after
+            const candidates: ReadonlyArray<number> = table().filter((row) => from === null || row < from)
+            const page: Page.Paged<number> = Page.cut(candidates.slice(0, limit + 1), limit, (row) => row)
+            seen.push(...page.items)
+            newest += added[turn] ?? 0
+            if (page.next === null) break
+            after = page.next
+          }
+          expect(seen).toEqual(Array.from({ length: rows }, (_, index) => rows - index))
+        }
+      ),
+      runs
+    )
+  })
+})
