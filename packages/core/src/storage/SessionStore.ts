@@ -1,0 +1,32 @@
+/** Where sessions live. A change of state, its event and the pause of its running jobs are one commit. */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type { Instant } from "../domain/Instant.ts"
+import type { Page, Paged } from "../domain/Page.ts"
+import type { Session, State } from "../domain/Session.ts"
+import type { StorageError } from "./StorageError.ts"
+
+export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionStore")<
+  SessionStore,
+  {
+    readonly create: (session: Session) => Effect.Effect<void, StorageError>
+    readonly find: (id: string) => Effect.Effect<Session | null, StorageError>
+    /** Newest first. */
+    readonly list: (query: {
+      readonly accountId: string
+      readonly page: Page
+    }) => Effect.Effect<Paged<Session>, StorageError>
+    /**
+     * Moves the session to a state and appends `session.connected` or `session.disconnected`; nothing happens
+     * when it is there already. Leaving `connected` pauses its processing jobs (`session_disconnected`, with
+     * `job.paused`); `connected` resumes what was paused for that reason (with `job.processing`).
+     * Answers the session as it is then, or null when there is none.
+     */
+    readonly transition: (command: {
+      readonly id: string
+      readonly state: State
+      readonly reason: string | null
+      readonly now: Instant
+    }) => Effect.Effect<Session | null, StorageError>
+  }
+>() {}

@@ -1,0 +1,23 @@
+/** All stores of one backend; they are swapped together, because events and state commit together. */
+import type { AccountStore } from "./AccountStore.ts"
+import type { ApiKeyStore } from "./ApiKeyStore.ts"
+import type { ConsentStore } from "./ConsentStore.ts"
+import type { EventLog } from "./EventLog.ts"
+import type { JobStore } from "./JobStore.ts"
+import type { RateCardStore } from "./RateCardStore.ts"
+import type { RateLimitStore } from "./RateLimitStore.ts"
+import type { SessionStore } from "./SessionStore.ts"
+import type { TemplateStore } from "./TemplateStore.ts"
+import type { WebhookStore } from "./WebhookStore.ts"
+
+export type Stores =
+  | AccountStore
+  | ApiKeyStore
+  | ConsentStore
+  | EventLog
+  | JobStore
+  | RateCardStore
+  | RateLimitStore
+  | SessionStore
+  | TemplateStore
+  | WebhookStore

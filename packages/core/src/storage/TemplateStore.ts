@@ -1,0 +1,36 @@
+/** Where the templates mirrored from the platform live; (session, name, language) keeps its integer id for ever. */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type { Instant } from "../domain/Instant.ts"
+import type { Page, Paged } from "../domain/Page.ts"
+import type { Template, TemplateContent } from "../domain/Template.ts"
+import type { StorageError } from "./StorageError.ts"
+
+export class TemplateStore extends Context.Tag("@sendwright/core/storage/TemplateStore")<
+  TemplateStore,
+  {
+    /**
+     * Inserts or replaces by (session, name, language), all or none, and appends `template.updated` for each that
+     * changed. What did not change keeps its `updatedAt`. Answers all of them in the order given.
+     */
+    readonly importAll: (command: {
+      readonly accountId: string
+      readonly sessionId: string
+      readonly contents: ReadonlyArray<TemplateContent>
+      readonly now: Instant
+    }) => Effect.Effect<ReadonlyArray<Template>, StorageError>
+    /** Whatever its status; null when it is unknown or another session's. */
+    readonly find: (query: {
+      readonly sessionId: string
+      readonly templateId: number
+    }) => Effect.Effect<Template | null, StorageError>
+    /** Approved ones only, by ascending id. */
+    readonly listApproved: (query: {
+      readonly sessionId: string
+      readonly category?: string | undefined
+      readonly language?: string | undefined
+      readonly name?: string | undefined
+      readonly page: Page
+    }) => Effect.Effect<Paged<Template>, StorageError>
+  }
+>() {}

@@ -1,0 +1,100 @@
+/**
+ * Where webhook endpoints and deliveries live. Events are appended by the stores whose changes they tell, in the
+ * same commit; each becomes a delivery per subscribed endpoint. A disabled endpoint's deliveries wait.
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type { Draft } from "../domain/Event.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { Page, Paged } from "../domain/Page.ts"
+import type { Attempt, Delivery, Endpoint, EndpointSecret } from "../domain/Webhook.ts"
+import type { StorageError } from "./StorageError.ts"
+
+export interface ClaimedDelivery {
+  readonly deliveryId: string
+  readonly fence: number
+  readonly endpoint: Endpoint
+  readonly eventId: string
+  readonly body: string
+  /** Attempts made before this one. */
+  readonly attempts: number
+  /** When the first attempt of the running schedule was made; null before it. */
+  readonly firstAttemptAt: Instant | null
+}
+
+export interface DeliverySettlement {
+  readonly deliveryId: string
+  readonly fence: number
+  readonly attempt: Omit<Attempt, "number">
+  /** null = given up. */
+  readonly next: "delivered" | Instant | null
+  /** Disables the endpoint for this reason, with a `webhook.disabled` event to the account's other endpoints. */
+  readonly disable: string | null
+}
+
+export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookStore")<
+  WebhookStore,
+  {
+    readonly create: (endpoint: Endpoint) => Effect.Effect<void, StorageError>
+    readonly find: (id: string) => Effect.Effect<Endpoint | null, StorageError>
+    /** Newest first. */
+    readonly list: (query: {
+      readonly accountId: string
+      readonly page: Page
+    }) => Effect.Effect<Paged<Endpoint>, StorageError>
+    /** Replaces the given fields; enabling makes what waited due at once. Null when there is no such endpoint. */
+    readonly change: (command: {
+      readonly id: string
+      readonly change: Partial<
+        Pick<Endpoint, "url" | "events" | "description" | "enabled" | "disabledReason">
+      >
+      readonly now: Instant
+    }) => Effect.Effect<Endpoint | null, StorageError>
+    /** With its deliveries; false when there was none. */
+    readonly remove: (id: string) => Effect.Effect<boolean, StorageError>
+    /** Adds the secret as the current one; the others expire at `expireOthersAt`, and expired ones are dropped. */
+    readonly rotate: (command: {
+      readonly id: string
+      readonly secret: EndpointSecret
+      readonly expireOthersAt: Instant
+      readonly now: Instant
+    }) => Effect.Effect<Endpoint | null, StorageError>
+    /** Appends an event for this endpoint alone; answers the delivery's id, null when there is no such endpoint. */
+    readonly send: (command: {
+      readonly endpointId: string
+      readonly draft: Draft
+      readonly now: Instant
+    }) => Effect.Effect<string | null, StorageError>
+
+    /** Hands in attempts and takes due deliveries of enabled endpoints, oldest due first, in one commit. */
+    readonly exchange: (command: {
+      readonly now: Instant
+      readonly settlements: ReadonlyArray<DeliverySettlement>
+      readonly claim: { readonly worker: string; readonly until: Instant; readonly limit: number } | null
+    }) => Effect.Effect<
+      { readonly settled: number; readonly claimed: ReadonlyArray<ClaimedDelivery> },
+      StorageError
+    >
+
+    readonly findDelivery: (id: string) => Effect.Effect<Delivery | null, StorageError>
+    /** Newest first, each with every attempt. */
+    readonly deliveries: (query: {
+      readonly endpointId: string
+      readonly page: Page
+    }) => Effect.Effect<Paged<Delivery>, StorageError>
+    /** Makes a delivery due at once with a fresh schedule, its attempts kept; null when there is none. */
+    readonly replay: (command: {
+      readonly deliveryId: string
+      readonly now: Instant
+    }) => Effect.Effect<Delivery | null, StorageError>
+    /** The same for all of an endpoint that were created since a time and are not delivered; answers how many. */
+    readonly replaySince: (command: {
+      readonly endpointId: string
+      readonly since: Instant
+      readonly now: Instant
+    }) => Effect.Effect<number, StorageError>
+
+    /** When the next delivery is due or the next lease ends; null when nothing waits. */
+    readonly nextDue: Effect.Effect<Instant | null, StorageError>
+  }
+>() {}

@@ -1,0 +1,27 @@
+/** All stores in memory: for tests, examples, and whoever keeps nothing. A fresh database per build. */
+import * as Layer from "effect/Layer"
+import type { Stores } from "../Stores.ts"
+import * as AccountStore from "./AccountStore.ts"
+import * as ApiKeyStore from "./ApiKeyStore.ts"
+import * as ConsentStore from "./ConsentStore.ts"
+import * as EventLog from "./EventLog.ts"
+import * as JobStore from "./JobStore.ts"
+import * as MemoryDatabase from "./MemoryDatabase.ts"
+import * as RateCardStore from "./RateCardStore.ts"
+import * as RateLimitStore from "./RateLimitStore.ts"
+import * as SessionStore from "./SessionStore.ts"
+import * as TemplateStore from "./TemplateStore.ts"
+import * as WebhookStore from "./WebhookStore.ts"
+
+export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.mergeAll(
+  AccountStore.layer,
+  ApiKeyStore.layer,
+  ConsentStore.layer,
+  EventLog.layer,
+  JobStore.layer,
+  RateCardStore.layer,
+  RateLimitStore.layer,
+  SessionStore.layer,
+  TemplateStore.layer,
+  WebhookStore.layer
+).pipe(Layer.provideMerge(MemoryDatabase.layer))

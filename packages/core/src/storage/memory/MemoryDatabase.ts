@@ -1,0 +1,141 @@
+/**
+ * The tables of the memory stores. One per build of the layer; tests may look into it. Values are immutable and
+ * replaced, never changed, so none that was handed out is live. A verb is one synchronous step: JavaScript lets
+ * nothing come between, and all its checks precede all its writes, so there is nothing to roll back.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Account } from "../../domain/Account.ts"
+import type { ApiKey } from "../../domain/ApiKey.ts"
+import type { ConsentRecord } from "../../domain/Consent.ts"
+import type { Event } from "../../domain/Event.ts"
+import * as Ids from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import type { Job, RecipientResult } from "../../domain/Job.ts"
+import type { Page, Paged } from "../../domain/Page.ts"
+import * as Paging from "../../domain/Page.ts"
+import type { RateCard } from "../../domain/RateCard.ts"
+import type { Session } from "../../domain/Session.ts"
+import type { Template } from "../../domain/Template.ts"
+import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
+import type { Earlier } from "../JobStore.ts"
+
+/** A row with its position, which grows with each insertion. */
+export interface Positioned {
+  readonly position: number
+}
+
+export interface JobRow extends Positioned {
+  readonly job: Job
+  readonly recipients: ReadonlyArray<RecipientResult>
+  /** Null while somebody works on it, and when nothing waits. */
+  readonly nextDue: Instant | null
+  readonly lease: { readonly worker: string; readonly until: Instant } | null
+  readonly fence: number
+  /**
+   * Whose outcome is still to be handed in under the fence. Not the same as being `sending`: a report may raise a
+   * recipient while its attempt is under way.
+   */
+  readonly awaited: ReadonlySet<number>
+  /** Its place in `earlier`; null when the request had no key. */
+  readonly key: string | null
+}
+
+export interface DeliveryRow extends Positioned {
+  readonly id: string
+  readonly endpointId: string
+  readonly event: Event
+  readonly status: DeliveryStatus
+  readonly attempts: ReadonlyArray<Attempt>
+  /** Attempts of the running schedule: a replay starts it afresh. */
+  readonly tries: number
+  readonly firstAttemptAt: Instant | null
+  readonly nextAt: Instant | null
+  readonly leaseUntil: Instant | null
+  readonly fence: number
+  readonly createdAt: Instant
+}
+
+export interface Tables {
+  readonly accounts: Map<string, Positioned & { readonly value: Account }>
+  readonly sessions: Map<string, Positioned & { readonly value: Session }>
+  readonly apiKeys: Map<string, Positioned & { readonly value: ApiKey }>
+  readonly templates: Map<number, Template>
+  readonly consents: Map<string, ReadonlyArray<ConsentRecord>>
+  readonly rateCards: Array<Positioned & { readonly value: RateCard }>
+  readonly jobs: Map<string, JobRow>
+  /** The jobs that wait for a worker or are held by one, so that the ended ones cost no claim anything. */
+  readonly open: Set<string>
+  readonly earlier: Map<string, Earlier>
+  readonly usage: Map<string, number>
+  readonly lastAccepted: Map<string, Instant>
+  readonly endpoints: Map<string, Positioned & { readonly value: Endpoint }>
+  readonly deliveries: Map<string, DeliveryRow>
+}
+
+export class MemoryDatabase extends Context.Tag("@sendwright/core/storage/memory/MemoryDatabase")<
+  MemoryDatabase,
+  Tables & { readonly ids: Ids.Ids; readonly nextPosition: () => number }
+>() {}
+
+export type Database = Context.Tag.Service<MemoryDatabase>
+
+export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
+  MemoryDatabase,
+  Effect.map(Ids.RandomBytes, (randomBytes) => {
+    let position = 0
+    return {
+      accounts: new Map(),
+      sessions: new Map(),
+      apiKeys: new Map(),
+      templates: new Map(),
+      consents: new Map(),
+      rateCards: [],
+      jobs: new Map(),
+      open: new Set(),
+      earlier: new Map(),
+      usage: new Map(),
+      lastAccepted: new Map(),
+      endpoints: new Map(),
+      deliveries: new Map(),
+      ids: Ids.make(randomBytes),
+      nextPosition: () => {
+        position += 1
+        return position
+      }
+    }
+  })
+)
+
+/** Adds a row; one that is there already is a bug of the caller, and stays as it is. */
+export const insert = <A>(
+  db: Database,
+  table: Map<string, Positioned & { readonly value: A }>,
+  id: string,
+  value: A
+): void => {
+  if (table.has(id)) throw new Error(`There is a row "${id}" already.`)
+  table.set(id, { position: db.nextPosition(), value })
+}
+
+/** Writes a job's row. */
+export const putJob = (db: Database, row: JobRow): void => {
+  db.jobs.set(row.job.id, row)
+  if (row.nextDue === null && row.lease === null) db.open.delete(row.job.id)
+  else db.open.add(row.job.id)
+}
+
+/** The rows of {@link Tables.open}. */
+export const openJobs = (db: Database): ReadonlyArray<JobRow> =>
+  [...db.open].flatMap((id) => db.jobs.get(id) ?? [])
+
+/** A page of rows, newest first. */
+export const newestFirst = <Row extends Positioned>(rows: Iterable<Row>, page: Page): Paged<Row> => {
+  const { after, limit } = page
+  const found = [...rows]
+    .filter(({ position }) => after === null || position < after)
+    .sort((a, b) => b.position - a.position)
+    .slice(0, limit + 1)
+  return Paging.cut(found, limit, ({ position }) => position)
+}

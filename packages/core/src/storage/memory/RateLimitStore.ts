@@ -1,0 +1,28 @@
+/** Rate limits in process memory: of the memory stores, and of every store that has one process (docs/adr/0006). */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Instant } from "../../domain/Instant.ts"
+import * as RateLimit from "../../domain/RateLimit.ts"
+import { RateLimitStore } from "../RateLimitStore.ts"
+
+/** Keys whose allowance is whole again need not be kept; they are looked for when the map has grown this much. */
+const sweepAt = 10_000
+
+export const layer: Layer.Layer<RateLimitStore> = Layer.sync(RateLimitStore, () => {
+  const arrivals = new Map<string, Instant>()
+  let sweepSize = sweepAt
+  const sweep = (now: Instant): void => {
+    if (arrivals.size < sweepSize) return
+    for (const [key, arrival] of arrivals) if (arrival <= now) arrivals.delete(key)
+    sweepSize = arrivals.size + sweepAt
+  }
+  return {
+    consume: ({ key, limit, now, periodMs }) =>
+      Effect.sync(() => {
+        sweep(now)
+        const { arrival, decision } = RateLimit.decide(arrivals.get(key) ?? null, { limit, periodMs }, now)
+        arrivals.set(key, arrival)
+        return decision
+      })
+  }
+})

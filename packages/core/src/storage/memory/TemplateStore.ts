@@ -1,0 +1,53 @@
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Event from "../../domain/Event.ts"
+import * as Paging from "../../domain/Page.ts"
+import type { Template } from "../../domain/Template.ts"
+import * as Templates from "../../domain/Template.ts"
+import { TemplateStore } from "../TemplateStore.ts"
+import * as Events from "./Events.ts"
+import { MemoryDatabase } from "./MemoryDatabase.ts"
+
+export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.effect(
+  TemplateStore,
+  Effect.map(MemoryDatabase, (db) => {
+    const ofSession = (sessionId: string) =>
+      [...db.templates.values()].filter((each) => each.sessionId === sessionId)
+    return {
+      importAll: ({ accountId, contents, now, sessionId }) =>
+        Effect.sync(() =>
+          contents.map((content): Template => {
+            const known = ofSession(sessionId).find(
+              ({ language, name }) => name === content.name && language === content.language
+            )
+            if (known !== undefined && Templates.sameContent(known, content)) return known
+            const templateId = known?.templateId ?? db.templates.size + 1
+            const template = { ...content, templateId, sessionId, updatedAt: now }
+            db.templates.set(templateId, template)
+            Events.append(db, accountId, [Event.templateUpdated(template)], now)
+            return template
+          })
+        ),
+      find: ({ sessionId, templateId }) =>
+        Effect.sync(() => {
+          const found = db.templates.get(templateId)
+          return found?.sessionId === sessionId ? found : null
+        }),
+      listApproved: ({ category, language, name, page, sessionId }) =>
+        Effect.sync(() => {
+          const found = ofSession(sessionId)
+            .filter(
+              (each) =>
+                each.status === "approved" &&
+                (category === undefined || each.category === category) &&
+                (language === undefined || each.language === language) &&
+                (name === undefined || each.name === name) &&
+                (page.after === null || each.templateId > page.after)
+            )
+            .sort((a, b) => a.templateId - b.templateId)
+            .slice(0, page.limit + 1)
+          return Paging.cut(found, page.limit, ({ templateId }) => templateId)
+        })
+    }
+  })
+)

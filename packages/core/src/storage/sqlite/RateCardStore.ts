@@ -1,0 +1,53 @@
+/** Rate cards, a row each. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Page from "../../domain/Page.ts"
+import type { RateCard } from "../../domain/RateCard.ts"
+import { RateCardStore } from "../RateCardStore.ts"
+import { Database } from "./Database.ts"
+import { fromRateCard, insertInto, newestFirst, rateCardColumns, seq, text, toRateCard } from "./Rows.ts"
+
+const insert = insertInto("sendwright_rate_card", rateCardColumns)
+
+/** How many cards are kept read. */
+const kept = 64
+
+export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
+  RateCardStore,
+  Effect.map(Database, (db) => {
+    // A card never changes, and one object for all sends lets `RateCard.rate` keep its index of it.
+    const cards = new Map<string, RateCard>()
+    return {
+      add: (card) =>
+        db.write("RateCardStore.add", (sql) => {
+          sql.run(insert, ...fromRateCard(card))
+        }),
+      list: (page) =>
+        db.read("RateCardStore.list", (sql) => {
+          const rows = sql.all(
+            "SELECT * FROM sendwright_rate_card WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+            ...newestFirst(page)
+          )
+          return Page.map(Page.cut(rows, page.limit, seq), toRateCard)
+        }),
+      inForce: ({ currency, now }) =>
+        db.read("RateCardStore.inForce", (sql) => {
+          const found = sql.get(
+            "SELECT seq, id FROM sendwright_rate_card WHERE currency = ? AND effective_from <= ? ORDER BY effective_from DESC, seq DESC LIMIT 1",
+            currency,
+            now
+          )
+          if (found === undefined) return null
+          const id = text(found, "id")
+          const known = cards.get(id)
+          if (known !== undefined) return known
+          const row = sql.get("SELECT * FROM sendwright_rate_card WHERE seq = ?", seq(found))
+          const card = toRateCard(row ?? found)
+          const [oldest] = cards.keys()
+          if (cards.size >= kept && oldest !== undefined) cards.delete(oldest)
+          cards.set(id, card)
+          return card
+        })
+    }
+  })
+)

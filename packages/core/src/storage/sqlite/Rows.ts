@@ -1,0 +1,425 @@
+/**
+ * Reading and writing rows. A reader that does not find what the schema promises throws, and that is a defect: a
+ * row of another shape is a bug, and going on with half of it would spread it.
+ */
+import type { Account } from "../../domain/Account.ts"
+import type { ApiKey, Status as KeyStatus } from "../../domain/ApiKey.ts"
+import type { ConsentRecord, Status as ConsentStatus } from "../../domain/Consent.ts"
+import * as Consent from "../../domain/Consent.ts"
+import * as Event from "../../domain/Event.ts"
+import type { PauseReason, RecipientResult } from "../../domain/Job.ts"
+import * as Job from "../../domain/Job.ts"
+import type { Page } from "../../domain/Page.ts"
+import type { RateCard } from "../../domain/RateCard.ts"
+import * as Recipient from "../../domain/Recipient.ts"
+import type { Session, State } from "../../domain/Session.ts"
+import * as Sessions from "../../domain/Session.ts"
+import type { Template, TemplateContent } from "../../domain/Template.ts"
+import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
+import type { Lease } from "../JobStore.ts"
+import type { Row, SqlParameter, SqlValue } from "./Database.ts"
+
+type Parameters = ReadonlyArray<SqlParameter>
+
+const unexpected = (name: string, value: SqlValue | undefined): never => {
+  throw new TypeError(`Column "${name}" holds ${value === null ? "null" : typeof value}`)
+}
+
+export const text = (row: Row, name: string): string => {
+  const value = row[name]
+  return typeof value === "string" ? value : unexpected(name, value)
+}
+
+export const textOrNull = (row: Row, name: string): string | null => {
+  const value = row[name]
+  return value === null || typeof value === "string" ? value : unexpected(name, value)
+}
+
+export const integer = (row: Row, name: string): number => {
+  const value = row[name]
+  return typeof value === "number" ? value : unexpected(name, value)
+}
+
+export const integerOrNull = (row: Row, name: string): number | null => {
+  const value = row[name]
+  return value === null || typeof value === "number" ? value : unexpected(name, value)
+}
+
+const flag = (row: Row, name: string): boolean => integer(row, name) === 1
+
+/** JSON of our own writing: `JSON.parse` answers `any`, and the type is the one that was written. */
+export const json = <A>(row: Row, name: string): A => JSON.parse(text(row, name))
+
+const wordOf = <A extends string>(known: ReadonlyArray<A>) => {
+  const words = new Map<string, A>(known.map((word) => [word, word]))
+  return (name: string, value: string): A => words.get(value) ?? unexpected(name, value)
+}
+
+export const oneOf = <A extends string>(known: ReadonlyArray<A>) => {
+  const word = wordOf(known)
+  return (row: Row, name: string): A => word(name, text(row, name))
+}
+
+/** `INSERT` of one row. */
+export const insertInto = (table: string, columns: ReadonlyArray<string>): string =>
+  `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`
+
+/** Below every position of a list that runs from the newest down, and above any time. */
+export const end = Number.MAX_SAFE_INTEGER
+
+/** The parameters of `seq < ? … LIMIT ?`: one row more than the page tells whether there is another. */
+export const newestFirst = (page: Page): readonly [number, number] => [page.after ?? end, page.limit + 1]
+
+export const seq = (row: Row): number => integer(row, "seq")
+
+export const accountColumns = ["id", "name", "currency", "plan", "created_at", "updated_at"]
+
+export const fromAccount = (account: Account): Parameters => [
+  account.id,
+  account.name,
+  account.currency,
+  JSON.stringify(account.plan),
+  account.createdAt,
+  account.updatedAt
+]
+
+export const toAccount = (row: Row): Account => ({
+  id: text(row, "id"),
+  name: text(row, "name"),
+  currency: text(row, "currency"),
+  plan: json(row, "plan"),
+  createdAt: integer(row, "created_at"),
+  updatedAt: integer(row, "updated_at")
+})
+
+const provider = oneOf(Sessions.providers)
+const state = oneOf<State>(["connected", "connecting", "disconnected"])
+
+export const sessionColumns = [
+  "id",
+  "account",
+  "name",
+  "provider",
+  "config",
+  "state",
+  "reason",
+  "connected_since",
+  "created_at",
+  "updated_at"
+]
+
+export const fromSession = (session: Session): Parameters => [
+  session.id,
+  session.accountId,
+  session.name,
+  session.provider,
+  session.config,
+  session.state,
+  session.reason,
+  session.connectedSince,
+  session.createdAt,
+  session.updatedAt
+]
+
+export const toSession = (row: Row): Session => ({
+  id: text(row, "id"),
+  accountId: text(row, "account"),
+  name: text(row, "name"),
+  provider: provider(row, "provider"),
+  config: text(row, "config"),
+  state: state(row, "state"),
+  reason: textOrNull(row, "reason"),
+  connectedSince: integerOrNull(row, "connected_since"),
+  createdAt: integer(row, "created_at"),
+  updatedAt: integer(row, "updated_at")
+})
+
+const keyStatus = oneOf<KeyStatus>(["active", "inactive", "revoked"])
+
+export const apiKeyColumns = [
+  "public_key",
+  "session",
+  "name",
+  "permissions",
+  "status",
+  "secrets",
+  "created_at",
+  "last_used_at"
+]
+
+export const fromApiKey = (key: ApiKey): Parameters => [
+  key.publicKey,
+  key.sessionId,
+  key.name,
+  JSON.stringify(key.permissions),
+  key.status,
+  JSON.stringify(key.secrets),
+  key.createdAt,
+  key.lastUsedAt
+]
+
+export const toApiKey = (row: Row): ApiKey => ({
+  publicKey: text(row, "public_key"),
+  sessionId: text(row, "session"),
+  name: textOrNull(row, "name"),
+  permissions: json(row, "permissions"),
+  status: keyStatus(row, "status"),
+  secrets: json(row, "secrets"),
+  createdAt: integer(row, "created_at"),
+  lastUsedAt: integerOrNull(row, "last_used_at")
+})
+
+export const templateColumns = ["session", "name", "language", "category", "status", "content", "updated_at"]
+
+export const toTemplate = (row: Row): Template => ({
+  ...json<TemplateContent>(row, "content"),
+  templateId: integer(row, "id"),
+  sessionId: text(row, "session"),
+  updatedAt: integer(row, "updated_at")
+})
+
+const scope = oneOf(Consent.scopes)
+const consentStatus = oneOf<ConsentStatus>(["granted", "revoked"])
+
+export const toConsent = (row: Row): ConsentRecord => ({
+  id: text(row, "id"),
+  phone: text(row, "phone"),
+  purpose: scope(row, "purpose"),
+  status: consentStatus(row, "status"),
+  source: text(row, "source"),
+  proof: textOrNull(row, "proof"),
+  occurredAt: integer(row, "occurred_at"),
+  recordedAt: integer(row, "recorded_at")
+})
+
+export const rateCardColumns = ["id", "currency", "effective_from", "created_at", "prices"]
+
+export const fromRateCard = (card: RateCard): Parameters => [
+  card.id,
+  card.currency,
+  card.effectiveFrom,
+  card.createdAt,
+  JSON.stringify(card.prices)
+]
+
+export const toRateCard = (row: Row): RateCard => ({
+  id: text(row, "id"),
+  currency: text(row, "currency"),
+  effectiveFrom: integer(row, "effective_from"),
+  createdAt: integer(row, "created_at"),
+  prices: json(row, "prices")
+})
+
+const jobStatus = wordOf(Job.statuses)
+const pauseReason = wordOf<PauseReason>(["session_disconnected", "template_paused", "provider_blocked"])
+
+/** What {@link toJobRow} reads, with the job's columns under `job`. */
+export const jobColumns = `json_array(job.seq, job.id, job.account, job.session, job.public_key, job.snapshot,
+    snapshot.digest, job.currency, job.estimated_cost, job.status, job.pause_reason, job.recipients, job.queued,
+    job.sending, job.accepted, job.sent, job.delivered, job.read, job.failed, job.skipped, job.canceled, job.unknown,
+    job.in_flight, job.lease_worker, job.lease_until, job.fence, job.created_at, job.updated_at, job.completed_at) AS job`
+
+type JobTuple = readonly [
+  seq: number,
+  id: string,
+  account: string,
+  session: string,
+  publicKey: string,
+  snapshot: number,
+  digest: string,
+  currency: string,
+  estimatedCost: string | null,
+  status: string,
+  pauseReason: string | null,
+  recipients: number,
+  queued: number,
+  sending: number,
+  accepted: number,
+  sent: number,
+  delivered: number,
+  read: number,
+  failed: number,
+  skipped: number,
+  canceled: number,
+  unknown: number,
+  inFlight: number,
+  leaseWorker: string | null,
+  leaseUntil: number | null,
+  fence: number,
+  createdAt: number,
+  updatedAt: number,
+  completedAt: number | null
+]
+
+export interface JobRow {
+  readonly seq: number
+  readonly snapshot: number
+  readonly digest: string
+  readonly job: Omit<Job.Job, "content">
+  readonly inFlight: number
+  readonly lease: Lease | null
+  readonly fence: number
+}
+
+/** As one JSON text, like {@link toRecipients}. */
+export const toJobRow = (row: Row): JobRow => {
+  const tuple = json<JobTuple>(row, "job")
+  return {
+    seq: tuple[0],
+    snapshot: tuple[5],
+    digest: tuple[6],
+    job: {
+      id: tuple[1],
+      accountId: tuple[2],
+      sessionId: tuple[3],
+      publicKey: tuple[4],
+      status: jobStatus("status", tuple[9]),
+      pauseReason: tuple[10] === null ? null : pauseReason("pause_reason", tuple[10]),
+      recipients: tuple[11],
+      counts: {
+        queued: tuple[12],
+        sending: tuple[13],
+        accepted: tuple[14],
+        sent: tuple[15],
+        delivered: tuple[16],
+        read: tuple[17],
+        failed: tuple[18],
+        skipped: tuple[19],
+        canceled: tuple[20],
+        unknown: tuple[21]
+      },
+      currency: tuple[7],
+      estimatedCost: tuple[8],
+      createdAt: tuple[26],
+      updatedAt: tuple[27],
+      completedAt: tuple[28]
+    },
+    inFlight: tuple[22],
+    lease: tuple[23] === null || tuple[24] === null ? null : { worker: tuple[23], until: tuple[24] },
+    fence: tuple[25]
+  }
+}
+
+/** The key of a job's recipient; a message id has no room for more than 4,094 of them either. */
+export const recipientKey = (job: number, index: number): number => job * 4096 + index
+
+export const lastPlace = 4095
+
+/** What {@link toRecipients} reads, of the rows of a subquery. */
+export const recipientsOf = (
+  rows: string
+): string => `SELECT json_group_array(json_array(seq & 4095, phone, external_id,
+    json(variables), status, json(failure), attempts, provider_id, market, price, sequence, next_at, updated_at, sent_at,
+    delivered_at, read_at, fence)) AS recipients
+  FROM (SELECT * FROM sendwright_recipient WHERE ${rows})`
+
+type RecipientTuple = readonly [
+  index: number,
+  phone: string,
+  externalId: string | null,
+  values: ReadonlyArray<string>,
+  status: string,
+  failure: Recipient.Failure | null,
+  attempts: number,
+  providerId: string | null,
+  market: string | null,
+  price: string | null,
+  sequence: number,
+  nextAt: number | null,
+  updatedAt: number,
+  sentAt: number | null,
+  deliveredAt: number | null,
+  readAt: number | null,
+  fence: number | null
+]
+
+const recipientStatus = wordOf(Recipient.statuses)
+
+/** A recipient, and the claim whose outcome it awaits. */
+export interface StoredRecipient {
+  readonly recipient: RecipientResult
+  readonly fence: number | null
+}
+
+const toRecipient = (tuple: RecipientTuple): StoredRecipient => ({
+  recipient: {
+    index: tuple[0],
+    phone: tuple[1],
+    externalId: tuple[2],
+    values: tuple[3],
+    status: recipientStatus("status", tuple[4]),
+    failure: tuple[5],
+    attempts: tuple[6],
+    providerId: tuple[7],
+    market: tuple[8],
+    price: tuple[9],
+    sequence: tuple[10],
+    nextAt: tuple[11],
+    updatedAt: tuple[12],
+    sentAt: tuple[13],
+    deliveredAt: tuple[14],
+    readAt: tuple[15]
+  },
+  fence: tuple[16]
+})
+
+/**
+ * The recipients of one answer. They come as one JSON text, because the driver's own rows of so many columns take
+ * three times as long; the table is STRICT, so a column cannot hold another type than it says.
+ */
+export const toRecipients = (row: Row | undefined): ReadonlyArray<StoredRecipient> =>
+  json<ReadonlyArray<RecipientTuple>>(row ?? {}, "recipients").map(toRecipient)
+
+export const endpointColumns = [
+  "id",
+  "account",
+  "url",
+  "events",
+  "description",
+  "enabled",
+  "disabled_reason",
+  "secrets",
+  "failing_since",
+  "created_at",
+  "updated_at"
+]
+
+export const fromEndpoint = (endpoint: Endpoint): Parameters => [
+  endpoint.id,
+  endpoint.accountId,
+  endpoint.url,
+  JSON.stringify(endpoint.events),
+  endpoint.description,
+  endpoint.enabled ? 1 : 0,
+  endpoint.disabledReason,
+  JSON.stringify(endpoint.secrets),
+  endpoint.failingSince,
+  endpoint.createdAt,
+  endpoint.updatedAt
+]
+
+export const toEndpoint = (row: Row): Endpoint => ({
+  id: text(row, "id"),
+  accountId: text(row, "account"),
+  url: text(row, "url"),
+  events: json(row, "events"),
+  description: textOrNull(row, "description"),
+  enabled: flag(row, "enabled"),
+  disabledReason: textOrNull(row, "disabled_reason"),
+  secrets: json(row, "secrets"),
+  failingSince: integerOrNull(row, "failing_since"),
+  createdAt: integer(row, "created_at"),
+  updatedAt: integer(row, "updated_at")
+})
+
+export const deliveryStatus = oneOf<DeliveryStatus>(["pending", "delivered", "exhausted"])
+export const eventType = oneOf(Event.types)
+
+export const toAttempt = (row: Row): Attempt => ({
+  number: integer(row, "number"),
+  at: integer(row, "at"),
+  status: integerOrNull(row, "status"),
+  durationMs: integer(row, "duration_ms"),
+  reason: textOrNull(row, "reason"),
+  excerpt: text(row, "excerpt")
+})

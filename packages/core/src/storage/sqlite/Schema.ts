@@ -1,0 +1,239 @@
+/**
+ * The tables. What is large and hot is clustered by small integer keys and carries no index but its own: a job's
+ * recipients lie side by side, so that a window of them is one range, and whether a job has work is one column of
+ * the job. Accounts, sessions and keys are named by their ids without foreign keys: the engine has read them in
+ * the same request, and nothing ever removes one. Times are milliseconds since 1970.
+ */
+import type { Migration } from "./Migrator.ts"
+
+const initial: Migration = {
+  id: 1,
+  name: "initial",
+  statements: `
+CREATE TABLE sendwright_account (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE sendwright_session (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  name TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  config TEXT NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT,
+  connected_since INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
+
+CREATE TABLE sendwright_api_key (
+  seq INTEGER PRIMARY KEY,
+  public_key TEXT NOT NULL UNIQUE,
+  session TEXT NOT NULL,
+  name TEXT,
+  permissions TEXT NOT NULL,
+  status TEXT NOT NULL,
+  secrets TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  last_used_at INTEGER
+) STRICT;
+CREATE INDEX sendwright_api_key_session ON sendwright_api_key (session, seq);
+
+-- AUTOINCREMENT: the number is the template's public id and must never name another one.
+CREATE TABLE sendwright_template (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  session TEXT NOT NULL,
+  name TEXT NOT NULL,
+  language TEXT NOT NULL,
+  category TEXT NOT NULL,
+  status TEXT NOT NULL,
+  content TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  UNIQUE (session, name, language)
+) STRICT;
+CREATE INDEX sendwright_template_session ON sendwright_template (session, id);
+
+-- seq is the order of recording among the records of one phone.
+CREATE TABLE sendwright_consent (
+  account TEXT NOT NULL,
+  phone TEXT NOT NULL,
+  occurred_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  purpose TEXT NOT NULL,
+  status TEXT NOT NULL,
+  source TEXT NOT NULL,
+  proof TEXT,
+  recorded_at INTEGER NOT NULL,
+  PRIMARY KEY (account, phone, occurred_at, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sendwright_rate_card (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  currency TEXT NOT NULL,
+  effective_from INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  prices TEXT NOT NULL
+) STRICT;
+CREATE INDEX sendwright_rate_card_currency ON sendwright_rate_card (currency, effective_from, seq);
+
+-- Contents of jobs, each kept once.
+CREATE TABLE sendwright_snapshot (
+  seq INTEGER PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,
+  body TEXT NOT NULL
+) STRICT;
+
+-- next_at: when it has work next; null while leased and when it may not be dispatched.
+-- in_flight: how many of its recipients await an outcome from the lease's worker.
+CREATE TABLE sendwright_job (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  session TEXT NOT NULL,
+  public_key TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  snapshot INTEGER NOT NULL,
+  currency TEXT NOT NULL,
+  estimated_cost TEXT,
+  idempotency_key TEXT,
+  fingerprint TEXT,
+  answer TEXT,
+  status TEXT NOT NULL,
+  pause_reason TEXT,
+  recipients INTEGER NOT NULL,
+  queued INTEGER NOT NULL,
+  sending INTEGER NOT NULL,
+  accepted INTEGER NOT NULL,
+  sent INTEGER NOT NULL,
+  delivered INTEGER NOT NULL,
+  read INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  skipped INTEGER NOT NULL,
+  canceled INTEGER NOT NULL,
+  unknown INTEGER NOT NULL,
+  in_flight INTEGER NOT NULL,
+  next_at INTEGER,
+  lease_worker TEXT,
+  lease_until INTEGER,
+  fence INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  completed_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
+  WHERE idempotency_key IS NOT NULL;
+CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
+CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
+-- The status lies in it so that a disconnect finds the processing jobs in a long backlog without reading that.
+CREATE INDEX sendwright_job_due ON sendwright_job (session, next_at, seq, status) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_job_lease ON sendwright_job (lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX sendwright_job_paused ON sendwright_job (session, seq) WHERE status = 'paused';
+
+-- seq: its job's seq × 4096 + its place, so that the table is clustered by job without a composite key.
+-- next_at is null while in flight and after dispatch.
+-- fence: of the claim whose outcome is awaited; null when none is. A report may overtake the outcome.
+CREATE TABLE sendwright_recipient (
+  seq INTEGER PRIMARY KEY,
+  phone TEXT NOT NULL,
+  external_id TEXT,
+  variables TEXT NOT NULL,
+  market TEXT,
+  price TEXT,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  next_at INTEGER,
+  fence INTEGER,
+  updated_at INTEGER NOT NULL,
+  failure TEXT,
+  provider_id TEXT,
+  sent_at INTEGER,
+  delivered_at INTEGER,
+  read_at INTEGER
+) STRICT;
+
+CREATE TABLE sendwright_usage (
+  account TEXT NOT NULL,
+  day TEXT NOT NULL,
+  template INTEGER NOT NULL,
+  direct INTEGER NOT NULL,
+  PRIMARY KEY (account, day)
+) STRICT, WITHOUT ROWID;
+
+-- When each API key's last send was accepted.
+CREATE TABLE sendwright_acceptance (
+  public_key TEXT PRIMARY KEY,
+  accepted_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sendwright_endpoint (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  url TEXT NOT NULL,
+  events TEXT NOT NULL,
+  description TEXT,
+  enabled INTEGER NOT NULL,
+  disabled_reason TEXT,
+  secrets TEXT NOT NULL,
+  failing_since INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint (account, seq);
+
+CREATE TABLE sendwright_event (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  account TEXT NOT NULL,
+  type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- attempts: all that were made; tries: those of the running schedule.
+-- due_at: when it may be taken: at next_at, or at the end of the lease while a worker has it; null when it is over.
+CREATE TABLE sendwright_delivery (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  endpoint INTEGER NOT NULL,
+  event INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  tries INTEGER NOT NULL,
+  first_attempt_at INTEGER,
+  next_at INTEGER,
+  due_at INTEGER,
+  lease_worker TEXT,
+  fence INTEGER NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery (endpoint, seq);
+-- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
+CREATE INDEX sendwright_delivery_due ON sendwright_delivery (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
+
+CREATE TABLE sendwright_attempt (
+  delivery INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  status INTEGER,
+  duration_ms INTEGER NOT NULL,
+  reason TEXT,
+  excerpt TEXT NOT NULL,
+  PRIMARY KEY (delivery, number)
+) STRICT, WITHOUT ROWID;
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [initial]

@@ -1,0 +1,47 @@
+/** All stores in one SQLite file, and the standard SQL client over the same connection. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { SqliteClient } from "@effect/sql-sqlite-node/SqliteClient"
+import * as Layer from "effect/Layer"
+import * as RateLimitStore from "../memory/RateLimitStore.ts"
+import type { StorageError } from "../StorageError.ts"
+import type { Stores } from "../Stores.ts"
+import * as AccountStore from "./AccountStore.ts"
+import * as ApiKeyStore from "./ApiKeyStore.ts"
+import * as ConsentStore from "./ConsentStore.ts"
+import * as Database from "./Database.ts"
+import * as EventLog from "./EventLog.ts"
+import * as JobStore from "./JobStore.ts"
+import type { MigrationError } from "./Migrator.ts"
+import * as RateCardStore from "./RateCardStore.ts"
+import { migrations } from "./Schema.ts"
+import * as SessionStore from "./SessionStore.ts"
+import * as TemplateStore from "./TemplateStore.ts"
+import * as WebhookStore from "./WebhookStore.ts"
+
+export interface Options {
+  /** A path, whose folder is created, or `:memory:`. */
+  readonly filename: string
+}
+
+/**
+ * Opens the file, brings it to this build's schema and answers the stores over it. A store's verb that is called
+ * inside `sql.withTransaction` belongs to that transaction.
+ *
+ * Rate limits are kept in process memory: one process owns the file, so memory is as exact, and a disk sync for
+ * every authenticated request would cost more than the request. A restart gives each key a full allowance.
+ */
+export const layer = (
+  options: Options
+): Layer.Layer<Stores | SqlClient | SqliteClient, StorageError | MigrationError> =>
+  Layer.mergeAll(
+    AccountStore.layer,
+    ApiKeyStore.layer,
+    ConsentStore.layer,
+    EventLog.layer,
+    JobStore.layer,
+    RateCardStore.layer,
+    RateLimitStore.layer,
+    SessionStore.layer,
+    TemplateStore.layer,
+    WebhookStore.layer
+  ).pipe(Layer.provideMerge(Database.layer({ filename: options.filename, migrations })))

@@ -1,0 +1,146 @@
+/** Builders with defaults: each takes what a test cares about and fills in the rest. */
+import type { Account } from "../domain/Account.ts"
+import type { ApiKey } from "../domain/ApiKey.ts"
+import * as ApiKeys from "../domain/ApiKey.ts"
+import type { ConsentRecord } from "../domain/Consent.ts"
+import * as Ids from "../domain/Ids.ts"
+import * as Plan from "../domain/Plan.ts"
+import type { RateCard } from "../domain/RateCard.ts"
+import type { Session } from "../domain/Session.ts"
+import type { TemplateContent } from "../domain/Template.ts"
+import type { Endpoint } from "../domain/Webhook.ts"
+import type { AcceptSend } from "../storage/JobStore.ts"
+
+/** A time far from any test clock: what is stored can only come from the argument. */
+export const now = 1_900_000_000_000
+
+/** Ids that are the same in every run: bytes of a counter. */
+export const makeIds = (): Ids.Ids => {
+  let count = 0
+  return Ids.make((length) =>
+    Uint8Array.from({ length }, () => {
+      count = (count * 1_103_515_245 + 12_345) % 2_147_483_648
+      return (count >> 16) & 0xff
+    })
+  )
+}
+
+const ids = makeIds()
+
+export const account = (some: Partial<Account> = {}): Account => ({
+  id: ids.uuid(now),
+  name: "Account",
+  currency: "EUR",
+  plan: Plan.defaults,
+  createdAt: now,
+  updatedAt: now,
+  ...some
+})
+
+export const session = (accountId: string, some: Partial<Session> = {}): Session => ({
+  id: ids.uuid(now),
+  accountId,
+  name: "Session",
+  provider: "sandbox",
+  config: "sealed",
+  state: "connected",
+  reason: null,
+  connectedSince: now,
+  createdAt: now,
+  updatedAt: now,
+  ...some
+})
+
+export const apiKey = (sessionId: string, some: Partial<ApiKey> = {}): ApiKey => ({
+  publicKey: `pk_${ids.uuid(now)}`,
+  sessionId,
+  name: null,
+  permissions: ApiKeys.permissions,
+  status: "active",
+  secrets: [{ hash: "00", createdAt: now, expiresAt: null }],
+  createdAt: now,
+  lastUsedAt: null,
+  ...some
+})
+
+export const template = (some: Partial<TemplateContent> = {}): TemplateContent => ({
+  name: "greeting",
+  language: "en",
+  category: "utility",
+  status: "approved",
+  components: [{ type: "body", text: "Hello {{1}}" }],
+  variables: [{ key: "body.1", type: "text", required: true, max_length: 1024 }],
+  bindings: [{ placeholder: "1", buttonIndex: null }],
+  sendable: true,
+  unsendableReason: null,
+  ...some
+})
+
+export const consent = (phone: string, some: Partial<ConsentRecord> = {}): ConsentRecord => ({
+  id: ids.uuid(now),
+  phone,
+  purpose: "all",
+  status: "granted",
+  source: "test",
+  proof: null,
+  occurredAt: now,
+  recordedAt: now,
+  ...some
+})
+
+export const rateCard = (some: Partial<RateCard> = {}): RateCard => ({
+  id: ids.uuid(now),
+  currency: "EUR",
+  effectiveFrom: now,
+  createdAt: now,
+  prices: [{ market: "*", prefixes: null, category: "utility", price: "0.0100" }],
+  ...some
+})
+
+export const endpoint = (accountId: string, some: Partial<Endpoint> = {}): Endpoint => ({
+  id: ids.uuid(now),
+  accountId,
+  url: "https://receiver.example/hooks",
+  events: ["*"],
+  description: null,
+  enabled: true,
+  disabledReason: null,
+  secrets: [{ sealed: "sealed", createdAt: now, expiresAt: null }],
+  failingSince: null,
+  createdAt: now,
+  updatedAt: now,
+  ...some
+})
+
+export interface Owner {
+  readonly accountId: string
+  readonly sessionId: string
+  readonly publicKey: string
+}
+
+/** A send of so many phones, without limits unless they are given. */
+export const send = (
+  owner: Owner,
+  some: Partial<AcceptSend> & { readonly phones?: number; readonly key?: string | null } = {}
+): AcceptSend => {
+  const { key = ids.uuid(now), phones = 1, ...rest } = some
+  return {
+    now,
+    jobId: ids.jobId(now),
+    ...owner,
+    content: { kind: "template", templateId: 1, template: template() },
+    recipients: Array.from({ length: phones }, (_, index) => ({
+      phone: `346${String(index).padStart(8, "0")}`,
+      externalId: `r${index}`,
+      values: [`Name ${index}`],
+      market: "*",
+      price: "0.0100"
+    })),
+    currency: "EUR",
+    estimatedCost: null,
+    idempotency: key === null ? null : { key, fingerprint: "same" },
+    demand: { units: phones, dailyLimit: null, minimumWaitMs: 0 },
+    claim: null,
+    ...rest
+  }
+}

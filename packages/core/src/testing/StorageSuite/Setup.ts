@@ -1,0 +1,72 @@
+/** What the parts of the suite share. */
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import { AccountStore } from "../../storage/AccountStore.ts"
+import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
+import { JobStore } from "../../storage/JobStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import type { Stores } from "../../storage/Stores.ts"
+import { WebhookStore } from "../../storage/WebhookStore.ts"
+import type { Owner } from "../Fixtures.ts"
+import * as Fixtures from "../Fixtures.ts"
+
+export type Stored = Layer.Layer<Stores, unknown>
+
+export const { now } = Fixtures
+
+/** An account with a connected session and a key. */
+export const owner: Effect.Effect<Owner, unknown, Stores> = Effect.gen(function* () {
+  const account = Fixtures.account()
+  const session = Fixtures.session(account.id)
+  const key = Fixtures.apiKey(session.id)
+  yield* (yield* AccountStore).create(account)
+  yield* (yield* SessionStore).create(session)
+  yield* (yield* ApiKeyStore).create(key)
+  return { accountId: account.id, sessionId: session.id, publicKey: key.publicKey }
+})
+
+export const lease = { worker: "worker-1", until: now + 20_000 }
+
+/** Claims at a time, up to a limit. */
+export const claim = Effect.fnUntraced(function* (limit = 250, at = now, worker = "worker-1") {
+  const jobs = yield* JobStore
+  const { claimed } = yield* jobs.exchange({
+    now: at,
+    settlements: [],
+    claim: { worker, until: at + 20_000, limit }
+  })
+  return claimed
+})
+
+export const results = Effect.fnUntraced(function* (jobId: string) {
+  const jobs = yield* JobStore
+  const { items } = yield* jobs.results({ jobId, page: { limit: 250, after: null } })
+  return items
+})
+
+export const find = Effect.fnUntraced(function* (jobId: string) {
+  const jobs = yield* JobStore
+  return (yield* jobs.find(jobId)) ?? (yield* Effect.dieMessage("The job is gone."))
+})
+
+/** The events that wait for an endpoint that takes all of them, oldest first. */
+export const events = Effect.fnUntraced(function* (at = now + 1) {
+  const webhooks = yield* WebhookStore
+  const claimed = yield* webhooks.exchange({
+    now: at,
+    settlements: [],
+    claim: { worker: "events", until: at + 1, limit: 10_000 }
+  })
+  return claimed.claimed.map(
+    ({ body }): { readonly type: string; readonly data: Readonly<Record<string, unknown>> } =>
+      JSON.parse(body)
+  )
+})
+
+export const listen = Effect.fnUntraced(function* (accountId: string) {
+  const endpoint = Fixtures.endpoint(accountId)
+  yield* (yield* WebhookStore).create(endpoint)
+  return endpoint
+})
+
+export const failure = { code: "broken", provider_code: "1", message: "It broke.", permanent: true }

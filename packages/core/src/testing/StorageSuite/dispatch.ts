@@ -1,0 +1,290 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Recipient from "../../domain/Recipient.ts"
+import type { ClaimedJob, Settlement } from "../../storage/JobStore.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, events, failure, find, listen, now, owner, results } from "./Setup.ts"
+
+const taken = Outcome.Accepted({ providerId: "p", status: "accepted" })
+
+const outcomes = (job: ClaimedJob, outcome: Outcome): ReadonlyArray<Settlement> =>
+  job.recipients.map(({ index }) => ({ jobId: job.jobId, fence: job.fence, index, outcome }))
+
+const settle = Effect.fnUntraced(function* (settlements: ReadonlyArray<Settlement>, at = now) {
+  const jobs = yield* JobStore
+  return (yield* jobs.exchange({ now: at, settlements, claim: null })).settled
+})
+
+const accept = Effect.fnUntraced(function* (some: Parameters<typeof Fixtures.send>[1] = {}) {
+  const who = yield* owner
+  const command = Fixtures.send(who, some)
+  yield* (yield* JobStore).accept(command)
+  return { ...who, jobId: command.jobId }
+})
+
+const only = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>) {
+  const [first] = claimed
+  return first ?? (yield* Effect.dieMessage("Nothing was claimed."))
+})
+
+export const suite = (layer: Stored) => {
+  describe("claim", () => {
+    it.effect("takes due recipients, sending, with the attempt counted", () =>
+      Effect.gen(function* () {
+        const { jobId } = yield* accept({ phones: 3 })
+        const job = yield* only(yield* claim())
+        expect(job.recipients.map(({ attempts, index }) => [index, attempts])).toEqual([
+          [0, 1],
+          [1, 1],
+          [2, 1]
+        ])
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["sending", "sending", "sending"])
+        expect((yield* find(jobId)).status).toBe("processing")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("never gives a recipient to two workers", () =>
+      Effect.gen(function* () {
+        yield* accept({ phones: 20 })
+        yield* accept({ phones: 20 })
+        const claims = yield* Effect.all(
+          Array.from({ length: 10 }, (_, worker) => claim(7, now, `worker-${worker}`)),
+          { concurrency: "unbounded" }
+        )
+        const seen = claims
+          .flat()
+          .flatMap((job) => job.recipients.map(({ index }) => `${job.jobId} ${index}`))
+        expect(new Set(seen).size).toBe(seen.length)
+        expect(seen.length).toBeGreaterThan(0)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("keeps to its limit, and leaves a job to the one who has its lease", () =>
+      Effect.gen(function* () {
+        yield* accept({ phones: 10 })
+        const job = yield* only(yield* claim(4))
+        expect(job.recipients).toHaveLength(4)
+        expect(yield* claim(4)).toEqual([])
+        yield* settle(outcomes(job, taken))
+        const next = yield* only(yield* claim(250))
+        expect(next.recipients.map(({ index }) => index)).toEqual([4, 5, 6, 7, 8, 9])
+        expect(next.fence).toBeGreaterThan(job.fence)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("takes nothing before its time", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        yield* accept()
+        const job = yield* only(yield* claim())
+        yield* settle(outcomes(job, Outcome.Retry({ at: now + 5000, failure })))
+        expect(yield* claim(250, now + 4999)).toEqual([])
+        expect(yield* jobs.nextDue).toBe(now + 5000)
+        const again = yield* only(yield* claim(250, now + 5000))
+        expect(again.recipients[0]?.attempts).toBe(2)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("takes sessions in turn, so that none waits for another's backlog", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const busy = yield* owner
+        for (let index = 0; index < 100; index++) yield* jobs.accept(Fixtures.send(busy, { phones: 10 }))
+        const small = yield* accept({ phones: 250 })
+        let settlements: ReadonlyArray<Settlement> = []
+        let windows = 0
+        while ((yield* find(small.jobId)).status !== "completed" && windows < 50) {
+          const { claimed } = yield* jobs.exchange({
+            now,
+            settlements,
+            claim: { worker: "w", until: now + 20_000, limit: 50 }
+          })
+          settlements = claimed.flatMap((job) => outcomes(job, taken))
+          windows += 1
+        }
+        // Alone it takes 5 windows and one to hand in the last.
+        expect(windows).toBeLessThanOrEqual(12)
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("settle", () => {
+    it.effect("moves recipients, counts, job and events in one commit", () =>
+      Effect.gen(function* () {
+        const { accountId, jobId } = yield* accept({ phones: 3 })
+        yield* listen(accountId)
+        const job = yield* only(yield* claim())
+        const [first, second, third] = job.recipients
+        const of = (index: number | undefined, outcome: Outcome): Settlement => ({
+          jobId,
+          fence: job.fence,
+          index: index ?? -1,
+          outcome
+        })
+        const settled = yield* settle([
+          of(first?.index, taken),
+          of(second?.index, Outcome.Failed({ failure })),
+          of(third?.index, Outcome.Unknown({ failure }))
+        ])
+        expect(settled).toBe(3)
+        const found = yield* find(jobId)
+        expect(found.status).toBe("completed")
+        expect(found.completedAt).toBe(now)
+        expect(found.counts).toEqual({ ...Recipient.noCounts, accepted: 1, failed: 1, unknown: 1 })
+        const [accepted, failed] = yield* results(jobId)
+        expect(accepted).toMatchObject({ status: "accepted", providerId: "p", failure: null, nextAt: null })
+        expect(failed).toMatchObject({ status: "failed", failure })
+        expect((yield* events()).map(({ type }) => type)).toEqual([
+          "job.processing",
+          "recipient.accepted",
+          "recipient.failed",
+          "recipient.unknown",
+          "job.completed"
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("changes nothing under a lost lease", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept()
+        const lost = yield* only(yield* claim())
+        const late = now + 20_000
+        expect(yield* jobs.rescue({ now: late, deduplicating: ["sandbox"] })).toBe(1)
+        const fresh = yield* only(yield* claim(250, late, "worker-2"))
+        expect(yield* settle(outcomes(lost, Outcome.Failed({ failure })), late)).toBe(0)
+        expect((yield* results(jobId))[0]?.status).toBe("sending")
+        expect(yield* settle(outcomes(fresh, taken), late)).toBe(1)
+        expect((yield* results(jobId))[0]?.status).toBe("accepted")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("costs no attempt when it was never made", () =>
+      Effect.gen(function* () {
+        yield* accept()
+        const job = yield* only(yield* claim())
+        yield* settle(outcomes(job, Outcome.Released()))
+        const again = yield* only(yield* claim())
+        expect(again.recipients[0]?.attempts).toBe(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("does not pull down what a report has raised", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept()
+        const job = yield* only(yield* claim())
+        const messageId = `${jobId.slice(0, -3)}001`
+        const report = {
+          messageId,
+          status: "delivered",
+          at: now + 1,
+          failure: null,
+          providerId: "p"
+        } as const
+        yield* jobs.receive({ now: now + 2, reports: [report] })
+        expect(yield* settle(outcomes(job, taken), now + 3)).toBe(1)
+        expect((yield* results(jobId))[0]).toMatchObject({ status: "delivered", deliveredAt: now + 1 })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("keeps the answer of a direct message with its key", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const content = { kind: "direct", text: "Hi", linkPreview: false } as const
+        const lease = { worker: "me", until: now + 1000 }
+        const who = yield* owner
+        const command = Fixtures.send(who, { key: "d", content, claim: lease })
+        const accepted = yield* jobs.accept(command)
+        const claimed = accepted._tag === "Accepted" ? accepted.claimed : null
+        const settlement = {
+          jobId: command.jobId,
+          fence: claimed?.fence ?? -1,
+          index: 0,
+          outcome: taken,
+          answer: "said"
+        }
+        expect(yield* settle([settlement])).toBe(1)
+        expect((yield* jobs.earlier({ publicKey: who.publicKey, key: "d" }))?.answer).toBe("said")
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("rescue", () => {
+    it.effect("leaves leases that hold, and makes ambiguous what cannot be repeated", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept({ phones: 2 })
+        yield* claim(1)
+        expect(yield* jobs.rescue({ now: now + 19_999, deduplicating: [] })).toBe(0)
+        expect(yield* jobs.rescue({ now: now + 20_000, deduplicating: [] })).toBe(1)
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["unknown", "queued"])
+        expect(yield* claim(250, now + 20_000)).toHaveLength(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("parks what ended its worker three times", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept()
+        for (let round = 0; round < 3; round++) {
+          yield* claim(250, now + round * 20_000)
+          yield* jobs.rescue({ now: now + (round + 1) * 20_000, deduplicating: ["sandbox"] })
+        }
+        expect((yield* results(jobId))[0]).toMatchObject({
+          status: "failed",
+          attempts: 3,
+          failure: { code: "poisoned" }
+        })
+        expect((yield* find(jobId)).status).toBe("completed")
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("cancel and retry", () => {
+    it.effect("cancel a queued job at once", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept({ phones: 2 })
+        expect((yield* jobs.cancel({ jobId, now }))?.status).toBe("canceled")
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["canceled", "canceled"])
+        expect(yield* claim()).toEqual([])
+        expect(yield* jobs.cancel({ jobId: Fixtures.makeIds().jobId(now), now })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("let what is in flight finish", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept({ phones: 3 })
+        const job = yield* only(yield* claim(1))
+        expect((yield* jobs.cancel({ jobId, now }))?.status).toBe("canceling")
+        yield* settle(outcomes(job, taken))
+        const ended = yield* find(jobId)
+        expect([ended.status, ended.counts.accepted, ended.counts.canceled]).toEqual(["canceled", 1, 2])
+        expect((yield* jobs.cancel({ jobId, now: now + 1 }))?.updatedAt).toBe(ended.updatedAt)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("queue failed and unknown recipients again, and no others", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept({ phones: 3 })
+        const job = yield* only(yield* claim())
+        const made = [taken, Outcome.Failed({ failure }), Outcome.Unknown({ failure })]
+        yield* settle(outcomes(job, taken).map((each, place) => ({ ...each, outcome: made[place] ?? taken })))
+        const retried = yield* jobs.retry({ jobId, now: now + 1 })
+        expect([retried?.retried, retried?.job.completedAt]).toEqual([2, null])
+        const again = yield* only(yield* claim(250, now + 1))
+        expect(again.recipients.map(({ attempts, index }) => [index, attempts])).toEqual([
+          [1, 1],
+          [2, 1]
+        ])
+        yield* settle(outcomes(again, taken), now + 2)
+        expect((yield* find(jobId)).status).toBe("completed")
+      }).pipe(Effect.provide(layer))
+    )
+  })
+}

@@ -1,0 +1,23 @@
+/**
+ * The suite that every backend passes, by the promises of the store tags. A caller is three lines: a name, and a
+ * layer that builds an empty database each time. Needs `@effect/vitest`.
+ */
+import { describe } from "@effect/vitest"
+import * as accept from "./accept.ts"
+import * as dispatch from "./dispatch.ts"
+import * as read from "./read.ts"
+import * as receive from "./receive.ts"
+import * as registry from "./registry.ts"
+import type { Stored } from "./Setup.ts"
+import * as webhooks from "./webhooks.ts"
+
+export const suite = (name: string, layer: Stored): void => {
+  describe(name, () => {
+    accept.suite(layer)
+    dispatch.suite(layer)
+    receive.suite(layer)
+    read.suite(layer)
+    registry.suite(layer)
+    webhooks.suite(layer)
+  })
+}

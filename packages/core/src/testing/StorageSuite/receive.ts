@@ -1,0 +1,115 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Ids from "../../domain/Ids.ts"
+import * as Recipient from "../../domain/Recipient.ts"
+import type { Report } from "../../storage/JobStore.ts"
+import { JobStore } from "../../storage/JobStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, events, failure, find, listen, now, owner, results } from "./Setup.ts"
+
+const sent = Effect.fnUntraced(function* (phones: number) {
+  const jobs = yield* JobStore
+  const who = yield* owner
+  const command = Fixtures.send(who, { phones })
+  yield* jobs.accept(command)
+  for (const job of yield* claim()) {
+    const settlements = job.recipients.map(({ index }) => ({
+      jobId: job.jobId,
+      fence: job.fence,
+      index,
+      outcome: { _tag: "Accepted", providerId: `p${index}`, status: "accepted" } as const
+    }))
+    yield* jobs.exchange({ now, settlements, claim: null })
+  }
+  const report = (index: number, status: Recipient.Reported, at = now + 10): Report => ({
+    messageId: Ids.messageId(command.jobId, index),
+    status,
+    at,
+    failure: status === "failed" ? failure : null,
+    providerId: `p${index}`
+  })
+  return { ...who, jobId: command.jobId, report }
+})
+
+export const suite = (layer: Stored) =>
+  describe("receive", () => {
+    it.effect("raises statuses and keeps the times that the platform tells", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId, report } = yield* sent(3)
+        const reports = [report(0, "sent", now + 1), report(0, "delivered", now + 2), report(1, "failed")]
+        expect(yield* jobs.receive({ now: now + 20, reports })).toEqual({ applied: 3, unmatched: [] })
+        const [first, second, third] = yield* results(jobId)
+        expect(first).toMatchObject({
+          status: "delivered",
+          sentAt: now + 1,
+          deliveredAt: now + 2,
+          updatedAt: now + 20
+        })
+        expect(second).toMatchObject({ status: "failed", failure })
+        expect(third?.status).toBe("accepted")
+        const job = yield* find(jobId)
+        expect(job.status).toBe("completed")
+        expect(job.counts).toEqual({ ...Recipient.noCounts, delivered: 1, failed: 1, accepted: 1 })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("ends the same for repeated and shuffled reports, one event for each step up", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { accountId, jobId, report } = yield* sent(1)
+        yield* listen(accountId)
+        const reports = [
+          report(0, "delivered"),
+          report(0, "sent"),
+          report(0, "delivered"),
+          report(0, "failed")
+        ]
+        yield* jobs.receive({ now: now + 20, reports })
+        yield* jobs.receive({ now: now + 21, reports })
+        expect((yield* results(jobId))[0]).toMatchObject({ status: "delivered", failure: null })
+        const told = yield* events(now + 30)
+        expect(told.map(({ type }) => type)).toEqual(["recipient.delivered"])
+        yield* jobs.receive({ now: now + 40, reports: [report(0, "read")] })
+        const more = yield* events(now + 50)
+        const sequences = [...told, ...more.slice(-1)].map(({ data }) => Number(data["sequence"]))
+        expect(sequences[1]).toBeGreaterThan(sequences[0] ?? 0)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("overrides a failure by a later delivery, and an unknown outcome by any report", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId, report } = yield* sent(1)
+        yield* jobs.receive({ now: now + 1, reports: [report(0, "failed")] })
+        yield* jobs.receive({ now: now + 2, reports: [report(0, "delivered")] })
+        expect((yield* results(jobId))[0]).toMatchObject({ status: "delivered", failure: null })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("answers back what nobody knows", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { report } = yield* sent(1)
+        const foreign = { ...report(0, "sent"), messageId: "wamid.foreign" }
+        const beyond = report(7, "sent")
+        expect(yield* jobs.receive({ now, reports: [foreign, beyond] })).toEqual({
+          applied: 0,
+          unmatched: [foreign, beyond]
+        })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("gives the prices of what was delivered", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId, report } = yield* sent(3)
+        yield* jobs.receive({
+          now: now + 1,
+          reports: [report(0, "delivered"), report(1, "read"), report(2, "sent")]
+        })
+        expect(yield* jobs.deliveredPrices(jobId)).toEqual(["0.0100", "0.0100"])
+      }).pipe(Effect.provide(layer))
+    )
+  })

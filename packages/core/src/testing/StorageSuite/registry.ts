@@ -1,0 +1,225 @@
+/** Accounts, sessions, keys, templates, consents, rate cards, rate limits. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Plan from "../../domain/Plan.ts"
+import { AccountStore } from "../../storage/AccountStore.ts"
+import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
+import { ConsentStore } from "../../storage/ConsentStore.ts"
+import { JobStore } from "../../storage/JobStore.ts"
+import { RateCardStore } from "../../storage/RateCardStore.ts"
+import { RateLimitStore } from "../../storage/RateLimitStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import { TemplateStore } from "../../storage/TemplateStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, events, find, listen, now, owner } from "./Setup.ts"
+
+const page = { limit: 100, after: null }
+
+export const suite = (layer: Stored) => {
+  describe("accounts and keys", () => {
+    it.effect("are found as they were written, and changed field by field", () =>
+      Effect.gen(function* () {
+        const accounts = yield* AccountStore
+        const account = Fixtures.account({ plan: { ...Plan.defaults, daily_direct_messages: null } })
+        yield* accounts.create(account)
+        expect(yield* accounts.find(account.id)).toEqual(account)
+        const changed = yield* accounts.change({ id: account.id, change: { name: "New" }, now: now + 1 })
+        expect(changed).toEqual({ ...account, name: "New", updatedAt: now + 1 })
+        expect((yield* accounts.list(page)).items).toEqual([changed])
+        expect(yield* accounts.find("nobody")).toBeNull()
+        expect(yield* accounts.change({ id: "nobody", change: {}, now })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("identify their session and account in one read", () =>
+      Effect.gen(function* () {
+        const keys = yield* ApiKeyStore
+        const { accountId, publicKey, sessionId } = yield* owner
+        const identity = yield* keys.identify(publicKey)
+        expect([identity?.key.publicKey, identity?.session.id, identity?.account.id]).toEqual([
+          publicKey,
+          sessionId,
+          accountId
+        ])
+        expect(yield* keys.identify("pk_nobody")).toBeNull()
+        expect((yield* keys.list({ sessionId, page })).items).toHaveLength(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("overlap secrets on rotation, stay revoked, and note their use once a minute", () =>
+      Effect.gen(function* () {
+        const keys = yield* ApiKeyStore
+        const { publicKey } = yield* owner
+        const rotate = (hash: string, at: number, expireOthersAt: number) =>
+          keys.rotate({
+            publicKey,
+            secret: { hash, createdAt: at, expiresAt: null },
+            expireOthersAt,
+            now: at
+          })
+        yield* rotate("11", now, now + 100)
+        const overlapping = yield* keys.identify(publicKey)
+        expect(overlapping?.key.secrets.map(({ expiresAt, hash }) => [hash, expiresAt])).toEqual([
+          ["11", null],
+          ["00", now + 100]
+        ])
+        const later = yield* rotate("22", now + 200, now + 200)
+        expect(later?.secrets.map(({ hash }) => hash)).toEqual(["22"])
+        yield* keys.touch({ publicKey, now })
+        yield* keys.touch({ publicKey, now: now + 59_999 })
+        expect((yield* keys.identify(publicKey))?.key.lastUsedAt).toBe(now)
+        yield* keys.touch({ publicKey, now: now + 60_000 })
+        expect((yield* keys.identify(publicKey))?.key.lastUsedAt).toBe(now + 60_000)
+        yield* keys.change({ publicKey, change: { status: "revoked" } })
+        expect((yield* keys.change({ publicKey, change: { status: "active" } }))?.status).toBe("revoked")
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("sessions", () => {
+    it.effect("pause their running jobs when they go, and resume them when they are back", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const sessions = yield* SessionStore
+        const who = yield* owner
+        const running = Fixtures.send(who, { phones: 2 })
+        yield* jobs.accept(running)
+        yield* claim(1)
+        yield* jobs.rescue({ now: now + 20_000, deduplicating: [] })
+        const waiting = Fixtures.send(who)
+        yield* jobs.accept(waiting)
+        yield* listen(who.accountId)
+        const gone = { id: who.sessionId, state: "disconnected", reason: "operator", now: now + 1 } as const
+        expect(yield* sessions.transition(gone)).toMatchObject({
+          state: "disconnected",
+          connectedSince: null
+        })
+        yield* sessions.transition(gone)
+        expect(yield* find(running.jobId)).toMatchObject({
+          status: "paused",
+          pauseReason: "session_disconnected"
+        })
+        expect((yield* find(waiting.jobId)).status).toBe("queued")
+        expect(yield* claim(250, now + 30_000)).toEqual([])
+        const back = { id: who.sessionId, state: "connected", reason: null, now: now + 2 } as const
+        expect(yield* sessions.transition(back)).toMatchObject({ connectedSince: now + 2 })
+        expect(yield* find(running.jobId)).toMatchObject({ status: "processing", pauseReason: null })
+        const told = yield* events(now + 10)
+        expect(told.map(({ type }) => type).sort()).toEqual([
+          "job.paused",
+          "job.processing",
+          "session.connected",
+          "session.disconnected"
+        ])
+        expect(yield* claim(250, now + 30_000)).toHaveLength(2)
+        expect(yield* sessions.transition({ ...back, id: "nobody" })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("templates", () => {
+    it.effect("keep their id over imports, and their time when nothing changed", () =>
+      Effect.gen(function* () {
+        const templates = yield* TemplateStore
+        const { accountId, sessionId } = yield* owner
+        yield* listen(accountId)
+        const importAll = (contents: Parameters<typeof templates.importAll>[0]["contents"], at: number) =>
+          templates.importAll({ accountId, sessionId, contents, now: at })
+        const spanish = Fixtures.template({ language: "es" })
+        const [first, second] = yield* importAll([Fixtures.template(), spanish], now)
+        const [changed, same] = yield* importAll([Fixtures.template({ status: "paused" }), spanish], now + 5)
+        expect([changed?.templateId, same?.templateId]).toEqual([first?.templateId, second?.templateId])
+        expect([changed?.updatedAt, same?.updatedAt]).toEqual([now + 5, now])
+        expect((yield* events(now + 10)).map(({ type }) => type)).toEqual(Array(3).fill("template.updated"))
+        const { items } = yield* templates.listApproved({ sessionId, page })
+        expect(items).toEqual([same])
+        const other = yield* owner
+        const templateId = second?.templateId ?? 0
+        expect(yield* templates.find({ sessionId, templateId })).toEqual(second)
+        expect(yield* templates.find({ sessionId: other.sessionId, templateId })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("consents", () => {
+    it.effect("are decided by what occurred last, for each phone in the order asked", () =>
+      Effect.gen(function* () {
+        const consents = yield* ConsentStore
+        const { accountId } = yield* owner
+        yield* listen(accountId)
+        const records = [
+          Fixtures.consent("1", { occurredAt: now }),
+          Fixtures.consent("1", { status: "revoked", purpose: "marketing", occurredAt: now - 5 }),
+          Fixtures.consent("2", { occurredAt: now }),
+          Fixtures.consent("2", { status: "revoked", occurredAt: now }),
+          Fixtures.consent("3", { purpose: "utility" })
+        ]
+        yield* consents.record({ accountId, records })
+        const verdicts = yield* consents.verdicts({
+          accountId,
+          phones: ["2", "1", "4", "3", "1"],
+          purpose: "marketing"
+        })
+        expect(verdicts.map(({ _tag }) => _tag)).toEqual([
+          "Revoked",
+          "Granted",
+          "Missing",
+          "Missing",
+          "Granted"
+        ])
+        expect(verdicts[1]).toEqual({ _tag: "Granted", record: records[0] })
+        expect(yield* consents.history({ accountId, phone: "1" })).toEqual(records.slice(0, 2))
+        const other = yield* owner
+        const foreign = yield* consents.verdicts({
+          accountId: other.accountId,
+          phones: ["1"],
+          purpose: "direct"
+        })
+        expect(foreign).toEqual([{ _tag: "Missing" }])
+        expect((yield* events()).filter(({ type }) => type === "consent.revoked")).toHaveLength(2)
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("rate cards", () => {
+    it.effect("are in force from their date, of two the last added", () =>
+      Effect.gen(function* () {
+        const cards = yield* RateCardStore
+        const [old, recent, newer, future] = [
+          Fixtures.rateCard({ effectiveFrom: now - 10 }),
+          Fixtures.rateCard({ effectiveFrom: now - 5 }),
+          Fixtures.rateCard({
+            effectiveFrom: now - 5,
+            prices: [{ market: "Spain", prefixes: ["34"], category: "utility", price: "1" }]
+          }),
+          Fixtures.rateCard({ effectiveFrom: now + 5 })
+        ]
+        for (const card of [recent, old, newer, future]) yield* cards.add(card)
+        expect(yield* cards.inForce({ currency: "EUR", now })).toEqual(newer)
+        expect(yield* cards.inForce({ currency: "EUR", now: now + 5 })).toEqual(future)
+        expect(yield* cards.inForce({ currency: "EUR", now: now - 11 })).toBeNull()
+        expect(yield* cards.inForce({ currency: "USD", now })).toBeNull()
+        expect((yield* cards.list(page)).items).toEqual([future, newer, old, recent])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("rate limits", () => {
+    it.effect("let exactly the limit through of parallel requests, per key", () =>
+      Effect.gen(function* () {
+        const limits = yield* RateLimitStore
+        const consume = (key: string, at: number) =>
+          limits.consume({ key, limit: 10, periodMs: 60_000, now: at })
+        const decisions = yield* Effect.all(
+          Array.from({ length: 50 }, () => consume("a", now)),
+          { concurrency: "unbounded" }
+        )
+        expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(10)
+        expect((yield* consume("b", now)).remaining).toBe(9)
+        expect((yield* consume("a", now + 5999)).allowed).toBe(false)
+        expect((yield* consume("a", now + 6000)).allowed).toBe(true)
+      }).pipe(Effect.provide(layer))
+    )
+  })
+}

@@ -1,0 +1,201 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Event from "../../domain/Event.ts"
+import { EventLog } from "../../storage/EventLog.ts"
+import type { ClaimedDelivery, DeliverySettlement } from "../../storage/WebhookStore.ts"
+import { WebhookStore } from "../../storage/WebhookStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { listen, now, owner } from "./Setup.ts"
+
+const page = { limit: 100, after: null }
+
+const claim = Effect.fnUntraced(function* (at = now, limit = 100) {
+  const store = yield* WebhookStore
+  const command = { now: at, settlements: [], claim: { worker: "w", until: at + 30_000, limit } }
+  return (yield* store.exchange(command)).claimed
+})
+
+const settle = Effect.fnUntraced(function* (
+  delivery: ClaimedDelivery | undefined,
+  some: Partial<DeliverySettlement>,
+  at = now
+) {
+  const store = yield* WebhookStore
+  const settlement: DeliverySettlement = {
+    deliveryId: delivery?.deliveryId ?? "",
+    fence: delivery?.fence ?? -1,
+    attempt: { at, status: 200, durationMs: 5, reason: null, excerpt: "answer" },
+    next: "delivered",
+    disable: null,
+    ...some
+  }
+  return (yield* store.exchange({ now: at, settlements: [settlement], claim: null })).settled
+})
+
+const append = Effect.fnUntraced(function* (accountId: string, at = now) {
+  const log = yield* EventLog
+  yield* log.append({ accountId, drafts: [Event.webhookTest({ id: accountId }, "e")], now: at })
+})
+
+export const suite = (layer: Stored) =>
+  describe("webhooks", () => {
+    it.effect("deliver an event to each endpoint that subscribes to it, the same bytes", () =>
+      Effect.gen(function* () {
+        const store = yield* WebhookStore
+        const { accountId } = yield* owner
+        const all = yield* listen(accountId)
+        const jobsOnly = Fixtures.endpoint(accountId, { events: ["job.*"] })
+        const second = Fixtures.endpoint(accountId, { events: ["webhook.test"] })
+        yield* store.create(jobsOnly)
+        yield* store.create(second)
+        yield* append(accountId)
+        const claimed = yield* claim()
+        expect(claimed.map(({ endpoint }) => endpoint.id).sort()).toEqual([all.id, second.id].sort())
+        expect(new Set(claimed.map(({ body }) => body)).size).toBe(1)
+        expect(Object.keys(JSON.parse(claimed[0]?.body ?? "{}"))).toEqual([
+          "id",
+          "type",
+          "created_at",
+          "data"
+        ])
+        expect(yield* claim()).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("keep every attempt, and come back at their time with the same event", () =>
+      Effect.gen(function* () {
+        const store = yield* WebhookStore
+        const { accountId } = yield* owner
+        const endpoint = yield* listen(accountId)
+        yield* append(accountId)
+        const [first] = yield* claim()
+        const failed = { at: now, status: 500, durationMs: 7, reason: "status", excerpt: "no" }
+        expect(yield* settle(first, { attempt: failed, next: now + 5000 })).toBe(1)
+        expect(yield* store.nextDue).toBe(now + 5000)
+        expect(yield* claim(now + 4999)).toEqual([])
+        const [second] = yield* claim(now + 5000)
+        expect(second).toMatchObject({
+          eventId: first?.eventId,
+          body: first?.body,
+          attempts: 1,
+          firstAttemptAt: now
+        })
+        yield* settle(second, {}, now + 5000)
+        const { items } = yield* store.deliveries({ endpointId: endpoint.id, page })
+        expect(items).toHaveLength(1)
+        expect(items[0]).toMatchObject({ status: "delivered", nextAt: null, eventType: "webhook.test" })
+        expect(items[0]?.attempts.map(({ number, status }) => [number, status])).toEqual([
+          [1, 500],
+          [2, 200]
+        ])
+        expect(yield* store.nextDue).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are taken up again after a lease that ended, and the late answer changes nothing", () =>
+      Effect.gen(function* () {
+        const { accountId } = yield* owner
+        yield* listen(accountId)
+        yield* append(accountId)
+        const [lost] = yield* claim()
+        expect(yield* claim(now + 29_999)).toEqual([])
+        const [fresh] = yield* claim(now + 30_000)
+        expect(fresh?.deliveryId).toBe(lost?.deliveryId)
+        expect(yield* settle(lost, {}, now + 30_001)).toBe(0)
+        expect(yield* settle(fresh, {}, now + 30_002)).toBe(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("wait while their endpoint is disabled, and resume when it is enabled", () =>
+      Effect.gen(function* () {
+        const store = yield* WebhookStore
+        const { accountId } = yield* owner
+        const endpoint = yield* listen(accountId)
+        const other = yield* listen(accountId)
+        yield* append(accountId)
+        const claimed = yield* claim()
+        const mine = claimed.find((each) => each.endpoint.id === endpoint.id)
+        const gone = { at: now, status: 410, durationMs: 1, reason: "status", excerpt: "" }
+        yield* settle(mine, { attempt: gone, next: now + 5000, disable: "gone" })
+        expect(yield* store.find(endpoint.id)).toMatchObject({ enabled: false, disabledReason: "gone" })
+        yield* append(accountId, now + 1)
+        const meanwhile = yield* claim(now + 10_000)
+        expect(new Set(meanwhile.map((each) => each.endpoint.id))).toEqual(new Set([other.id]))
+        const types = meanwhile.map(({ body }): string => JSON.parse(body).type)
+        expect(types).toContain("webhook.disabled")
+        yield* store.change({ id: endpoint.id, change: { enabled: true }, now: now + 11_000 })
+        const resumed = yield* claim(now + 11_000)
+        expect(resumed.map((each) => each.endpoint.id)).toEqual([endpoint.id, endpoint.id])
+        expect(yield* store.find(endpoint.id)).toMatchObject({
+          enabled: true,
+          disabledReason: null,
+          failingSince: null
+        })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("know since when an endpoint has done nothing but fail", () =>
+      Effect.gen(function* () {
+        const store = yield* WebhookStore
+        const { accountId } = yield* owner
+        const endpoint = yield* listen(accountId)
+        yield* append(accountId)
+        const [first] = yield* claim()
+        yield* settle(first, { next: now + 1 })
+        const [second] = yield* claim(now + 1)
+        yield* settle(second, { next: now + 2 }, now + 1)
+        expect((yield* store.find(endpoint.id))?.failingSince).toBe(now)
+        const [third] = yield* claim(now + 2)
+        yield* settle(third, {}, now + 2)
+        expect((yield* store.find(endpoint.id))?.failingSince).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are replayed: one, and all since a time that did not arrive", () =>
+      Effect.gen(function* () {
+        const store = yield* WebhookStore
+        const { accountId } = yield* owner
+        const endpoint = yield* listen(accountId)
+        yield* append(accountId, now)
+        yield* append(accountId, now + 10)
+        const [first, second] = yield* claim(now + 10)
+        yield* settle(first, {})
+        yield* settle(second, { next: null })
+        expect(yield* claim(now + 100_000)).toEqual([])
+        expect(yield* store.replaySince({ endpointId: endpoint.id, since: now, now: now + 20 })).toBe(1)
+        expect((yield* claim(now + 20)).map(({ attempts, deliveryId }) => [deliveryId, attempts])).toEqual([
+          [second?.deliveryId, 0]
+        ])
+        const replayed = yield* store.replay({ deliveryId: first?.deliveryId ?? "", now: now + 30 })
+        expect(replayed).toMatchObject({ status: "pending", nextAt: now + 30 })
+        expect(replayed?.attempts).toHaveLength(1)
+        expect(yield* store.replay({ deliveryId: "nobody", now })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "rotate secrets with an overlap, send a test to one endpoint alone, and are removed whole",
+      () =>
+        Effect.gen(function* () {
+          const store = yield* WebhookStore
+          const { accountId } = yield* owner
+          const endpoint = yield* listen(accountId)
+          yield* listen(accountId)
+          const secret = { sealed: "fresh", createdAt: now, expiresAt: null }
+          const rotated = yield* store.rotate({ id: endpoint.id, secret, expireOthersAt: now + 5, now })
+          expect(rotated?.secrets.map(({ expiresAt, sealed }) => [sealed, expiresAt])).toEqual([
+            ["fresh", null],
+            ["sealed", now + 5]
+          ])
+          const draft = Event.webhookTest({ id: accountId }, endpoint.id)
+          const deliveryId = yield* store.send({ endpointId: endpoint.id, draft, now })
+          expect((yield* claim()).map((each) => each.deliveryId)).toEqual([deliveryId])
+          expect(yield* store.findDelivery(deliveryId ?? "")).toMatchObject({ endpointId: endpoint.id })
+          expect((yield* store.list({ accountId, page })).items).toHaveLength(2)
+          expect([yield* store.remove(endpoint.id), yield* store.remove(endpoint.id)]).toEqual([true, false])
+          expect(yield* store.findDelivery(deliveryId ?? "")).toBeNull()
+          expect(yield* store.send({ endpointId: endpoint.id, draft, now })).toBeNull()
+        }).pipe(Effect.provide(layer))
+    )
+  })
