@@ -1,0 +1,399 @@
+/**
+ * The order of checks (decisions.md §2). The first that refuses answers; what is refused consumes no quota, starts
+ * no minimum wait and leaves its Idempotency-Key free.
+ *
+ *    1. credentials                          401   identify
+ *    2. requests per minute                  429   identify
+ *    3. subscription, feature                402   authorize
+ *    4. permission                           403   authorize
+ *    5. session connected                    409   authorize
+ *    6. header and body shape                422   shape
+ *    7. idempotency: replay, or conflict     409   earlier
+ *    8. template, recipients, variables      422   resolve
+ *    9. consent                              403   consent
+ *   10. quota                                402   accept (in the commit)
+ *   11. minimum wait                         429   accept (in the commit)
+ *
+ * Each is one function below, in this order; `Sends` and `DirectMessages` call 6 to 11 from top to bottom.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { Permission } from "../domain/ApiKey.ts"
+import * as ApiKey from "../domain/ApiKey.ts"
+import type { Purpose, Verdict } from "../domain/Consent.ts"
+import {
+  ConsentRequired,
+  FeatureUnavailable,
+  IdempotencyConflict,
+  InsufficientPermission,
+  InvalidCredentials,
+  InvalidRequest,
+  MinimumWaitActive,
+  RateLimited,
+  SessionDisconnected,
+  SubscriptionInactive
+} from "../domain/Errors.ts"
+import * as Fault from "../domain/Fault.ts"
+import * as Idempotency from "../domain/Idempotency.ts"
+import * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
+import * as Money from "../domain/Money.ts"
+import * as Phone from "../domain/Phone.ts"
+import type { Feature } from "../domain/Plan.ts"
+import * as Rendering from "../domain/Rendering.ts"
+import type { Template } from "../domain/Template.ts"
+import * as Variables from "../domain/Variables.ts"
+import { SecretBox } from "../secret/SecretBox.ts"
+import { ApiKeyStore } from "../storage/ApiKeyStore.ts"
+import { ConsentStore } from "../storage/ConsentStore.ts"
+import type { AcceptResult, AcceptSend, Earlier } from "../storage/JobStore.ts"
+import { JobStore } from "../storage/JobStore.ts"
+import { RateCardStore } from "../storage/RateCardStore.ts"
+import { RateLimitStore } from "../storage/RateLimitStore.ts"
+import { TemplateStore } from "../storage/TemplateStore.ts"
+import type { Caller, Credentials } from "./Engine.ts"
+import type { DirectMessageRequest, TemplateMessageRequest } from "./Requests.ts"
+import * as Requests from "./Requests.ts"
+import * as Shape from "./Shape.ts"
+
+// 1, 2 ---------------------------------------------------------------------------------------------------------
+
+/** Who calls: an unknown key costs the same work as a wrong secret, so that time tells nothing. */
+export const identify = Effect.fnUntraced(function* (credentials: Credentials) {
+  const keys = yield* ApiKeyStore
+  const limits = yield* RateLimitStore
+  const box = yield* SecretBox
+  const now = yield* Clock.currentTimeMillis
+  const identity = yield* keys.identify(credentials.publicKey ?? "")
+  const hashes = identity === null ? [] : ApiKey.validHashes(identity.key, now)
+  const proven = box.matches(credentials.secretKey ?? "", hashes)
+  if (identity === null || !proven) return yield* new InvalidCredentials()
+  const { publicKey } = identity.key
+  const limit = identity.account.plan.requests_per_minute
+  const rate = yield* limits.consume({ key: `requests|${publicKey}`, limit, periodMs: Time.minute, now })
+  if (!rate.allowed) return yield* new RateLimited(rate)
+  yield* keys.touch({ publicKey, now })
+  return { ...identity, rate } satisfies Caller
+})
+
+// 3, 4, 5 ------------------------------------------------------------------------------------------------------
+
+/** The feature that an operation belongs to; reading a connection or past jobs needs none. */
+const featureOf: Readonly<Record<Permission, Feature | null>> = {
+  "connection:read": null,
+  "templates:read": "templates",
+  "messages:estimate": "templates",
+  "messages:send": "templates",
+  "jobs:read": null,
+  "direct:send": "direct"
+}
+
+export const authorize = (caller: Caller, permission: Permission | null) =>
+  Effect.gen(function* () {
+    const { account, key, session } = caller
+    if (account.plan.subscription !== "active") return yield* new SubscriptionInactive()
+    const feature = permission === null ? null : featureOf[permission]
+    if (feature !== null && !account.plan.features.includes(feature))
+      return yield* new FeatureUnavailable({ feature })
+    if (permission !== null && !key.permissions.includes(permission)) {
+      return yield* new InsufficientPermission({ permission })
+    }
+    if (session.state !== "connected") return yield* new SessionDisconnected(session)
+  })
+
+// 6 ------------------------------------------------------------------------------------------------------------
+
+const decodeTemplate = Shape.decoder(Requests.TemplateMessageRequest)
+const decodeDirect = Shape.decoder(Requests.DirectMessageRequest)
+
+const maximumExternalId = 255
+
+const phoneFaults = (phone: unknown, path: ReadonlyArray<string | number>): ReadonlyArray<Fault.Fault> => {
+  const message = typeof phone === "string" ? Phone.check(phone) : undefined
+  return message === undefined ? [] : [Fault.make(path, "recipient_invalid", message)]
+}
+
+const storable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
+
+const externalIdFaults = (
+  externalId: unknown,
+  path: ReadonlyArray<string | number>
+): ReadonlyArray<Fault.Fault> => {
+  if (typeof externalId !== "string") return []
+  if (externalId.length > maximumExternalId) {
+    return [
+      Fault.make(path, "out_of_range", `\`external_id\` must be at most ${maximumExternalId} characters.`)
+    ]
+  }
+  return storable(externalId)
+    ? []
+    : [Fault.make(path, "recipient_invalid", "`external_id` must be well-formed text without NUL.")]
+}
+
+/** The faults of recipients that need nothing but themselves; looked for in a body of any shape. */
+const recipientFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
+  const recipients = member(body, "recipients")
+  if (!Array.isArray(recipients)) return []
+  return recipients
+    .slice(0, Requests.maximumRecipients)
+    .flatMap((recipient: unknown, index) => [
+      ...phoneFaults(member(recipient, "phone"), ["recipients", index, "phone"]),
+      ...externalIdFaults(member(recipient, "external_id"), ["recipients", index, "external_id"])
+    ])
+}
+
+const member = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? Reflect.get(value, name)
+    : undefined
+
+/** The faults of a direct message that need nothing but itself. */
+const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
+  const text = member(body, "message")
+  const path = ["message"]
+  const faults = [...phoneFaults(member(body, "to"), ["to"])]
+  if (typeof text !== "string") return faults
+  const length = [...text].length
+  if (text.trim() === "") {
+    faults.push(Fault.make(path, "out_of_range", "`message` must not be blank."))
+  } else if (length > Requests.maximumMessageLength) {
+    faults.push(
+      Fault.make(
+        path,
+        "out_of_range",
+        `\`message\` must be at most ${Requests.maximumMessageLength} characters.`
+      )
+    )
+  } else if (!storable(text)) {
+    faults.push(Fault.make(path, "invalid_value", "`message` must be well-formed text without NUL."))
+  }
+  return faults
+}
+
+const keyPath = ["headers", "Idempotency-Key"]
+
+const keyFault = (header: string | undefined, required: boolean): ReadonlyArray<Fault.Fault> => {
+  if (header === undefined) {
+    return required
+      ? [
+          Fault.make(
+            keyPath,
+            "required",
+            "The header Idempotency-Key is required: 1 to 128 visible ASCII characters."
+          )
+        ]
+      : []
+  }
+  const message = "Idempotency-Key must be 1 to 128 visible ASCII characters, bare or in double quotes."
+  return Idempotency.parseKey(header) === undefined
+    ? [Fault.make(keyPath, "idempotency_key_invalid", message)]
+    : []
+}
+
+const shape = <A>(options: {
+  readonly request: A | Requests.Unchecked
+  readonly decode: (body: unknown) => Either.Either<A, ReadonlyArray<Fault.Fault>>
+  readonly keyFaults: ReadonlyArray<Fault.Fault>
+  readonly contentFaults: (body: unknown) => ReadonlyArray<Fault.Fault>
+}): Effect.Effect<A, InvalidRequest> => {
+  const { contentFaults, decode, keyFaults, request } = options
+  const body = request instanceof Requests.Unchecked ? request.body : request
+  const decoded = decode(body)
+  if (Either.isRight(decoded) && keyFaults.length === 0) return Effect.succeed(decoded.right)
+  const shapeFaults = Either.isLeft(decoded) ? decoded.left : []
+  return invalid([...keyFaults, ...shapeFaults, ...contentFaults(body)])
+}
+
+const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
+  Effect.fail(new InvalidRequest({ faults: faults.slice(0, Fault.maximum) }))
+
+/** The request when its header and body have their shape; otherwise every fault that can be told without looking anything up. */
+export const templateShape = (options: {
+  readonly request: TemplateMessageRequest | Requests.Unchecked
+  /** Absent for an estimate, which takes no key. */
+  readonly idempotencyKey?: { readonly header: string | undefined }
+}): Effect.Effect<TemplateMessageRequest, InvalidRequest> =>
+  shape({
+    request: options.request,
+    decode: decodeTemplate,
+    keyFaults: options.idempotencyKey === undefined ? [] : keyFault(options.idempotencyKey.header, true),
+    contentFaults: recipientFaults
+  })
+
+export const directShape = (options: {
+  readonly request: DirectMessageRequest | Requests.Unchecked
+  readonly idempotencyKey: { readonly header: string | undefined }
+}): Effect.Effect<DirectMessageRequest, InvalidRequest> =>
+  shape({
+    request: options.request,
+    decode: decodeDirect,
+    keyFaults: keyFault(options.idempotencyKey.header, false),
+    contentFaults: directFaults
+  })
+
+// 7 ------------------------------------------------------------------------------------------------------------
+
+const conflict = (earlier: Earlier): IdempotencyConflict =>
+  new IdempotencyConflict(
+    earlier.kind === "template"
+      ? { jobId: earlier.jobId, messageId: null }
+      : { jobId: null, messageId: Ids.messageId(earlier.jobId, 0) }
+  )
+
+/** The request that the key stands for already, to be answered again; null when the key is free. */
+export const earlier = Effect.fnUntraced(function* (
+  caller: Caller,
+  idempotency: { readonly key: string; readonly fingerprint: string }
+) {
+  const jobs = yield* JobStore
+  const found = yield* jobs.earlier({ publicKey: caller.key.publicKey, key: idempotency.key })
+  if (found !== null && Idempotency.decide(found, idempotency.fingerprint) === "KeyConflict")
+    return yield* conflict(found)
+  return found
+})
+
+// 8 ------------------------------------------------------------------------------------------------------------
+
+export interface ResolvedRecipient {
+  readonly phone: string
+  readonly externalId: string | null
+  /** In the order of the template's variables. */
+  readonly values: ReadonlyArray<string>
+  readonly origins: ReadonlyArray<"common" | "recipient">
+}
+
+export interface ResolvedRequest {
+  readonly template: Template
+  readonly currency: string
+  readonly recipients: ReadonlyArray<ResolvedRecipient>
+}
+
+const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> => {
+  if (template === null) {
+    return [Fault.make(["template_id"], "template_not_found", "This session has no template with this id.")]
+  }
+  if (template.status !== "approved") {
+    const message = `The template is ${template.status}; only approved templates can be sent.`
+    return [Fault.make(["template_id"], "template_not_approved", message)]
+  }
+  if (template.sendable) return []
+  const why = template.unsendableReason ?? "It needs what variables cannot express."
+  return [Fault.make(["template_id"], "template_unsupported", `The template cannot be sent: ${why}`)]
+}
+
+/** Prices are known for it, or the platform bills in it, or it is the account's own. */
+const currencyFault = Effect.fnUntraced(function* (caller: Caller, currency: string, now: Instant) {
+  if (currency === caller.account.currency || Money.currencies.includes(currency)) return []
+  const cards = yield* RateCardStore
+  if ((yield* cards.inForce({ currency, now })) !== null) return []
+  const message = `The currency is not supported. Supported are ${Money.currencies.join(", ")}.`
+  return [Fault.make(["currency"], "currency_unsupported", message)]
+})
+
+/** Two recipients with the same phone and the same values would receive the same message twice. */
+const duplicateFaults = (recipients: ReadonlyArray<ResolvedRecipient>): ReadonlyArray<Fault.Fault> => {
+  const first = new Map<string, number>()
+  return recipients.flatMap(({ phone, values }, index) => {
+    const identity = JSON.stringify([phone, values])
+    const earlier = first.get(identity)
+    if (earlier === undefined) {
+      first.set(identity, index)
+      return []
+    }
+    const message = `Recipient ${earlier} has the same phone and the same values.`
+    return [Fault.make(["recipients", index], "recipient_duplicate", message)]
+  })
+}
+
+/** The template and every recipient's values, or every fault of the request. */
+export const resolve = Effect.fnUntraced(function* (
+  caller: Caller,
+  request: TemplateMessageRequest,
+  now: Instant
+) {
+  const templates = yield* TemplateStore
+  const currency = request.currency ?? caller.account.currency
+  const template = yield* templates.find({ sessionId: caller.session.id, templateId: request.template_id })
+  const faults: Array<Fault.Fault> = [
+    ...templateFault(template),
+    ...(yield* currencyFault(caller, currency, now)),
+    ...recipientFaults(request)
+  ]
+  if (template === null || !template.sendable) return yield* invalid(faults)
+  faults.push(...Variables.checkCommon(template, request.variables))
+  const recipients = request.recipients.map((recipient, index): ResolvedRecipient => {
+    const resolved = Variables.resolve(template, request.variables, recipient.variables, index)
+    faults.push(...resolved.faults)
+    if (resolved.faults.length === 0 && faults.length === 0) {
+      faults.push(...Rendering.check(template, resolved.values, ["recipients", index, "variables"]))
+    }
+    const { origins, values } = resolved
+    return { phone: recipient.phone, externalId: recipient.external_id ?? null, values, origins }
+  })
+  faults.push(...duplicateFaults(recipients))
+  if (faults.length > 0) return yield* invalid(faults)
+  return { template, currency, recipients } satisfies ResolvedRequest
+})
+
+/** A direct message's number and text. */
+export const directContent = (request: DirectMessageRequest): Effect.Effect<void, InvalidRequest> => {
+  const faults = directFaults(request)
+  return faults.length > 0 ? invalid(faults) : Effect.void
+}
+
+// 9 ------------------------------------------------------------------------------------------------------------
+
+const consentFault = (
+  verdict: Verdict,
+  purpose: Purpose,
+  path: ReadonlyArray<string | number>
+): Fault.Fault => {
+  const message =
+    verdict._tag === "Revoked"
+      ? `The recipient revoked consent on ${Time.format(verdict.record.occurredAt)}.`
+      : `The recipient has no registered consent for ${purpose} messages.`
+  return Fault.make(path, "consent_required", message)
+}
+
+export const consent = Effect.fnUntraced(function* (options: {
+  readonly caller: Caller
+  readonly purpose: Purpose
+  readonly phones: ReadonlyArray<string>
+  readonly path: (index: number) => ReadonlyArray<string | number>
+}) {
+  const { caller, path, phones, purpose } = options
+  const consents = yield* ConsentStore
+  const verdicts = yield* consents.verdicts({ accountId: caller.account.id, phones, purpose })
+  const faults = verdicts.flatMap((verdict, index) =>
+    verdict._tag === "Granted" ? [] : [consentFault(verdict, purpose, path(index))]
+  )
+  if (faults.length > 0) return yield* new ConsentRequired({ faults })
+})
+
+// 10, 11 -------------------------------------------------------------------------------------------------------
+
+/**
+ * Commits the send. The store decides key, quota and minimum wait inside the commit; from here a client's hang-up
+ * changes nothing.
+ */
+export const accept = <E>(
+  command: AcceptSend,
+  exhausted: (quota: { readonly limit: number; readonly used: number; readonly resetsAt: Instant }) => E
+) =>
+  Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const result: AcceptResult = yield* Effect.uninterruptible(jobs.accept(command))
+    switch (result._tag) {
+      case "Accepted":
+      case "Replayed":
+        return result
+      case "KeyConflict":
+        return yield* conflict(result.earlier)
+      case "QuotaExhausted":
+        return yield* Effect.fail(exhausted(result))
+      case "TooSoon":
+        return yield* new MinimumWaitActive({ retryAfterMs: result.retryAt - command.now })
+    }
+  })

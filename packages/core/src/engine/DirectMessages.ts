@@ -1,0 +1,196 @@
+/**
+ * Direct messages: the checks of a send, accepted as a job of one recipient that is claimed in the same commit and
+ * attempted inline, so that quota, idempotency, history and events have a single path. A process that dies in
+ * between leaves an ended lease, and the rescue takes over.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
+import * as Idempotency from "../domain/Idempotency.ts"
+import * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
+import type { Failure } from "../domain/Recipient.ts"
+import { Senders } from "../sender/Sender.ts"
+import type { AcceptSend, ClaimedJob, Earlier } from "../storage/JobStore.ts"
+import { JobStore, Outcome } from "../storage/JobStore.ts"
+import * as Dispatch from "../worker/Dispatch.ts"
+import { leaseMs } from "../worker/SendWorker.ts"
+import { Wake } from "../worker/Wake.ts"
+import * as Checks from "./Checks.ts"
+import type { Caller, DirectAcknowledgement, DirectCommand } from "./Engine.ts"
+
+/** A direct message answers its caller: it is tried again only while that takes no longer than this. */
+const patienceMs = 5 * Time.second
+
+/** What a replay answers again, kept with the job. */
+const Answer = Schema.parseJson(
+  Schema.Union(
+    Schema.Struct({
+      outcome: Schema.Literal("taken"),
+      to: Schema.String,
+      status: Schema.Literal("accepted", "sent"),
+      createdAt: Schema.Number
+    }),
+    Schema.Struct({
+      outcome: Schema.Literal("failed", "unknown"),
+      failure: Schema.Struct({
+        code: Schema.String,
+        provider_code: Schema.NullOr(Schema.String),
+        message: Schema.String,
+        permanent: Schema.Boolean
+      })
+    })
+  )
+)
+type Answer = typeof Answer.Type
+
+const encode = Schema.encodeSync(Answer)
+const decode = Schema.decodeUnknownOption(Answer)
+
+const answerOf = (outcome: Outcome, to: string, createdAt: Instant): Answer => {
+  switch (outcome._tag) {
+    case "Accepted":
+      return { outcome: "taken", to, status: outcome.status, createdAt }
+    case "Unknown":
+      return { outcome: "unknown", failure: outcome.failure }
+    case "Failed":
+    case "Skipped":
+    case "Retry":
+      return { outcome: "failed", failure: outcome.failure }
+    case "Released":
+      return { outcome: "failed", failure: stopping }
+  }
+}
+
+const stopping: Failure = {
+  code: "stopping",
+  provider_code: null,
+  message: "The service is stopping; the message was not sent.",
+  permanent: false
+}
+
+const underWay: Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message: "An earlier request under this Idempotency-Key has no outcome yet.",
+  permanent: false
+}
+
+const reply = (
+  messageId: string,
+  answer: Answer,
+  replayed: boolean
+): Effect.Effect<DirectAcknowledgement, SendFailed> =>
+  answer.outcome === "taken"
+    ? Effect.succeed({
+        messageId,
+        to: answer.to,
+        status: answer.status,
+        createdAt: answer.createdAt,
+        replayed
+      })
+    : Effect.fail(new SendFailed({ messageId, outcome: answer.outcome, failure: answer.failure }))
+
+/** Attempts it, again while that is soon; what is then still transient is a failure. */
+const dispatch = Effect.fnUntraced(function* (claimed: ClaimedJob, caller: Caller) {
+  const senders = yield* Senders
+  const started = yield* Clock.currentTimeMillis
+  const sender = senders.get(caller.session.provider)
+  const [recipient] = claimed.recipients
+  if (recipient === undefined) return Outcome.Released()
+  let attempts = recipient.attempts
+  let outcome = yield* Dispatch.attempt(sender, claimed, recipient)
+  while (outcome._tag === "Retry") {
+    const now = yield* Clock.currentTimeMillis
+    if (outcome.at - started > patienceMs) return Outcome.Failed({ failure: outcome.failure })
+    yield* Effect.sleep(outcome.at - now)
+    attempts += 1
+    outcome = yield* Dispatch.attempt(sender, claimed, { ...recipient, attempts })
+  }
+  return outcome
+})
+
+/** The answer of the request that the key stands for; one that is under way is waited for. */
+const replay = Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
+  const jobs = yield* JobStore
+  const messageId = Ids.messageId(earlier.jobId, 0)
+  const deadline = (yield* Clock.currentTimeMillis) + leaseMs
+  let found: Earlier | null = earlier
+  while (found !== null && found.answer === null && (yield* Clock.currentTimeMillis) < deadline) {
+    yield* Effect.sleep(50)
+    found = yield* jobs.earlier({ publicKey: caller.key.publicKey, key })
+  }
+  const answer: Answer = Option.getOrElse(decode(found?.answer), () => ({
+    outcome: "unknown",
+    failure: underWay
+  }))
+  return yield* reply(messageId, answer, true)
+})
+
+export const send = (ids: Ids.Ids) =>
+  Effect.fn("Engine.sendDirect")(function* (caller: Caller, command: DirectCommand) {
+    const now = yield* Clock.currentTimeMillis
+    const { account, key, session } = caller
+    const header = command.idempotencyKey
+
+    const request = yield* Checks.directShape({ request: command.request, idempotencyKey: { header } })
+
+    const idempotencyKey = header === undefined ? undefined : Idempotency.parseKey(header)
+    const idempotency =
+      idempotencyKey === undefined
+        ? null
+        : { key: idempotencyKey, fingerprint: Idempotency.fingerprint("direct", request) }
+    if (idempotency !== null) {
+      const earlier = yield* Checks.earlier(caller, idempotency)
+      if (earlier !== null) return yield* replay(caller, idempotency.key, earlier)
+    }
+
+    yield* Checks.directContent(request)
+
+    yield* Checks.consent({ caller, purpose: "direct", phones: [request.to], path: () => ["to"] })
+
+    const jobs = yield* JobStore
+    const wake = yield* Wake
+    const deliver = Effect.gen(function* () {
+      const command: AcceptSend = {
+        now,
+        jobId: ids.jobId(now),
+        accountId: account.id,
+        sessionId: session.id,
+        publicKey: key.publicKey,
+        content: { kind: "direct", text: request.message, linkPreview: request.linkPreview ?? false },
+        recipients: [{ phone: request.to, externalId: null, values: [], market: null, price: null }],
+        currency: account.currency,
+        estimatedCost: null,
+        idempotency,
+        demand: {
+          units: 1,
+          dailyLimit: account.plan.daily_direct_messages,
+          minimumWaitMs: account.plan.minimum_wait_ms
+        },
+        claim: { worker: ids.uuid(now), until: now + leaseMs }
+      }
+      const accepted = yield* Checks.accept(
+        command,
+        ({ limit, resetsAt }) => new DailyLimitReached({ limit, resetsAt })
+      )
+      if (accepted._tag === "Replayed") return accepted
+      const { claimed, job } = accepted
+      if (claimed === null)
+        return yield* Effect.dieMessage("A direct message was accepted without its claim.")
+      const outcome = yield* dispatch(claimed, caller)
+      const answer = answerOf(outcome, request.to, job.createdAt)
+      const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
+      const settledAt = yield* Clock.currentTimeMillis
+      yield* jobs.exchange({ now: settledAt, settlements: [settlement], claim: null })
+      yield* wake.deliveries.notify
+      return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }
+    })
+    const done = yield* Effect.uninterruptible(deliver)
+    return done._tag === "Replayed"
+      ? yield* replay(caller, idempotency?.key ?? "", done.earlier)
+      : yield* reply(done.messageId, done.answer, false)
+  })

@@ -1,0 +1,213 @@
+/**
+ * The engine: the one tag that embedders use. It holds no HTTP and no database; storage, senders, the webhook
+ * transport and the secret box are layers below it.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Permission } from "../domain/ApiKey.ts"
+import type {
+  ConsentRequired,
+  DailyLimitReached,
+  FeatureUnavailable,
+  IdempotencyConflict,
+  InsufficientPermission,
+  InvalidCredentials,
+  InvalidRequest,
+  MinimumWaitActive,
+  NotFound,
+  QuotaExceeded,
+  RateLimited,
+  SendFailed,
+  SessionDisconnected,
+  SubscriptionInactive
+} from "../domain/Errors.ts"
+import * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { Job, Status as JobStatus, RecipientResult } from "../domain/Job.ts"
+import type { Page, Paged } from "../domain/Page.ts"
+import type { Decision } from "../domain/RateLimit.ts"
+import type { Status as RecipientStatus } from "../domain/Recipient.ts"
+import type { Template } from "../domain/Template.ts"
+import type { SecretBox } from "../secret/SecretBox.ts"
+import type { Senders } from "../sender/Sender.ts"
+import type { Identity } from "../storage/ApiKeyStore.ts"
+import type { Report } from "../storage/JobStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+import type { Stores } from "../storage/Stores.ts"
+import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
+import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
+import { Wake } from "../worker/Wake.ts"
+import * as Worker from "../worker/Worker.ts"
+import * as Admin from "./Admin.ts"
+import * as Checks from "./Checks.ts"
+import * as DirectMessages from "./DirectMessages.ts"
+import type { Estimate } from "./Estimates.ts"
+import * as Jobs from "./Jobs.ts"
+import type { DirectMessageRequest, TemplateMessageRequest, Unchecked } from "./Requests.ts"
+import * as Sends from "./Sends.ts"
+import * as Templates from "./Templates.ts"
+
+/** What a caller presents; `undefined` for a header that is absent. */
+export interface Credentials {
+  readonly publicKey: string | undefined
+  readonly secretKey: string | undefined
+}
+
+/** Who is calling, as `identify` found it, and what is left of the key's requests per minute. */
+export interface Caller extends Identity {
+  readonly rate: Decision
+}
+
+/** Refusals of {@link Engine} `authorize`, in their order. */
+export type Unauthorized =
+  | SubscriptionInactive
+  | FeatureUnavailable
+  | InsufficientPermission
+  | SessionDisconnected
+
+export interface SendCommand {
+  /** The Idempotency-Key header as it came; `undefined` when absent. */
+  readonly idempotencyKey: string | undefined
+  readonly request: TemplateMessageRequest | Unchecked
+}
+
+export interface Acknowledgement {
+  readonly jobId: string
+  readonly recipients: number
+  /** Whether an earlier request under the same key was answered again. */
+  readonly replayed: boolean
+}
+
+export interface DirectCommand {
+  readonly idempotencyKey: string | undefined
+  readonly request: DirectMessageRequest | Unchecked
+}
+
+export interface DirectAcknowledgement {
+  readonly messageId: string
+  readonly to: string
+  readonly status: "accepted" | "sent"
+  readonly createdAt: Instant
+  readonly replayed: boolean
+}
+
+export interface JobDetail {
+  readonly job: Job
+  readonly results: Paged<RecipientResult>
+  /** Sum of the unit prices of what was delivered; null when nothing could be priced. */
+  readonly actualCost: string | null
+  /** What the dispatch waits for; null when it waits for nothing. */
+  readonly waitingFor: { readonly limiter: "retry" | "session"; readonly until: Instant | null } | null
+}
+
+export interface JobQuery {
+  readonly status?: JobStatus | undefined
+  readonly createdAfter?: Instant | undefined
+  readonly createdBefore?: Instant | undefined
+  readonly page: Page
+}
+
+export interface TemplateQuery {
+  readonly category?: string | undefined
+  readonly language?: string | undefined
+  readonly name?: string | undefined
+  readonly page: Page
+}
+
+export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
+  Engine,
+  {
+    /** Checks 1 and 2: credentials, requests per minute. */
+    readonly identify: (
+      credentials: Credentials
+    ) => Effect.Effect<Caller, InvalidCredentials | RateLimited | StorageError>
+    /** Checks 3 to 5: subscription and feature, permission (null = none is needed), session connected. */
+    readonly authorize: (caller: Caller, permission: Permission | null) => Effect.Effect<void, Unauthorized>
+    readonly templates: (caller: Caller, query: TemplateQuery) => Effect.Effect<Paged<Template>, StorageError>
+    readonly template: (
+      caller: Caller,
+      templateId: number
+    ) => Effect.Effect<Template, NotFound | StorageError>
+    /** What a send would cost; needs no consent and creates nothing. */
+    readonly estimate: (
+      caller: Caller,
+      request: TemplateMessageRequest | Unchecked,
+      options?: { readonly explain?: boolean | undefined }
+    ) => Effect.Effect<Estimate, InvalidRequest | StorageError>
+    /** Accepts a template send: durable when it answers. */
+    readonly send: (
+      caller: Caller,
+      command: SendCommand
+    ) => Effect.Effect<
+      Acknowledgement,
+      | InvalidRequest
+      | IdempotencyConflict
+      | ConsentRequired
+      | QuotaExceeded
+      | MinimumWaitActive
+      | StorageError
+    >
+    /** Sends one text message now. */
+    readonly sendDirect: (
+      caller: Caller,
+      command: DirectCommand
+    ) => Effect.Effect<
+      DirectAcknowledgement,
+      | InvalidRequest
+      | IdempotencyConflict
+      | ConsentRequired
+      | DailyLimitReached
+      | MinimumWaitActive
+      | SendFailed
+      | StorageError
+    >
+    /** This key's jobs, newest first. */
+    readonly jobs: (caller: Caller, query: JobQuery) => Effect.Effect<Paged<Job>, StorageError>
+    readonly job: (
+      caller: Caller,
+      jobId: string,
+      query: { readonly recipientStatus?: RecipientStatus | undefined; readonly page: Page }
+    ) => Effect.Effect<JobDetail, NotFound | StorageError>
+    /** What a platform reports of messages, by our message ids; answers those that nobody knows. */
+    readonly receive: (reports: ReadonlyArray<Report>) => Effect.Effect<ReadonlyArray<Report>, StorageError>
+    /** The operator's side. */
+    readonly admin: Admin.Admin
+    /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
+    readonly drain: Effect.Effect<void, StorageError>
+  }
+>() {}
+
+/** What the engine stands on. */
+export type Requirements = Stores | Senders | SecretBox | WebhookTransport | AddressPolicy
+
+const make = Effect.gen(function* () {
+  const context = yield* Effect.context<Requirements | Wake>()
+  const worker = yield* Worker.Worker
+  const ids = Ids.make(yield* Ids.RandomBytes)
+  const send = Sends.send(ids)
+  const sendDirect = DirectMessages.send(ids)
+  return Engine.of({
+    identify: (credentials) => Effect.provide(Checks.identify(credentials), context),
+    authorize: Checks.authorize,
+    templates: (caller, query) => Effect.provide(Templates.list(caller, query), context),
+    template: (caller, templateId) => Effect.provide(Templates.find(caller, templateId), context),
+    estimate: (caller, request, options) => Effect.provide(Sends.estimate(caller, request, options), context),
+    send: (caller, command) => Effect.provide(send(caller, command), context),
+    sendDirect: (caller, command) => Effect.provide(sendDirect(caller, command), context),
+    jobs: (caller, query) => Effect.provide(Jobs.list(caller, query), context),
+    job: (caller, jobId, query) => Effect.provide(Jobs.find(caller, jobId, query), context),
+    receive: worker.inbound.reports,
+    admin: yield* Admin.make,
+    drain: worker.drain
+  })
+})
+
+/**
+ * The engine and its worker. Nothing runs in the background until `Worker.layerLoops` is added: a process that
+ * only accepts leaves it out, and a test calls `drain`.
+ */
+export const layer = (
+  options: Partial<Worker.Options> = {}
+): Layer.Layer<Engine | Worker.Worker, never, Requirements> =>
+  Layer.effect(Engine, make).pipe(Layer.provideMerge(Worker.layer(options)), Layer.provide(Wake.layer))

@@ -1,0 +1,65 @@
+/** What a send would cost, and with `explain` why: for every recipient which value won, its text, price and consent. */
+import type { Verdict } from "../domain/Consent.ts"
+import type * as Rates from "../domain/RateCard.ts"
+import * as Rendering from "../domain/Rendering.ts"
+import type { ResolvedRequest } from "./Checks.ts"
+
+/** Explanation of one recipient. */
+export interface Explanation {
+  readonly phone: string
+  readonly externalId: string | null
+  /** By variable name: the value, and whose it was. */
+  readonly variables: ReadonlyArray<{
+    readonly key: string
+    readonly value: string
+    readonly origin: "common" | "recipient"
+  }>
+  readonly rendered: Rendering.Rendered
+  readonly market: string | null
+  readonly unitPrice: string | null
+  readonly consent: Verdict
+}
+
+export interface Estimate {
+  readonly currency: string
+  /** Null when no card is in force for the currency. */
+  readonly rateCard: Pick<Rates.RateCard, "id" | "effectiveFrom"> | null
+  readonly recipients: number
+  readonly cost: Rates.Estimate
+  readonly withoutConsent: number
+  /** Only when it was asked for. */
+  readonly explanations: ReadonlyArray<Explanation> | null
+}
+
+export const make = (options: {
+  readonly request: ResolvedRequest
+  readonly card: Rates.RateCard | null
+  readonly cost: Rates.Estimate
+  readonly verdicts: ReadonlyArray<Verdict>
+  readonly explain: boolean
+}): Estimate => {
+  const { card, cost, request, verdicts } = options
+  const verdict = (place: number): Verdict => verdicts[place] ?? { _tag: "Missing" }
+  const explain = (): ReadonlyArray<Explanation> =>
+    request.recipients.map((recipient, place) => ({
+      phone: recipient.phone,
+      externalId: recipient.externalId,
+      variables: request.template.variables.map(({ key }, at) => ({
+        key,
+        value: recipient.values[at] ?? "",
+        origin: recipient.origins[at] ?? "recipient"
+      })),
+      rendered: Rendering.render(request.template, recipient.values),
+      market: cost.prices[place]?.market ?? null,
+      unitPrice: cost.prices[place]?.unitPrice ?? null,
+      consent: verdict(place)
+    }))
+  return {
+    currency: request.currency,
+    rateCard: card,
+    recipients: request.recipients.length,
+    cost,
+    withoutConsent: request.recipients.filter((_, place) => verdict(place)._tag !== "Granted").length,
+    explanations: options.explain ? explain() : null
+  }
+}

@@ -1,0 +1,55 @@
+/** Reading jobs: a caller's own, and any for the operator. */
+import * as Effect from "effect/Effect"
+import { NotFound } from "../domain/Errors.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { Job } from "../domain/Job.ts"
+import * as Money from "../domain/Money.ts"
+import type { Page } from "../domain/Page.ts"
+import type { Status as RecipientStatus } from "../domain/Recipient.ts"
+import { JobStore } from "../storage/JobStore.ts"
+import type { Caller, JobDetail, JobQuery } from "./Engine.ts"
+
+export interface DetailQuery {
+  readonly recipientStatus?: RecipientStatus | undefined
+  readonly page: Page
+}
+
+const waitingFor = (job: Job, nextAt: Instant | null): JobDetail["waitingFor"] => {
+  if (job.status === "paused") return { limiter: "session", until: null }
+  return nextAt !== null && job.status === "processing" ? { limiter: "retry", until: nextAt } : null
+}
+
+/** A job with a page of its results and what it cost. */
+export const detail = Effect.fnUntraced(function* (job: Job, query: DetailQuery) {
+  const jobs = yield* JobStore
+  const { page, recipientStatus } = query
+  const results = yield* jobs.results({ jobId: job.id, status: recipientStatus, page })
+  const prices = job.estimatedCost === null ? null : yield* jobs.deliveredPrices(job.id)
+  const waiting =
+    job.counts.sending > 0 ? yield* jobs.results({ jobId: job.id, status: "sending", page: whole }) : null
+  const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
+  const found: JobDetail = {
+    job,
+    results,
+    actualCost: prices === null ? null : Money.total(prices),
+    waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due))
+  }
+  return found
+})
+
+const whole: Page = { limit: 250, after: null }
+
+/** Another key's job is not told apart from one that does not exist. */
+export const find = Effect.fn("Engine.job")(function* (caller: Caller, jobId: string, query: DetailQuery) {
+  const jobs = yield* JobStore
+  const job = yield* jobs.find(jobId)
+  if (job === null || job.publicKey !== caller.key.publicKey || job.content.kind !== "template") {
+    return yield* new NotFound({ what: "job" })
+  }
+  return yield* detail(job, query)
+})
+
+export const list = Effect.fn("Engine.jobs")(function* (caller: Caller, query: JobQuery) {
+  const jobs = yield* JobStore
+  return yield* jobs.list({ ...query, by: { publicKey: caller.key.publicKey }, kind: "template" })
+})

@@ -1,0 +1,89 @@
+/**
+ * The bodies of interface.md §2.3, §2.4 and §2.8, exactly: the same object in process and over HTTP. Schemas here
+ * hold the shape (types, what is required, bounds); rules that need more than the field itself are elsewhere.
+ */
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+
+const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
+  typeof input === "object" && input !== null && !Array.isArray(input)
+
+const allStrings = (input: Readonly<Record<string, unknown>>): input is Readonly<Record<string, string>> =>
+  Object.values(input).every((value) => typeof value === "string")
+
+/**
+ * A string-to-string object, kept as it came. `Schema.Record` would drop an own `__proto__` without a word, and a
+ * name nobody asked for must be told.
+ */
+const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declare(
+  [],
+  {
+    decode: () => (input, _, ast) => {
+      if (!isRecord(input)) return ParseResult.fail(new ParseResult.Type(ast, input))
+      if (allStrings(input)) return ParseResult.succeed(input)
+      const [first, ...rest] = Object.entries(input)
+        .filter(([, value]) => typeof value !== "string")
+        .map(
+          ([name, value]) =>
+            new ParseResult.Pointer(name, input, new ParseResult.Type(Schema.String.ast, value))
+        )
+      return ParseResult.fail(
+        first === undefined
+          ? new ParseResult.Type(ast, input)
+          : new ParseResult.Composite(ast, input, [first, ...rest])
+      )
+    },
+    encode: () => (input, _, ast) =>
+      isRecord(input) && allStrings(input)
+        ? ParseResult.succeed(input)
+        : ParseResult.fail(new ParseResult.Type(ast, input))
+  },
+  {
+    description: "Values by variable name: `header.1`, `header.media`, `body.1`, …, `button.0.1`.",
+    jsonSchema: { type: "object", additionalProperties: { type: "string" } }
+  }
+)
+
+export const maximumRecipients = 250
+export const maximumMessageLength = 4096
+
+export const Recipient = Schema.Struct({
+  phone: Schema.String.annotations({
+    description: "Digits including the country calling code, no separators."
+  }),
+  external_id: Schema.optional(
+    Schema.String.annotations({ description: "Your reference for the recipient, at most 255 characters." })
+  ),
+  variables: Schema.optional(Variables)
+}).annotations({ identifier: "Recipient" })
+
+export const TemplateMessageRequest = Schema.Struct({
+  template_id: Schema.Int.annotations({ description: "Id of the template." }),
+  currency: Schema.optional(
+    Schema.String.annotations({ description: "ISO 4217 code; the account's when absent." })
+  ),
+  variables: Schema.optional(Variables),
+  recipients: Schema.Array(Recipient).pipe(Schema.minItems(1), Schema.maxItems(maximumRecipients))
+}).annotations({ identifier: "TemplateMessageRequest" })
+export type TemplateMessageRequest = typeof TemplateMessageRequest.Type
+
+export const DirectMessageRequest = Schema.Struct({
+  to: Schema.String.annotations({ description: "Digits including the country calling code." }),
+  message: Schema.String.annotations({ description: "1 to 4,096 characters, not blank." }),
+  linkPreview: Schema.optional(
+    Schema.Boolean.annotations({ description: "Whether a link preview is made; false when absent." })
+  )
+}).annotations({ identifier: "DirectMessageRequest" })
+export type DirectMessageRequest = typeof DirectMessageRequest.Type
+
+/**
+ * A body that nobody has looked at yet. The message operations take it in place of a typed request, because what
+ * they answer depends on all of it: the order of checks puts some of the body's faults before the idempotency key
+ * and some after it, and a refusal lists every fault.
+ */
+export class Unchecked {
+  readonly body: unknown
+  constructor(body: unknown) {
+    this.body = body
+  }
+}

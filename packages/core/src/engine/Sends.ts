@@ -1,0 +1,124 @@
+/** Template sends and their estimates: checks 6 to 11 of `Checks`, from top to bottom. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { QuotaExceeded } from "../domain/Errors.ts"
+import * as Idempotency from "../domain/Idempotency.ts"
+import type * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
+import * as RateCard from "../domain/RateCard.ts"
+import { ConsentStore } from "../storage/ConsentStore.ts"
+import type { AcceptSend, Earlier } from "../storage/JobStore.ts"
+import { RateCardStore } from "../storage/RateCardStore.ts"
+import { Wake } from "../worker/Wake.ts"
+import type { ResolvedRequest } from "./Checks.ts"
+import * as Checks from "./Checks.ts"
+import type { Acknowledgement, Caller, SendCommand } from "./Engine.ts"
+import type { Estimate } from "./Estimates.ts"
+import * as Estimates from "./Estimates.ts"
+import type { TemplateMessageRequest, Unchecked } from "./Requests.ts"
+
+const price = Effect.fnUntraced(function* (request: ResolvedRequest, now: Instant) {
+  const cards = yield* RateCardStore
+  const card = yield* cards.inForce({ currency: request.currency, now })
+  const phones = request.recipients.map(({ phone }) => phone)
+  return { card, cost: RateCard.estimate(card, request.template.category, phones) }
+})
+
+const replayed = (earlier: Earlier): Acknowledgement => ({
+  jobId: earlier.jobId,
+  recipients: earlier.recipients,
+  replayed: true
+})
+
+export const send = (ids: Ids.Ids) =>
+  Effect.fn("Engine.send")(function* (caller: Caller, command: SendCommand) {
+    const now = yield* Clock.currentTimeMillis
+    const { account, key, session } = caller
+
+    const request = yield* Checks.templateShape({
+      request: command.request,
+      idempotencyKey: { header: command.idempotencyKey }
+    })
+
+    const idempotency = {
+      key: Idempotency.parseKey(command.idempotencyKey ?? "") ?? "",
+      fingerprint: Idempotency.fingerprint("template", request)
+    }
+    const earlier = yield* Checks.earlier(caller, idempotency)
+    if (earlier !== null) return replayed(earlier)
+
+    const resolved = yield* Checks.resolve(caller, request, now)
+
+    yield* Checks.consent({
+      caller,
+      purpose: resolved.template.category,
+      phones: resolved.recipients.map(({ phone }) => phone),
+      path: (index) => ["recipients", index, "phone"]
+    })
+
+    const { cost } = yield* price(resolved, now)
+    const { sessionId: _, templateId, updatedAt: __, ...template } = resolved.template
+    const units = resolved.recipients.length
+    const sending: AcceptSend = {
+      now,
+      jobId: ids.jobId(now),
+      accountId: account.id,
+      sessionId: session.id,
+      publicKey: key.publicKey,
+      content: { kind: "template", templateId, template },
+      recipients: resolved.recipients.map(({ externalId, phone, values }, place) => ({
+        phone,
+        externalId,
+        values,
+        market: cost.prices[place]?.market ?? null,
+        price: cost.prices[place]?.unitPrice ?? null
+      })),
+      currency: resolved.currency,
+      estimatedCost: cost.billableRecipients === 0 ? null : cost.total,
+      idempotency,
+      demand: {
+        units,
+        dailyLimit: account.plan.daily_template_recipients,
+        minimumWaitMs: account.plan.minimum_wait_ms
+      },
+      claim: null
+    }
+    const accepted = yield* Checks.accept(
+      sending,
+      ({ limit, resetsAt, used }) => new QuotaExceeded({ limit, used, requested: units, resetsAt })
+    )
+    if (accepted._tag === "Replayed") return replayed(accepted.earlier)
+    const wake = yield* Wake
+    yield* wake.sends.notify
+    const acknowledgement: Acknowledgement = {
+      jobId: accepted.job.id,
+      recipients: accepted.job.recipients,
+      replayed: false
+    }
+    return acknowledgement
+  })
+
+export const estimate = Effect.fn("Engine.estimate")(function* (
+  caller: Caller,
+  body: TemplateMessageRequest | Unchecked,
+  options?: { readonly explain?: boolean | undefined }
+) {
+  const now = yield* Clock.currentTimeMillis
+  const shaped = yield* Checks.templateShape({ request: body })
+  const request = yield* Checks.resolve(caller, shaped, now)
+  const { card, cost } = yield* price(request, now)
+  const consents = yield* ConsentStore
+  const verdicts = yield* consents.verdicts({
+    accountId: caller.account.id,
+    phones: request.recipients.map(({ phone }) => phone),
+    purpose: request.template.category
+  })
+  const estimate: Estimate = Estimates.make({
+    request,
+    card,
+    cost,
+    verdicts,
+    explain: options?.explain ?? false
+  })
+  return estimate
+})

@@ -1,0 +1,124 @@
+/** Accounts and their plans. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { Account } from "../../domain/Account.ts"
+import type { InvalidRequest } from "../../domain/Errors.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import * as Fault from "../../domain/Fault.ts"
+import * as Ids from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
+import type { Page, Paged } from "../../domain/Page.ts"
+import type { Plan } from "../../domain/Plan.ts"
+import * as Plans from "../../domain/Plan.ts"
+import { AccountStore } from "../../storage/AccountStore.ts"
+import { JobStore } from "../../storage/JobStore.ts"
+import type { StorageError } from "../../storage/StorageError.ts"
+import { refuse } from "./Faults.ts"
+import * as Text from "./Text.ts"
+
+/** Plan fields that are given; the others keep what they were. */
+export type PlanChange = { readonly [Field in keyof Plan]?: Plan[Field] | undefined }
+
+export interface Usage {
+  readonly day: string
+  readonly templateRecipients: { readonly used: number; readonly limit: number | null }
+  readonly directMessages: { readonly used: number; readonly limit: number | null }
+  readonly resetsAt: Instant
+}
+
+export interface Accounts {
+  readonly create: (input: {
+    readonly name: string
+    readonly currency?: string | undefined
+    readonly plan?: PlanChange | undefined
+  }) => Effect.Effect<Account, InvalidRequest | StorageError>
+  readonly find: (id: string) => Effect.Effect<Account, NotFound | StorageError>
+  readonly list: (page: Page) => Effect.Effect<Paged<Account>, StorageError>
+  readonly change: (
+    id: string,
+    input: {
+      readonly name?: string | undefined
+      readonly currency?: string | undefined
+      readonly plan?: PlanChange | undefined
+    }
+  ) => Effect.Effect<Account, InvalidRequest | NotFound | StorageError>
+  /** What of today's limits is used. */
+  readonly usage: (id: string) => Effect.Effect<Usage, NotFound | StorageError>
+}
+
+const currencyFaults = (currency: string | undefined) =>
+  currency === undefined || /^[A-Z]{3}$/.test(currency)
+    ? []
+    : [Fault.make(["currency"], "invalid_value", '`currency` must be an ISO 4217 code such as "EUR".')]
+
+const nameFaults = (name: string | undefined) => (name === undefined ? [] : Text.faults(name, "name", 255))
+
+/** The plan with the given fields in place; fields that are absent stay. */
+const changed = (plan: Plan, change: PlanChange | undefined): Plan => ({
+  requests_per_minute: change?.requests_per_minute ?? plan.requests_per_minute,
+  minimum_wait_ms: change?.minimum_wait_ms ?? plan.minimum_wait_ms,
+  daily_direct_messages:
+    change?.daily_direct_messages === undefined ? plan.daily_direct_messages : change.daily_direct_messages,
+  daily_template_recipients:
+    change?.daily_template_recipients === undefined
+      ? plan.daily_template_recipients
+      : change.daily_template_recipients,
+  features: change?.features ?? plan.features,
+  subscription: change?.subscription ?? plan.subscription
+})
+
+const missing = Effect.fail(new NotFound({ what: "account" }))
+
+export const make = Effect.gen(function* () {
+  const store = yield* AccountStore
+  const jobs = yield* JobStore
+  const ids = Ids.make(yield* Ids.RandomBytes)
+
+  const find: Accounts["find"] = Effect.fnUntraced(function* (id) {
+    return (yield* store.find(id)) ?? (yield* missing)
+  })
+
+  const accounts: Accounts = {
+    find,
+    list: store.list,
+    create: Effect.fnUntraced(function* ({ currency, name, plan }) {
+      yield* refuse([...nameFaults(name), ...currencyFaults(currency)])
+      const now = yield* Clock.currentTimeMillis
+      const account: Account = {
+        id: ids.uuid(now),
+        name,
+        currency: currency ?? "USD",
+        plan: changed(Plans.defaults, plan),
+        createdAt: now,
+        updatedAt: now
+      }
+      yield* store.create(account)
+      return account
+    }),
+    change: Effect.fnUntraced(function* (id, { currency, name, plan }) {
+      yield* refuse([...nameFaults(name), ...currencyFaults(currency)])
+      const account = yield* find(id)
+      const now = yield* Clock.currentTimeMillis
+      const change = {
+        ...(name === undefined ? {} : { name }),
+        ...(currency === undefined ? {} : { currency }),
+        ...(plan === undefined ? {} : { plan: changed(account.plan, plan) })
+      }
+      return (yield* store.change({ id, change, now })) ?? (yield* missing)
+    }),
+    usage: Effect.fnUntraced(function* (id) {
+      const { plan } = yield* find(id)
+      const now = yield* Clock.currentTimeMillis
+      const day = Time.utcDay(now)
+      const used = yield* jobs.usage({ accountId: id, day })
+      return {
+        day,
+        templateRecipients: { used: used.template, limit: plan.daily_template_recipients },
+        directMessages: { used: used.direct, limit: plan.daily_direct_messages },
+        resetsAt: Time.endOfUtcDay(now)
+      }
+    })
+  }
+  return accounts
+})

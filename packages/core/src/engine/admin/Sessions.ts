@@ -1,0 +1,95 @@
+/** Sessions: a connection to a platform, its configuration sealed. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { InvalidRequest } from "../../domain/Errors.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import * as Fault from "../../domain/Fault.ts"
+import * as Ids from "../../domain/Ids.ts"
+import type { Page, Paged } from "../../domain/Page.ts"
+import type { Provider, Session } from "../../domain/Session.ts"
+import { SecretBox } from "../../secret/SecretBox.ts"
+import { Senders } from "../../sender/Sender.ts"
+import { AccountStore } from "../../storage/AccountStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import type { StorageError } from "../../storage/StorageError.ts"
+import { Wake } from "../../worker/Wake.ts"
+import { refuse } from "./Faults.ts"
+import * as Text from "./Text.ts"
+
+export interface Sessions {
+  /** A sandbox session starts connected. */
+  readonly create: (
+    accountId: string,
+    input: {
+      readonly name: string
+      readonly provider: Provider
+      readonly config?: Readonly<Record<string, unknown>> | undefined
+    }
+  ) => Effect.Effect<Session, InvalidRequest | NotFound | StorageError>
+  readonly find: (id: string) => Effect.Effect<Session, NotFound | StorageError>
+  readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Session>, NotFound | StorageError>
+  readonly connect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
+  readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
+}
+
+export const make = Effect.gen(function* () {
+  const accounts = yield* AccountStore
+  const box = yield* SecretBox
+  const senders = yield* Senders
+  const store = yield* SessionStore
+  const wake = yield* Wake
+  const ids = Ids.make(yield* Ids.RandomBytes)
+
+  const account = Effect.fnUntraced(function* (id: string) {
+    if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
+  })
+
+  const missing = Effect.fail(new NotFound({ what: "session" }))
+
+  const transition = (state: "connected" | "disconnected", reason: string | null) =>
+    Effect.fnUntraced(function* (id: string) {
+      const now = yield* Clock.currentTimeMillis
+      const session = yield* store.transition({ id, state, reason, now })
+      yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
+      return session ?? (yield* missing)
+    })
+
+  const sessions: Sessions = {
+    create: Effect.fnUntraced(function* (accountId, { config, name, provider }) {
+      yield* account(accountId)
+      const available = [...senders.keys()].join(", ")
+      const message = `This host has no sender for the provider "${provider}". Available: ${available}.`
+      yield* refuse([
+        ...Text.faults(name, "name", 255),
+        ...(senders.has(provider) ? [] : [Fault.make(["provider"], "invalid_value", message)])
+      ])
+      const now = yield* Clock.currentTimeMillis
+      const id = ids.uuid(now)
+      const connected = provider === "sandbox"
+      const session: Session = {
+        id,
+        accountId,
+        name,
+        provider,
+        config: box.seal(`session|${id}`, JSON.stringify(config ?? {})),
+        state: connected ? "connected" : "disconnected",
+        reason: connected ? null : "never_connected",
+        connectedSince: connected ? now : null,
+        createdAt: now,
+        updatedAt: now
+      }
+      yield* store.create(session)
+      return session
+    }),
+    find: Effect.fnUntraced(function* (id) {
+      return (yield* store.find(id)) ?? (yield* missing)
+    }),
+    list: Effect.fnUntraced(function* (accountId, page) {
+      yield* account(accountId)
+      return yield* store.list({ accountId, page })
+    }),
+    connect: transition("connected", null),
+    disconnect: transition("disconnected", "operator")
+  }
+  return sessions
+})

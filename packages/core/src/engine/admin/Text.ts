@@ -1,0 +1,17 @@
+/** What the admin operations ask of names and other short texts. */
+import * as Fault from "../../domain/Fault.ts"
+
+/** 1 to so many characters, not blank, no control characters, well-formed. */
+export const faults = (
+  value: string,
+  name: string,
+  maximum: number,
+  path: ReadonlyArray<string | number> = [name]
+) => {
+  if (value.trim() === "" || value.length > maximum) {
+    return [Fault.make(path, "out_of_range", `\`${name}\` must be 1 to ${maximum} characters, not blank.`)]
+  }
+  return /\p{Cc}/u.test(value) || !value.isWellFormed()
+    ? [Fault.make(path, "invalid_value", `\`${name}\` must be well-formed text without control characters.`)]
+    : []
+}

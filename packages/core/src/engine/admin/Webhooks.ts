@@ -1,0 +1,190 @@
+/** Webhook endpoints, their secrets, their deliveries and replays. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { InvalidRequest } from "../../domain/Errors.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import * as Event from "../../domain/Event.ts"
+import * as Fault from "../../domain/Fault.ts"
+import * as Ids from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
+import type { Page, Paged } from "../../domain/Page.ts"
+import type { Delivery, Endpoint } from "../../domain/Webhook.ts"
+import { SecretBox } from "../../secret/SecretBox.ts"
+import { AccountStore } from "../../storage/AccountStore.ts"
+import type { StorageError } from "../../storage/StorageError.ts"
+import { WebhookStore } from "../../storage/WebhookStore.ts"
+import { AddressPolicy } from "../../webhook/AddressPolicy.ts"
+import { Wake } from "../../worker/Wake.ts"
+import { refuse } from "./Faults.ts"
+import * as Text from "./Text.ts"
+
+export interface Registered {
+  readonly endpoint: Endpoint
+  /** Shown now and never again. */
+  readonly secret: string
+}
+
+export interface EndpointChange {
+  readonly url?: string | undefined
+  readonly events?: ReadonlyArray<string> | undefined
+  readonly description?: string | undefined
+  readonly enabled?: boolean | undefined
+}
+
+export interface Webhooks {
+  readonly create: (
+    accountId: string,
+    input: Omit<EndpointChange, "enabled"> & { readonly url: string }
+  ) => Effect.Effect<Registered, InvalidRequest | NotFound | StorageError>
+  readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Endpoint>, NotFound | StorageError>
+  readonly change: (
+    id: string,
+    input: EndpointChange
+  ) => Effect.Effect<Endpoint, InvalidRequest | NotFound | StorageError>
+  readonly remove: (id: string) => Effect.Effect<void, NotFound | StorageError>
+  /** The old secret signs beside the new one for the overlap; a day unless said otherwise. */
+  readonly rotate: (
+    id: string,
+    input: { readonly overlapSeconds?: number | undefined }
+  ) => Effect.Effect<Registered, NotFound | StorageError>
+  /** Sends a `webhook.test` to this endpoint alone; answers the delivery's id. */
+  readonly test: (id: string) => Effect.Effect<string, NotFound | StorageError>
+  readonly deliveries: (id: string, page: Page) => Effect.Effect<Paged<Delivery>, NotFound | StorageError>
+  readonly replay: (deliveryId: string) => Effect.Effect<Delivery, NotFound | StorageError>
+  /** Delivers again what was created since a time and did not arrive; answers how many. */
+  readonly replaySince: (id: string, since: Instant) => Effect.Effect<number, NotFound | StorageError>
+}
+
+const defaultOverlapSeconds = 24 * 60 * 60
+const secretBytes = 32
+
+export const make = Effect.gen(function* () {
+  const accounts = yield* AccountStore
+  const box = yield* SecretBox
+  const policy = yield* AddressPolicy
+  const store = yield* WebhookStore
+  const wake = yield* Wake
+  const randomBytes = yield* Ids.RandomBytes
+  const ids = Ids.make(randomBytes)
+
+  const missing = Effect.fail(new NotFound({ what: "webhook" }))
+  const due = wake.deliveries.notify
+
+  const account = Effect.fnUntraced(function* (id: string) {
+    if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
+  })
+
+  const find = Effect.fnUntraced(function* (id: string) {
+    return (yield* store.find(id)) ?? (yield* missing)
+  })
+
+  const faults = ({ description, events, url }: EndpointChange): ReadonlyArray<Fault.Fault> => {
+    const message = url === undefined ? undefined : policy.check(url)
+    return [
+      ...(message === undefined ? [] : [Fault.make(["url"], "invalid_value", message)]),
+      ...(events ?? []).flatMap((pattern, at) =>
+        Event.isPattern(pattern)
+          ? []
+          : [
+              Fault.make(
+                ["events", at],
+                "invalid_value",
+                `No event matches this. Known are ${Event.types.join(", ")}, a family such as job.*, and *.`
+              )
+            ]
+      ),
+      ...(events !== undefined && events.length === 0
+        ? [Fault.make(["events"], "out_of_range", "`events` must have at least one pattern.")]
+        : []),
+      ...(description === undefined || description === "" ? [] : Text.faults(description, "description", 500))
+    ]
+  }
+
+  const freshSecret = (id: string, now: Instant) => {
+    const secret = `whsec_${Buffer.from(randomBytes(secretBytes)).toString("base64")}`
+    return { secret, kept: { sealed: box.seal(`webhook|${id}`, secret), createdAt: now, expiresAt: null } }
+  }
+
+  const webhooks: Webhooks = {
+    create: Effect.fnUntraced(function* (accountId, input) {
+      yield* account(accountId)
+      yield* refuse(faults(input))
+      const now = yield* Clock.currentTimeMillis
+      const id = ids.uuid(now)
+      const { kept, secret } = freshSecret(id, now)
+      const endpoint: Endpoint = {
+        id,
+        accountId,
+        url: input.url,
+        events: input.events ?? Event.defaultSubscription,
+        description: input.description ?? null,
+        enabled: true,
+        disabledReason: null,
+        secrets: [kept],
+        failingSince: null,
+        createdAt: now,
+        updatedAt: now
+      }
+      yield* store.create(endpoint)
+      return { endpoint, secret }
+    }),
+    list: Effect.fnUntraced(function* (accountId, page) {
+      yield* account(accountId)
+      return yield* store.list({ accountId, page })
+    }),
+    change: Effect.fnUntraced(function* (id, input) {
+      yield* find(id)
+      yield* refuse(faults(input))
+      const now = yield* Clock.currentTimeMillis
+      const { description, enabled, events, url } = input
+      const change = {
+        ...(url === undefined ? {} : { url }),
+        ...(events === undefined ? {} : { events }),
+        ...(description === undefined ? {} : { description }),
+        ...(enabled === undefined
+          ? {}
+          : { enabled, disabledReason: enabled ? null : "Disabled by the operator." })
+      }
+      const endpoint = yield* store.change({ id, change, now })
+      yield* due
+      return endpoint ?? (yield* missing)
+    }),
+    remove: Effect.fnUntraced(function* (id) {
+      if (!(yield* store.remove(id))) yield* missing
+    }),
+    rotate: Effect.fnUntraced(function* (id, { overlapSeconds }) {
+      const now = yield* Clock.currentTimeMillis
+      const { kept, secret } = freshSecret(id, now)
+      const expireOthersAt = now + (overlapSeconds ?? defaultOverlapSeconds) * Time.second
+      const endpoint = (yield* store.rotate({ id, secret: kept, expireOthersAt, now })) ?? (yield* missing)
+      return { endpoint, secret }
+    }),
+    test: Effect.fnUntraced(function* (id) {
+      const { accountId } = yield* find(id)
+      const now = yield* Clock.currentTimeMillis
+      const draft = Event.webhookTest({ id: accountId }, id)
+      const deliveryId = yield* store.send({ endpointId: id, draft, now })
+      yield* due
+      return deliveryId ?? (yield* missing)
+    }),
+    deliveries: Effect.fnUntraced(function* (id, page) {
+      yield* find(id)
+      return yield* store.deliveries({ endpointId: id, page })
+    }),
+    replay: Effect.fnUntraced(function* (deliveryId) {
+      const now = yield* Clock.currentTimeMillis
+      const delivery = yield* store.replay({ deliveryId, now })
+      yield* due
+      return delivery ?? (yield* new NotFound({ what: "delivery" }))
+    }),
+    replaySince: Effect.fnUntraced(function* (id, since) {
+      yield* find(id)
+      const now = yield* Clock.currentTimeMillis
+      const count = yield* store.replaySince({ endpointId: id, since, now })
+      yield* due
+      return count
+    })
+  }
+  return webhooks
+})

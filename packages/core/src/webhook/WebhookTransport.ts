@@ -1,0 +1,31 @@
+/** How a delivery reaches its receiver: one POST, no redirects, one time limit for all of it. */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+
+export interface WebhookRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** `reason` is one of the words that attempts are logged with. */
+export type WebhookAnswer =
+  | {
+      readonly _tag: "Answered"
+      readonly status: number
+      /** As it came. */
+      readonly retryAfter: string | null
+      /** At most 16 KiB. */
+      readonly excerpt: string
+    }
+  | { readonly _tag: "Unanswered"; readonly reason: "timeout" | "connection" | "address_refused" }
+
+/** For connecting, the headers and the body together (decisions.md §7). */
+export const timeoutMs = 15_000
+
+export const excerptBytes = 16 * 1024
+
+export class WebhookTransport extends Context.Tag("@sendwright/core/webhook/WebhookTransport")<
+  WebhookTransport,
+  { readonly post: (request: WebhookRequest) => Effect.Effect<WebhookAnswer> }
+>() {}

@@ -1,0 +1,149 @@
+/**
+ * One attempt per recipient of a claimed window: consent once more, then the sender, then what the answer means
+ * (decisions.md §4). Used by the send worker, and inline by direct messages.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import type * as Consent from "../domain/Consent.ts"
+import * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
+import * as Job from "../domain/Job.ts"
+import type { Failure } from "../domain/Recipient.ts"
+import * as Retry from "../domain/Retry.ts"
+import type { Sender, SendResult } from "../sender/Sender.ts"
+import { ConsentStore } from "../storage/ConsentStore.ts"
+import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
+import { Outcome } from "../storage/JobStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+
+type ClaimedRecipient = ClaimedJob["recipients"][number]
+
+const consentGone = (verdict: Consent.Verdict): Failure => ({
+  code: "consent_required",
+  provider_code: null,
+  message:
+    verdict._tag === "Revoked"
+      ? "The recipient's consent was revoked before the message was sent."
+      : "The recipient has no registered consent.",
+  permanent: true
+})
+
+const senderMissing: Failure = {
+  code: "sender_missing",
+  provider_code: null,
+  message: "This process has no sender for the session's provider.",
+  permanent: false
+}
+
+const senderDefect: Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message: "The sender broke during the attempt; the platform may or may not have the message.",
+  permanent: false
+}
+
+/** What a sender's answer means for the recipient. */
+export const interpret = (options: {
+  readonly result: SendResult
+  readonly deduplicates: boolean
+  readonly attempts: number
+  readonly now: Instant
+  readonly draw: number
+}): Outcome => {
+  const { result } = options
+  const again = (failure: Failure, retryAfterMs: number | null, otherwise: Outcome): Outcome => {
+    const at = Retry.nextSend({ ...options, retryAfterMs })
+    return at === undefined ? otherwise : Outcome.Retry({ at, failure })
+  }
+  switch (result._tag) {
+    case "Accepted":
+      return Outcome.Accepted({ providerId: result.providerId, status: result.status })
+    case "Rejected":
+      return Outcome.Failed({ failure: result.failure })
+    case "Transient":
+      return again(result.failure, result.retryAfterMs, Outcome.Failed({ failure: result.failure }))
+    case "Ambiguous": {
+      const unknown = Outcome.Unknown({ failure: result.failure })
+      return options.deduplicates ? again(result.failure, null, unknown) : unknown
+    }
+  }
+}
+
+/** One attempt; a sender that breaks may have sent, so that is ambiguous too. */
+export const attempt = Effect.fnUntraced(function* (
+  sender: Sender | undefined,
+  job: ClaimedJob,
+  recipient: ClaimedRecipient
+) {
+  const { attempts, index, phone: to, values } = recipient
+  const draw = yield* Random.next
+  if (sender === undefined) {
+    const now = yield* Clock.currentTimeMillis
+    const result: SendResult = { _tag: "Transient", failure: senderMissing, retryAfterMs: null }
+    return interpret({ result, deduplicates: false, attempts, now, draw })
+  }
+  const result = yield* sender
+    .send({
+      messageId: Ids.messageId(job.jobId, index),
+      sessionId: job.sessionId,
+      to,
+      content: job.content,
+      values,
+      attempt: attempts
+    })
+    .pipe(
+      Effect.catchAllDefect((defect) =>
+        Effect.as(Effect.logError("A sender broke", defect), {
+          _tag: "Ambiguous",
+          failure: senderDefect
+        } satisfies SendResult)
+      )
+    )
+  const now = yield* Clock.currentTimeMillis
+  return interpret({ result, deduplicates: sender.deduplicates, attempts, now, draw })
+})
+
+/**
+ * Attempts a whole window with bounded concurrency: a fixed set of fibers that pull the next recipient.
+ */
+export const window = (
+  sender: Sender | undefined,
+  job: ClaimedJob,
+  concurrency: number
+): Effect.Effect<ReadonlyArray<Settlement>, StorageError, ConsentStore> =>
+  Effect.gen(function* () {
+    const consents = yield* ConsentStore
+    const verdicts = yield* consents.verdicts({
+      accountId: job.accountId,
+      phones: job.recipients.map(({ phone }) => phone),
+      purpose: Job.purpose(job.content)
+    })
+    const settlements: Array<Settlement> = []
+    const settled = (recipient: ClaimedRecipient, outcome: Outcome) =>
+      settlements.push({ jobId: job.jobId, fence: job.fence, index: recipient.index, outcome })
+    const allowed = job.recipients.filter((recipient, place) => {
+      const verdict: Consent.Verdict = verdicts[place] ?? { _tag: "Missing" }
+      if (verdict._tag === "Granted") return true
+      settled(recipient, Outcome.Skipped({ failure: consentGone(verdict) }))
+      return false
+    })
+    const pending = allowed.values()
+    const pull: Effect.Effect<void> = Effect.suspend(() => {
+      const { done, value } = pending.next()
+      return done === true
+        ? Effect.void
+        : Effect.flatMap(attempt(sender, job, value), (outcome) => {
+            settled(value, outcome)
+            return pull
+          })
+    })
+    yield* Effect.all(
+      Array.from({ length: Math.min(concurrency, allowed.length) }, () => pull),
+      {
+        concurrency: "unbounded",
+        discard: true
+      }
+    )
+    return settlements
+  })

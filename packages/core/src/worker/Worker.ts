@@ -1,0 +1,186 @@
+/**
+ * The loops of a process that sends: dispatch, receipts, webhook deliveries, rescue. `drain` runs the very same
+ * steps until nothing is due, for tests, examples and cron.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { SecretBox } from "../secret/SecretBox.ts"
+import type { Senders } from "../sender/Sender.ts"
+import type { Settlement } from "../storage/JobStore.ts"
+import { JobStore } from "../storage/JobStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+import type { Stores } from "../storage/Stores.ts"
+import { WebhookStore } from "../storage/WebhookStore.ts"
+import type { HeaderNames } from "../webhook/Signature.ts"
+import { defaultHeaderNames } from "../webhook/Signature.ts"
+import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
+import * as Inbound from "./Inbound.ts"
+import * as SendWorker from "./SendWorker.ts"
+import type { Signal } from "./Wake.ts"
+import { Wake } from "./Wake.ts"
+import * as WebhookWorker from "./WebhookWorker.ts"
+
+export interface Options {
+  /** Sends in flight at once. */
+  readonly concurrency: number
+  /** Webhook deliveries in flight at once. */
+  readonly deliveries: number
+  readonly headerNames: HeaderNames
+}
+
+export const defaults: Options = { concurrency: 64, deliveries: 32, headerNames: defaultHeaderNames }
+
+/** Windows that are dispatched side by side, so that one slow send does not hold up the rest. */
+const lanes = 4
+
+/** The longest sleep of an idle loop. */
+const idleMs = 1000
+
+/** How often senders that have to be asked are asked at the least. */
+const pollMs = 25
+
+export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
+  Worker,
+  {
+    readonly inbound: Inbound.Inbound
+    /** Starts the loops; they end with the scope, after what is in flight. */
+    readonly start: Effect.Effect<void, never, Scope.Scope>
+    readonly drain: Effect.Effect<void, StorageError>
+  }
+>() {}
+
+/** A loop that outlives the failures and bugs of its steps: it tells them, waits and goes on. */
+const supervised = (name: string, step: Effect.Effect<void, StorageError>): Effect.Effect<never> =>
+  step.pipe(
+    Effect.catchAllCause((cause) =>
+      Effect.zipRight(Effect.logError(`${name} failed`, cause), Effect.sleep(idleMs))
+    ),
+    Effect.forever
+  )
+
+const make = (options: Options) =>
+  Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const webhookStore = yield* WebhookStore
+    const wake = yield* Wake
+    const inbound = yield* Inbound.make
+    const ids = Ids.make(yield* Ids.RandomBytes)
+    const worker = ids.uuid(yield* Clock.currentTimeMillis)
+    const window = Math.max(1, Math.ceil(options.concurrency / lanes))
+    const sends = yield* SendWorker.make({ worker, window })
+    const webhooks = yield* WebhookWorker.make({ worker, headerNames: options.headerNames })
+
+    /** Sleeps until notified, until the next thing is due, or until it is time to look anyway. */
+    const rest = (signal: Signal, nextDue: Effect.Effect<Instant | null, StorageError>) =>
+      Effect.gen(function* () {
+        const next = yield* nextDue
+        const now = yield* Clock.currentTimeMillis
+        const ms = next === null ? idleMs : Math.min(idleMs, Math.max(1, next - now))
+        yield* Effect.race(signal.wait, Effect.sleep(ms))
+      })
+
+    /** One lane: outcomes that could not be handed in are kept and handed in with the next step. */
+    const lane = Effect.suspend(() => {
+      let settlements: ReadonlyArray<Settlement> = []
+      const step = Effect.gen(function* () {
+        const before = settlements
+        settlements = yield* Effect.uninterruptible(
+          Effect.tap(sends.step(before), (outcomes) =>
+            Effect.sync(() => {
+              settlements = outcomes
+            })
+          )
+        )
+        if (before.length > 0) yield* wake.deliveries.notify
+        if (settlements.length === 0) yield* rest(wake.sends, jobs.nextDue)
+      })
+      const handIn = Effect.suspend(() =>
+        settlements.length === 0 ? Effect.void : Effect.asVoid(sends.settle(settlements))
+      )
+      return Effect.onInterrupt(supervised("Dispatch", step), () => Effect.ignoreLogged(handIn))
+    })
+
+    const deliveries = Effect.gen(function* () {
+      let inFlight = 0
+      const scope = yield* Effect.scope
+      const step = Effect.gen(function* () {
+        const free = options.deliveries - inFlight
+        const claimed = free > 0 ? yield* webhooks.claim(free) : []
+        for (const delivery of claimed) {
+          inFlight += 1
+          const done = Effect.suspend(() => {
+            inFlight -= 1
+            return wake.deliveries.notify
+          })
+          yield* webhooks.deliver(delivery).pipe(
+            Effect.catchAllCause((cause) => Effect.logError("A webhook delivery failed", cause)),
+            Effect.ensuring(done),
+            Effect.forkIn(scope)
+          )
+        }
+        if (claimed.length === 0) yield* rest(wake.deliveries, webhookStore.nextDue)
+      })
+      return yield* supervised("Webhook delivery", step)
+    })
+
+    const listen = Effect.gen(function* () {
+      const { count, nextAt } = yield* inbound.poll
+      if (count > 0) yield* wake.deliveries.notify
+      const now = yield* Clock.currentTimeMillis
+      yield* Effect.sleep(nextAt === null ? pollMs : Math.min(pollMs, Math.max(1, nextAt - now)))
+    })
+
+    const rescue = Effect.flatMap(sends.rescue, (count) =>
+      count > 0 ? Effect.logWarning(`Took back ${count} recipient(s) of a worker that stopped`) : Effect.void
+    )
+
+    const start = Effect.gen(function* () {
+      yield* Effect.forEach(Array.from({ length: lanes }), () => Effect.forkScoped(lane), { discard: true })
+      yield* Effect.forkScoped(deliveries)
+      yield* Effect.forkScoped(supervised("Receipts", listen))
+      const paced = Effect.zipRight(rescue, Effect.sleep(Duration.millis(SendWorker.rescueEveryMs)))
+      yield* Effect.forkScoped(supervised("Rescue", paced))
+    })
+
+    const drainSends = Effect.gen(function* () {
+      let count = 0
+      let settlements = yield* sends.step([])
+      while (settlements.length > 0) {
+        count += settlements.length
+        settlements = yield* sends.step(settlements)
+      }
+      return count
+    })
+
+    const drainDeliveries = Effect.gen(function* () {
+      const claimed = yield* webhooks.claim(options.deliveries)
+      yield* Effect.forEach(claimed, webhooks.deliver, { concurrency: "unbounded", discard: true })
+      return claimed.length
+    })
+
+    const drain = Effect.gen(function* () {
+      const rescued = yield* sends.rescue
+      const sent = yield* drainSends
+      const { count } = yield* inbound.poll
+      const delivered = yield* drainDeliveries
+      return rescued + sent + count + delivered
+    }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
+
+    return { inbound, start, drain }
+  })
+
+export const layer = (
+  options: Partial<Options> = {}
+): Layer.Layer<Worker, never, Stores | Senders | SecretBox | WebhookTransport | Wake> =>
+  Layer.effect(Worker, make({ ...defaults, ...options }))
+
+/** Runs the loops for as long as the layer lives. */
+export const layerLoops: Layer.Layer<never, never, Worker> = Layer.scopedDiscard(
+  Effect.flatMap(Worker, ({ start }) => start)
+)
