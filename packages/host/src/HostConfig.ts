@@ -1,0 +1,164 @@
+/** Every setting of the host (decisions.md §8): its variable, default and meaning. A bad value stops the start. */
+import { randomBytes } from "node:crypto"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, resolve } from "node:path"
+import { AddressPolicy } from "@sendwright/core"
+import * as Config from "effect/Config"
+import * as ConfigError from "effect/ConfigError"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as LogLevel from "effect/LogLevel"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+
+export interface HostConfig {
+  readonly port: number
+  readonly host: string
+  readonly baseUrl: string
+  /** A file, or `:memory:`. */
+  readonly database: string
+  readonly adminToken: Redacted.Redacted<string> | undefined
+  readonly secretKey: Redacted.Redacted<Uint8Array>
+  readonly logFormat: "pretty" | "json"
+  readonly logLevel: LogLevel.LogLevel
+  readonly allowedNetworks: ReadonlyArray<AddressPolicy.Network>
+  readonly role: "all" | "api" | "worker"
+  readonly workerConcurrency: number
+}
+
+/** A setting that cannot be used; the message names its variable and what would be right. */
+export class BadSetting extends Data.TaggedError("BadSetting")<{
+  readonly variable: string
+  readonly reason: string
+}> {
+  override get message(): string {
+    return `${this.variable}: ${this.reason}`
+  }
+}
+
+const secretBytes = 32
+
+/** A setting read from text; `wanted` says what would be right, and the value, which may be secret, is not told. */
+const setting = <A>(name: string, wanted: string, parse: (text: string) => A | undefined) =>
+  Config.nonEmptyString(name).pipe(
+    Config.mapOrFail((text) =>
+      Either.fromNullable(parse(text), () => ConfigError.InvalidData([name], `must be ${wanted}`))
+    )
+  )
+
+const oneOf = <const Values extends ReadonlyArray<string>>(name: string, ...values: Values) =>
+  setting(name, `one of ${values.join(", ")}`, (text): Values[number] | undefined =>
+    values.find((value) => value === text)
+  )
+
+const whole = (name: string, from: number, to: number) =>
+  setting(name, `a whole number from ${from} to ${to}`, (text) => {
+    const number = Number(text)
+    return /^\d{1,9}$/.test(text) && number >= from && number <= to ? number : undefined
+  })
+
+const httpUrl = (text: string): string | undefined =>
+  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text.replace(/\/+$/, "") : undefined
+
+/** `sqlite:<file>` or `sqlite::memory:`; a folder that is not there yet is made when it is opened. */
+const sqliteFile = (text: string): string | undefined => {
+  const file = /^sqlite:(?:\/\/)?(.+)$/.exec(text)?.[1]
+  return file === undefined || file === ":memory:" ? file : resolve(file)
+}
+
+const key = (text: string): Redacted.Redacted<Uint8Array> | undefined => {
+  const bytes = Buffer.from(text, "base64")
+  return bytes.length === secretBytes ? Redacted.make(new Uint8Array(bytes)) : undefined
+}
+
+const networks = (text: string): ReadonlyArray<AddressPolicy.Network> | undefined => {
+  const parsed = text.split(",").map((cidr) => AddressPolicy.parseNetwork(cidr.trim()))
+  const known = parsed.flatMap((network) => (network === undefined ? [] : [network]))
+  return known.length === parsed.length ? known : undefined
+}
+
+const levels: Readonly<Record<string, LogLevel.LogLevel>> = {
+  trace: LogLevel.Trace,
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  none: LogLevel.None
+}
+
+const settings = Config.all({
+  port: whole("PORT", 0, 65_535).pipe(Config.withDefault(8080)),
+  host: Config.nonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
+  baseUrl: Config.option(setting("BASE_URL", "an absolute http or https URL", httpUrl)),
+  database: setting(
+    "DATABASE_URL",
+    "sqlite:<file> or sqlite::memory: (this version has no other store)",
+    sqliteFile
+  ).pipe(Config.withDefault(resolve("./data/sendwright.db"))),
+  adminToken: Config.option(setting("ADMIN_TOKEN", "a text", (text) => Redacted.make(text))),
+  secretKey: Config.option(
+    setting("SECRET_KEY", `${secretBytes} bytes in base64 (openssl rand -base64 32)`, key)
+  ),
+  logFormat: oneOf("LOG_FORMAT", "pretty", "json").pipe(Config.withDefault("pretty" as const)),
+  logLevel: setting(
+    "LOG_LEVEL",
+    `one of ${Object.keys(levels).join(", ")}`,
+    (text) => levels[text.toLowerCase()]
+  ).pipe(Config.withDefault(LogLevel.Info)),
+  allowedNetworks: setting(
+    "WEBHOOK_ALLOWED_NETWORKS",
+    "a comma-separated list of CIDR networks such as 127.0.0.0/8",
+    networks
+  ).pipe(Config.withDefault([])),
+  role: oneOf("ROLE", "all", "api", "worker").pipe(Config.withDefault("all" as const)),
+  workerConcurrency: whole("WORKER_CONCURRENCY", 1, 10_000).pipe(Config.withDefault(64))
+})
+
+/** The embedded default's own key: made beside the database at the first start, readable by its owner only. */
+const keyFile = (database: string) =>
+  Effect.try({
+    try: () => {
+      if (database === ":memory:") return Redacted.make(new Uint8Array(randomBytes(secretBytes)))
+      const file = `${database}.key`
+      if (!existsSync(file)) {
+        mkdirSync(dirname(file), { recursive: true })
+        writeFileSync(file, `${randomBytes(secretBytes).toString("base64")}\n`, { mode: 0o600, flag: "wx" })
+      }
+      return key(readFileSync(file, "utf8").trim())
+    },
+    catch: () =>
+      new BadSetting({
+        variable: "SECRET_KEY",
+        reason: "the key file beside the database cannot be read or made"
+      })
+  }).pipe(
+    Effect.flatMap((found) =>
+      found === undefined
+        ? new BadSetting({
+            variable: "SECRET_KEY",
+            reason: `the key file beside the database must hold ${secretBytes} bytes in base64`
+          })
+        : Effect.succeed(found)
+    )
+  )
+
+const badSetting = (error: ConfigError.ConfigError): BadSetting => {
+  const walk = (found: ConfigError.ConfigError): BadSetting =>
+    found._op === "And" || found._op === "Or"
+      ? walk(found.left)
+      : new BadSetting({ variable: found.path.join("_"), reason: found.message })
+  return walk(error)
+}
+
+/** Reads the environment. */
+export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* () {
+  const given = yield* Effect.mapError(settings, badSetting)
+  const secretKey = Option.isSome(given.secretKey) ? given.secretKey.value : yield* keyFile(given.database)
+  return {
+    ...given,
+    baseUrl: Option.getOrElse(given.baseUrl, () => `http://${given.host}:${given.port}`),
+    adminToken: Option.getOrUndefined(given.adminToken),
+    secretKey
+  }
+})

@@ -1,0 +1,244 @@
+/** The admin API of decisions.md §8, under `/admin/v1`. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import { ApiKey, Consent, Plan, RateCard, Session } from "@sendwright/core"
+import * as Schema from "effect/Schema"
+import { JobFilter, Paging, paging, resultFilter, TimeText, Uuid } from "./Parameters.ts"
+import * as Schemas from "./Schemas.ts"
+
+const optional = Schema.optional
+const created = { status: 201 } as const
+const id = Schema.Struct({ id: Uuid })
+const publicKey = Schema.Struct({ publicKey: Schema.String })
+
+const maximumCount = 1_000_000_000
+const Limit = Schema.NullOr(Schema.Int.pipe(Schema.between(0, maximumCount)))
+
+const PlanChange = Schema.Struct({
+  requests_per_minute: optional(Schema.Int.pipe(Schema.between(1, 1_000_000))),
+  minimum_wait_ms: optional(Schema.Int.pipe(Schema.between(0, 86_400_000))),
+  daily_direct_messages: optional(Limit),
+  daily_template_recipients: optional(Limit),
+  features: optional(Schema.Array(Schema.Literal(...Plan.features))),
+  subscription: optional(Schema.Literal("active", "inactive"))
+})
+
+const Permissions = Schema.Array(Schema.Literal(...ApiKey.permissions))
+const Overlap = optional(Schema.Int.pipe(Schema.between(0, 604_800)))
+
+export const createAccount = HttpApiEndpoint.post("createAccount", "/admin/v1/accounts")
+  .setPayload(
+    Schema.Struct({ name: Schema.String, currency: optional(Schema.String), plan: optional(PlanChange) })
+  )
+  .addSuccess(Schemas.Account, created)
+export const accounts = HttpApiEndpoint.get("accounts", "/admin/v1/accounts")
+  .setUrlParams(Paging)
+  .addSuccess(Schemas.Accounts)
+export const account = HttpApiEndpoint.get("account", "/admin/v1/accounts/:id")
+  .setPath(id)
+  .addSuccess(Schemas.Account)
+export const changeAccount = HttpApiEndpoint.patch("changeAccount", "/admin/v1/accounts/:id")
+  .setPath(id)
+  .setPayload(
+    Schema.Struct({
+      name: optional(Schema.String),
+      currency: optional(Schema.String),
+      plan: optional(PlanChange)
+    })
+  )
+  .addSuccess(Schemas.Account)
+export const usage = HttpApiEndpoint.get("usage", "/admin/v1/accounts/:id/usage")
+  .setPath(id)
+  .addSuccess(Schemas.Usage)
+
+export const createSession = HttpApiEndpoint.post("createSession", "/admin/v1/accounts/:id/sessions")
+  .setPath(id)
+  .setPayload(
+    Schema.Struct({
+      name: Schema.String,
+      provider: Schema.Literal(...Session.providers),
+      config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+    })
+  )
+  .addSuccess(Schemas.SessionDetail, created)
+export const sessions = HttpApiEndpoint.get("sessions", "/admin/v1/accounts/:id/sessions")
+  .setPath(id)
+  .setUrlParams(Paging)
+  .addSuccess(Schemas.Sessions)
+export const session = HttpApiEndpoint.get("session", "/admin/v1/sessions/:id")
+  .setPath(id)
+  .addSuccess(Schemas.SessionDetail)
+export const connect = HttpApiEndpoint.post("connect", "/admin/v1/sessions/:id/connect")
+  .setPath(id)
+  .addSuccess(Schemas.SessionDetail)
+export const disconnect = HttpApiEndpoint.post("disconnect", "/admin/v1/sessions/:id/disconnect")
+  .setPath(id)
+  .addSuccess(Schemas.SessionDetail)
+
+export const issueKey = HttpApiEndpoint.post("issueKey", "/admin/v1/sessions/:id/keys")
+  .setPath(id)
+  .setPayload(Schema.Struct({ name: optional(Schema.String), permissions: optional(Permissions) }))
+  .addSuccess(Schemas.IssuedKey, created)
+export const keys = HttpApiEndpoint.get("keys", "/admin/v1/sessions/:id/keys")
+  .setPath(id)
+  .setUrlParams(Paging)
+  .addSuccess(Schemas.Keys)
+export const rotateKey = HttpApiEndpoint.post("rotateKey", "/admin/v1/keys/:publicKey/rotate")
+  .setPath(publicKey)
+  .setPayload(Schema.Struct({ overlap_seconds: Overlap }))
+  .addSuccess(Schemas.IssuedKey)
+export const revokeKey = HttpApiEndpoint.post("revokeKey", "/admin/v1/keys/:publicKey/revoke")
+  .setPath(publicKey)
+  .addSuccess(Schemas.Key)
+export const changeKey = HttpApiEndpoint.patch("changeKey", "/admin/v1/keys/:publicKey")
+  .setPath(publicKey)
+  .setPayload(
+    Schema.Struct({
+      status: optional(Schema.Literal("active", "inactive")),
+      permissions: optional(Permissions),
+      name: optional(Schema.String)
+    })
+  )
+  .addSuccess(Schemas.Key)
+
+export const importTemplates = HttpApiEndpoint.put("importTemplates", "/admin/v1/sessions/:id/templates")
+  .setPath(id)
+  .setPayload(
+    Schema.Struct({ templates: Schema.Array(Schema.Unknown).pipe(Schema.minItems(1), Schema.maxItems(6000)) })
+  )
+  .addSuccess(Schemas.ImportedTemplates)
+
+export const recordConsents = HttpApiEndpoint.post("recordConsents", "/admin/v1/accounts/:id/consents")
+  .setPath(id)
+  .setPayload(
+    Schema.Struct({
+      consents: Schema.Array(
+        Schema.Struct({
+          phone: Schema.String,
+          status: optional(Schema.Literal("granted", "revoked")),
+          purpose: optional(Schema.Literal(...Consent.scopes)),
+          source: Schema.String,
+          proof: optional(Schema.String),
+          occurred_at: optional(Schema.String)
+        })
+      ).pipe(Schema.minItems(1), Schema.maxItems(10_000))
+    })
+  )
+  .addSuccess(Schemas.ConsentResults)
+export const consents = HttpApiEndpoint.get("consents", "/admin/v1/accounts/:id/consents")
+  .setPath(id)
+  .setUrlParams(Schema.Struct({ phone: Schema.String }))
+  .addSuccess(Schemas.ConsentState)
+
+const endpointFields = { events: optional(Schema.Array(Schema.String)), description: optional(Schema.String) }
+
+export const createWebhook = HttpApiEndpoint.post("createWebhook", "/admin/v1/accounts/:id/webhooks")
+  .setPath(id)
+  .setPayload(Schema.Struct({ url: Schema.String, ...endpointFields }))
+  .addSuccess(Schemas.RegisteredWebhook, created)
+export const webhooks = HttpApiEndpoint.get("webhooks", "/admin/v1/accounts/:id/webhooks")
+  .setPath(id)
+  .setUrlParams(Paging)
+  .addSuccess(Schemas.Webhooks)
+export const changeWebhook = HttpApiEndpoint.patch("changeWebhook", "/admin/v1/webhooks/:id")
+  .setPath(id)
+  .setPayload(
+    Schema.Struct({ url: optional(Schema.String), ...endpointFields, enabled: optional(Schema.Boolean) })
+  )
+  .addSuccess(Schemas.WebhookDetail)
+export const removeWebhook = HttpApiEndpoint.del("removeWebhook", "/admin/v1/webhooks/:id")
+  .setPath(id)
+  .addSuccess(Schemas.Done)
+export const rotateWebhook = HttpApiEndpoint.post("rotateWebhook", "/admin/v1/webhooks/:id/rotate")
+  .setPath(id)
+  .setPayload(Schema.Struct({ overlap_seconds: Overlap }))
+  .addSuccess(Schemas.RegisteredWebhook)
+export const testWebhook = HttpApiEndpoint.post("testWebhook", "/admin/v1/webhooks/:id/test")
+  .setPath(id)
+  .addSuccess(Schemas.TestDelivery)
+export const deliveries = HttpApiEndpoint.get("deliveries", "/admin/v1/webhooks/:id/deliveries")
+  .setPath(id)
+  .setUrlParams(Paging)
+  .addSuccess(Schemas.Deliveries)
+export const replayWebhook = HttpApiEndpoint.post("replayWebhook", "/admin/v1/webhooks/:id/replay")
+  .setPath(id)
+  .setPayload(Schema.Struct({ since: TimeText }))
+  .addSuccess(Schemas.Replayed)
+export const replayDelivery = HttpApiEndpoint.post("replayDelivery", "/admin/v1/deliveries/:id/replay")
+  .setPath(id)
+  .addSuccess(Schemas.Delivery)
+
+export const addRateCard = HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-cards")
+  .setPayload(
+    Schema.Struct({
+      currency: Schema.String,
+      effective_from: TimeText,
+      prices: Schema.Array(
+        Schema.Struct({
+          market: Schema.String,
+          prefixes: optional(Schema.Array(Schema.String).pipe(Schema.minItems(1))),
+          category: Schema.Literal(...RateCard.categories),
+          price: Schema.String
+        })
+      ).pipe(Schema.minItems(1), Schema.maxItems(10_000))
+    })
+  )
+  .addSuccess(Schemas.RateCard)
+export const rateCards = HttpApiEndpoint.get("rateCards", "/admin/v1/rate-cards")
+  .setUrlParams(Paging)
+  .addSuccess(Schemas.RateCards)
+
+const byAccount = { account_id: Uuid }
+
+export const messages = HttpApiEndpoint.get("messages", "/admin/v1/messages")
+  .setUrlParams(Schema.Struct({ ...paging, ...byAccount }))
+  .addSuccess(Schemas.Messages)
+export const adminJobs = HttpApiEndpoint.get("adminJobs", "/admin/v1/jobs")
+  .setUrlParams(Schema.Struct({ ...JobFilter.fields, ...byAccount }))
+  .addSuccess(Schemas.Jobs)
+export const adminJob = HttpApiEndpoint.get("adminJob", "/admin/v1/jobs/:id")
+  .setPath(id)
+  .setUrlParams(Schema.Struct(resultFilter))
+  .addSuccess(Schemas.JobDetail)
+export const cancelJob = HttpApiEndpoint.post("cancelJob", "/admin/v1/jobs/:id/cancel")
+  .setPath(id)
+  .addSuccess(Schemas.CanceledJob)
+export const retryJob = HttpApiEndpoint.post("retryJob", "/admin/v1/jobs/:id/retry")
+  .setPath(id)
+  .addSuccess(Schemas.RetriedJob)
+
+export const group = HttpApiGroup.make("admin")
+  .add(createAccount)
+  .add(accounts)
+  .add(account)
+  .add(changeAccount)
+  .add(usage)
+  .add(createSession)
+  .add(sessions)
+  .add(session)
+  .add(connect)
+  .add(disconnect)
+  .add(issueKey)
+  .add(keys)
+  .add(rotateKey)
+  .add(revokeKey)
+  .add(changeKey)
+  .add(importTemplates)
+  .add(recordConsents)
+  .add(consents)
+  .add(createWebhook)
+  .add(webhooks)
+  .add(changeWebhook)
+  .add(removeWebhook)
+  .add(rotateWebhook)
+  .add(testWebhook)
+  .add(deliveries)
+  .add(replayWebhook)
+  .add(replayDelivery)
+  .add(addRateCard)
+  .add(rateCards)
+  .add(messages)
+  .add(adminJobs)
+  .add(adminJob)
+  .add(cancelJob)
+  .add(retryJob)

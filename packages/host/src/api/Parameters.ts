@@ -1,0 +1,53 @@
+/** Path and query parameters that several endpoints share. */
+import { Instant, Job, Page, Recipient } from "@sendwright/core"
+import * as Schema from "effect/Schema"
+
+const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/
+
+export const Uuid = Schema.String.pipe(
+  Schema.filter((text) => uuid.test(text), { description: "a UUID", jsonSchema: { format: "uuid" } })
+)
+
+export const WholeNumber = Schema.NumberFromString.pipe(Schema.int())
+
+const limit = (maximum: number) => Schema.optional(WholeNumber.pipe(Schema.between(1, maximum)))
+
+const Cursor = Schema.String.pipe(
+  Schema.filter((text) => Page.decodeCursor(text) !== undefined, {
+    description: "a cursor from `next_cursor`"
+  })
+)
+
+const Time = Schema.String.pipe(
+  Schema.filter((text) => Instant.parse(text) !== undefined, {
+    description: "an RFC 3339 date-time",
+    jsonSchema: { format: "date-time" }
+  })
+)
+export const TimeText = Time
+
+export const paging = { limit: limit(Page.maximumLimit), cursor: Schema.optional(Cursor) }
+
+export const Paging = Schema.Struct(paging)
+
+export const JobFilter = Schema.Struct({
+  ...paging,
+  status: Schema.optional(Schema.Literal(...Job.statuses)),
+  created_after: Schema.optional(Time),
+  created_before: Schema.optional(Time)
+})
+
+export const resultFilter = {
+  limit: limit(250),
+  cursor: Schema.optional(Cursor),
+  recipient_status: Schema.optional(Schema.Literal(...Recipient.statuses))
+}
+
+/** The page that a query asks for. */
+export const page = (
+  query: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+  standard: number = Page.defaultLimit
+): Page.Page => ({
+  limit: query.limit ?? standard,
+  after: query.cursor === undefined ? null : (Page.decodeCursor(query.cursor) ?? null)
+})

@@ -1,0 +1,388 @@
+/** The wire: every body of the contract (decisions.md §3, §5, §8). Nothing here transforms; times are already text. */
+import { Job, Recipient, Session, Template } from "@sendwright/core"
+import * as Schema from "effect/Schema"
+
+const Ok = Schema.Literal(true)
+const Text = Schema.String
+const NullableText = Schema.NullOr(Schema.String)
+const Count = Schema.Int
+
+/** RFC 3339, UTC, milliseconds. */
+const Time = Schema.String.annotations({ jsonSchema: { type: "string", format: "date-time" } })
+const NullableTime = Schema.NullOr(Time)
+const NextCursor = Schema.NullOr(Schema.String)
+
+export const Connection = Schema.Struct({
+  ok: Ok,
+  authenticated: Schema.Literal(true),
+  connected: Schema.Literal(true),
+  session: Schema.Struct({
+    id: Text,
+    name: Text,
+    provider: Schema.Literal(...Session.providers),
+    state: Text,
+    connected_since: NullableTime
+  }),
+  permissions: Schema.Array(Text),
+  limits: Schema.Struct({ requests_per_minute: Count, minimum_wait_ms: Count, recipients_per_request: Count })
+}).annotations({ identifier: "Connection" })
+
+export const Templates = Schema.Struct({
+  ok: Ok,
+  templates: Schema.Array(Template.Wire),
+  next_cursor: NextCursor
+})
+export const TemplateDetail = Schema.Struct({ ok: Ok, template: Template.Wire })
+
+const Category = Template.Category
+
+const Rendered = Schema.Struct({
+  header: Schema.optional(Text),
+  body: Text,
+  footer: Schema.optional(Text),
+  buttons: Schema.optional(Schema.Array(Template.Button))
+})
+
+const ConsentRecord = Schema.Struct({
+  consent_id: Text,
+  phone: Text,
+  purpose: Text,
+  status: Text,
+  source: Text,
+  proof: NullableText,
+  occurred_at: Time,
+  recorded_at: Time
+}).annotations({ identifier: "ConsentRecord" })
+
+const Verdict = Schema.Struct({
+  status: Schema.Literal("granted", "revoked", "missing"),
+  record: Schema.NullOr(ConsentRecord)
+})
+
+export const Estimate = Schema.Struct({
+  ok: Ok,
+  estimate: Schema.Struct({
+    binding: Schema.Literal(false),
+    currency: Text,
+    total: Text,
+    recipients: Count,
+    billable_recipients: Count,
+    rate_card: Schema.NullOr(Schema.Struct({ id: Text, effective_from: Time })),
+    breakdown: Schema.Array(
+      Schema.Struct({ market: Text, category: Category, recipients: Count, unit_price: Text, subtotal: Text })
+    ),
+    unpriced: Schema.Array(Schema.Struct({ phone: Text, reason: Text })),
+    without_consent: Count,
+    recipients_explained: Schema.optional(
+      Schema.Array(
+        Schema.Struct({
+          phone: Text,
+          external_id: NullableText,
+          variables: Schema.Array(
+            Schema.Struct({ key: Text, value: Text, origin: Schema.Literal("common", "recipient") })
+          ),
+          rendered: Rendered,
+          market: NullableText,
+          unit_price: NullableText,
+          consent: Verdict
+        })
+      )
+    )
+  })
+}).annotations({ identifier: "Estimate" })
+
+export const Acknowledgement = Schema.Struct({
+  ok: Ok,
+  job_id: Text,
+  status: Schema.Literal("queued"),
+  recipients: Count,
+  links: Schema.Struct({ status: Text })
+}).annotations({ identifier: "Acknowledgement" })
+
+const Counts = Schema.Struct({
+  queued: Count,
+  sending: Count,
+  accepted: Count,
+  sent: Count,
+  delivered: Count,
+  read: Count,
+  failed: Count,
+  skipped: Count,
+  canceled: Count,
+  unknown: Count
+})
+
+const JobStatus = Schema.Literal(...Job.statuses)
+const RecipientStatus = Schema.Literal(...Recipient.statuses)
+
+const listed = {
+  job_id: Text,
+  status: JobStatus,
+  template_id: Count,
+  recipients: Count,
+  counts: Counts,
+  created_at: Time,
+  updated_at: Time,
+  completed_at: NullableTime,
+  links: Schema.Struct({ status: Text })
+}
+
+export const ListedJob = Schema.Struct(listed).annotations({ identifier: "Job" })
+
+const Failure = Schema.Struct({
+  code: Text,
+  provider_code: NullableText,
+  message: Text,
+  permanent: Schema.Boolean
+}).annotations({ identifier: "Failure" })
+
+export const Result = Schema.Struct({
+  phone: Text,
+  external_id: NullableText,
+  status: RecipientStatus,
+  error: Schema.NullOr(Failure),
+  attempts: Count,
+  message_id: Text,
+  updated_at: Time,
+  sent_at: NullableTime,
+  delivered_at: NullableTime,
+  read_at: NullableTime
+}).annotations({ identifier: "Result" })
+
+export const Jobs = Schema.Struct({ ok: Ok, jobs: Schema.Array(ListedJob), next_cursor: NextCursor })
+
+export const JobDetail = Schema.Struct({
+  ok: Ok,
+  job: Schema.Struct({
+    ...listed,
+    template: Schema.Struct({ template_id: Count, name: Text, language: Text }),
+    currency: Text,
+    estimated_cost: NullableText,
+    actual_cost: NullableText,
+    pause_reason: NullableText,
+    waiting_for: Schema.NullOr(Schema.Struct({ limiter: Text, until: NullableTime })),
+    expected_completion_at: NullableTime,
+    results: Schema.Array(Result),
+    next_cursor: NextCursor
+  })
+}).annotations({ identifier: "JobDetail" })
+
+export const ConnectionTest = Schema.Struct({
+  ok: Schema.Boolean,
+  authenticated: Schema.Boolean,
+  connected: Schema.Boolean,
+  message: Text
+}).annotations({ identifier: "ConnectionTest" })
+
+export const DirectAcknowledgement = Schema.Struct({
+  ok: Ok,
+  messageId: Text,
+  to: Text,
+  status: Schema.Literal("accepted", "sent"),
+  createdAt: Time
+}).annotations({ identifier: "DirectAcknowledgement" })
+
+export const Health = Schema.Struct({ ok: Schema.Boolean, status: Text })
+
+export const ProblemDescription = Schema.Struct({
+  ok: Ok,
+  code: Text,
+  status: Schema.NullOr(Count),
+  title: Text,
+  description: Text
+})
+
+// The admin API --------------------------------------------------------------------------------------------------
+
+const Plan = Schema.Struct({
+  requests_per_minute: Count,
+  minimum_wait_ms: Count,
+  daily_direct_messages: Schema.NullOr(Count),
+  daily_template_recipients: Schema.NullOr(Count),
+  features: Schema.Array(Schema.Literal("templates", "direct")),
+  subscription: Schema.Literal("active", "inactive")
+}).annotations({ identifier: "Plan" })
+
+const AccountBody = Schema.Struct({
+  id: Text,
+  name: Text,
+  currency: Text,
+  plan: Plan,
+  created_at: Time,
+  updated_at: Time
+}).annotations({ identifier: "Account" })
+
+export const Account = Schema.Struct({ ok: Ok, account: AccountBody })
+export const Accounts = Schema.Struct({
+  ok: Ok,
+  accounts: Schema.Array(AccountBody),
+  next_cursor: NextCursor
+})
+
+const Used = Schema.Struct({ used: Count, limit: Schema.NullOr(Count) })
+export const Usage = Schema.Struct({
+  ok: Ok,
+  usage: Schema.Struct({ day: Text, template_recipients: Used, direct_messages: Used, resets_at: Time })
+})
+
+const SessionBody = Schema.Struct({
+  id: Text,
+  account_id: Text,
+  name: Text,
+  provider: Schema.Literal(...Session.providers),
+  state: Schema.Literal("connected", "connecting", "disconnected"),
+  reason: NullableText,
+  connected_since: NullableTime,
+  created_at: Time,
+  updated_at: Time
+}).annotations({ identifier: "Session" })
+
+export const SessionDetail = Schema.Struct({ ok: Ok, session: SessionBody })
+export const Sessions = Schema.Struct({
+  ok: Ok,
+  sessions: Schema.Array(SessionBody),
+  next_cursor: NextCursor
+})
+
+const KeyBody = Schema.Struct({
+  public_key: Text,
+  session_id: Text,
+  name: NullableText,
+  permissions: Schema.Array(Text),
+  status: Schema.Literal("active", "inactive", "revoked"),
+  created_at: Time,
+  last_used_at: NullableTime
+}).annotations({ identifier: "ApiKey" })
+
+export const Key = Schema.Struct({ ok: Ok, key: KeyBody })
+export const IssuedKey = Schema.Struct({ ok: Ok, key: KeyBody, secret_key: Text })
+export const Keys = Schema.Struct({ ok: Ok, keys: Schema.Array(KeyBody), next_cursor: NextCursor })
+
+export const ImportedTemplates = Schema.Struct({
+  ok: Ok,
+  imported: Count,
+  templates: Schema.Array(Template.Wire)
+})
+
+export const FaultItem = Schema.Struct({ pointer: Text, code: Text, message: Text })
+
+export const ConsentResults = Schema.Struct({
+  ok: Ok,
+  recorded: Count,
+  results: Schema.Array(
+    Schema.Struct({
+      index: Count,
+      phone: Text,
+      ok: Schema.Boolean,
+      consent_id: Schema.optional(Text),
+      errors: Schema.optional(Schema.Array(FaultItem))
+    })
+  )
+})
+
+export const ConsentState = Schema.Struct({
+  ok: Ok,
+  phone: Text,
+  current: Schema.Array(
+    Schema.Struct({
+      purpose: Text,
+      status: Schema.Literal("granted", "revoked", "missing"),
+      consent_id: NullableText
+    })
+  ),
+  history: Schema.Array(ConsentRecord)
+})
+
+const WebhookBody = Schema.Struct({
+  id: Text,
+  account_id: Text,
+  url: Text,
+  events: Schema.Array(Text),
+  description: NullableText,
+  enabled: Schema.Boolean,
+  disabled_reason: NullableText,
+  created_at: Time,
+  updated_at: Time
+}).annotations({ identifier: "Webhook" })
+
+export const WebhookDetail = Schema.Struct({ ok: Ok, webhook: WebhookBody })
+export const RegisteredWebhook = Schema.Struct({ ok: Ok, webhook: WebhookBody, secret: Text })
+export const Webhooks = Schema.Struct({
+  ok: Ok,
+  webhooks: Schema.Array(WebhookBody),
+  next_cursor: NextCursor
+})
+export const Done = Schema.Struct({ ok: Ok })
+export const TestDelivery = Schema.Struct({ ok: Ok, delivery_id: Text })
+export const Replayed = Schema.Struct({ ok: Ok, replayed: Count })
+
+const DeliveryBody = Schema.Struct({
+  id: Text,
+  event_id: Text,
+  event_type: Text,
+  status: Schema.Literal("pending", "delivered", "exhausted"),
+  next_attempt_at: NullableTime,
+  created_at: Time,
+  attempts: Schema.Array(
+    Schema.Struct({
+      number: Count,
+      at: Time,
+      status: Schema.NullOr(Count),
+      duration_ms: Count,
+      reason: NullableText,
+      response: Text
+    })
+  )
+}).annotations({ identifier: "Delivery" })
+
+export const Delivery = Schema.Struct({ ok: Ok, delivery: DeliveryBody })
+export const Deliveries = Schema.Struct({
+  ok: Ok,
+  deliveries: Schema.Array(DeliveryBody),
+  next_cursor: NextCursor
+})
+
+const RateCardBody = Schema.Struct({
+  id: Text,
+  currency: Text,
+  effective_from: Time,
+  created_at: Time,
+  prices: Schema.Array(
+    Schema.Struct({
+      market: Text,
+      prefixes: Schema.optional(Schema.Array(Text)),
+      category: Category,
+      price: Text
+    })
+  )
+}).annotations({ identifier: "RateCard" })
+
+export const RateCard = Schema.Struct({ ok: Ok, rate_card: RateCardBody })
+export const RateCards = Schema.Struct({
+  ok: Ok,
+  rate_cards: Schema.Array(RateCardBody),
+  next_cursor: NextCursor
+})
+
+export const RetriedJob = Schema.Struct({ ok: Ok, job: ListedJob, retried: Count })
+export const CanceledJob = Schema.Struct({ ok: Ok, job: ListedJob })
+
+export const Messages = Schema.Struct({
+  ok: Ok,
+  messages: Schema.Array(
+    Schema.Struct({
+      message_id: Text,
+      session_id: Text,
+      to: Text,
+      status: RecipientStatus,
+      error: Schema.NullOr(Failure),
+      attempts: Count,
+      created_at: Time,
+      updated_at: Time,
+      sent_at: NullableTime,
+      delivered_at: NullableTime,
+      read_at: NullableTime
+    })
+  ),
+  next_cursor: NextCursor
+})

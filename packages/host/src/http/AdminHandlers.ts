@@ -1,0 +1,201 @@
+/** The handlers of the admin API: call the engine's operator side, shape the answer. */
+import { type Engine, Instant, Template } from "@sendwright/core"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Api from "../api/AdminApi.ts"
+import { page } from "../api/Parameters.ts"
+import type { Route } from "./Route.ts"
+import { forOperator, reply } from "./Route.ts"
+import * as Views from "./Views.ts"
+
+const ok = { ok: true } as const
+const jobPage = 250
+
+export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArray<Route> => [
+  forOperator(Api.createAccount, ({ payload }) =>
+    Effect.map(admin.accounts.create(payload), (found) => reply({ ...ok, account: Views.account(found) }))
+  ),
+  forOperator(Api.accounts, ({ query }) =>
+    Effect.map(admin.accounts.list(page(query)), ({ items, next }) =>
+      reply({ ...ok, accounts: items.map(Views.account), next_cursor: Views.cursor(next) })
+    )
+  ),
+  forOperator(Api.account, ({ path }) =>
+    Effect.map(admin.accounts.find(path.id), (found) => reply({ ...ok, account: Views.account(found) }))
+  ),
+  forOperator(Api.changeAccount, ({ path, payload }) =>
+    Effect.map(admin.accounts.change(path.id, payload), (found) =>
+      reply({ ...ok, account: Views.account(found) })
+    )
+  ),
+  forOperator(Api.usage, ({ path }) =>
+    Effect.map(admin.accounts.usage(path.id), ({ day, directMessages, resetsAt, templateRecipients }) =>
+      reply({
+        ...ok,
+        usage: {
+          day,
+          template_recipients: templateRecipients,
+          direct_messages: directMessages,
+          resets_at: Instant.format(resetsAt)
+        }
+      })
+    )
+  ),
+
+  forOperator(Api.createSession, ({ path, payload }) =>
+    Effect.map(admin.sessions.create(path.id, payload), (found) =>
+      reply({ ...ok, session: Views.session(found) })
+    )
+  ),
+  forOperator(Api.sessions, ({ path, query }) =>
+    Effect.map(admin.sessions.list(path.id, page(query)), ({ items, next }) =>
+      reply({ ...ok, sessions: items.map(Views.session), next_cursor: Views.cursor(next) })
+    )
+  ),
+  forOperator(Api.session, ({ path }) =>
+    Effect.map(admin.sessions.find(path.id), (found) => reply({ ...ok, session: Views.session(found) }))
+  ),
+  forOperator(Api.connect, ({ path }) =>
+    Effect.map(admin.sessions.connect(path.id), (found) => reply({ ...ok, session: Views.session(found) }))
+  ),
+  forOperator(Api.disconnect, ({ path }) =>
+    Effect.map(admin.sessions.disconnect(path.id), (found) => reply({ ...ok, session: Views.session(found) }))
+  ),
+
+  forOperator(Api.issueKey, ({ path, payload }) =>
+    Effect.map(admin.keys.issue(path.id, payload), ({ key, secretKey }) =>
+      reply({ ...ok, key: Views.key(key), secret_key: secretKey })
+    )
+  ),
+  forOperator(Api.keys, ({ path, query }) =>
+    Effect.map(admin.keys.list(path.id, page(query)), ({ items, next }) =>
+      reply({ ...ok, keys: items.map(Views.key), next_cursor: Views.cursor(next) })
+    )
+  ),
+  forOperator(Api.rotateKey, ({ path, payload }) =>
+    Effect.map(
+      admin.keys.rotate(path.publicKey, { overlapSeconds: payload.overlap_seconds }),
+      ({ key, secretKey }) => reply({ ...ok, key: Views.key(key), secret_key: secretKey })
+    )
+  ),
+  forOperator(Api.revokeKey, ({ path }) =>
+    Effect.map(admin.keys.revoke(path.publicKey), (found) => reply({ ...ok, key: Views.key(found) }))
+  ),
+  forOperator(Api.changeKey, ({ path, payload }) =>
+    Effect.map(admin.keys.change(path.publicKey, payload), (found) => reply({ ...ok, key: Views.key(found) }))
+  ),
+
+  forOperator(Api.importTemplates, ({ path, payload }) =>
+    Effect.map(admin.templates.importAll(path.id, payload.templates), (templates) =>
+      reply({ ...ok, imported: templates.length, templates: templates.map(Template.toWire) })
+    )
+  ),
+
+  forOperator(Api.recordConsents, ({ path, payload }) =>
+    Effect.map(admin.consents.record(path.id, payload.consents), (results) =>
+      reply({
+        ...ok,
+        recorded: results.filter(({ _tag }) => _tag === "Recorded").length,
+        results: results.map((result, index) =>
+          result._tag === "Recorded"
+            ? { index, phone: result.record.phone, ok: true, consent_id: result.record.id }
+            : { index, phone: result.phone, ok: false, errors: result.faults.map(Views.fault) }
+        )
+      })
+    )
+  ),
+  forOperator(Api.consents, ({ path, query }) =>
+    Effect.map(admin.consents.find(path.id, query.phone), ({ current, history, phone }) =>
+      reply({
+        ...ok,
+        phone,
+        current: current.map(({ purpose, verdict }) => ({
+          purpose,
+          status: Views.verdictStatus(verdict),
+          consent_id: verdict._tag === "Missing" ? null : verdict.record.id
+        })),
+        history: history.map(Views.consentRecord)
+      })
+    )
+  ),
+
+  forOperator(Api.createWebhook, ({ path, payload }) =>
+    Effect.map(admin.webhooks.create(path.id, payload), ({ endpoint, secret }) =>
+      reply({ ...ok, webhook: Views.webhook(endpoint), secret })
+    )
+  ),
+  forOperator(Api.webhooks, ({ path, query }) =>
+    Effect.map(admin.webhooks.list(path.id, page(query)), ({ items, next }) =>
+      reply({ ...ok, webhooks: items.map(Views.webhook), next_cursor: Views.cursor(next) })
+    )
+  ),
+  forOperator(Api.changeWebhook, ({ path, payload }) =>
+    Effect.map(admin.webhooks.change(path.id, payload), (found) =>
+      reply({ ...ok, webhook: Views.webhook(found) })
+    )
+  ),
+  forOperator(Api.removeWebhook, ({ path }) => Effect.as(admin.webhooks.remove(path.id), reply(ok))),
+  forOperator(Api.rotateWebhook, ({ path, payload }) =>
+    Effect.map(
+      admin.webhooks.rotate(path.id, { overlapSeconds: payload.overlap_seconds }),
+      ({ endpoint, secret }) => reply({ ...ok, webhook: Views.webhook(endpoint), secret })
+    )
+  ),
+  forOperator(Api.testWebhook, ({ path }) =>
+    Effect.map(admin.webhooks.test(path.id), (deliveryId) => reply({ ...ok, delivery_id: deliveryId }))
+  ),
+  forOperator(Api.deliveries, ({ path, query }) =>
+    Effect.map(admin.webhooks.deliveries(path.id, page(query)), ({ items, next }) =>
+      reply({ ...ok, deliveries: items.map(Views.delivery), next_cursor: Views.cursor(next) })
+    )
+  ),
+  forOperator(Api.replayWebhook, ({ path, payload }) =>
+    Effect.map(admin.webhooks.replaySince(path.id, Instant.parse(payload.since) ?? 0), (replayed) =>
+      reply({ ...ok, replayed })
+    )
+  ),
+  forOperator(Api.replayDelivery, ({ path }) =>
+    Effect.map(admin.webhooks.replay(path.id), (found) => reply({ ...ok, delivery: Views.delivery(found) }))
+  ),
+
+  forOperator(Api.addRateCard, ({ payload }) =>
+    Effect.map(
+      admin.rateCards.add({
+        currency: payload.currency,
+        effectiveFrom: Instant.parse(payload.effective_from) ?? 0,
+        prices: payload.prices.map((price) => ({ ...price, prefixes: price.prefixes ?? null }))
+      }),
+      (found) => reply({ ...ok, rate_card: Views.rateCard(found) })
+    )
+  ),
+  forOperator(Api.rateCards, ({ query }) =>
+    Effect.map(admin.rateCards.list(page(query)), ({ items, next }) =>
+      reply({ ...ok, rate_cards: items.map(Views.rateCard), next_cursor: Views.cursor(next) })
+    )
+  ),
+
+  forOperator(Api.messages, ({ query }) =>
+    Effect.map(admin.jobs.messages(query.account_id, page(query)), ({ items, next }) =>
+      reply({ ...ok, messages: items.map(Views.message), next_cursor: Views.cursor(next) })
+    )
+  ),
+  forOperator(Api.adminJobs, ({ query }) =>
+    Effect.map(admin.jobs.list(query.account_id, { ...Views.jobFilter(query), page: page(query) }), (found) =>
+      reply(Views.jobs(found))
+    )
+  ),
+  forOperator(Api.adminJob, ({ path, query }) =>
+    Effect.map(
+      admin.jobs.find(path.id, { recipientStatus: query.recipient_status, page: page(query, jobPage) }),
+      (found) => reply(Views.jobDetail(found))
+    )
+  ),
+  forOperator(Api.cancelJob, ({ path }) =>
+    Effect.map(admin.jobs.cancel(path.id), (found) => reply({ ...ok, job: Views.job(found) }))
+  ),
+  forOperator(Api.retryJob, ({ path }) =>
+    Effect.map(admin.jobs.retry(path.id), ({ job, retried }) =>
+      reply({ ...ok, job: Views.job(job), retried })
+    )
+  )
+]

@@ -1,0 +1,49 @@
+/** Request bodies: JSON in UTF-8, at most 1 MiB and 64 levels deep. */
+import { Fault } from "@sendwright/core"
+import * as Either from "effect/Either"
+
+export const maximumBytes = 1024 * 1024
+const maximumDepth = 64
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** How deep the brackets of a JSON text are nested, strings left out. */
+const depth = (text: string): number => {
+  let level = 0
+  let deepest = 0
+  let inString = false
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charCodeAt(at)
+    if (inString) {
+      if (character === 0x5c) at += 1
+      else if (character === 0x22) inString = false
+    } else if (character === 0x22) {
+      inString = true
+    } else if (character === 0x7b || character === 0x5b) {
+      level += 1
+      if (level > deepest) deepest = level
+    } else if (character === 0x7d || character === 0x5d) {
+      level -= 1
+    }
+  }
+  return deepest
+}
+
+const invalid = (message: string) => Either.left([Fault.make([], "invalid_json", message)])
+
+/** Parses a body; the fault says what is wrong, never what was sent. */
+export const parse = (bytes: Uint8Array): Either.Either<unknown, ReadonlyArray<Fault.Fault>> => {
+  const text = Either.try(() => decoder.decode(bytes))
+  if (Either.isLeft(text)) return invalid("The body must be UTF-8.")
+  if (text.right === "") return invalid("The body must be a JSON object; it is empty.")
+  if (depth(text.right) > maximumDepth)
+    return invalid(`The body must be nested at most ${maximumDepth} levels deep.`)
+  return Either.match(
+    Either.try((): unknown => JSON.parse(text.right)),
+    { onLeft: () => invalid("The body must be a JSON text."), onRight: (value) => Either.right(value) }
+  )
+}
+
+/** Whether a Content-Type is JSON. */
+export const isJson = (contentType: string | undefined): boolean =>
+  /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(contentType ?? "")

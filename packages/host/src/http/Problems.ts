@@ -1,0 +1,271 @@
+/**
+ * Every refusal as RFC 9457 problem+json (decisions.md §2). `describe` is the one total mapping from the engine's
+ * errors to statuses: an error added to the engine does not compile here until it has one.
+ */
+import { type Errors, Fault, type StorageError } from "@sendwright/core"
+
+export type EngineError =
+  | Errors.InvalidCredentials
+  | Errors.RateLimited
+  | Errors.SubscriptionInactive
+  | Errors.FeatureUnavailable
+  | Errors.InsufficientPermission
+  | Errors.SessionDisconnected
+  | Errors.InvalidRequest
+  | Errors.IdempotencyConflict
+  | Errors.ConsentRequired
+  | Errors.QuotaExceeded
+  | Errors.DailyLimitReached
+  | Errors.MinimumWaitActive
+  | Errors.SendFailed
+  | Errors.NotFound
+  | StorageError.StorageError
+
+/** What the host itself refuses. */
+export type HostCode =
+  | "not_found"
+  | "method_not_allowed"
+  | "payload_too_large"
+  | "unsupported_media_type"
+  | "internal"
+  | "unavailable"
+
+interface Entry {
+  readonly status: number
+  readonly title: string
+  readonly description: string
+}
+
+/** The catalogue behind `GET /problems/{code}`. */
+export const catalogue = {
+  invalid_credentials: {
+    status: 401,
+    title: "Invalid credentials",
+    description:
+      "The pair of x-public-key and x-secret-key proves no active API key. A missing header, an unknown key, a wrong secret, and an inactive or revoked key are not told apart. The admin API answers the same to a wrong bearer token."
+  },
+  subscription_inactive: {
+    status: 402,
+    title: "Subscription inactive",
+    description:
+      "The account's subscription is not active, so nothing can be done with its keys. Ask the operator to activate it."
+  },
+  feature_unavailable: {
+    status: 402,
+    title: "Feature unavailable",
+    description:
+      "The account's plan does not include the feature (templates, or direct messages) that this operation belongs to."
+  },
+  quota_exceeded: {
+    status: 402,
+    title: "Quota exceeded",
+    description:
+      "Accepting the send would take the account over its template recipients of the day (UTC). Nothing was consumed; send fewer recipients, or tomorrow."
+  },
+  daily_limit_reached: {
+    status: 402,
+    title: "Daily limit reached",
+    description:
+      "The account's direct messages of the day (UTC) are used. Nothing was consumed; the limit is fresh again at midnight UTC."
+  },
+  insufficient_permission: {
+    status: 403,
+    title: "Insufficient permission",
+    description:
+      "The API key lacks the permission that this operation needs. Permissions are changed through the admin API."
+  },
+  consent_required: {
+    status: 403,
+    title: "Consent required",
+    description:
+      "Recipients listed in `errors` have no registered consent for this purpose, or revoked it. Nothing was sent to anyone. Register their consent, or leave them out."
+  },
+  not_found: {
+    status: 404,
+    title: "Not found",
+    description:
+      "There is no such route, or no such thing for this caller. Another key's job is not told apart from one that does not exist."
+  },
+  method_not_allowed: {
+    status: 405,
+    title: "Method not allowed",
+    description: "The path exists, but not with this method. The Allow header lists those that it has."
+  },
+  session_disconnected: {
+    status: 409,
+    title: "Session disconnected",
+    description:
+      "The session that the API key is tied to is not connected to its platform. Connect it, then repeat the request."
+  },
+  idempotency_conflict: {
+    status: 409,
+    title: "Idempotency conflict",
+    description:
+      "The Idempotency-Key was used with another body. `job_id` is the job that the key stands for. A new request needs a fresh key; a repeated one needs the very same body."
+  },
+  payload_too_large: {
+    status: 413,
+    title: "Payload too large",
+    description: "The body is over 1 MiB. Split the request; a send takes at most 250 recipients in any case."
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: "Unsupported media type",
+    description: "Bodies are JSON: send Content-Type: application/json, in UTF-8, without a content encoding."
+  },
+  invalid_request: {
+    status: 422,
+    title: "Invalid request",
+    description:
+      "The request has faults, each listed in `errors` with a JSON pointer to the field, a code, and what would be right. Body fields start at the field's name; headers, query and path parameters are below /headers, /query and /path. Nothing was done."
+  },
+  send_failed: {
+    status: 422,
+    title: "Send failed",
+    description:
+      'The platform refused the direct message, for the reason given. With `outcome: "unknown"` it is not known whether the platform took it; a receipt settles it later.'
+  },
+  rate_limited: {
+    status: 429,
+    title: "Rate limited",
+    description:
+      "The API key made more requests than its plan allows per minute. Wait as many seconds as Retry-After says."
+  },
+  minimum_wait_active: {
+    status: 429,
+    title: "Minimum wait active",
+    description:
+      "The plan's minimum wait since this key's last accepted send has not passed. Wait as many seconds as Retry-After says."
+  },
+  internal: {
+    status: 500,
+    title: "Internal error",
+    description:
+      "Something went wrong on our side. It is logged under the request id; what you sent may be repeated with the same Idempotency-Key."
+  },
+  unavailable: {
+    status: 503,
+    title: "Unavailable",
+    description:
+      "The storage does not answer, or the service is stopping. Nothing that was acknowledged is lost. Repeat the request after Retry-After with the same Idempotency-Key."
+  }
+} as const satisfies Readonly<Record<string, Entry>>
+
+export type Code = keyof typeof catalogue
+
+/** The codes of single faults within `errors`. */
+export const faultCatalogue: Readonly<Record<Fault.Code, string>> = {
+  required: "The field is required and absent.",
+  invalid_type: "The field has another JSON type than asked for.",
+  invalid_json: "The body is no JSON text in UTF-8.",
+  out_of_range: "The field is too short, too long, too small or too large.",
+  invalid_value: "The field's value is not one that is allowed.",
+  recipient_invalid:
+    "The recipient's phone or reference is not valid. Phones are digits with the country calling code.",
+  recipient_duplicate: "Another recipient of the request has the same phone and the same values.",
+  variable_missing:
+    "The template asks for this variable, and neither the recipient nor the common variables give it.",
+  variable_unknown: "The template does not ask for this variable.",
+  variable_invalid:
+    "The variable's value is empty, too long, or has what its place in the template does not allow.",
+  template_not_found: "The session has no template with this id.",
+  template_not_approved: "The template is not approved, so the platform would refuse it.",
+  template_unsupported: "The template needs what variables cannot express.",
+  currency_unsupported: "There is no rate card for the currency, and the platform does not bill in it.",
+  idempotency_key_invalid: "The key is not 1 to 128 visible ASCII characters, bare or in double quotes.",
+  consent_required: "The recipient has no registered consent for this purpose."
+}
+
+export interface Problem {
+  readonly code: Code
+  readonly detail: string
+  readonly faults: ReadonlyArray<Fault.Fault> | null
+  readonly retryAfterMs: number | null
+  /** Further members of the body. */
+  readonly members: Readonly<Record<string, unknown>>
+}
+
+export const problem = (
+  code: Code,
+  detail: string,
+  more: Partial<Omit<Problem, "code" | "detail">> = {}
+): Problem => ({
+  code,
+  detail,
+  faults: more.faults ?? null,
+  retryAfterMs: more.retryAfterMs ?? null,
+  members: more.members ?? {}
+})
+
+const storageRetryMs = 1000
+
+export const describe = (error: EngineError): Problem => {
+  switch (error._tag) {
+    case "InvalidCredentials":
+      return problem("invalid_credentials", error.message)
+    case "RateLimited":
+      return problem("rate_limited", error.message, { retryAfterMs: error.retryAfterMs })
+    case "SubscriptionInactive":
+      return problem("subscription_inactive", error.message)
+    case "FeatureUnavailable":
+      return problem("feature_unavailable", error.message)
+    case "InsufficientPermission":
+      return problem("insufficient_permission", error.message)
+    case "SessionDisconnected":
+      return problem("session_disconnected", error.message)
+    case "InvalidRequest":
+      return problem("invalid_request", error.message, { faults: error.faults })
+    case "IdempotencyConflict":
+      return problem("idempotency_conflict", error.message, {
+        members: error.jobId === null ? { message_id: error.messageId } : { job_id: error.jobId }
+      })
+    case "ConsentRequired":
+      return problem("consent_required", error.message, { faults: error.faults })
+    case "QuotaExceeded":
+      return problem("quota_exceeded", error.message)
+    case "DailyLimitReached":
+      return problem("daily_limit_reached", error.message)
+    case "MinimumWaitActive":
+      return problem("minimum_wait_active", error.message, { retryAfterMs: error.retryAfterMs })
+    case "SendFailed":
+      return problem("send_failed", error.message, {
+        members: {
+          messageId: error.messageId,
+          reason: error.failure,
+          ...(error.outcome === "unknown" ? { outcome: error.outcome } : {})
+        }
+      })
+    case "NotFound":
+      return problem("not_found", error.message)
+    case "StorageError":
+      return problem("unavailable", "The storage does not answer.", { retryAfterMs: storageRetryMs })
+  }
+}
+
+export const statusOf = (found: Problem): number => catalogue[found.code].status
+
+/** The body of the answer. */
+export const body = (
+  found: Problem,
+  context: { readonly baseUrl: string; readonly requestId: string }
+): Readonly<Record<string, unknown>> => ({
+  ok: false,
+  type: `${context.baseUrl}/problems/${found.code}`,
+  title: catalogue[found.code].title,
+  status: statusOf(found),
+  code: found.code,
+  detail: found.detail,
+  request_id: context.requestId,
+  ...(found.faults === null
+    ? {}
+    : {
+        errors: found.faults
+          .slice(0, Fault.maximum)
+          .map((fault) => ({ pointer: Fault.pointer(fault), code: fault.code, message: fault.message }))
+      }),
+  ...found.members
+})
+
+/** What a fault's code means; `undefined` for what is none. */
+export const faultDescription = (code: string): string | undefined =>
+  new Map(Object.entries(faultCatalogue)).get(code)

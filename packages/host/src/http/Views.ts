@@ -1,0 +1,298 @@
+/** How domain values look on the wire. */
+import type {
+  Account,
+  ApiKey,
+  Consent,
+  Engine,
+  Estimates,
+  Fault,
+  Job,
+  RateCard,
+  Session,
+  Webhook
+} from "@sendwright/core"
+import { Fault as Faults, Ids, Instant, Page, Template } from "@sendwright/core"
+import type * as Schemas from "../api/Schemas.ts"
+
+type View<S extends { readonly Type: unknown }> = S["Type"]
+
+const time = Instant.format
+const timeOrNull = Instant.formatOrNull
+export const cursor = Page.encodeCursor
+
+const ok = { ok: true } as const
+
+export const connection = (
+  { account, key, session }: Engine.Caller,
+  recipients: number
+): View<typeof Schemas.Connection> => ({
+  ...ok,
+  authenticated: true,
+  connected: true,
+  session: {
+    id: session.id,
+    name: session.name,
+    provider: session.provider,
+    state: session.state,
+    connected_since: timeOrNull(session.connectedSince)
+  },
+  permissions: key.permissions,
+  limits: {
+    requests_per_minute: account.plan.requests_per_minute,
+    minimum_wait_ms: account.plan.minimum_wait_ms,
+    recipients_per_request: recipients
+  }
+})
+
+export const templates = (page: Page.Paged<Template.Template>): View<typeof Schemas.Templates> => ({
+  ...ok,
+  templates: page.items.map(Template.toWire),
+  next_cursor: cursor(page.next)
+})
+
+export const consentRecord = (record: Consent.ConsentRecord) => ({
+  consent_id: record.id,
+  phone: record.phone,
+  purpose: record.purpose,
+  status: record.status,
+  source: record.source,
+  proof: record.proof,
+  occurred_at: time(record.occurredAt),
+  recorded_at: time(record.recordedAt)
+})
+
+export const verdictStatus = (verdict: Consent.Verdict) =>
+  (({ Granted: "granted", Revoked: "revoked", Missing: "missing" }) as const)[verdict._tag]
+
+const explanation = (each: Estimates.Explanation) => ({
+  phone: each.phone,
+  external_id: each.externalId,
+  variables: each.variables,
+  rendered: each.rendered,
+  market: each.market,
+  unit_price: each.unitPrice,
+  consent: {
+    status: verdictStatus(each.consent),
+    record: each.consent._tag === "Missing" ? null : consentRecord(each.consent.record)
+  }
+})
+
+export const estimate = (found: Estimates.Estimate): View<typeof Schemas.Estimate> => ({
+  ...ok,
+  estimate: {
+    binding: false,
+    currency: found.currency,
+    total: found.cost.total,
+    recipients: found.recipients,
+    billable_recipients: found.cost.billableRecipients,
+    rate_card:
+      found.rateCard === null
+        ? null
+        : { id: found.rateCard.id, effective_from: time(found.rateCard.effectiveFrom) },
+    breakdown: found.cost.breakdown.map(({ category, market, recipients, subtotal, unitPrice }) => ({
+      market,
+      category,
+      recipients,
+      unit_price: unitPrice,
+      subtotal
+    })),
+    unpriced: found.cost.unpriced,
+    without_consent: found.withoutConsent,
+    ...(found.explanations === null ? {} : { recipients_explained: found.explanations.map(explanation) })
+  }
+})
+
+const links = (jobId: string) => ({ status: `/api/v1/template-messages/${jobId}` })
+
+export const acknowledgement = ({
+  jobId,
+  recipients
+}: Engine.Acknowledgement): View<typeof Schemas.Acknowledgement> => ({
+  ...ok,
+  job_id: jobId,
+  status: "queued",
+  recipients,
+  links: links(jobId)
+})
+
+export const job = (found: Job.Job): View<typeof Schemas.ListedJob> => ({
+  job_id: found.id,
+  status: found.status,
+  template_id: found.content.kind === "template" ? found.content.templateId : 0,
+  recipients: found.recipients,
+  counts: found.counts,
+  created_at: time(found.createdAt),
+  updated_at: time(found.updatedAt),
+  completed_at: timeOrNull(found.completedAt),
+  links: links(found.id)
+})
+
+export const jobs = (page: Page.Paged<Job.Job>): View<typeof Schemas.Jobs> => ({
+  ...ok,
+  jobs: page.items.map(job),
+  next_cursor: cursor(page.next)
+})
+
+const result =
+  (jobId: string) =>
+  (each: Job.RecipientResult): View<typeof Schemas.Result> => ({
+    phone: each.phone,
+    external_id: each.externalId,
+    status: each.status,
+    error: each.failure,
+    attempts: each.attempts,
+    message_id: Ids.messageId(jobId, each.index),
+    updated_at: time(each.updatedAt),
+    sent_at: timeOrNull(each.sentAt),
+    delivered_at: timeOrNull(each.deliveredAt),
+    read_at: timeOrNull(each.readAt)
+  })
+
+export const jobDetail = (found: Engine.JobDetail): View<typeof Schemas.JobDetail> => {
+  const { content } = found.job
+  const named = content.kind === "template" ? content.template : { name: "", language: "" }
+  return {
+    ...ok,
+    job: {
+      ...job(found.job),
+      template: {
+        template_id: content.kind === "template" ? content.templateId : 0,
+        name: named.name,
+        language: named.language
+      },
+      currency: found.job.currency,
+      estimated_cost: found.job.estimatedCost,
+      actual_cost: found.actualCost,
+      pause_reason: found.job.pauseReason,
+      waiting_for:
+        found.waitingFor === null
+          ? null
+          : { limiter: found.waitingFor.limiter, until: timeOrNull(found.waitingFor.until) },
+      expected_completion_at: null,
+      results: found.results.items.map(result(found.job.id)),
+      next_cursor: cursor(found.results.next)
+    }
+  }
+}
+
+export const direct = (sent: Engine.DirectAcknowledgement): View<typeof Schemas.DirectAcknowledgement> => ({
+  ...ok,
+  messageId: sent.messageId,
+  to: sent.to,
+  status: sent.status,
+  createdAt: time(sent.createdAt)
+})
+
+// The admin API ----------------------------------------------------------------------------------------------------
+
+export const account = (found: Account.Account) => ({
+  id: found.id,
+  name: found.name,
+  currency: found.currency,
+  plan: found.plan,
+  created_at: time(found.createdAt),
+  updated_at: time(found.updatedAt)
+})
+
+/** Without its configuration, which holds secrets. */
+export const session = (found: Session.Session) => ({
+  id: found.id,
+  account_id: found.accountId,
+  name: found.name,
+  provider: found.provider,
+  state: found.state,
+  reason: found.reason,
+  connected_since: timeOrNull(found.connectedSince),
+  created_at: time(found.createdAt),
+  updated_at: time(found.updatedAt)
+})
+
+/** Without its secrets' hashes. */
+export const key = (found: ApiKey.ApiKey) => ({
+  public_key: found.publicKey,
+  session_id: found.sessionId,
+  name: found.name,
+  permissions: found.permissions,
+  status: found.status,
+  created_at: time(found.createdAt),
+  last_used_at: timeOrNull(found.lastUsedAt)
+})
+
+export const webhook = (found: Webhook.Endpoint) => ({
+  id: found.id,
+  account_id: found.accountId,
+  url: found.url,
+  events: found.events,
+  description: found.description,
+  enabled: found.enabled,
+  disabled_reason: found.disabledReason,
+  created_at: time(found.createdAt),
+  updated_at: time(found.updatedAt)
+})
+
+export const delivery = (found: Webhook.Delivery) => ({
+  id: found.id,
+  event_id: found.eventId,
+  event_type: found.eventType,
+  status: found.status,
+  next_attempt_at: timeOrNull(found.nextAt),
+  created_at: time(found.createdAt),
+  attempts: found.attempts.map(({ at, durationMs, excerpt, number, reason, status }) => ({
+    number,
+    at: time(at),
+    status,
+    duration_ms: durationMs,
+    reason,
+    response: excerpt
+  }))
+})
+
+export const rateCard = (found: RateCard.RateCard) => ({
+  id: found.id,
+  currency: found.currency,
+  effective_from: time(found.effectiveFrom),
+  created_at: time(found.createdAt),
+  prices: found.prices.map(({ category, market, prefixes, price }) => ({
+    market,
+    ...(prefixes === null ? {} : { prefixes }),
+    category,
+    price
+  }))
+})
+
+export const message = ({
+  job,
+  recipient
+}: {
+  readonly job: Job.Job
+  readonly recipient: Job.RecipientResult
+}) => ({
+  message_id: Ids.messageId(job.id, recipient.index),
+  session_id: job.sessionId,
+  to: recipient.phone,
+  status: recipient.status,
+  error: recipient.failure,
+  attempts: recipient.attempts,
+  created_at: time(job.createdAt),
+  updated_at: time(recipient.updatedAt),
+  sent_at: timeOrNull(recipient.sentAt),
+  delivered_at: timeOrNull(recipient.deliveredAt),
+  read_at: timeOrNull(recipient.readAt)
+})
+
+export const fault = (found: Fault.Fault) => ({
+  pointer: Faults.pointer(found),
+  code: found.code,
+  message: found.message
+})
+
+/** The filters of a job list; their times were checked with the shape. */
+export const jobFilter = (query: {
+  readonly status?: Job.Status | undefined
+  readonly created_after?: string | undefined
+  readonly created_before?: string | undefined
+}) => ({
+  status: query.status,
+  createdAfter: query.created_after === undefined ? undefined : Instant.parse(query.created_after),
+  createdBefore: query.created_before === undefined ? undefined : Instant.parse(query.created_before)
+})

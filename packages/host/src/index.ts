@@ -1,0 +1,6 @@
+/** The host as a library: its contract, its configuration, and its layer. */
+export * as Api from "./api/Api.ts"
+export * as Host from "./Host.ts"
+export * as HostConfig from "./HostConfig.ts"
+export * as Description from "./http/Description.ts"
+export * as Problems from "./http/Problems.ts"
