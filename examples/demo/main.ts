@@ -1,0 +1,250 @@
+/**
+ * The whole service in one run: a host on a fresh SQLite file, one template to ten recipients (each outcome of the
+ * sandbox among them), one direct message, signed webhooks received and verified.
+ */
+import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { mkdtemp, rm } from "node:fs/promises"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { call, expectOk, list, pick, text } from "./Api.ts"
+import * as Receiver from "./Receiver.ts"
+import { bold, dim, endProgress, progress, status, step, table } from "./Terminal.ts"
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+const freePort = () =>
+  new Promise<number>((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
+
+const outcomes: ReadonlyArray<readonly [suffix: string, name: string, expectation: string]> = [
+  ["1234", "Ana", "succeeds"],
+  ["0001", "Bruno", "is not on the platform"],
+  ["0002", "Carla", "fails twice for a moment, then is accepted"],
+  ["0003", "Diego", "is told to slow down, then is accepted"],
+  ["0004", "Elena", "is accepted, then fails by receipt"],
+  ["0005", "Fabio", "times out, a receipt resolves it later"],
+  ["0006", "Greta", "times out and is never resolved"],
+  ["0007", "Hugo", "is accepted but never delivered"],
+  ["0008", "Irene", "has receipts repeated and out of order"],
+  ["0009", "Jorge", "replies STOP"]
+]
+
+const template = {
+  name: "order_confirmation",
+  language: "en_US",
+  category: "UTILITY",
+  status: "APPROVED",
+  components: [
+    { type: "HEADER", format: "TEXT", text: "Order {{1}}", example: { header_text: ["A-1001"] } },
+    {
+      type: "BODY",
+      text: "Hello {{1}}, your order is on its way and arrives {{2}}.",
+      example: { body_text: [["Ana", "tomorrow"]] }
+    },
+    { type: "FOOTER", text: "Reply STOP to unsubscribe" },
+    {
+      type: "BUTTONS",
+      buttons: [{ type: "URL", text: "Track", url: "https://shop.example/track/{{1}}", example: ["A-1001"] }]
+    }
+  ]
+}
+
+const folder = await mkdtemp(join(tmpdir(), "sendwright-demo-"))
+const port = await freePort()
+const base = `http://127.0.0.1:${port}`
+const adminToken = randomUUID()
+let secret = ""
+const receiver = await Receiver.start(() => secret)
+
+const host = spawn(
+  process.execPath,
+  [fileURLToPath(new URL("../../packages/host/dist/main.js", import.meta.url))],
+  {
+    env: {
+      ...process.env,
+      PORT: String(port),
+      HOST: "127.0.0.1",
+      BASE_URL: base,
+      DATABASE_URL: `sqlite:${join(folder, "demo.db")}`,
+      ADMIN_TOKEN: adminToken,
+      WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
+      LOG_LEVEL: "warning"
+    },
+    stdio: ["ignore", "inherit", "inherit"]
+  }
+)
+
+const stop = async () => {
+  const ended = new Promise((resolve) => host.once("exit", resolve))
+  if (host.exitCode === null && host.signalCode === null) {
+    host.kill("SIGTERM")
+    await ended
+  }
+  await receiver.close()
+  await rm(folder, { recursive: true, force: true })
+}
+
+const ready = async () => {
+  for (let tries = 0; tries < 150; tries++) {
+    if (host.exitCode !== null) throw new Error("The host did not start.")
+    const answer = await fetch(`${base}/health/ready`).catch(() => undefined)
+    if (answer?.ok === true) return
+    await sleep(100)
+  }
+  throw new Error("The host was not ready within 15 seconds.")
+}
+
+const run = async () => {
+  await ready()
+  step(`Host on ${base}, fresh database in ${dim(folder)}`)
+
+  const admin = (path: string, body?: unknown, method?: string) =>
+    expectOk(
+      call(`${base}/admin/v1${path}`, {
+        ...(method === undefined ? {} : { method }),
+        headers: { authorization: `Bearer ${adminToken}` },
+        ...(body === undefined ? {} : { body })
+      })
+    )
+
+  const account = await admin("/accounts", {
+    name: "Demo shop",
+    currency: "EUR",
+    plan: { minimum_wait_ms: 0 }
+  })
+  const accountId = text(account, "account", "id")
+  const session = await admin(`/accounts/${accountId}/sessions`, { name: "Sandbox", provider: "sandbox" })
+  const sessionId = text(session, "session", "id")
+  const key = await admin(`/sessions/${sessionId}/keys`, { name: "demo" })
+  const imported = await admin(`/sessions/${sessionId}/templates`, { templates: [template] }, "PUT")
+  const templateId = pick(list(imported, "templates")[0], "template_id")
+  step("Account, sandbox session, API key and one approved template")
+
+  const recipients = outcomes.map(([suffix, name]) => ({
+    phone: `3461234${suffix}`,
+    external_id: name.toLowerCase(),
+    variables: { "body.1": name }
+  }))
+  await admin(`/accounts/${accountId}/consents`, {
+    consents: recipients.map(({ phone }) => ({ phone, source: "demo" }))
+  })
+  await admin(
+    "/rate-cards",
+    {
+      currency: "EUR",
+      effective_from: "2026-01-01T00:00:00.000Z",
+      prices: [
+        { market: "Spain", prefixes: ["34"], category: "utility", price: "0.0200" },
+        { market: "*", category: "utility", price: "0.0100" }
+      ]
+    },
+    "PUT"
+  )
+  const webhook = await admin(`/accounts/${accountId}/webhooks`, { url: receiver.url, events: ["*"] })
+  secret = text(webhook, "secret")
+  step("Consent of ten people, a rate card, and a webhook endpoint that takes every event")
+
+  const credentials = {
+    "x-public-key": text(key, "key", "public_key"),
+    "x-secret-key": text(key, "secret_key")
+  }
+  const api = (path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
+    expectOk(
+      call(`${base}${path}`, {
+        headers: { ...credentials, ...headers },
+        ...(body === undefined ? {} : { body })
+      })
+    )
+
+  const request = {
+    template_id: templateId,
+    variables: { "header.1": "A-1001", "body.2": "tomorrow", "button.0.1": "A-1001" },
+    recipients
+  }
+  const estimate = await api("/api/v1/template-messages/estimate", request)
+  step(
+    `Estimate: ${text(estimate, "estimate", "total")} ${text(estimate, "estimate", "currency")}, not binding`
+  )
+
+  const idempotencyKey = randomUUID()
+  const acknowledgement = await api("/api/v1/template-messages/send", request, {
+    "idempotency-key": idempotencyKey
+  })
+  const link = text(acknowledgement, "links", "status")
+  step(`Send accepted as job ${bold(text(acknowledgement, "job_id"))}`)
+  const again = await api("/api/v1/template-messages/send", request, { "idempotency-key": idempotencyKey })
+  step(
+    `The same request again answers the same job: ${text(again, "job_id") === text(acknowledgement, "job_id")}`
+  )
+
+  const direct = await api("/api/public/messages/send", {
+    to: "34612345678",
+    message: "Hello from Sendwright"
+  }).catch(async () => {
+    await admin(`/accounts/${accountId}/consents`, { consents: [{ phone: "34612345678", source: "demo" }] })
+    return api("/api/public/messages/send", { to: "34612345678", message: "Hello from Sendwright" })
+  })
+  step(`Direct message ${text(direct, "status")} (the first try was refused: no consent was registered)`)
+  console.log()
+
+  /** Settled: nothing left to dispatch, and nothing new has come for a second. */
+  const settled = async () => {
+    let quietSince = Date.now()
+    let before = ""
+    for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(100)) {
+      const job = pick(await api(link), "job")
+      const counts = Object.entries(Object(pick(job, "counts"))).filter(([, count]) => count !== 0)
+      const now = JSON.stringify([counts, receiver.total()])
+      progress(
+        `  ${text(job, "status").padEnd(10)} ${counts.map(([name, count]) => `${count} ${status(name)}`).join(" · ")}  ${dim(`${receiver.total()} webhooks verified`)}`
+      )
+      if (now !== before) quietSince = Date.now()
+      before = now
+      if (text(job, "status") === "completed" && Date.now() - quietSince > 1000) return job
+    }
+    throw new Error("The job did not settle within a minute.")
+  }
+  const job = await settled()
+  endProgress()
+  console.log()
+
+  const rows = list(job, "results").map((result, at) => {
+    const delivered = pick(result, "delivered_at") !== null
+    return [
+      text(result, "phone"),
+      outcomes[at]?.[1] ?? "",
+      status(text(result, "status")),
+      text(result, "attempts"),
+      delivered ? "0.0200" : "–",
+      text(result, "error", "message") || dim(outcomes[at]?.[2] ?? "")
+    ]
+  })
+  table(["Recipient", "Name", "Status", "Attempts", "Cost", "Reason"], rows)
+  console.log(
+    `\nCost: ${text(job, "actual_cost")} of ${text(job, "estimated_cost")} ${text(job, "currency")} estimated\n`
+  )
+  table(
+    ["Webhook event", "Verified"],
+    [...receiver.verified()].map(([type, count]) => [type, String(count)])
+  )
+  if (receiver.forged() > 0) throw new Error(`${receiver.forged()} webhooks could not be verified.`)
+  if (receiver.total() === 0) throw new Error("No webhook arrived.")
+  console.log(`\n${bold("Done.")} Next: README.md, "First send in five minutes".`)
+}
+
+try {
+  await run()
+  await stop()
+} catch (error) {
+  endProgress()
+  console.error(error instanceof Error ? error.message : error)
+  await stop()
+  process.exitCode = 1
+}

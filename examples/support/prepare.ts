@@ -1,0 +1,31 @@
+/** What every embedding needs once: an account, a connected sandbox session, a key, a template, consent. */
+import type { Engine } from "@sendwright/core"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+
+const template = {
+  name: "order_shipped",
+  language: "en",
+  category: "UTILITY",
+  status: "APPROVED",
+  components: [{ type: "BODY", text: "Hello {{1}}, your order arrives {{2}}." }]
+}
+
+export const prepare = (engine: Context.Tag.Service<Engine.Engine>, phones: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { admin } = engine
+    const account = yield* admin.accounts.create({
+      name: "My shop",
+      currency: "EUR",
+      plan: { minimum_wait_ms: 0 }
+    })
+    const session = yield* admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
+    const { key, secretKey } = yield* admin.keys.issue(session.id, {})
+    const imported = yield* admin.templates.importAll(session.id, [template])
+    yield* admin.consents.record(
+      account.id,
+      phones.map((phone) => ({ phone, source: "web-form" }))
+    )
+    const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
+    return { caller, accountId: account.id, templateId: imported[0]?.templateId ?? 0 }
+  })

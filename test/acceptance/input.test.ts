@@ -1,0 +1,259 @@
+/** Bad input: every field, header, path and query answers a 4xx problem that names it; never a 5xx, never a secret. */
+import { connect } from "node:net"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Answer, Tenant, TestHost } from "../support/TestHost.ts"
+import { at, consent, items, sendBody, start, tenant } from "../support/TestHost.ts"
+
+let host: TestHost
+let owner: Tenant
+beforeAll(async () => {
+  host = await start()
+  owner = await tenant(host)
+  await consent(host, owner.accountId, "34600000100")
+}, 30_000)
+afterAll(() => host.stop())
+
+const path = "/api/v1/template-messages/send"
+let keys = 0
+const raw = (content: string | Uint8Array, headers: Readonly<Record<string, string>> = {}): Promise<Answer> =>
+  host.request(path, {
+    headers: { ...owner.credentials, "idempotency-key": `k${keys++}`, ...headers },
+    raw: content
+  })
+
+const pointers = (answer: Answer) => items(answer.json, "errors").map((fault) => at(fault, "pointer"))
+const codes = (answer: Answer) => items(answer.json, "errors").map((fault) => at(fault, "code"))
+
+const expectProblem = (answer: Answer, status: number, code: string) => {
+  expect([answer.status, at(answer.json, "code")], answer.text).toEqual([status, code])
+  expect(answer.headers.get("content-type")).toMatch(/^application\/problem\+json/)
+  expect(answer.headers.get("x-request-id")).toBe(at(answer.json, "request_id"))
+}
+
+describe("the body", () => {
+  it("that is not JSON is invalid_json", async () => {
+    for (const content of ["", "{", "nonsense", '{"a":1,}', "\ufeff{}", "[1", '{"template_id":01}']) {
+      const answer = await raw(content)
+      expectProblem(answer, 422, "invalid_request")
+      expect(codes(answer), content).toEqual(["invalid_json"])
+    }
+  })
+
+  it("that is not UTF-8 is invalid_json", async () => {
+    const answer = await raw(new Uint8Array([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]))
+    expectProblem(answer, 422, "invalid_request")
+    expect(codes(answer)).toEqual(["invalid_json"])
+  })
+
+  it("that is nested ten thousand levels deep is refused", async () => {
+    const deep = `${"[".repeat(10_000)}${"]".repeat(10_000)}`
+    expectProblem(await raw(deep), 422, "invalid_request")
+    expectProblem(await raw(`{"template_id":1,"recipients":${deep}}`), 422, "invalid_request")
+    expectProblem(
+      await raw(`${'{"variables":'.repeat(10_000)}1${"}".repeat(10_000)}`),
+      422,
+      "invalid_request"
+    )
+  })
+
+  it("over 1 MiB is payload_too_large", async () => {
+    const body = sendBody(owner.templateId, "34600000100")
+    expectProblem(
+      await raw(JSON.stringify({ ...body, padding: "x".repeat(1024 * 1024) })),
+      413,
+      "payload_too_large"
+    )
+  })
+
+  it("of another media type is unsupported_media_type", async () => {
+    for (const type of ["text/plain", "application/xml", "application/x-www-form-urlencoded"]) {
+      expectProblem(await raw("{}", { "content-type": type }), 415, "unsupported_media_type")
+    }
+    const answer = await raw(JSON.stringify(sendBody(owner.templateId, "34600000100")), {
+      "content-type": "application/json; charset=utf-8"
+    })
+    expect(answer.status, answer.text).toBe(202)
+  })
+
+  it("of another shape names each field", async () => {
+    const cases: ReadonlyArray<readonly [unknown, string]> = [
+      [null, ""],
+      [[], ""],
+      ["text", ""],
+      [{ recipients: [{ phone: "34600000100" }] }, "/template_id"],
+      [{ template_id: 1.5, recipients: [{ phone: "34600000100" }] }, "/template_id"],
+      [{ template_id: "1", recipients: [{ phone: "34600000100" }] }, "/template_id"],
+      [{ template_id: 1 }, "/recipients"],
+      [{ template_id: 1, recipients: [] }, "/recipients"],
+      [{ template_id: 1, recipients: {} }, "/recipients"],
+      [{ template_id: 1, recipients: Array(251).fill({ phone: "34600000100" }) }, "/recipients"],
+      [{ template_id: 1, recipients: [null] }, "/recipients/0"],
+      [{ template_id: 1, recipients: [{ phone: 34600000100 }] }, "/recipients/0/phone"],
+      [
+        { template_id: 1, recipients: [{ phone: "34600000100", external_id: 5 }] },
+        "/recipients/0/external_id"
+      ],
+      [{ template_id: 1, recipients: [{ phone: "34600000100", variables: [] }] }, "/recipients/0/variables"],
+      [{ template_id: 1, currency: 7, recipients: [{ phone: "34600000100" }] }, "/currency"],
+      [
+        { template_id: 1, variables: { "body.1": null }, recipients: [{ phone: "34600000100" }] },
+        "/variables/body.1"
+      ]
+    ]
+    for (const [body, pointer] of cases) {
+      const answer = await owner.send(body, `shape-${keys++}`)
+      expectProblem(answer, 422, "invalid_request")
+      expect(pointers(answer), JSON.stringify(body).slice(0, 100)).toContain(pointer)
+    }
+  })
+})
+
+describe("variables", () => {
+  const variables = (own: unknown) => ({
+    template_id: owner.templateId,
+    recipients: [{ phone: "34600000100", variables: own }]
+  })
+  const complete = { "header.1": "A", "body.1": "B", "body.2": "C", "button.0.1": "D" }
+
+  it("named __proto__ and constructor are just unknown", async () => {
+    const text = JSON.stringify(variables(complete)).replace(
+      '"header.1"',
+      '"__proto__":"x","constructor":"y","header.1"'
+    )
+    const answer = await raw(text)
+    expectProblem(answer, 422, "invalid_request")
+    expect(codes(answer)).toEqual(["variable_unknown", "variable_unknown"])
+    expect(pointers(answer)).toEqual([
+      "/recipients/0/variables/__proto__",
+      "/recipients/0/variables/constructor"
+    ])
+  })
+
+  it("that are missing, unknown, blank or malformed are all told at once", async () => {
+    const answer = await owner.send(
+      variables({ "header.1": " ", "body.2": "two\nlines", "button.0.1": "../../x", "body.9": "?" }),
+      `v${keys++}`
+    )
+    expectProblem(answer, 422, "invalid_request")
+    const found = items(answer.json, "errors").map((fault) => `${at(fault, "code")} ${at(fault, "pointer")}`)
+    expect(found.sort()).toEqual([
+      "variable_invalid /recipients/0/variables/body.2",
+      "variable_invalid /recipients/0/variables/button.0.1",
+      "variable_invalid /recipients/0/variables/header.1",
+      "variable_missing /recipients/0/variables/body.1",
+      "variable_unknown /recipients/0/variables/body.9"
+    ])
+  })
+
+  it("with NUL, lone surrogates, or too long are refused", async () => {
+    for (const value of ["a\u0000b", "\ud800", "x".repeat(1025), "a     b", "tab\there"]) {
+      const answer = await owner.send(variables({ ...complete, "body.1": value }), `n${keys++}`)
+      expectProblem(answer, 422, "invalid_request")
+      expect(pointers(answer)).toContain("/recipients/0/variables/body.1")
+    }
+  })
+})
+
+describe("recipients", () => {
+  it("with a bad phone are told the corrected form", async () => {
+    for (const [phone, corrected] of [
+      ["+34600000100", "34600000100"],
+      ["34 600-000.100", "34600000100"]
+    ] as const) {
+      const answer = await owner.send(sendBody(owner.templateId, phone), `p${keys++}`)
+      expectProblem(answer, 422, "invalid_request")
+      expect(codes(answer)).toEqual(["recipient_invalid"])
+      expect(at(answer.json, "errors", 0, "message")).toContain(corrected)
+    }
+    for (const phone of ["", "0", "abc", "1234567890123456", "99912345678", "34600\u0000", "٣٤٦٠٠٠٠٠"]) {
+      const answer = await owner.send(sendBody(owner.templateId, phone), `p${keys++}`)
+      expectProblem(answer, 422, "invalid_request")
+      expect(pointers(answer)).toContain("/recipients/0/phone")
+    }
+  })
+
+  it("that repeat another with the same values are duplicates; with other values they are not", async () => {
+    const body = sendBody(owner.templateId, "34600000100")
+    const [first] = body.recipients
+    const answer = await owner.send({ ...body, recipients: [first, first] }, `d${keys++}`)
+    expectProblem(answer, 422, "invalid_request")
+    expect(codes(answer)).toEqual(["recipient_duplicate"])
+    const differing = [first, { ...first, variables: { "body.1": "Other" } }]
+    expect((await owner.send({ ...body, recipients: differing }, `d${keys++}`)).status).toBe(202)
+  })
+})
+
+describe("headers, paths and queries", () => {
+  it("name what is wrong", async () => {
+    const body = sendBody(owner.templateId, "34600000100")
+    const missing = await owner.send(body)
+    expectProblem(missing, 422, "invalid_request")
+    expect(at(missing.json, "errors", 0)).toMatchObject({
+      pointer: "/headers/Idempotency-Key",
+      code: "required"
+    })
+    for (const key of ["", "a b", "x".repeat(129), "k1, k2"]) {
+      const answer = await owner.send(body, key)
+      expectProblem(answer, 422, "invalid_request")
+      expect(pointers(answer)).toEqual(["/headers/Idempotency-Key"])
+    }
+    expect((await owner.send(body, "x".repeat(128))).status).toBe(202)
+    for (const [target, pointer] of [
+      ["/api/v1/templates/abc", "/path/templateId"],
+      ["/api/v1/templates/1.5", "/path/templateId"],
+      ["/api/v1/template-messages/not-a-uuid", "/path/jobId"],
+      ["/api/v1/template-messages?limit=101", "/query/limit"],
+      ["/api/v1/template-messages?limit=x", "/query/limit"],
+      ["/api/v1/template-messages?created_after=yesterday", "/query/created_after"],
+      ["/api/v1/templates?cursor=%00", "/query/cursor"]
+    ] as const) {
+      const answer = await owner.get(target)
+      expectProblem(answer, 422, "invalid_request")
+      expect(pointers(answer), target).toEqual([pointer])
+    }
+    expectProblem(await owner.get("/api/v1/templates/999999"), 404, "not_found")
+  })
+
+  it("unknown routes, wrong methods and broken escapes are problems too", async () => {
+    expectProblem(await owner.get("/nowhere"), 404, "not_found")
+    expectProblem(await owner.get("/api/v1/template-messages/%zz"), 422, "invalid_request")
+    const wrong = await owner.get("/api/v1/template-messages/send")
+    expect([404, 405, 422]).toContain(wrong.status)
+    const patched = await host.request("/api/v1/connection", { method: "DELETE" })
+    expectProblem(patched, 405, "method_not_allowed")
+    expect(patched.headers.get("allow")).toContain("GET")
+  })
+
+  it("keep a caller's X-Request-Id when it is visible ASCII, and make one otherwise", async () => {
+    const kept = await host.request("/api/v1/connection", { headers: { "x-request-id": "mine-1" } })
+    expect(kept.headers.get("x-request-id")).toBe("mine-1")
+    const made = await host.request("/api/v1/connection", { headers: { "x-request-id": "x".repeat(129) } })
+    expect(made.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/)
+  })
+
+  it("survive garbage on the socket", async () => {
+    const { port } = new URL(host.base)
+    const socket = connect(Number(port), "127.0.0.1")
+    socket.on("error", () => undefined)
+    socket.resume()
+    socket.end("GARBAGE \u0000\r\n\r\n")
+    await new Promise((resolve) => socket.once("close", resolve))
+    expect((await host.request("/health/live")).status).toBe(200)
+  })
+})
+
+describe("secrets", () => {
+  it("are in no answer and no log line", async () => {
+    const canary = "sk_CanaryCanaryCanaryCanaryCanaryCanaryCanary1_abcdef"
+    const answer = await host.request("/api/v1/connection", {
+      headers: { "x-public-key": owner.publicKey, "x-secret-key": canary }
+    })
+    expectProblem(answer, 401, "invalid_credentials")
+    const shaped = await owner.send({ template_id: canary, recipients: [{ phone: canary }] }, `c${keys++}`)
+    expectProblem(shaped, 422, "invalid_request")
+    expect(answer.text + shaped.text).not.toContain("Canary")
+    expect(host.output()).not.toContain("Canary")
+    expect(host.output()).not.toContain(owner.secretKey)
+    expect(host.output()).not.toContain(host.adminToken)
+  })
+})

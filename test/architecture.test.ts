@@ -1,0 +1,95 @@
+/** The rules of the packages' READMEs that a tool can see. */
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "vitest"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+const files = (folder: string): ReadonlyArray<string> =>
+  readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+
+const source = (file: string): string => readFileSync(join(root, file), "utf8")
+
+/** Modules of the same package that a file imports for their values. */
+const imports = (file: string): ReadonlyArray<string> =>
+  [...source(file).matchAll(/^(?:import|export)\s+(?!type\b)[^"']*?from\s+["'](\.[^"']+)["']/gms)].map(
+    (match) => relative(root, resolve(root, dirname(file), match[1] ?? ""))
+  )
+
+const core = files("packages/core/src")
+const host = files("packages/host/src")
+const folderOf = (file: string): string =>
+  file.replace("packages/core/src/", "").split("/").slice(0, -1).join("/")
+
+/** What a folder of core may import, besides itself. */
+const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
+  domain: [],
+  secret: ["domain"],
+  storage: ["domain"],
+  "storage/memory": ["domain", "storage"],
+  "storage/sqlite": ["domain", "storage", "storage/memory"],
+  webhook: ["domain"],
+  sender: ["domain", "storage"],
+  worker: ["domain", "storage", "sender", "secret", "webhook"],
+  engine: ["domain", "storage", "sender", "secret", "webhook", "worker", "engine/admin"],
+  "engine/admin": ["domain", "storage", "sender", "secret", "webhook", "worker", "engine"]
+}
+
+describe("core", () => {
+  it("imports go one way", () => {
+    const wrong = core.flatMap((file) => {
+      const from = folderOf(file)
+      const may = allowed[from]
+      if (may === undefined) return []
+      return imports(file)
+        .filter((to) => folderOf(to) !== from && !may.includes(folderOf(to)))
+        .map((to) => `${file} → ${to}`)
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it("has no cycle of imports", () => {
+    const state = new Map<string, "open" | "done">()
+    const cycles: Array<string> = []
+    const visit = (file: string, trail: ReadonlyArray<string>): void => {
+      if (state.get(file) === "done") return
+      if (state.get(file) === "open") {
+        cycles.push([...trail.slice(trail.indexOf(file)), file].join(" → "))
+        return
+      }
+      state.set(file, "open")
+      for (const next of imports(file)) visit(next, [...trail, file])
+      state.set(file, "done")
+    }
+    for (const file of core) visit(file, [])
+    expect(cycles).toEqual([])
+  })
+
+  it("needs no native module and no SQL unless asked for", () => {
+    const seen = new Set<string>()
+    const visit = (file: string): void => {
+      if (seen.has(file)) return
+      seen.add(file)
+      for (const next of imports(file)) visit(next)
+    }
+    visit("packages/core/src/index.ts")
+    const native = [...seen].filter((file) => /from "(better-sqlite3|@effect\/sql)/.test(source(file)))
+    expect(native).toEqual([])
+  })
+})
+
+describe("all source", () => {
+  const clock = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bsetTimeout\(|\brandomUUID\(/
+  it("takes time and chance from Effect", () => {
+    expect([...core, ...host].filter((file) => clock.test(source(file)))).toEqual([])
+  })
+
+  it("has no any, no suppressed check, no swallowed cause", () => {
+    const banned =
+      /\bas any\b|: any\b|@ts-ignore|@ts-expect-error|biome-ignore|Effect\.ignore\b|as unknown as/
+    expect([...core, ...host].filter((file) => banned.test(source(file)))).toEqual([])
+  })
+})

@@ -1,0 +1,27 @@
+/** Every example is run. */
+
+import { expect, it } from "@effect/vitest"
+import { TestEngine } from "@sendwright/core/testing"
+import * as Effect from "effect/Effect"
+import * as InMemory from "../../examples/embed-in-memory.ts"
+import * as OnSqlite from "../../examples/embed-sqlite.ts"
+
+it.effect("embed in memory: a whole flow under the test clock, without a network", () =>
+  Effect.gen(function* () {
+    const result = yield* InMemory.program
+    expect(result).toEqual({
+      status: "completed",
+      recipients: [
+        { phone: "34600001234", status: "delivered", reason: null },
+        { phone: "34600010001", status: "failed", reason: "The number is not on the platform." }
+      ]
+    })
+  }).pipe(Effect.provide(TestEngine.layer))
+)
+
+it.live("embed on SQLite: the embedder's row and the send are one transaction", () =>
+  Effect.gen(function* () {
+    const result = yield* OnSqlite.program
+    expect(result).toEqual({ status: "completed", jobs: 1, refused: "the payment was declined" })
+  }).pipe(Effect.provide(OnSqlite.layer(":memory:")))
+)
