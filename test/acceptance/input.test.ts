@@ -2,7 +2,7 @@
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Answer, Tenant, TestHost } from "../support/TestHost.ts"
-import { at, consent, items, sendBody, start, tenant } from "../support/TestHost.ts"
+import { at, consent, items, sendBody, start, template, tenant } from "../support/TestHost.ts"
 
 let host: TestHost
 let owner: Tenant
@@ -255,5 +255,111 @@ describe("secrets", () => {
     expect(host.output()).not.toContain("Canary")
     expect(host.output()).not.toContain(owner.secretKey)
     expect(host.output()).not.toContain(host.adminToken)
+  })
+})
+
+describe("templates and currencies", () => {
+  it("that cannot be sent are told by their own codes", async () => {
+    const imported = await host.admin(
+      `/sessions/${owner.sessionId}/templates`,
+      {
+        templates: [
+          { ...template, name: "pending", status: "PENDING" },
+          {
+            ...template,
+            name: "place",
+            components: [
+              { type: "HEADER", format: "LOCATION" },
+              { type: "BODY", text: "Hi" }
+            ]
+          }
+        ]
+      },
+      "PUT"
+    )
+    const [pending, place] = items(imported.json, "templates").map((each) => Number(at(each, "template_id")))
+    for (const [templateId, code] of [
+      [pending, "template_not_approved"],
+      [place, "template_unsupported"],
+      [999_999, "template_not_found"],
+      [-1, "template_not_found"]
+    ] as const) {
+      const answer = await owner.send(sendBody(templateId ?? 0, "34600000100"), `t${keys++}`)
+      expectProblem(answer, 422, "invalid_request")
+      expect(
+        items(answer.json, "errors").find((fault) => at(fault, "pointer") === "/template_id")
+      ).toMatchObject({ code })
+    }
+    const answer = await owner.send(
+      { ...sendBody(owner.templateId, "34600000100"), currency: "XXX" },
+      `t${keys++}`
+    )
+    expectProblem(answer, 422, "invalid_request")
+    expect(items(answer.json, "errors")).toMatchObject([
+      { pointer: "/currency", code: "currency_unsupported" }
+    ])
+  })
+})
+
+describe("the admin API", () => {
+  it("names what is wrong, field by field", async () => {
+    const cases: ReadonlyArray<readonly [string, string, unknown, string]> = [
+      ["POST", "/accounts", {}, "/name"],
+      ["POST", "/accounts", { name: " " }, "/name"],
+      ["POST", "/accounts", { name: "a\u0000b" }, "/name"],
+      ["POST", "/accounts", { name: "x", currency: "euro" }, "/currency"],
+      ["POST", "/accounts", { name: "x", plan: { requests_per_minute: 0 } }, "/plan/requests_per_minute"],
+      ["POST", "/accounts", { name: "x", plan: { features: ["magic"] } }, "/plan/features/0"],
+      ["GET", "/accounts/nobody", undefined, "/path/id"],
+      ["POST", `/accounts/${owner.accountId}/sessions`, { name: "x", provider: "pigeon" }, "/provider"],
+      ["POST", `/accounts/${owner.accountId}/sessions`, { name: "x", provider: "http" }, "/provider"],
+      ["POST", `/sessions/${owner.sessionId}/keys`, { permissions: ["all"] }, "/permissions/0"],
+      ["POST", `/keys/${owner.publicKey}/rotate`, { overlap_seconds: -1 }, "/overlap_seconds"],
+      ["PUT", `/sessions/${owner.sessionId}/templates`, { templates: [{}] }, "/templates/0/name"],
+      ["POST", `/accounts/${owner.accountId}/consents`, { consents: [] }, "/consents"],
+      ["POST", `/accounts/${owner.accountId}/consents`, { consents: [{ phone: "1" }] }, "/consents/0/source"],
+      [
+        "POST",
+        `/accounts/${owner.accountId}/webhooks`,
+        { url: "https://a.example/", events: ["nope"] },
+        "/events/0"
+      ],
+      ["PUT", "/rate-cards", { currency: "EUR", effective_from: "soon", prices: [] }, "/effective_from"],
+      ["GET", "/jobs", undefined, "/query/account_id"]
+    ]
+    for (const [method, target, body, pointer] of cases) {
+      const answer = await host.admin(target, body, method)
+      expectProblem(answer, 422, "invalid_request")
+      expect(pointers(answer), `${method} ${target}`).toContain(pointer)
+    }
+  })
+
+  it("records the consents that are valid and tells those that are not, item by item", async () => {
+    const answer = await host.admin(`/accounts/${owner.accountId}/consents`, {
+      consents: [
+        { phone: "34600000900", source: "form" },
+        { phone: "+34600000901", source: "form" },
+        { phone: "34600000902", source: "form", occurred_at: "2999-01-01T00:00:00Z" }
+      ]
+    })
+    expect(answer.status, answer.text).toBe(200)
+    expect(items(answer.json, "results").map((each) => at(each, "ok"))).toEqual([true, false, false])
+    expect(at(answer.json, "results", 1, "errors", 0, "pointer")).toBe("/consents/1/phone")
+  })
+
+  it("answers 404 for what is not there", async () => {
+    const nobody = "01930000-0000-7000-8000-000000000000"
+    for (const [method, target] of [
+      ["GET", `/accounts/${nobody}`],
+      ["GET", `/sessions/${nobody}`],
+      ["POST", `/sessions/${nobody}/connect`],
+      ["POST", "/keys/pk_nobody/revoke"],
+      ["DELETE", `/webhooks/${nobody}`],
+      ["POST", `/deliveries/${nobody}/replay`],
+      ["GET", `/jobs/${nobody}`],
+      ["POST", `/jobs/${nobody}/cancel`]
+    ] as const) {
+      expectProblem(await host.admin(target, undefined, method), 404, "not_found")
+    }
   })
 })

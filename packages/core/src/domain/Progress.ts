@@ -201,10 +201,6 @@ export const nextDue = (
   return next
 }
 
-/** Whether an outcome still says something of it: it is in flight, or a report overtook the outcome. */
-export const awaitsOutcome = (recipient: Job.RecipientResult): boolean =>
-  recipient.nextAt === null && recipient.status !== "queued" && recipient.status !== "canceled"
-
 /** A running job pauses when its session goes, and goes on when it is back; the same job when it does neither. */
 export const followSession = (job: Job.Job, state: State, now: Instant): Job.Job => {
   if (state !== "connected" && job.status === "processing") {
@@ -219,6 +215,11 @@ export const followSession = (job: Job.Job, state: State, now: Instant): Job.Job
 export const canceling = (job: Job.Job, now: Instant): Job.Job =>
   Job.hasEnded(job.status) || job.status === "canceling" ? job : withStatus(job, "canceling", now)
 
-/** The job open again for recipients that were queued afresh. */
+/**
+ * The job open again for recipients that were queued afresh. A canceling one too: it dispatches nothing, so it
+ * would never end with them.
+ */
 export const reopened = (job: Job.Job, now: Instant): Job.Job =>
-  Job.hasEnded(job.status) ? { ...job, status: "queued", completedAt: null, updatedAt: now } : job
+  Job.hasEnded(job.status) || job.status === "canceling"
+    ? { ...job, status: "queued", completedAt: null, updatedAt: now }
+    : job

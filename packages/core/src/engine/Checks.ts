@@ -74,7 +74,8 @@ export const identify = Effect.fnUntraced(function* (credentials: Credentials) {
   const limit = identity.account.plan.requests_per_minute
   const rate = yield* limits.consume({ key: `requests|${publicKey}`, limit, periodMs: Time.minute, now })
   if (!rate.allowed) return yield* new RateLimited(rate)
-  yield* keys.touch({ publicKey, now })
+  // When the key was last used is good to know, and no reason to refuse a request that can be answered.
+  yield* Effect.catchAll(keys.touch({ publicKey, now }), (error) => Effect.logWarning(error.message))
   return { ...identity, rate } satisfies Caller
 })
 

@@ -7,8 +7,7 @@ import { insert, MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
 export const layer: Layer.Layer<AccountStore, never, MemoryDatabase> = Layer.effect(
   AccountStore,
   Effect.map(MemoryDatabase, (db) => ({
-    create: (account) =>
-      Effect.sync(() => insert(db, db.accounts, account.id, account)),
+    create: (account) => Effect.sync(() => insert(db, db.accounts, account.id, account)),
     find: (id) => Effect.sync(() => db.accounts.get(id)?.value ?? null),
     list: (page) =>
       Effect.sync(() => Paging.map(newestFirst(db.accounts.values(), page), ({ value }) => value)),

@@ -9,8 +9,7 @@ import { insert, MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
 export const layer: Layer.Layer<ApiKeyStore, never, MemoryDatabase> = Layer.effect(
   ApiKeyStore,
   Effect.map(MemoryDatabase, (db) => ({
-    create: (key) =>
-      Effect.sync(() => insert(db, db.apiKeys, key.publicKey, key)),
+    create: (key) => Effect.sync(() => insert(db, db.apiKeys, key.publicKey, key)),
     identify: (publicKey) =>
       Effect.sync(() => {
         const key = db.apiKeys.get(publicKey)?.value

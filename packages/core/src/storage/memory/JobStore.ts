@@ -40,10 +40,7 @@ const write = (db: Database, row: JobRow, changes: ReadonlyArray<Change>, now: I
 }
 
 /** The recipients that a step moves. */
-const changed = (
-  row: JobRow,
-  step: (recipient: RecipientResult) => RecipientResult
-): ReadonlyArray<Change> =>
+const changed = (row: JobRow, step: (recipient: RecipientResult) => RecipientResult): ReadonlyArray<Change> =>
   row.recipients
     .map((before) => ({ before, after: step(before) }))
     .filter(({ after, before }) => after !== before)
@@ -146,7 +143,9 @@ const accept = (db: Database, command: AcceptSend): AcceptResult => {
 const settle = (db: Database, settlements: ReadonlyArray<Settlement>, now: Instant): number => {
   const byJob = new Map<string, Array<Settlement>>()
   for (const settlement of settlements) {
-    byJob.set(settlement.jobId, [...(byJob.get(settlement.jobId) ?? []), settlement])
+    const group = byJob.get(settlement.jobId)
+    if (group === undefined) byJob.set(settlement.jobId, [settlement])
+    else group.push(settlement)
   }
   let settled = 0
   for (const [jobId, group] of byJob) {

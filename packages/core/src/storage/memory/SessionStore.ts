@@ -29,8 +29,7 @@ const followSession = (db: Database, session: Session, now: Instant): void => {
 export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.effect(
   SessionStore,
   Effect.map(MemoryDatabase, (db) => ({
-    create: (session) =>
-      Effect.sync(() => insert(db, db.sessions, session.id, session)),
+    create: (session) => Effect.sync(() => insert(db, db.sessions, session.id, session)),
     find: (id) => Effect.sync(() => db.sessions.get(id)?.value ?? null),
     list: ({ accountId, page }) =>
       Effect.sync(() => {

@@ -65,8 +65,7 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
       row.status === "pending" && enabled(row) ? (row.leaseUntil ?? row.nextAt) : null
 
     return {
-      create: (endpoint) =>
-        Effect.sync(() => insert(db, db.endpoints, endpoint.id, endpoint)),
+      create: (endpoint) => Effect.sync(() => insert(db, db.endpoints, endpoint.id, endpoint)),
       find: (id) => Effect.sync(() => db.endpoints.get(id)?.value ?? null),
       list: ({ accountId, page }) =>
         Effect.sync(() => {

@@ -1,0 +1,181 @@
+/** Who may hand in what, and when a job is free for the next worker. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Ids from "../../domain/Ids.ts"
+import type { Reported } from "../../domain/Recipient.ts"
+import type { Report } from "../../storage/JobStore.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, events, failure, find, listen, now, owner, results } from "./Setup.ts"
+
+const taken = Outcome.Accepted({ providerId: "p", status: "accepted" })
+const failed = Outcome.Failed({ failure })
+
+/** A job of so many recipients, the first of them claimed. */
+const claimed = Effect.fnUntraced(function* (phones: number, limit = 250) {
+  const jobs = yield* JobStore
+  const who = yield* owner
+  const command = Fixtures.send(who, { phones })
+  yield* jobs.accept(command)
+  const { jobId } = command
+  const [job] = yield* claim(limit)
+  if (job === undefined) return yield* Effect.dieMessage("Nothing was claimed.")
+  const settle = (
+    outcomes: ReadonlyArray<readonly [index: number, outcome: Outcome]>,
+    { at = now, fence = job.fence } = {}
+  ) => {
+    const settlements = outcomes.map(([index, outcome]) => ({ jobId, fence, index, outcome }))
+    return Effect.map(jobs.exchange({ now: at, settlements, claim: null }), ({ settled }) => settled)
+  }
+  const report = (index: number, status: Reported): Report => {
+    const messageId = Ids.messageId(jobId, index)
+    return { messageId, status, at: now, failure: status === "failed" ? failure : null, providerId: null }
+  }
+  return { ...who, jobId, jobs, settle, report, fence: job.fence }
+})
+
+export const suite = (layer: Stored): void => {
+  describe("leases", () => {
+    it.effect("count an outcome once in one exchange", () =>
+      Effect.gen(function* () {
+        const { jobId, settle } = yield* claimed(2)
+        const settled = yield* settle([
+          [0, taken],
+          [0, failed]
+        ])
+        expect(settled).toBe(1)
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["accepted", "sending"])
+        expect((yield* find(jobId)).counts).toMatchObject({ sending: 1, accepted: 1, failed: 0 })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("count an outcome once while others of its window are under way", () =>
+      Effect.gen(function* () {
+        const { accountId, jobId, settle } = yield* claimed(2)
+        expect(yield* settle([[0, taken]])).toBe(1)
+        const [before] = yield* results(jobId)
+        yield* listen(accountId)
+        expect(yield* settle([[0, failed]], { at: now + 1 })).toBe(0)
+        expect((yield* results(jobId))[0]).toEqual(before)
+        expect(yield* events(now + 2)).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("take outcomes of their own window only, and of no recipient that is not there", () =>
+      Effect.gen(function* () {
+        const { fence, jobId, settle } = yield* claimed(3, 1)
+        yield* settle([[0, taken]])
+        const [second] = yield* claim(1)
+        const at = { fence: second?.fence ?? fence }
+        // 0 was of the window before, 2 waits, 3 and -1 are not there.
+        const others = [0, 2, 3, -1].map((index) => [index, failed] as const)
+        expect(yield* settle(others, at)).toBe(0)
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["accepted", "sending", "queued"])
+        expect(yield* settle([[1, taken]], at)).toBe(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("hold until the last outcome of the window is handed in", () =>
+      Effect.gen(function* () {
+        const { jobs, settle } = yield* claimed(4, 3)
+        yield* settle([
+          [0, taken],
+          [1, Outcome.Released()]
+        ])
+        expect(yield* claim()).toEqual([])
+        expect(yield* jobs.nextDue).toBe(now + 20_000)
+        yield* settle([[2, Outcome.Retry({ at: now + 50, failure })]])
+        expect(yield* jobs.nextDue).toBe(now)
+        const [next] = yield* claim()
+        expect(next?.recipients.map(({ index }) => index)).toEqual([1, 3])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("wait for the outcome of what a report overtook, and keep its provider's id", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, report, settle } = yield* claimed(3, 2)
+        yield* jobs.receive({ now, reports: [report(0, "delivered")] })
+        yield* settle([[1, taken]])
+        expect(yield* claim()).toEqual([])
+        expect(yield* settle([[0, taken]])).toBe(1)
+        expect((yield* results(jobId))[0]).toMatchObject({ status: "delivered", providerId: "p" })
+        expect(yield* claim()).toHaveLength(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("change nothing, write no event and free no job when they are lost", () =>
+      Effect.gen(function* () {
+        const { accountId, jobId, jobs, settle } = yield* claimed(2)
+        const late = now + 20_000
+        expect(yield* jobs.rescue({ now: late, deduplicating: ["sandbox"] })).toBe(2)
+        yield* claim(250, late, "worker-2")
+        yield* listen(accountId)
+        const before = [yield* find(jobId), yield* results(jobId)]
+        for (const outcome of [taken, failed, Outcome.Unknown({ failure }), Outcome.Released()]) {
+          expect(yield* settle([[0, outcome]], { at: late + 1 })).toBe(0)
+        }
+        expect([yield* find(jobId), yield* results(jobId)]).toEqual(before)
+        expect(yield* events(late + 2)).toEqual([])
+        expect(yield* claim(250, late + 1, "worker-3")).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("take back nothing but what is under way", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, report, settle } = yield* claimed(4)
+        yield* settle([
+          [0, taken],
+          [1, Outcome.Retry({ at: now + 60_000, failure })]
+        ])
+        yield* jobs.receive({ now, reports: [report(2, "sent")] })
+        expect(yield* jobs.rescue({ now: now + 20_000, deduplicating: [] })).toBe(1)
+        const statuses = (yield* results(jobId)).map(({ status }) => status)
+        expect(statuses).toEqual(["accepted", "sending", "sent", "unknown"])
+        expect((yield* results(jobId))[1]).toMatchObject({ nextAt: now + 60_000, attempts: 1 })
+        expect(yield* jobs.rescue({ now: now + 20_000, deduplicating: [] })).toBe(0)
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a canceling job", () => {
+    it.effect("gives no further attempt, and ends", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, settle } = yield* claimed(3)
+        yield* jobs.cancel({ jobId, now })
+        yield* settle([
+          [0, Outcome.Retry({ at: now, failure })],
+          [1, Outcome.Released()]
+        ])
+        expect(yield* claim()).toEqual([])
+        yield* settle([[2, taken]])
+        const job = yield* find(jobId)
+        expect([job.status, job.counts.canceled, job.counts.accepted]).toEqual(["canceled", 2, 1])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("ends when its worker died, whatever its provider can do", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs } = yield* claimed(2, 1)
+        yield* jobs.cancel({ jobId, now })
+        yield* jobs.rescue({ now: now + 20_000, deduplicating: ["sandbox"] })
+        expect(yield* find(jobId)).toMatchObject({ status: "canceled", completedAt: now + 20_000 })
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["unknown", "canceled"])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is opened by a retry, so that what was queued again is sent", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, settle } = yield* claimed(2)
+        yield* settle([[0, failed]])
+        yield* jobs.cancel({ jobId, now })
+        expect((yield* jobs.retry({ jobId, now }))?.retried).toBe(1)
+        yield* settle([[1, taken]])
+        const [again] = yield* claim()
+        expect(again?.recipients.map(({ attempts, index }) => [index, attempts])).toEqual([[0, 1]])
+        yield* settle([[0, taken]], { fence: again?.fence ?? -1 })
+        expect((yield* find(jobId)).status).toBe("completed")
+      }).pipe(Effect.provide(layer))
+    )
+  })
+}

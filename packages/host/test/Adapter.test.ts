@@ -1,0 +1,115 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Engine, StorageError } from "@sendwright/core"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { Api, live } from "../src/api/Api.ts"
+import * as Adapter from "../src/http/Adapter.ts"
+import * as Description from "../src/http/Description.ts"
+import type { EngineError } from "../src/http/Problems.ts"
+import * as Problems from "../src/http/Problems.ts"
+import { forAnyone, reply } from "../src/http/Route.ts"
+
+/** Nobody calls the engine in these tests; a method that is called says its name. */
+const engine = new Proxy(Object.create(null), {
+  get: (_, name) => () => Effect.dieMessage(`${String(name)} is not expected`)
+})
+
+const adapter = (run: () => Effect.Effect<never, EngineError> | Effect.Effect<ReturnType<typeof fine>>) =>
+  Adapter.make({
+    engine: Engine.Engine.of(engine),
+    routes: [forAnyone(live, run)],
+    pages: new Map(),
+    baseUrl: "http://base",
+    adminToken: Redacted.make("token")
+  })
+
+const fine = () => reply({ ok: true, status: "live" })
+
+const get = (method = "GET", headers: Record<string, string> = {}) => ({
+  method,
+  url: "/health/live",
+  headers,
+  body: () => Effect.succeed(new Uint8Array())
+})
+
+describe("the adapter", () => {
+  it.effect("turns a bug into a 500 that tells nothing of it", () =>
+    Effect.gen(function* () {
+      const handle = yield* adapter(() => Effect.die(new Error("secret sk_canary at /some/path")))
+      const answer = yield* handle(get())
+      expect(answer.status).toBe(500)
+      expect(answer.headers["content-type"]).toBe("application/problem+json")
+      expect(answer.body).not.toMatch(/canary|path/)
+      expect(JSON.parse(answer.body)).toMatchObject({
+        ok: false,
+        code: "internal",
+        type: "http://base/problems/internal"
+      })
+    })
+  )
+
+  it.effect("turns a storage that does not answer into a 503 with Retry-After", () =>
+    Effect.gen(function* () {
+      const failure = new StorageError.StorageError({
+        operation: "job.accept",
+        cause: new Error("disk /dev/sda1")
+      })
+      const handle = yield* adapter(() => Effect.fail(failure))
+      const answer = yield* handle(get())
+      expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "1"])
+      expect(answer.body).not.toMatch(/sda1|job\.accept/)
+    })
+  )
+
+  it.effect("serves HEAD as GET, answers OPTIONS, and lists what a path has in Allow", () =>
+    Effect.gen(function* () {
+      const handle = yield* adapter(() => Effect.succeed(fine()))
+      expect((yield* handle(get("HEAD"))).status).toBe(200)
+      const options = yield* handle(get("OPTIONS"))
+      expect([options.status, options.headers["allow"]]).toEqual([204, "GET, HEAD, OPTIONS"])
+      const put = yield* handle(get("PUT"))
+      expect([put.status, put.headers["allow"]]).toEqual([405, "GET, HEAD, OPTIONS"])
+    })
+  )
+
+  it.effect("keeps a request id of visible ASCII, and makes one otherwise", () =>
+    Effect.gen(function* () {
+      const handle = yield* adapter(() => Effect.succeed(fine()))
+      const id = (given: string) =>
+        Effect.map(handle(get("GET", { "x-request-id": given })), (a) => a.headers["x-request-id"])
+      expect(yield* id("abc")).toBe("abc")
+      for (const bad of ["", "a b", "é", "x".repeat(129)]) expect(yield* id(bad)).toMatch(/^[0-9a-f-]{36}$/)
+    })
+  )
+})
+
+describe("the description", () => {
+  const spec: {
+    readonly paths: Record<string, Record<string, { readonly security: unknown; readonly responses: object }>>
+  } = JSON.parse(JSON.stringify(Description.openApi("http://base")))
+
+  it("has every endpoint of the contract, each with its security and a problem answer", () => {
+    const count = Object.values(Api.groups).flatMap((group) => Object.keys(group.endpoints)).length
+    const operations = Object.entries(spec.paths).flatMap(([path, methods]) =>
+      Object.values(methods).map((operation) => ({ path, ...operation }))
+    )
+    expect(operations).toHaveLength(count)
+    for (const { path, responses, security } of operations) {
+      expect(Object.keys(responses)).toContain("default")
+      const expected = path.startsWith("/admin/")
+        ? [{ adminToken: [] }]
+        : path.startsWith("/api/")
+          ? [{ publicKey: [], secretKey: [] }]
+          : []
+      expect(security).toEqual(expected)
+    }
+  })
+
+  it("explains every problem code and every fault code", () => {
+    for (const [code, entry] of Object.entries(Problems.catalogue)) {
+      expect([code, entry.description.length > 40]).toEqual([code, true])
+    }
+    expect(Problems.faultDescription("required")).toBeDefined()
+    expect(Problems.faultDescription("constructor")).toBeUndefined()
+  })
+})
