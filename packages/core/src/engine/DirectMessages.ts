@@ -20,7 +20,7 @@ import * as Dispatch from "../worker/Dispatch.ts"
 import { leaseMs } from "../worker/SendWorker.ts"
 import { Wake } from "../worker/Wake.ts"
 import * as Checks from "./Checks.ts"
-import type { Caller, DirectAcknowledgement, DirectCommand } from "./Engine.ts"
+import type { Caller, DirectAcknowledgement, DirectCommand } from "./Operations.ts"
 
 /** A direct message answers its caller: it is tried again only while that takes no longer than this. */
 const patienceMs = 5 * Time.second

@@ -7,7 +7,7 @@ import * as Money from "../domain/Money.ts"
 import type { Page } from "../domain/Page.ts"
 import type { Status as RecipientStatus } from "../domain/Recipient.ts"
 import { JobStore } from "../storage/JobStore.ts"
-import type { Caller, JobDetail, JobQuery } from "./Engine.ts"
+import type { Caller, JobDetail, JobQuery } from "./Operations.ts"
 
 export interface DetailQuery {
   readonly recipientStatus?: RecipientStatus | undefined

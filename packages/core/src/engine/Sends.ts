@@ -12,9 +12,9 @@ import { RateCardStore } from "../storage/RateCardStore.ts"
 import { Wake } from "../worker/Wake.ts"
 import type { ResolvedRequest } from "./Checks.ts"
 import * as Checks from "./Checks.ts"
-import type { Acknowledgement, Caller, SendCommand } from "./Engine.ts"
 import type { Estimate } from "./Estimates.ts"
 import * as Estimates from "./Estimates.ts"
+import type { Acknowledgement, Caller, SendCommand } from "./Operations.ts"
 import type { TemplateMessageRequest, Unchecked } from "./Requests.ts"
 
 const price = Effect.fnUntraced(function* (request: ResolvedRequest, now: Instant) {

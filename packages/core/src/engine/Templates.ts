@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { NotFound } from "../domain/Errors.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
-import type { Caller, TemplateQuery } from "./Engine.ts"
+import type { Caller, TemplateQuery } from "./Operations.ts"
 
 export const list = Effect.fn("Engine.templates")(function* (caller: Caller, query: TemplateQuery) {
   const templates = yield* TemplateStore

@@ -39,8 +39,9 @@ export const defaults: Options = { concurrency: 64, deliveries: 32, headerNames:
 /** Windows that are dispatched side by side, so that one slow send does not hold up the rest. */
 const lanes = 4
 
-/** The longest sleep of an idle loop. */
+/** The longest sleep of an idle loop, and the shortest: what is due may be another's to take. */
 const idleMs = 1000
+const pauseMs = 20
 
 /** How often senders that have to be asked are asked at the least. */
 const pollMs = 25
@@ -81,7 +82,7 @@ const make = (options: Options) =>
       Effect.gen(function* () {
         const next = yield* nextDue
         const now = yield* Clock.currentTimeMillis
-        const ms = next === null ? idleMs : Math.min(idleMs, Math.max(1, next - now))
+        const ms = next === null ? idleMs : Math.min(idleMs, Math.max(pauseMs, next - now))
         yield* Effect.race(signal.wait, Effect.sleep(ms))
       })
 

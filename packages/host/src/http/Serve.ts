@@ -43,7 +43,7 @@ const app = (handle: Adapter) =>
       headers: request.headers,
       body: readBody(request)
     })
-    return HttpServerResponse.raw(body, { status, headers })
+    return HttpServerResponse.raw(body, { status, headers, contentLength: Buffer.byteLength(body) })
   })
 
 const server = () =>

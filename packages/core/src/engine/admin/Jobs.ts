@@ -8,9 +8,9 @@ import { AccountStore } from "../../storage/AccountStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { Wake } from "../../worker/Wake.ts"
-import type { JobDetail, JobQuery } from "../Engine.ts"
 import type { DetailQuery } from "../Jobs.ts"
 import { detail } from "../Jobs.ts"
+import type { JobDetail, JobQuery } from "../Operations.ts"
 
 /** A direct message: its job and its one recipient. */
 export interface Message {

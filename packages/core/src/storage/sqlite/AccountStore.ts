@@ -6,7 +6,7 @@ import * as Page from "../../domain/Page.ts"
 import { AccountStore } from "../AccountStore.ts"
 import type { Statements } from "./Database.ts"
 import { Database } from "./Database.ts"
-import { accountColumns, fromAccount, insertInto, newestFirst, seq, toAccount } from "./Rows.ts"
+import { accountColumns, fromAccount, insertInto, limited, newestFirst, seq, toAccount } from "./Rows.ts"
 
 const insert = insertInto("sendwright_account", accountColumns)
 
@@ -26,7 +26,7 @@ export const layer: Layer.Layer<AccountStore, never, Database> = Layer.effect(
     list: (page) =>
       db.read("AccountStore.list", (sql) => {
         const rows = sql.all(
-          "SELECT * FROM sendwright_account WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+          `SELECT * FROM sendwright_account WHERE seq < ? ORDER BY seq DESC ${limited}`,
           ...newestFirst(page)
         )
         return Page.map(Page.cut(rows, page.limit, seq), toAccount)

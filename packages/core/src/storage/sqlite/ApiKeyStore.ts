@@ -8,7 +8,16 @@ import { ApiKeyStore } from "../ApiKeyStore.ts"
 import { findAccount } from "./AccountStore.ts"
 import type { Statements } from "./Database.ts"
 import { Database } from "./Database.ts"
-import { apiKeyColumns, fromApiKey, insertInto, integerOrNull, newestFirst, seq, toApiKey } from "./Rows.ts"
+import {
+  apiKeyColumns,
+  fromApiKey,
+  insertInto,
+  integerOrNull,
+  limited,
+  newestFirst,
+  seq,
+  toApiKey
+} from "./Rows.ts"
 import { findSession } from "./SessionStore.ts"
 
 const insert = insertInto("sendwright_api_key", apiKeyColumns)
@@ -47,7 +56,7 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
     list: ({ page, sessionId }) =>
       db.read("ApiKeyStore.list", (sql) => {
         const rows = sql.all(
-          "SELECT * FROM sendwright_api_key WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
+          `SELECT * FROM sendwright_api_key WHERE session = ? AND seq < ? ORDER BY seq DESC ${limited}`,
           sessionId,
           ...newestFirst(page)
         )

@@ -24,6 +24,7 @@ import {
   integer,
   integerOrNull,
   lastPlace,
+  limited,
   newestFirst,
   oneOf,
   recipientKey,
@@ -179,13 +180,13 @@ const accept = (step: Step, command: AcceptSend): AcceptResult => {
 
 // Claiming and settling
 
-const dueRecipients = recipientsOf("seq BETWEEN ? AND ? AND next_at <= ? ORDER BY seq LIMIT ?")
+const dueRecipients = recipientsOf(`seq BETWEEN ? AND ? AND next_at <= ? ORDER BY seq ${limited}`)
 const someRecipients = recipientsOf("seq BETWEEN ? AND ? ORDER BY seq")
 const awaitedRecipients = recipientsOf("seq BETWEEN ? AND ? AND fence IS NOT NULL ORDER BY seq")
 const openRecipients = recipientsOf("seq BETWEEN ? AND ? AND status IN ('queued', 'sending') ORDER BY seq")
 const lostRecipients = recipientsOf("seq BETWEEN ? AND ? AND status IN ('failed', 'unknown') ORDER BY seq")
 const pageOfRecipients = recipientsOf(
-  "seq BETWEEN ? AND ? AND status = coalesce(?, status) ORDER BY seq LIMIT ?"
+  `seq BETWEEN ? AND ? AND status = coalesce(?, status) ORDER BY seq ${limited}`
 )
 
 /** The first and the last key that a job's recipients can have. */
@@ -375,7 +376,7 @@ const receive = (
 const listBy = (column: "public_key" | "account"): string => `${Jobs.select}
   WHERE job.${column} = ? AND job.kind = ? AND job.seq < ? AND job.status = coalesce(?, job.status)
     AND job.created_at >= ? AND job.created_at < ?
-  ORDER BY job.seq DESC LIMIT ?`
+  ORDER BY job.seq DESC ${limited}`
 
 const listByKey = listBy("public_key")
 const listByAccount = listBy("account")

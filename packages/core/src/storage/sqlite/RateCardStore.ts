@@ -5,7 +5,16 @@ import * as Page from "../../domain/Page.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import { RateCardStore } from "../RateCardStore.ts"
 import { Database } from "./Database.ts"
-import { fromRateCard, insertInto, newestFirst, rateCardColumns, seq, text, toRateCard } from "./Rows.ts"
+import {
+  fromRateCard,
+  insertInto,
+  limited,
+  newestFirst,
+  rateCardColumns,
+  seq,
+  text,
+  toRateCard
+} from "./Rows.ts"
 
 const insert = insertInto("sendwright_rate_card", rateCardColumns)
 
@@ -25,7 +34,7 @@ export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
       list: (page) =>
         db.read("RateCardStore.list", (sql) => {
           const rows = sql.all(
-            "SELECT * FROM sendwright_rate_card WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+            `SELECT * FROM sendwright_rate_card WHERE seq < ? ORDER BY seq DESC ${limited}`,
             ...newestFirst(page)
           )
           return Page.map(Page.cut(rows, page.limit, seq), toRateCard)

@@ -12,7 +12,7 @@ import type { Statements } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import * as Jobs from "./Jobs.ts"
-import { fromSession, insertInto, newestFirst, seq, sessionColumns, toSession } from "./Rows.ts"
+import { fromSession, insertInto, limited, newestFirst, seq, sessionColumns, toSession } from "./Rows.ts"
 
 const insert = insertInto("sendwright_session", sessionColumns)
 
@@ -20,11 +20,13 @@ const update =
   "UPDATE sendwright_session SET state = ?, reason = ?, connected_since = ?, updated_at = ? WHERE id = ?"
 
 // A processing job has recipients due, now or later, or in flight.
-const processing = `SELECT seq FROM sendwright_job
+const processing = `SELECT seq FROM (
+    SELECT seq FROM sendwright_job INDEXED BY sendwright_job_due
     WHERE session = ? AND next_at IS NOT NULL AND status = 'processing'
-  UNION SELECT seq FROM sendwright_job
-    WHERE session = ? AND lease_until IS NOT NULL AND status = 'processing'
-  ORDER BY seq`
+    UNION ALL
+    SELECT seq FROM sendwright_job INDEXED BY sendwright_job_lease
+    WHERE lease_until IS NOT NULL AND session = ? AND status = 'processing'
+  ) ORDER BY seq`
 
 const paused = "SELECT seq FROM sendwright_job WHERE session = ? AND status = 'paused' ORDER BY seq"
 
@@ -62,7 +64,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
       list: ({ accountId, page }) =>
         db.read("SessionStore.list", (sql) => {
           const rows = sql.all(
-            "SELECT * FROM sendwright_session WHERE account = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
+            `SELECT * FROM sendwright_session WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`,
             accountId,
             ...newestFirst(page)
           )

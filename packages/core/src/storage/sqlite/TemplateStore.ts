@@ -11,7 +11,7 @@ import { TemplateStore } from "../TemplateStore.ts"
 import type { Statements } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
-import { insertInto, integer, templateColumns, toTemplate } from "./Rows.ts"
+import { insertInto, integer, limited, templateColumns, toTemplate } from "./Rows.ts"
 
 const byName = "SELECT * FROM sendwright_template WHERE session = ? AND name = ? AND language = ?"
 
@@ -73,7 +73,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
             `SELECT * FROM sendwright_template
              WHERE session = ? AND id > ? AND status = 'approved' AND category = coalesce(?, category)
                AND language = coalesce(?, language) AND name = coalesce(?, name)
-             ORDER BY id LIMIT ?`,
+             ORDER BY id ${limited}`,
             sessionId,
             page.after ?? 0,
             category ?? null,

@@ -21,6 +21,7 @@ import {
   insertInto,
   integer,
   integerOrNull,
+  limited,
   newestFirst,
   seq,
   text,
@@ -188,7 +189,7 @@ const select = `SELECT delivery.seq, delivery.id, endpoint.id AS endpoint_id, ev
 
 const byId = `${select} WHERE delivery.id = ?`
 
-const ofEndpoint = `${select} WHERE delivery.endpoint = ? AND delivery.seq < ? ORDER BY delivery.seq DESC LIMIT ?`
+const ofEndpoint = `${select} WHERE delivery.endpoint = ? AND delivery.seq < ? ORDER BY delivery.seq DESC ${limited}`
 
 const deliveryOf = (sql: Statements, row: Row): Delivery => ({
   id: text(row, "id"),
@@ -231,7 +232,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
       list: ({ accountId, page }) =>
         db.read("WebhookStore.list", (sql) => {
           const rows = sql.all(
-            "SELECT * FROM sendwright_endpoint WHERE account = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
+            `SELECT * FROM sendwright_endpoint WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`,
             accountId,
             ...newestFirst(page)
           )

@@ -5,6 +5,10 @@
 import { describe } from "@effect/vitest"
 import * as accept from "./accept.ts"
 import * as dispatch from "./dispatch.ts"
+import * as history from "./history.ts"
+import * as leases from "./leases.ts"
+import * as limits from "./limits.ts"
+import * as paging from "./paging.ts"
 import * as read from "./read.ts"
 import * as receive from "./receive.ts"
 import * as registry from "./registry.ts"
@@ -14,9 +18,13 @@ import * as webhooks from "./webhooks.ts"
 export const suite = (name: string, layer: Stored): void => {
   describe(name, () => {
     accept.suite(layer)
+    limits.suite(layer)
     dispatch.suite(layer)
+    leases.suite(layer)
     receive.suite(layer)
+    history.suite(layer)
     read.suite(layer)
+    paging.suite(layer)
     registry.suite(layer)
     webhooks.suite(layer)
   })

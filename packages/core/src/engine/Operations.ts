@@ -1,0 +1,80 @@
+/** What the engine's operations are given and answer. */
+import type {
+  FeatureUnavailable,
+  InsufficientPermission,
+  SessionDisconnected,
+  SubscriptionInactive
+} from "../domain/Errors.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { Job, Status as JobStatus, RecipientResult } from "../domain/Job.ts"
+import type { Page, Paged } from "../domain/Page.ts"
+import type { Decision } from "../domain/RateLimit.ts"
+import type { Identity } from "../storage/ApiKeyStore.ts"
+import type { DirectMessageRequest, TemplateMessageRequest, Unchecked } from "./Requests.ts"
+
+/** What a caller presents; `undefined` for a header that is absent. */
+export interface Credentials {
+  readonly publicKey: string | undefined
+  readonly secretKey: string | undefined
+}
+
+/** Who is calling, as `identify` found it, and what is left of the key's requests per minute. */
+export interface Caller extends Identity {
+  readonly rate: Decision
+}
+
+/** Refusals of {@link Engine} `authorize`, in their order. */
+export type Unauthorized =
+  | SubscriptionInactive
+  | FeatureUnavailable
+  | InsufficientPermission
+  | SessionDisconnected
+
+export interface SendCommand {
+  /** The Idempotency-Key header as it came; `undefined` when absent. */
+  readonly idempotencyKey: string | undefined
+  readonly request: TemplateMessageRequest | Unchecked
+}
+
+export interface Acknowledgement {
+  readonly jobId: string
+  readonly recipients: number
+  /** Whether an earlier request under the same key was answered again. */
+  readonly replayed: boolean
+}
+
+export interface DirectCommand {
+  readonly idempotencyKey: string | undefined
+  readonly request: DirectMessageRequest | Unchecked
+}
+
+export interface DirectAcknowledgement {
+  readonly messageId: string
+  readonly to: string
+  readonly status: "accepted" | "sent"
+  readonly createdAt: Instant
+  readonly replayed: boolean
+}
+
+export interface JobDetail {
+  readonly job: Job
+  readonly results: Paged<RecipientResult>
+  /** Sum of the unit prices of what was delivered; null when nothing could be priced. */
+  readonly actualCost: string | null
+  /** What the dispatch waits for; null when it waits for nothing. */
+  readonly waitingFor: { readonly limiter: "retry" | "session"; readonly until: Instant | null } | null
+}
+
+export interface JobQuery {
+  readonly status?: JobStatus | undefined
+  readonly createdAfter?: Instant | undefined
+  readonly createdBefore?: Instant | undefined
+  readonly page: Page
+}
+
+export interface TemplateQuery {
+  readonly category?: string | undefined
+  readonly language?: string | undefined
+  readonly name?: string | undefined
+  readonly page: Page
+}

@@ -1,0 +1,353 @@
+/**
+ * Any history of a store: sends, windows, reports, deaths, disconnections and an operator's words in any order.
+ * After each step what is read must agree with itself, and in the end every job can end.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import * as Ids from "../../domain/Ids.ts"
+import * as Job from "../../domain/Job.ts"
+import * as Recipient from "../../domain/Recipient.ts"
+import type { State } from "../../domain/Session.ts"
+import type { ClaimedJob, Settlement } from "../../storage/JobStore.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import { WebhookStore } from "../../storage/WebhookStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { failure, find, listen, now, owner, results } from "./Setup.ts"
+
+const outcome = FastCheck.constantFrom<Outcome>(
+  Outcome.Accepted({ providerId: "p", status: "accepted" }),
+  Outcome.Accepted({ providerId: null, status: "sent" }),
+  Outcome.Failed({ failure }),
+  Outcome.Unknown({ failure }),
+  Outcome.Skipped({ failure }),
+  Outcome.Retry({ at: now + 3, failure }),
+  Outcome.Released()
+)
+
+const pick = FastCheck.nat(50)
+
+type Step =
+  | { readonly do: "accept"; readonly phones: number; readonly own: boolean; readonly session: number }
+  | { readonly do: "claim"; readonly limit: number }
+  | { readonly do: "settle"; readonly some: ReadonlyArray<readonly [place: number, outcome: Outcome]> }
+  | {
+      readonly do: "receive"
+      readonly job: number
+      readonly index: number
+      readonly status: Recipient.Reported
+    }
+  | { readonly do: "rescue"; readonly later: number; readonly deduplicates: boolean }
+  | { readonly do: "cancel" | "retry"; readonly job: number }
+  | { readonly do: "transition"; readonly session: number; readonly state: State }
+
+const often = (weight: number, arbitrary: FastCheck.Arbitrary<Step>) => ({ weight, arbitrary })
+
+const reported = FastCheck.constantFrom<Recipient.Reported>("accepted", "sent", "delivered", "read", "failed")
+
+const step: FastCheck.Arbitrary<Step> = FastCheck.oneof(
+  often(
+    3,
+    FastCheck.tuple(FastCheck.integer({ min: 1, max: 4 }), FastCheck.boolean(), pick).map(
+      ([phones, own, session]) => ({ do: "accept", phones, own, session })
+    )
+  ),
+  often(
+    6,
+    FastCheck.integer({ min: 1, max: 5 }).map((limit) => ({ do: "claim", limit }))
+  ),
+  often(
+    6,
+    FastCheck.array(FastCheck.tuple(pick, outcome), { maxLength: 6 }).map((some) => ({ do: "settle", some }))
+  ),
+  often(
+    3,
+    FastCheck.tuple(pick, FastCheck.nat(3), reported).map(([job, index, status]) => ({
+      do: "receive",
+      job,
+      index,
+      status
+    }))
+  ),
+  often(
+    2,
+    FastCheck.tuple(FastCheck.constantFrom(0, 20_000), FastCheck.boolean()).map(([later, deduplicates]) => ({
+      do: "rescue",
+      later,
+      deduplicates
+    }))
+  ),
+  often(
+    2,
+    FastCheck.tuple(FastCheck.constantFrom<"cancel" | "retry">("cancel", "retry"), pick).map(
+      ([word, job]) => ({
+        do: word,
+        job
+      })
+    )
+  ),
+  often(
+    1,
+    FastCheck.tuple(pick, FastCheck.constantFrom<State>("connected", "connecting", "disconnected")).map(
+      ([session, state]) => ({ do: "transition", session, state })
+    )
+  )
+)
+
+/** An attempt in the hands of a worker. */
+interface Attempt {
+  readonly jobId: string
+  readonly index: number
+  readonly fence: number
+  readonly until: number
+}
+
+const keyOf = ({ index, jobId }: Pick<Attempt, "jobId" | "index">): string => `${jobId} ${index}`
+
+const at = <A>(items: ReadonlyArray<A>, place: number): A | undefined => items[place % items.length]
+
+const make = Effect.gen(function* () {
+  const jobs = yield* JobStore
+  const sessions = yield* SessionStore
+  const owners = [yield* owner, yield* owner]
+  for (const { accountId } of owners) yield* listen(accountId)
+
+  let time = now
+  const ids: Array<string> = []
+  const connected = new Set(owners.map(({ sessionId }) => sessionId))
+  /** Every attempt there ever was: late and repeated outcomes are drawn from it, too. */
+  const attempts: Array<Attempt> = []
+  /** Those whose outcome counts. */
+  const live = new Map<string, Attempt>()
+  /** Those whose recipient was queued again meanwhile: their outcome may count or not. */
+  const loose = new Map<string, Attempt>()
+  const seen = new Map<string, Job.RecipientResult>()
+
+  const take = ({ fence, jobId, recipients }: ClaimedJob, until: number): void => {
+    for (const { index } of recipients) {
+      const attempt = { jobId, index, fence, until }
+      expect(live.has(keyOf(attempt)), "a recipient is in two hands").toBe(false)
+      live.set(keyOf(attempt), attempt)
+      attempts.push(attempt)
+    }
+  }
+
+  const claim = Effect.fnUntraced(function* (limit: number) {
+    const until = time + 20_000
+    const { claimed } = yield* jobs.exchange({
+      now: time,
+      settlements: [],
+      claim: { worker: "w", until, limit }
+    })
+    for (const job of claimed) {
+      expect(connected.has(job.sessionId)).toBe(true)
+      take(job, until)
+    }
+    const taken = claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
+    expect(taken).toBeLessThanOrEqual(limit)
+    return taken
+  })
+
+  const settle = Effect.fnUntraced(function* (settlements: ReadonlyArray<Settlement>) {
+    const [counting, doubtful] = [live, loose].map(
+      (some) =>
+        settlements.filter((each) => {
+          const counts = some.get(keyOf(each))?.fence === each.fence
+          if (counts) some.delete(keyOf(each))
+          return counts
+        }).length
+    )
+    const { settled } = yield* jobs.exchange({ now: time, settlements, claim: null })
+    expect(settled).toBeGreaterThanOrEqual(counting ?? 0)
+    expect(settled).toBeLessThanOrEqual((counting ?? 0) + (doubtful ?? 0))
+  })
+
+  const rescue = Effect.fnUntraced(function* (deduplicates: boolean) {
+    yield* jobs.rescue({ now: time, deduplicating: deduplicates ? ["sandbox"] : [] })
+    for (const some of [live, loose]) {
+      for (const [key, { until }] of some) if (until <= time) some.delete(key)
+    }
+  })
+
+  const run = Effect.fnUntraced(function* (step: Step) {
+    time += 1
+    switch (step.do) {
+      case "accept": {
+        const who = at(owners, step.session)
+        if (who === undefined) return
+        const until = time + 20_000
+        const lease = step.own ? { worker: "own", until } : null
+        const command = Fixtures.send(who, { phones: step.phones, now: time, claim: lease })
+        const accepted = yield* jobs.accept(command)
+        ids.push(command.jobId)
+        if (accepted._tag === "Accepted" && accepted.claimed !== null) take(accepted.claimed, until)
+        return
+      }
+      case "claim":
+        yield* claim(step.limit)
+        return
+      case "settle":
+        yield* settle(
+          step.some.flatMap(([place, outcome]) => {
+            const attempt = at(attempts, place)
+            if (attempt === undefined) return []
+            const { fence, index, jobId } = attempt
+            return [{ jobId, fence, index, outcome }]
+          })
+        )
+        return
+      case "receive": {
+        const jobId = at(ids, step.job)
+        if (jobId === undefined) return
+        const { status } = step
+        const messageId = Ids.messageId(jobId, step.index)
+        const report = {
+          messageId,
+          status,
+          at: time,
+          failure: status === "failed" ? failure : null,
+          providerId: null
+        }
+        yield* jobs.receive({ now: time, reports: [report] })
+        return
+      }
+      case "rescue":
+        time += step.later
+        yield* rescue(step.deduplicates)
+        return
+      case "cancel":
+        yield* jobs.cancel({ jobId: at(ids, step.job) ?? "", now: time })
+        return
+      case "retry": {
+        const jobId = at(ids, step.job) ?? ""
+        yield* jobs.retry({ jobId, now: time })
+        for (const { index, status } of yield* results(jobId)) {
+          const key = keyOf({ jobId, index })
+          const attempt = live.get(key)
+          if (attempt === undefined || status !== "queued") continue
+          live.delete(key)
+          loose.set(key, attempt)
+        }
+        return
+      }
+      case "transition": {
+        const id = at(owners, step.session)?.sessionId ?? ""
+        yield* sessions.transition({ id, state: step.state, reason: null, now: time })
+        if (step.state === "connected") connected.add(id)
+        else connected.delete(id)
+      }
+    }
+  })
+
+  /** What is read of each job agrees with itself, and with what was read before. */
+  const check = Effect.fnUntraced(function* (step: Step["do"] | "end") {
+    for (const jobId of ids) {
+      const job = yield* find(jobId)
+      const recipients = yield* results(jobId)
+      const tally = { ...Recipient.noCounts }
+      for (const { status } of recipients) tally[status] += 1
+      expect(recipients).toHaveLength(job.recipients)
+      expect(job.counts).toEqual(tally)
+      expect(Job.hasEnded(job.status)).toBe(tally.queued + tally.sending === 0)
+      expect(job.completedAt !== null).toBe(Job.hasEnded(job.status))
+      expect(job.pauseReason !== null).toBe(job.status === "paused")
+      for (const recipient of recipients) {
+        const key = keyOf({ jobId, index: recipient.index })
+        const before = seen.get(key) ?? recipient
+        seen.set(key, recipient)
+        expect(recipient.updatedAt).toBeLessThanOrEqual(time)
+        const fallen = Recipient.rank(recipient.status) < Recipient.rank(before.status)
+        expect(fallen && step !== "retry", "a status was pulled down").toBe(false)
+        const steps = recipient.sequence - before.sequence
+        expect(recipient.status === before.status ? steps >= 0 : steps > 0, "the sequence did not grow").toBe(
+          true
+        )
+        const inFlight = recipient.status === "sending" && recipient.nextAt === null
+        expect(inFlight && !live.has(key), "an attempt that nobody makes").toBe(false)
+      }
+    }
+  })
+
+  /** Everything is connected, dead workers are rescued, and a worker without faults sends what is left. */
+  const finish = Effect.gen(function* () {
+    time += 100_000
+    for (const { sessionId } of owners) {
+      yield* sessions.transition({ id: sessionId, state: "connected", reason: null, now: time })
+      connected.add(sessionId)
+    }
+    yield* rescue(true)
+    while ((yield* claim(250)) > 0) {
+      time += 1
+      const outcome = Outcome.Accepted({ providerId: "end", status: "accepted" })
+      yield* settle([...live.values()].map(({ fence, index, jobId }) => ({ jobId, fence, index, outcome })))
+    }
+    for (const jobId of ids) expect(Job.hasEnded((yield* find(jobId)).status), "a job never ends").toBe(true)
+    expect(yield* jobs.nextDue).toBeNull()
+  })
+
+  /** The last event of each recipient and job tells what is read of it, and no sequence is told twice. */
+  const checkEvents = Effect.gen(function* () {
+    const webhooks = yield* WebhookStore
+    const claim = { worker: "events", until: time + 2, limit: 10_000 }
+    const { claimed } = yield* webhooks.exchange({ now: time + 1, settlements: [], claim })
+    const told = claimed.map(
+      ({
+        body
+      }): {
+        readonly type: string
+        readonly created_at: string
+        readonly data: {
+          readonly job_id?: string
+          readonly message_id?: string
+          readonly sequence?: number
+          readonly status?: string
+        }
+      } => JSON.parse(body)
+    )
+    for (const jobId of ids) {
+      const { status } = yield* find(jobId)
+      const ofJob = told.filter(({ data, type }) => data.job_id === jobId && type.startsWith("job."))
+      const last = ofJob
+        .map(({ created_at }) => created_at)
+        .sort()
+        .at(-1)
+      expect(ofJob.filter(({ created_at }) => created_at === last).map(({ type }) => type)).toContain(
+        `job.${status}`
+      )
+      for (const recipient of yield* results(jobId)) {
+        const messageId = Ids.messageId(jobId, recipient.index)
+        const mine = told.filter(({ data }) => data.message_id === messageId).map(({ data }) => data)
+        const sequences = mine.map(({ sequence }) => sequence ?? 0)
+        expect(new Set(sequences).size).toBe(sequences.length)
+        if (recipient.status === "canceled") continue
+        const latest = mine.find(({ sequence }) => sequence === Math.max(...sequences))
+        expect([latest?.status, latest?.sequence]).toEqual([recipient.status, recipient.sequence])
+      }
+    }
+  })
+
+  return { run, check, finish, checkEvents }
+})
+
+export const suite = (layer: Stored): void => {
+  describe("any history", () => {
+    it.effect.prop(
+      "adds up after each step, tells what it did, and can end",
+      { steps: FastCheck.array(step, { minLength: 5, maxLength: 40 }) },
+      ({ steps }) =>
+        Effect.gen(function* () {
+          const { check, checkEvents, finish, run } = yield* make
+          for (const each of steps) {
+            yield* run(each)
+            yield* check(each.do)
+          }
+          yield* finish
+          yield* check("end")
+          yield* checkEvents
+        }).pipe(Effect.provide(layer)),
+      { fastCheck: { numRuns: 30 }, timeout: 60_000 }
+    )
+  })
+}

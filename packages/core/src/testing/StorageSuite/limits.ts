@@ -1,0 +1,136 @@
+/** Quota, minimum wait and rate limit, exactly. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
+import * as Time from "../../domain/Instant.ts"
+import * as RateLimit from "../../domain/RateLimit.ts"
+import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
+import { JobStore } from "../../storage/JobStore.ts"
+import { RateLimitStore } from "../../storage/RateLimitStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { events, find, listen, now, owner, results } from "./Setup.ts"
+
+const day = Time.utcDay(now)
+const direct = { kind: "direct", text: "Hi", linkPreview: false } as const
+
+/** Another key of the same session. */
+const anotherKey = Effect.fnUntraced(function* (sessionId: string) {
+  const key = Fixtures.apiKey(sessionId)
+  yield* (yield* ApiKeyStore).create(key)
+  return key.publicKey
+})
+
+export const suite = (layer: Stored): void => {
+  describe("limits", () => {
+    it.effect("count the quota per account, kind and UTC day, the minimum wait per key", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const other = { ...who, publicKey: yield* anotherKey(who.sessionId) }
+        const demand = { units: 2, dailyLimit: 4, minimumWaitMs: 1000 }
+        const accept = (some: Parameters<typeof Fixtures.send>[1], by = who) =>
+          Effect.map(jobs.accept(Fixtures.send(by, { phones: 2, demand, ...some })), ({ _tag }) => _tag)
+        expect(yield* accept({})).toBe("Accepted")
+        expect(yield* accept({ now: now + 999 })).toBe("TooSoon")
+        expect(yield* accept({}, other)).toBe("Accepted")
+        expect(yield* accept({ now: now + 5000 })).toBe("QuotaExhausted")
+        expect(yield* accept({ now: now + 5000 }, other)).toBe("QuotaExhausted")
+        const one = { content: direct, phones: 1, demand: { ...demand, units: 1 }, now: now + 5000 }
+        expect(yield* accept(one)).toBe("Accepted")
+        expect(yield* accept({}, yield* owner)).toBe("Accepted")
+        expect(yield* jobs.usage({ accountId: who.accountId, day })).toEqual({ template: 4, direct: 1 })
+        expect(yield* accept({ now: Time.endOfUtcDay(now) - 1 })).toBe("QuotaExhausted")
+        expect(yield* accept({ now: Time.endOfUtcDay(now) })).toBe("Accepted")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("tell the quota as it is used, and when it is fresh again", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const demand = { units: 3, dailyLimit: 4, minimumWaitMs: 0 }
+        yield* jobs.accept(Fixtures.send(who, { phones: 3, demand }))
+        expect(yield* jobs.accept(Fixtures.send(who, { phones: 3, demand }))).toEqual({
+          _tag: "QuotaExhausted",
+          limit: 4,
+          used: 3,
+          resetsAt: Time.endOfUtcDay(now)
+        })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("let through one of parallel sends within the minimum wait", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const demand = { units: 1, dailyLimit: null, minimumWaitMs: 1000 }
+        const sends = Array.from({ length: 20 }, () => jobs.accept(Fixtures.send(who, { demand })))
+        const answers = yield* Effect.all(sends, { concurrency: "unbounded" })
+        expect(answers.filter(({ _tag }) => _tag === "Accepted")).toHaveLength(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are untouched by a send that failed, as are its key, its events and the job it hit", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const first = Fixtures.send(who, { phones: 2 })
+        yield* jobs.accept(first)
+        const before = [yield* find(first.jobId), yield* results(first.jobId)]
+        yield* listen(who.accountId)
+        const other = { ...who, publicKey: yield* anotherKey(who.sessionId) }
+        const demand = { units: 3, dailyLimit: 5, minimumWaitMs: 60_000 }
+        const broken = {
+          ...Fixtures.send(other, { key: "k", phones: 3, demand, jobId: first.jobId }),
+          claim: { worker: "w", until: now + 1000 }
+        }
+        expect(Exit.isFailure(yield* Effect.exit(jobs.accept(broken)))).toBe(true)
+        expect([yield* find(first.jobId), yield* results(first.jobId)]).toEqual(before)
+        expect(yield* events()).toEqual([])
+        expect((yield* jobs.usage({ accountId: who.accountId, day })).template).toBe(2)
+        // Neither the minimum wait nor the key was taken.
+        const sound = Fixtures.send(other, { key: "k", phones: 3, demand, now: now + 1 })
+        expect((yield* jobs.accept(sound))._tag).toBe("Accepted")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect.prop(
+      "of rate are decided as the domain decides, request by request",
+      {
+        limit: FastCheck.integer({ min: 1, max: 7 }),
+        requests: FastCheck.array(FastCheck.tuple(FastCheck.constantFrom("a", "b"), FastCheck.nat(900)), {
+          maxLength: 60
+        })
+      },
+      ({ limit, requests }) =>
+        Effect.gen(function* () {
+          const limits = yield* RateLimitStore
+          const rule = { limit, periodMs: 1000 }
+          const kept = new Map<string, number>()
+          const allowed = new Map<string, Array<number>>([
+            ["a", []],
+            ["b", []]
+          ])
+          let at = now
+          for (const [key, pause] of requests) {
+            at += pause
+            const expected = RateLimit.decide(kept.get(key) ?? null, rule, at)
+            kept.set(key, expected.arrival)
+            expect(yield* limits.consume({ key, ...rule, now: at })).toEqual(expected.decision)
+            if (expected.decision.allowed) allowed.get(key)?.push(at)
+          }
+          // In any stretch of time no more than the burst plus the rate.
+          for (const times of allowed.values()) {
+            times.forEach((from, first) => {
+              times.slice(first).forEach((to, more) => {
+                expect(more + 1).toBeLessThanOrEqual(limit + ((to - from) * limit) / 1000 + 1e-6)
+              })
+            })
+          }
+        }).pipe(Effect.provide(layer)),
+      { fastCheck: { numRuns: 30 }, timeout: 60_000 }
+    )
+  })
+}
