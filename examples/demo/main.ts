@@ -222,7 +222,7 @@ const run = async () => {
       outcomes[at]?.[1] ?? "",
       status(text(result, "status")),
       text(result, "attempts"),
-      delivered ? "0.0200" : "–",
+      delivered ? text(result, "unit_price") : "–",
       text(result, "error", "message") || dim(outcomes[at]?.[2] ?? "")
     ]
   })

@@ -73,7 +73,10 @@ export const identify = Effect.fnUntraced(function* (credentials: Credentials) {
   const { publicKey } = identity.key
   const limit = identity.account.plan.requests_per_minute
   const rate = yield* limits.consume({ key: `requests|${publicKey}`, limit, periodMs: Time.minute, now })
-  if (!rate.allowed) return yield* new RateLimited(rate)
+  if (!rate.allowed) {
+    const { resetAfterMs, retryAfterMs } = rate
+    return yield* new RateLimited({ limit, retryAfterMs, resetAfterMs })
+  }
   // When the key was last used is good to know, and no reason to refuse a request that can be answered.
   yield* Effect.catchAll(keys.touch({ publicKey, now }), (error) => Effect.logWarning(error.message))
   return { ...identity, rate } satisfies Caller
@@ -101,7 +104,9 @@ export const authorize = (caller: Caller, permission: Permission | null) =>
     if (permission !== null && !key.permissions.includes(permission)) {
       return yield* new InsufficientPermission({ permission })
     }
-    if (session.state !== "connected") return yield* new SessionDisconnected(session)
+    if (session.state !== "connected") {
+      return yield* new SessionDisconnected({ state: session.state, reason: session.reason })
+    }
   })
 
 // 6 ------------------------------------------------------------------------------------------------------------

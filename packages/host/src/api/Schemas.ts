@@ -143,6 +143,9 @@ export const Result = Schema.Struct({
   error: Schema.NullOr(Failure),
   attempts: Count,
   message_id: Text,
+  /** The market that priced it, and the price that is due once it is delivered; null without a rate card. */
+  market: NullableText,
+  unit_price: NullableText,
   updated_at: Time,
   sent_at: NullableTime,
   delivered_at: NullableTime,

@@ -142,6 +142,8 @@ const result =
     error: each.failure,
     attempts: each.attempts,
     message_id: Ids.messageId(jobId, each.index),
+    market: each.market,
+    unit_price: each.price,
     updated_at: time(each.updatedAt),
     sent_at: timeOrNull(each.sentAt),
     delivered_at: timeOrNull(each.deliveredAt),
