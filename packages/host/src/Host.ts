@@ -3,6 +3,7 @@ import { AddressPolicy, Engine, Sandbox, SecretBox, Sender, UndiciTransport, Wor
 import { Sqlite } from "@sendwright/core/sqlite"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as MutableRef from "effect/MutableRef"
 import type { HostConfig } from "./HostConfig.ts"
 import * as Adapter from "./http/Adapter.ts"
 import * as AdminHandlers from "./http/AdminHandlers.ts"
@@ -41,6 +42,7 @@ export const serve = (config: HostConfig) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
       const engine = yield* Engine.Engine
+      const stopping = MutableRef.make(false)
       const readable = engine.admin.accounts.list({ limit: 1, after: null })
       const handle = yield* Adapter.make({
         engine,
@@ -51,10 +53,12 @@ export const serve = (config: HostConfig) =>
         ],
         pages: pages(config),
         baseUrl: config.baseUrl,
-        adminToken: config.adminToken
+        adminToken: config.adminToken,
+        stopping
       })
-      yield* Effect.logInfo(`Sendwright is on ${config.baseUrl}`)
-      return Serve.layer(handle, config)
+      return Layer.effectDiscard(Effect.logInfo(`Sendwright is on ${config.baseUrl}`)).pipe(
+        Layer.provideMerge(Serve.layer({ handle, stopping, address: config }))
+      )
     })
   )
 

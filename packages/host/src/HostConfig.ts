@@ -43,7 +43,8 @@ const secretBytes = 32
 const setting = <A>(name: string, wanted: string, parse: (text: string) => A | undefined) =>
   Config.nonEmptyString(name).pipe(
     Config.mapOrFail((text) =>
-      Either.fromNullable(parse(text), () => ConfigError.InvalidData([name], `must be ${wanted}`))
+      // The variable's name is put before this path by `Config.nonEmptyString`.
+      Either.fromNullable(parse(text), () => ConfigError.InvalidData([], `must be ${wanted}`))
     )
   )
 
@@ -68,7 +69,7 @@ const sqliteFile = (text: string): string | undefined => {
 }
 
 const key = (text: string): Redacted.Redacted<Uint8Array> | undefined => {
-  const bytes = Buffer.from(text, "base64")
+  const bytes = Buffer.from(/^[A-Za-z0-9+/]+=*$/.test(text) ? text : "", "base64")
   return bytes.length === secretBytes ? Redacted.make(new Uint8Array(bytes)) : undefined
 }
 
@@ -93,7 +94,7 @@ const settings = Config.all({
   baseUrl: Config.option(setting("BASE_URL", "an absolute http or https URL", httpUrl)),
   database: setting(
     "DATABASE_URL",
-    "sqlite:<file> or sqlite::memory: (this version has no other store)",
+    "sqlite:<file> or sqlite::memory: (PostgreSQL is not available yet)",
     sqliteFile
   ).pipe(Config.withDefault(resolve("./data/sendwright.db"))),
   adminToken: Config.option(setting("ADMIN_TOKEN", "a text", (text) => Redacted.make(text))),
@@ -101,10 +102,8 @@ const settings = Config.all({
     setting("SECRET_KEY", `${secretBytes} bytes in base64 (openssl rand -base64 32)`, key)
   ),
   logFormat: oneOf("LOG_FORMAT", "pretty", "json").pipe(Config.withDefault("pretty" as const)),
-  logLevel: setting(
-    "LOG_LEVEL",
-    `one of ${Object.keys(levels).join(", ")}`,
-    (text) => levels[text.toLowerCase()]
+  logLevel: setting("LOG_LEVEL", `one of ${Object.keys(levels).join(", ")}`, (text) =>
+    new Map(Object.entries(levels)).get(text.toLowerCase())
   ).pipe(Config.withDefault(LogLevel.Info)),
   allowedNetworks: setting(
     "WEBHOOK_ALLOWED_NETWORKS",
@@ -157,7 +156,10 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
   const secretKey = Option.isSome(given.secretKey) ? given.secretKey.value : yield* keyFile(given.database)
   return {
     ...given,
-    baseUrl: Option.getOrElse(given.baseUrl, () => `http://${given.host}:${given.port}`),
+    baseUrl: Option.getOrElse(
+      given.baseUrl,
+      () => `http://${given.host.includes(":") ? `[${given.host}]` : given.host}:${given.port}`
+    ),
     adminToken: Option.getOrUndefined(given.adminToken),
     secretKey
   }

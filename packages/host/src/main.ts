@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** Starts the host from the environment; SIGINT and SIGTERM stop it after what is under way. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -17,9 +18,31 @@ const program = Effect.gen(function* () {
   )
 })
 
-/** What stops a start is told in one line. */
+type Failure = Effect.Effect.Error<typeof program>
+
+const first = (text: string): string => text.split("\n")[0] ?? text
+
+/** The driver's words: they name the address or the file, and the reader is who chose it. */
+const causeOf = (error: { readonly cause?: unknown; readonly message: string }): string =>
+  first(error.cause instanceof Error ? error.cause.message : error.message)
+
+const reason = (error: Failure): string => {
+  switch (error._tag) {
+    case "BadSetting":
+      return error.message
+    case "ServeError":
+      return `HOST, PORT: ${causeOf(error)}`
+    case "MigrationError":
+    case "StorageError":
+      return `DATABASE_URL: ${causeOf(error)}`
+  }
+}
+
+/** What stops a start is told in one line; a bug with all that is known of it. */
 const told = program.pipe(
-  Effect.tapError((error) => Console.error(`Sendwright did not start. ${error.message}`))
+  Effect.tapError((error) => Console.error(`Sendwright did not start. ${reason(error)}`)),
+  Effect.tapDefect((cause) => Console.error(`Sendwright broke. ${Cause.pretty(cause)}`))
 )
 
-NodeRuntime.runMain(told, { disableErrorReporting: true })
+// Its own logger would write every line a second time.
+NodeRuntime.runMain(told, { disableErrorReporting: true, disablePrettyLogger: true })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, StorageError } from "@sendwright/core"
 import * as Effect from "effect/Effect"
+import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import { Api, live } from "../src/api/Api.ts"
 import * as Adapter from "../src/http/Adapter.ts"
@@ -20,7 +21,8 @@ const adapter = (run: () => Effect.Effect<never, EngineError> | Effect.Effect<Re
     routes: [forAnyone(live, run)],
     pages: new Map(),
     baseUrl: "http://base",
-    adminToken: Redacted.make("token")
+    adminToken: Redacted.make("token"),
+    stopping: MutableRef.make(false)
   })
 
 const fine = () => reply({ ok: true, status: "live" })

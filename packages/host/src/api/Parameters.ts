@@ -8,7 +8,19 @@ export const Uuid = Schema.String.pipe(
   Schema.filter((text) => uuid.test(text), { description: "a UUID", jsonSchema: { format: "uuid" } })
 )
 
-export const WholeNumber = Schema.NumberFromString.pipe(Schema.int())
+/** Digits only: `Number` alone would take `0x10`, `1e3` and `2.0` for whole numbers too. */
+const Digits = Schema.String.pipe(
+  Schema.filter((text) => /^-?\d{1,15}$/.test(text), {
+    description: "a whole number",
+    jsonSchema: { type: "integer" }
+  })
+)
+
+export const WholeNumber = Schema.transform(Digits, Schema.Number, {
+  strict: true,
+  decode: Number,
+  encode: String
+})
 
 const limit = (maximum: number) => Schema.optional(WholeNumber.pipe(Schema.between(1, maximum)))
 

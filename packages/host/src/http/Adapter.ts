@@ -12,6 +12,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Metric from "effect/Metric"
+import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as Body from "./Body.ts"
 import type { EngineError, Problem } from "./Problems.ts"
@@ -48,6 +49,8 @@ export interface Options {
   readonly pages: ReadonlyMap<string, Page>
   readonly baseUrl: string
   readonly adminToken: Redacted.Redacted<string> | undefined
+  /** Set once the service stops: what still comes over an open connection is refused, what is under way ends. */
+  readonly stopping: MutableRef.MutableRef<boolean>
 }
 
 const requests = Metric.counter("sendwright_http_requests_total", {
@@ -67,14 +70,33 @@ class Refused {
   readonly _tag = "Refused"
   readonly problem: Problem
   readonly headers: Readonly<Record<string, string>>
-  constructor(problem: Problem, headers: Readonly<Record<string, string>> = {}) {
+  /** What only the log may tell. */
+  readonly cause: unknown
+  constructor(problem: Problem, headers: Readonly<Record<string, string>> = {}, cause?: unknown) {
     this.problem = problem
     this.headers = headers
+    this.cause = cause
   }
 }
 
 const refuse = (code: Problems.HostCode, detail: string, headers: Readonly<Record<string, string>> = {}) =>
   Effect.fail(new Refused(Problems.problem(code, detail), headers))
+
+/** A bug: told to nobody but the log. */
+const unexpected =
+  (headers: Readonly<Record<string, string>> = {}) =>
+  (defect: unknown) =>
+    Effect.fail(
+      new Refused(
+        Problems.problem("internal", "Something went wrong on our side; it is logged under the request id."),
+        headers,
+        defect ?? "no cause"
+      )
+    )
+
+const stopped = new Refused(
+  Problems.problem("unavailable", "The service is stopping.", { retryAfterMs: 1000 })
+)
 
 const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
   new Refused(Problems.describe(new Errors.InvalidRequest({ faults })))
@@ -155,7 +177,7 @@ const visible = /^[\x21-\x7e]{1,128}$/
 
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { adminToken, baseUrl, engine, pages } = options
+    const { adminToken, baseUrl, engine, pages, stopping } = options
     const ids = Ids.make(yield* Ids.RandomBytes)
     const routesOf = makeRouter(options.routes)
 
@@ -193,7 +215,7 @@ export const make = (options: Options) =>
           )
         }
         const encoding = headers["content-encoding"] ?? "identity"
-        if (encoding !== "identity") {
+        if (encoding.toLowerCase() !== "identity") {
           return yield* refuse("unsupported_media_type", "The body must come without a content encoding.")
         }
         const tooLarge = "The body must be at most 1 MiB."
@@ -215,12 +237,13 @@ export const make = (options: Options) =>
       const limited = error._tag === "RateLimited" ? rateLimitHeaders(error.limit, 0, error.resetAfterMs) : {}
       return new Refused(
         { ...problem, members: { ...problem.members, ...route.refusal(error) } },
-        { ...headers, ...limited }
+        { ...headers, ...limited },
+        error._tag === "StorageError" ? error.cause : undefined
       )
     }
 
     const withHeaders = (headers: Readonly<Record<string, string>>) => (refused: Refused) =>
-      new Refused(refused.problem, { ...headers, ...refused.headers })
+      new Refused(refused.problem, { ...headers, ...refused.headers }, refused.cause)
 
     /** Shape, then the handler. */
     const finish = (
@@ -260,8 +283,15 @@ export const make = (options: Options) =>
             const credentials = { publicKey: headers["x-public-key"], secretKey: headers["x-secret-key"] }
             const caller = yield* Effect.mapError(engine.identify(credentials), described(route, {}))
             const rate = rateHeaders(caller)
-            yield* Effect.mapError(engine.authorize(caller, handler.permission), described(route, rate))
-            return yield* finish(request, matched, query, handler.prepare(caller), rate)
+            return yield* Effect.mapError(
+              engine.authorize(caller, handler.permission),
+              described(route, rate)
+            ).pipe(
+              Effect.zipRight(
+                Effect.suspend(() => finish(request, matched, query, handler.prepare(caller), rate))
+              ),
+              Effect.catchAllDefect(unexpected(rate))
+            )
           })
       }
     }
@@ -301,6 +331,7 @@ export const make = (options: Options) =>
     const routed = (
       request: PlainRequest
     ): { readonly name: string; readonly answer: Effect.Effect<PlainResponse, Refused> } => {
+      if (MutableRef.get(stopping)) return { name: "none", answer: Effect.fail(stopped) }
       const [path = "", query = ""] = request.url.split(/\?(.*)/s)
       const method = request.method === "HEAD" ? "GET" : request.method
       const page = pages.get(path)
@@ -311,8 +342,10 @@ export const make = (options: Options) =>
       const known = page === undefined ? [...methods.keys()] : ["GET"]
       if (known.length === 0) return { name: "none", answer: refuse("not_found", "There is no such route.") }
       const allow = { allow: allowHeader(known) }
+      const [first] = methods.values()
       return {
-        name: path,
+        // Never the path as it came: each would be a series of its own in the metrics.
+        name: first === undefined ? path : first.route.pattern,
         answer:
           method === "OPTIONS"
             ? Effect.succeed({ status: 204, headers: allow, body: "" })
@@ -328,15 +361,17 @@ export const make = (options: Options) =>
         const requestId = given !== undefined && visible.test(given) ? given : ids.uuid(started)
         const { answer, name } = routed(request)
         const response = yield* answer.pipe(
-          Effect.catchAllDefect((defect) =>
-            Effect.zipRight(
-              Effect.logError("A request failed unexpectedly", defect).pipe(
-                Effect.annotateLogs({ requestId })
-              ),
-              refuse("internal", "Something went wrong on our side; it is logged under the request id.")
+          Effect.catchAllDefect(unexpected()),
+          Effect.catchAll((refused) =>
+            Effect.as(
+              refused.cause === undefined
+                ? Effect.void
+                : Effect.logError("A request failed unexpectedly", refused.cause).pipe(
+                    Effect.annotateLogs({ requestId })
+                  ),
+              problemResponse(refused, requestId)
             )
-          ),
-          Effect.catchAll((refused) => Effect.succeed(problemResponse(refused, requestId)))
+          )
         )
         const ended = yield* Clock.currentTimeMillis
         yield* Metric.increment(requests).pipe(

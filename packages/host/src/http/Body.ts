@@ -1,9 +1,9 @@
-/** Request bodies: JSON in UTF-8, at most 1 MiB and 64 levels deep. */
+/** Request bodies: JSON in UTF-8, at most 1 MiB and 32 levels deep. */
 import { Fault } from "@sendwright/core"
 import * as Either from "effect/Either"
 
 export const maximumBytes = 1024 * 1024
-const maximumDepth = 64
+const maximumDepth = 32
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
@@ -44,6 +44,6 @@ export const parse = (bytes: Uint8Array): Either.Either<unknown, ReadonlyArray<F
   )
 }
 
-/** Whether a Content-Type is JSON. */
+/** Whether a Content-Type is JSON; another type that is written in JSON is another type. */
 export const isJson = (contentType: string | undefined): boolean =>
-  /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(contentType ?? "")
+  /^application\/json\s*(?:;|$)/i.test(contentType ?? "")

@@ -1,5 +1,5 @@
 /** Binds the adapter to platform-node's server, with limits on slow and greedy clients. */
-import { createServer } from "node:http"
+import { createServer, type Server } from "node:http"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -8,6 +8,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as MutableRef from "effect/MutableRef"
 import type { Adapter } from "./Adapter.ts"
 
 /** Reads at most so many bytes; what is over them is let go by, so that the refusal reaches the client. */
@@ -34,7 +35,7 @@ const readBody =
       incoming.on("close", () => resume(Effect.interrupt))
     })
 
-const app = (handle: Adapter) =>
+const app = (handle: Adapter, stopping: MutableRef.MutableRef<boolean>) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const { body, headers, status } = yield* handle({
@@ -43,10 +44,13 @@ const app = (handle: Adapter) =>
       headers: request.headers,
       body: readBody(request)
     })
-    return HttpServerResponse.raw(body, { status, headers, contentLength: Buffer.byteLength(body) })
+    // An open connection would keep a server from closing.
+    const last = MutableRef.get(stopping) ? { ...headers, connection: "close" } : headers
+    if (status === 204) return HttpServerResponse.empty({ status, headers: last })
+    return HttpServerResponse.raw(body, { status, headers: last, contentLength: Buffer.byteLength(body) })
   })
 
-const server = () =>
+const makeServer = () =>
   createServer({
     requestTimeout: 15_000,
     headersTimeout: 10_000,
@@ -55,10 +59,51 @@ const server = () =>
     maxHeaderSize: 16 * 1024
   })
 
-/** Listens; requests under way finish when the layer is released. */
-export const layer = (handle: Adapter, address: { readonly port: number; readonly host: string }) =>
-  HttpServer.serve(app(handle)).pipe(
-    // The tracer would write request headers, and with them secrets, into spans.
-    HttpMiddleware.withTracerDisabledWhen(() => true),
-    Layer.provide(NodeHttpServer.layer(server, address))
+/** How long requests under way may still take when the service stops. */
+const graceMs = 10_000
+
+/**
+ * Closes the server while its requests are still answered: platform-node stops answering first, and then waits for
+ * every connection, however slow its client.
+ */
+const closing = (server: Server, stopping: MutableRef.MutableRef<boolean>) => {
+  const closed = Effect.async<void>((resume) => {
+    MutableRef.set(stopping, true)
+    server.close(() => resume(Effect.void))
+  })
+  const impatient = Effect.delay(
+    Effect.sync(() => server.closeAllConnections()),
+    graceMs
+  )
+  return Effect.addFinalizer(() =>
+    Effect.interruptible(Effect.raceFirst(closed, Effect.zipRight(impatient, Effect.never)))
+  )
+}
+
+/**
+ * We speak nothing but HTTP/1.1. With a listener for upgrades, Node would hand over a request that merely offers one
+ * (`Upgrade: h2c`, as some clients do on each) without its body.
+ */
+const withoutUpgrades = (server: Server) =>
+  Effect.sync(() => {
+    server.removeAllListeners("upgrade")
+  })
+
+/** Listens until it is released; requests under way then finish. */
+export const layer = (options: {
+  readonly handle: Adapter
+  readonly stopping: MutableRef.MutableRef<boolean>
+  readonly address: { readonly port: number; readonly host: string }
+}) =>
+  Layer.unwrapEffect(
+    Effect.sync(() => {
+      const { address, handle, stopping } = options
+      const server = makeServer()
+      return Layer.scopedDiscard(Effect.zipRight(withoutUpgrades(server), closing(server, stopping))).pipe(
+        Layer.provideMerge(HttpServer.serve(app(handle, stopping))),
+        // The tracer would write request headers, and with them secrets, into spans.
+        HttpMiddleware.withTracerDisabledWhen(() => true),
+        Layer.provide(NodeHttpServer.layer(() => server, address))
+      )
+    })
   )

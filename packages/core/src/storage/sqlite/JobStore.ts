@@ -16,9 +16,9 @@ import type { AcceptSend, ClaimedJob, Earlier, Lease, Report, Settlement } from 
 import { AcceptResult, JobStore } from "../JobStore.ts"
 import type { SqlParameter, Statements } from "./Database.ts"
 import { Database } from "./Database.ts"
-import type { Held, Move } from "./Jobs.ts"
+import type { Move } from "./Jobs.ts"
 import * as Jobs from "./Jobs.ts"
-import type { StoredRecipient } from "./Rows.ts"
+import type { Held, StoredRecipient } from "./Rows.ts"
 import {
   end,
   integer,

@@ -3,13 +3,12 @@ import { createHash } from "node:crypto"
 import type { Draft } from "../../domain/Event.ts"
 import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import type { Content, Job } from "../../domain/Job.ts"
+import type { Content } from "../../domain/Job.ts"
 import * as Jobs from "../../domain/Job.ts"
 import type { Change } from "../../domain/Progress.ts"
-import type { Lease } from "../JobStore.ts"
 import type { Row, Statements } from "./Database.ts"
 import * as Events from "./Events.ts"
-import type { JobRow } from "./Rows.ts"
+import type { Held } from "./Rows.ts"
 import {
   insertInto,
   integer,
@@ -18,18 +17,8 @@ import {
   json,
   lastPlace,
   recipientKey,
-  toJobRow
+  toHeld
 } from "./Rows.ts"
-
-/** A job's row. */
-export interface Held {
-  readonly seq: number
-  readonly job: Job
-  /** How many recipients await an outcome under the lease. */
-  readonly inFlight: number
-  readonly lease: Lease | null
-  readonly fence: number
-}
 
 /** A step of a recipient, and the claim whose outcome it awaits afterwards. */
 export interface Move extends Change {
@@ -42,7 +31,7 @@ const kept = 256
 // By digest, never by row: a row that is rolled back leaves its number to another content.
 const contents = new Map<string, Content>()
 
-const contentOf = (sql: Statements, { digest, snapshot }: JobRow): Content => {
+const contentOf = (sql: Statements, digest: string, snapshot: number): Content => {
   const known = contents.get(digest)
   if (known !== undefined) return known
   const found = sql.get("SELECT body FROM sendwright_snapshot WHERE seq = ?", snapshot)
@@ -85,11 +74,8 @@ export const freeze = (sql: Statements, content: Content): number => {
 export const select = `SELECT job.seq, ${jobColumns}
   FROM sendwright_job AS job CROSS JOIN sendwright_snapshot AS snapshot ON snapshot.seq = job.snapshot`
 
-export const heldOf = (sql: Statements, row: Row): Held => {
-  const stored = toJobRow(row)
-  const { fence, inFlight, lease, seq } = stored
-  return { seq, job: { ...stored.job, content: contentOf(sql, stored) }, inFlight, lease, fence }
-}
+export const heldOf = (sql: Statements, row: Row): Held =>
+  toHeld(row, (digest, snapshot) => contentOf(sql, digest, snapshot))
 
 const byId = `${select} WHERE job.id = ?`
 

@@ -216,7 +216,7 @@ export const toRateCard = (row: Row): RateCard => ({
 const jobStatus = wordOf(Job.statuses)
 const pauseReason = wordOf<PauseReason>(["session_disconnected", "template_paused", "provider_blocked"])
 
-/** What {@link toJobRow} reads, with the job's columns under `job`. */
+/** What {@link toHeld} reads, with the job's columns under `job`. */
 export const jobColumns = `json_array(job.seq, job.id, job.account, job.session, job.public_key, job.snapshot,
     snapshot.digest, job.currency, job.estimated_cost, job.status, job.pause_reason, job.recipients, job.queued,
     job.sending, job.accepted, job.sent, job.delivered, job.read, job.failed, job.skipped, job.canceled, job.unknown,
@@ -254,28 +254,27 @@ type JobTuple = readonly [
   completedAt: number | null
 ]
 
-export interface JobRow {
+/** A job with what only the store knows of it. */
+export interface Held {
   readonly seq: number
-  readonly snapshot: number
-  readonly digest: string
-  readonly job: Omit<Job.Job, "content">
+  readonly job: Job.Job
+  /** How many recipients await an outcome under the lease. */
   readonly inFlight: number
   readonly lease: Lease | null
   readonly fence: number
 }
 
 /** As one JSON text, like {@link toRecipients}. */
-export const toJobRow = (row: Row): JobRow => {
+export const toHeld = (row: Row, contentOf: (digest: string, snapshot: number) => Job.Content): Held => {
   const tuple = json<JobTuple>(row, "job")
   return {
     seq: tuple[0],
-    snapshot: tuple[5],
-    digest: tuple[6],
     job: {
       id: tuple[1],
       accountId: tuple[2],
       sessionId: tuple[3],
       publicKey: tuple[4],
+      content: contentOf(tuple[6], tuple[5]),
       status: jobStatus("status", tuple[9]),
       pauseReason: tuple[10] === null ? null : pauseReason("pause_reason", tuple[10]),
       recipients: tuple[11],

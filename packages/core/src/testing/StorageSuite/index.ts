@@ -4,6 +4,7 @@
  */
 import { describe } from "@effect/vitest"
 import * as accept from "./accept.ts"
+import * as deliveries from "./deliveries.ts"
 import * as dispatch from "./dispatch.ts"
 import * as history from "./history.ts"
 import * as leases from "./leases.ts"
@@ -13,6 +14,7 @@ import * as read from "./read.ts"
 import * as receive from "./receive.ts"
 import * as registry from "./registry.ts"
 import type { Stored } from "./Setup.ts"
+import * as turns from "./turns.ts"
 import * as webhooks from "./webhooks.ts"
 
 export const suite = (name: string, layer: Stored): void => {
@@ -21,11 +23,13 @@ export const suite = (name: string, layer: Stored): void => {
     limits.suite(layer)
     dispatch.suite(layer)
     leases.suite(layer)
+    turns.suite(layer)
     receive.suite(layer)
     history.suite(layer)
     read.suite(layer)
     paging.suite(layer)
     registry.suite(layer)
     webhooks.suite(layer)
+    deliveries.suite(layer)
   })
 }

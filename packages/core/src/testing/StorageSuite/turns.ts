@@ -1,0 +1,69 @@
+/** Whose turn it is: sessions one after another, and within one the older job. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, now, owner } from "./Setup.ts"
+
+export const suite = (layer: Stored): void => {
+  describe("turns", () => {
+    it.effect("go round the sessions, more of them than a window has places", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { accountId } = yield* owner
+        const expected: Array<string> = []
+        for (let each = 0; each < 4; each++) {
+          const session = Fixtures.session(accountId)
+          const key = Fixtures.apiKey(session.id)
+          yield* (yield* SessionStore).create(session)
+          yield* (yield* ApiKeyStore).create(key)
+          const who = { accountId, sessionId: session.id, publicKey: key.publicKey }
+          for (let job = 0; job < 3; job++) yield* jobs.accept(Fixtures.send(who, { phones: 3 }))
+          expected.push(session.id)
+        }
+        for (let round = 0; round < 3; round++) {
+          const served: Array<string> = []
+          for (let window = 0; window < 4; window++) {
+            const claimed = yield* claim(1)
+            served.push(...claimed.map(({ sessionId }) => sessionId))
+            const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
+              recipients.map(({ index }) => {
+                const outcome = Outcome.Accepted({ providerId: null, status: "accepted" })
+                return { jobId, fence, index, outcome }
+              })
+            )
+            yield* jobs.exchange({ now, settlements, claim: null })
+          }
+          expect(served.sort()).toEqual([...expected].sort())
+        }
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are the older job's within a session, to its end, also when both are as old", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const accepted = [
+          Fixtures.send(who, { phones: 2 }),
+          Fixtures.send(who, { phones: 2 }),
+          Fixtures.send(who, { phones: 2, now: now + 1 })
+        ]
+        for (const command of accepted) yield* jobs.accept(command)
+        const served: Array<string> = []
+        for (let window = 0; window < 6; window++) {
+          const claimed = yield* claim(1, now + 1)
+          for (const { fence, jobId, recipients } of claimed) {
+            served.push(jobId)
+            const outcome = Outcome.Accepted({ providerId: null, status: "accepted" })
+            const settlements = recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
+            yield* jobs.exchange({ now: now + 1, settlements, claim: null })
+          }
+        }
+        expect(served).toEqual(accepted.flatMap(({ jobId }) => [jobId, jobId]))
+      }).pipe(Effect.provide(layer))
+    )
+  })
+}

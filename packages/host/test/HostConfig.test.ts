@@ -1,0 +1,84 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as HostConfig from "../src/HostConfig.ts"
+
+const load = (environment: Readonly<Record<string, string>>) =>
+  HostConfig.load.pipe(
+    Effect.withConfigProvider(
+      ConfigProvider.fromMap(new Map(Object.entries({ DATABASE_URL: "sqlite::memory:", ...environment })))
+    )
+  )
+
+const secretKey = Buffer.alloc(32, 7).toString("base64")
+
+describe("the settings", () => {
+  it.effect("have defaults, and an empty variable counts as absent", () =>
+    Effect.gen(function* () {
+      const config = yield* load({ ADMIN_TOKEN: "", PORT: "" })
+      expect(config).toMatchObject({
+        port: 8080,
+        host: "127.0.0.1",
+        baseUrl: "http://127.0.0.1:8080",
+        database: ":memory:",
+        adminToken: undefined,
+        logFormat: "pretty",
+        role: "all",
+        allowedNetworks: []
+      })
+      expect(Redacted.value(config.secretKey)).toHaveLength(32)
+    })
+  )
+
+  it.effect("make a base URL of any address", () =>
+    Effect.gen(function* () {
+      expect((yield* load({ HOST: "::1", PORT: "81" })).baseUrl).toBe("http://[::1]:81")
+      expect((yield* load({ BASE_URL: "https://api.example/" })).baseUrl).toBe("https://api.example")
+    })
+  )
+
+  it.effect("that are bad are named once, with what would be right and without the value", () =>
+    Effect.gen(function* () {
+      const bad: Readonly<Record<string, ReadonlyArray<string>>> = {
+        PORT: ["eighty", "65536", "-1", "1e3"],
+        BASE_URL: ["example.com", "ftp://example.com"],
+        DATABASE_URL: ["postgres://localhost/x", "mysql://localhost", "sqlite:"],
+        SECRET_KEY: ["short", `${secretKey}AAAA`, `${secretKey.slice(0, -2)}!=`],
+        LOG_FORMAT: ["xml"],
+        LOG_LEVEL: ["loud", "constructor"],
+        WEBHOOK_ALLOWED_NETWORKS: ["10.0.0.0", "10.0.0.0/8,nonsense"],
+        ROLE: ["both"],
+        WORKER_CONCURRENCY: ["0", "many"]
+      }
+      for (const [variable, values] of Object.entries(bad)) {
+        for (const value of values) {
+          const { message } = yield* Effect.flip(load({ [variable]: value }))
+          expect(message).toMatch(new RegExp(`^${variable}: must be .+`))
+          expect(message).not.toContain("\n")
+          expect(message.replace(/^\w+: /, "")).not.toContain(` ${value} `)
+        }
+      }
+      expect((yield* Effect.flip(load({ DATABASE_URL: "postgres://localhost/x" }))).message).toMatch(
+        /PostgreSQL is not available yet/
+      )
+    })
+  )
+
+  it.effect("keep a key beside the database that its owner alone reads, the same at every start", () =>
+    Effect.gen(function* () {
+      const folder = mkdtempSync(join(tmpdir(), "sendwright-config-"))
+      const file = join(folder, "new", "host.db")
+      const first = yield* load({ DATABASE_URL: `sqlite:${file}` })
+      const second = yield* load({ DATABASE_URL: `sqlite:${file}` })
+      expect(statSync(`${file}.key`).mode & 0o777).toBe(0o600)
+      expect(readFileSync(`${file}.key`, "utf8").trim()).toHaveLength(44)
+      expect(Redacted.value(second.secretKey)).toEqual(Redacted.value(first.secretKey))
+      expect(String(first.secretKey)).toBe("<redacted>")
+      rmSync(folder, { recursive: true })
+    })
+  )
+})
