@@ -4,10 +4,11 @@ import { connect } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
-import * as Scope from "effect/Scope"
+import * as Option from "effect/Option"
+import * as TestClock from "effect/TestClock"
 import type { Adapter } from "../src/http/Adapter.ts"
 import * as Serve from "../src/http/Serve.ts"
 
@@ -34,16 +35,19 @@ const exchange = (port: number, text: string, enough = /$^/) =>
     socket.on("error", done)
   })
 
+/** Stopped by interruption, as a signal stops the process. */
 const serving = (handle: Adapter) =>
   Effect.gen(function* () {
     const port = yield* freePort
-    const scope = yield* Scope.make()
     const stopping = MutableRef.make(false)
-    yield* Layer.buildWithScope(
-      Serve.layer({ handle, stopping, address: { port, host: "127.0.0.1" } }),
-      scope
+    const listening = yield* Deferred.make<void>()
+    const running = yield* Layer.effectDiscard(Deferred.succeed(listening, undefined)).pipe(
+      Layer.provideMerge(Serve.layer({ handle, stopping, address: { port, host: "127.0.0.1" } })),
+      Layer.launch,
+      Effect.forkDaemon
     )
-    return { port, stopping, stop: Scope.close(scope, Exit.void) }
+    yield* Deferred.await(listening)
+    return { port, stopping, stop: Fiber.interrupt(running) }
   })
 
 const echo: Adapter = ({ body }) =>
@@ -55,6 +59,9 @@ const echo: Adapter = ({ body }) =>
 
 const post = (headers: ReadonlyArray<string>, body: string) =>
   ["POST / HTTP/1.1", "Host: x", ...headers, "", body].join("\r\n")
+
+/** Real time for sockets, whatever the clock of the test says. */
+const turns = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 100)))
 
 describe("the server", () => {
   it.live("reads the body of a request that offers an upgrade", () =>
@@ -107,11 +114,27 @@ describe("the server", () => {
       yield* Deferred.await(begun)
       const stopped = yield* Effect.fork(stop)
       yield* Effect.repeat(Effect.sleep(5), { until: () => MutableRef.get(stopping) })
+      yield* Effect.sleep(50)
+      expect(yield* stopped.poll).toEqual(Option.none())
       yield* Deferred.succeed(may, undefined)
       expect(yield* client.await).toMatchObject({ _tag: "Success", value: expect.stringMatching(/done$/) })
       expect(yield* client.await).toMatchObject({ value: expect.stringMatching(/connection: close/i) })
       expect(yield* stopped.await).toMatchObject({ _tag: "Success" })
       expect(yield* exchange(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")).toBe("")
+    })
+  )
+
+  it.effect("stops although a client never ends its request", () =>
+    Effect.gen(function* () {
+      const { port, stop } = yield* serving(echo)
+      const client = yield* Effect.fork(exchange(port, post(["Content-Length: 9"], "slow")))
+      yield* turns
+      const stopped = yield* Effect.fork(stop)
+      yield* turns
+      expect(yield* stopped.poll).toEqual(Option.none())
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* stopped.await).toMatchObject({ _tag: "Success" })
+      expect(yield* client.await).toMatchObject({ value: "" })
     })
   )
 })

@@ -7,6 +7,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
 import type { Adapter } from "./Adapter.ts"
@@ -75,8 +76,11 @@ const closing = (server: Server, stopping: MutableRef.MutableRef<boolean>) => {
     Effect.sync(() => server.closeAllConnections()),
     graceMs
   )
+  // A fiber of its own for what may be interrupted: this one has been already, when a signal stops the process.
   return Effect.addFinalizer(() =>
-    Effect.interruptible(Effect.raceFirst(closed, Effect.zipRight(impatient, Effect.never)))
+    Effect.flatMap(Effect.fork(Effect.interruptible(impatient)), (grace) =>
+      Effect.zipRight(closed, Fiber.interrupt(grace))
+    )
   )
 }
 
