@@ -32,9 +32,27 @@ const moved = (
 export const isDue = (recipient: Job.RecipientResult, now: Instant): boolean =>
   recipient.nextAt !== null && recipient.nextAt <= now && !Recipient.leftDispatch(recipient.status)
 
+/** Not to be attempted before a time. */
+export const defer = (recipient: Job.RecipientResult, at: Instant): Job.RecipientResult => ({
+  ...recipient,
+  nextAt: at
+})
+
 /** Whether an attempt of it is under way (or was, when its worker died). */
 export const inFlight = (recipient: Job.RecipientResult): boolean =>
   recipient.status === "sending" && recipient.nextAt === null
+
+/**
+ * Whether so many workers died over it that its next attempt is its last. It is made alone, so that those who were
+ * merely in flight beside it are not parked with it.
+ */
+export const isSuspect = (recipient: Job.RecipientResult): boolean => recipient.lost >= Retry.poisonClaims - 1
+
+/** How many of the due recipients, in their order, may be taken together. */
+export const together = (due: ReadonlyArray<Job.RecipientResult>): number => {
+  const suspect = due.findIndex(isSuspect)
+  return suspect < 0 ? due.length : Math.max(1, suspect)
+}
 
 /** A worker takes it: the attempt counts from here, so that one that kills the process is counted too. */
 export const claim = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
@@ -44,8 +62,21 @@ export const claim = (recipient: Job.RecipientResult, now: Instant): Job.Recipie
 export type Settled =
   | { readonly _tag: "Accepted"; readonly providerId: string | null; readonly status: "accepted" | "sent" }
   | { readonly _tag: "Failed" | "Unknown" | "Skipped"; readonly failure: Recipient.Failure }
-  | { readonly _tag: "Retry"; readonly at: Instant; readonly failure: Recipient.Failure }
+  | {
+      readonly _tag: "Retry"
+      readonly at: Instant
+      readonly failure: Recipient.Failure
+      readonly uncertain: boolean
+    }
   | { readonly _tag: "Released" }
+
+const settledFlags = { lost: 0, uncertain: false }
+
+const over = (failure: Recipient.Failure | null): Partial<Job.RecipientResult> => ({
+  failure,
+  nextAt: null,
+  ...settledFlags
+})
 
 /**
  * The outcome of an attempt. A report may have overtaken it, and then it does not pull the status down. A
@@ -67,6 +98,7 @@ export const settle = (
           failure: status === "failed" ? recipient.failure : null,
           providerId: outcome.providerId ?? recipient.providerId,
           nextAt: null,
+          ...settledFlags,
           ...Job.stamp(recipient, outcome.status, now)
         },
         now
@@ -78,19 +110,25 @@ export const settle = (
       const reached = { Failed: "failed", Unknown: "unknown", Skipped: "skipped" } as const
       const status = Recipient.advance(recipient.status, reached[outcome._tag])
       return status === recipient.status
-        ? moved(recipient, status, { nextAt: null }, now)
-        : moved(recipient, status, { failure: outcome.failure, nextAt: null }, now)
+        ? moved(recipient, status, { nextAt: null, ...settledFlags }, now)
+        : moved(recipient, status, { failure: outcome.failure, nextAt: null, ...settledFlags }, now)
     }
     case "Retry":
       if (Recipient.leftDispatch(recipient.status)) return recipient
       return job.status === "canceling" || job.status === "canceled"
-        ? moved(recipient, "canceled", { failure: outcome.failure, nextAt: null }, now)
-        : moved(recipient, recipient.status, { failure: outcome.failure, nextAt: outcome.at }, now)
+        ? moved(recipient, outcome.uncertain ? "unknown" : "canceled", over(outcome.failure), now)
+        : moved(
+            recipient,
+            recipient.status,
+            { failure: outcome.failure, nextAt: outcome.at, lost: 0, uncertain: outcome.uncertain },
+            now
+          )
     case "Released":
       if (Recipient.leftDispatch(recipient.status)) return recipient
-      return job.status === "canceling" || job.status === "canceled"
-        ? moved(recipient, "canceled", { nextAt: null }, now)
-        : moved(recipient, recipient.status, { attempts: recipient.attempts - 1, nextAt: now }, now)
+      if (job.status === "canceling" || job.status === "canceled") {
+        return moved(recipient, recipient.uncertain ? "unknown" : "canceled", over(recipient.failure), now)
+      }
+      return moved(recipient, recipient.status, { attempts: recipient.attempts - 1, nextAt: now }, now)
   }
 }
 
@@ -126,32 +164,53 @@ export const report = (
   )
 }
 
-/** What becomes of an in-flight recipient whose worker died. */
+/**
+ * What becomes of an in-flight recipient whose worker died: the platform may have the message. Where a repetition
+ * does no harm, or the platform can be asked, it is due again at once; else it is `unknown`. A canceling job gives
+ * no further attempt.
+ *
+ * @param recoverable whether the session's sender deduplicates or looks up
+ */
 export const rescue = (
+  job: Pick<Job.Job, "status">,
   recipient: Job.RecipientResult,
-  options: { readonly deduplicates: boolean; readonly now: Instant }
+  options: { readonly recoverable: boolean; readonly now: Instant }
 ): Job.RecipientResult => {
-  if (recipient.attempts >= Retry.poisonClaims) {
-    const message = `Its handling ended ${recipient.attempts} times without an outcome; it is not tried again.`
-    const failure = { code: "poisoned", provider_code: null, message, permanent: true }
-    return moved(recipient, "failed", { failure, nextAt: null }, options.now)
-  }
-  if (options.deduplicates) return moved(recipient, "sending", { nextAt: options.now }, options.now)
-  const message = "The worker stopped during the attempt; the platform may or may not have the message."
-  const failure = { code: "outcome_unknown", provider_code: null, message, permanent: false }
-  return moved(recipient, "unknown", { failure, nextAt: null }, options.now)
+  const { now, recoverable } = options
+  if (!recoverable || job.status === "canceling") return moved(recipient, "unknown", over(interrupted), now)
+  const lost = recipient.lost + 1
+  return lost >= Retry.poisonClaims
+    ? moved(recipient, "failed", over(poisoned), now)
+    : moved(recipient, "sending", { lost, uncertain: true, nextAt: now }, now)
 }
 
-/** Canceled unless an attempt is under way or dispatch is over. */
+const interrupted: Recipient.Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message: "The worker stopped during the attempt; the platform may or may not have the message.",
+  permanent: false
+}
+
+const poisoned: Recipient.Failure = {
+  code: "poisoned",
+  provider_code: null,
+  message: `Its handling ended ${Retry.poisonClaims} times without an outcome; it is not tried again.`,
+  permanent: true
+}
+
+/**
+ * Canceled unless an attempt is under way or dispatch is over. One whose last attempt had no outcome is `unknown`:
+ * the platform may have it.
+ */
 export const cancel = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
   Recipient.leftDispatch(recipient.status) || inFlight(recipient)
     ? recipient
-    : moved(recipient, "canceled", { nextAt: null }, now)
+    : moved(recipient, recipient.uncertain ? "unknown" : "canceled", over(recipient.failure), now)
 
 /** Queued afresh, at an operator's word: the one step that goes back. */
 export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
   recipient.status === "failed" || recipient.status === "unknown"
-    ? moved(recipient, "queued", { failure: null, attempts: 0, nextAt: now }, now)
+    ? moved(recipient, "queued", { failure: null, attempts: 0, nextAt: now, ...settledFlags }, now)
     : recipient
 
 /** The job after its recipients changed, and the events: the recipients' first, the job's last. */
@@ -209,6 +268,20 @@ export const followSession = (job: Job.Job, state: State, now: Instant): Job.Job
   return state === "connected" && job.status === "paused" && job.pauseReason === "session_disconnected"
     ? withStatus(job, "processing", now)
     : job
+}
+
+/** A job whose template may not be sent for now. */
+export const pauseForTemplate = (job: Job.Job, now: Instant): Job.Job => ({
+  ...withStatus(job, "paused", now),
+  pauseReason: "template_paused"
+})
+
+/** What was paused for its template goes on, unless the session is gone meanwhile; the same job when it was not. */
+export const resumeForTemplate = (job: Job.Job, state: State, now: Instant): Job.Job => {
+  if (job.status !== "paused" || job.pauseReason !== "template_paused") return job
+  return state === "connected"
+    ? withStatus(job, "processing", now)
+    : { ...job, pauseReason: "session_disconnected", updatedAt: now }
 }
 
 /** The job on its way to `canceled`; the same one when it has ended. Its recipients follow by {@link cancel}. */

@@ -15,15 +15,21 @@ export interface Decision {
   readonly resetAfterMs: number
 }
 
-/** Decides one request; `arrival` is what is kept for the key (null before its first request). */
+/**
+ * Decides one request; `arrival` is what is kept for the key (null before its first request).
+ *
+ * @param horizonMs how far ahead of the clock what is kept may be, at least one period: a clock that was set back
+ * must not lock a key out for as long as it was set back. Where several nodes share what is kept, their clocks
+ * differ, and what the faster one wrote is no reason to forget it.
+ */
 export const decide = (
   arrival: number | null,
   rule: { readonly limit: number; readonly periodMs: number },
-  now: Instant
+  now: Instant,
+  horizonMs = rule.periodMs
 ): { readonly decision: Decision; readonly arrival: number } => {
   const interval = rule.periodMs / rule.limit
-  // A clock that stepped back must not lock a key out for longer than one period.
-  const from = Math.min(Math.max(arrival ?? now, now), now + rule.periodMs)
+  const from = Math.min(Math.max(arrival ?? now, now), now + horizonMs)
   const next = from + interval
   const allowed = next - now <= rule.periodMs
   const kept = allowed ? next : from

@@ -67,5 +67,5 @@ export const nextSend = (options: {
   return options.now + Math.round((options.retryAfterMs ?? 0) + ceiling * options.draw)
 }
 
-/** A recipient whose handling kept killing the process is parked as failed after this many claims. */
+/** A recipient over which so many workers died in a row is parked as failed. */
 export const poisonClaims = 3

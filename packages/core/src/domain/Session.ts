@@ -1,5 +1,6 @@
 /** One connection of an account to a messaging platform; owns the templates mirrored from it. */
 import type { Instant } from "./Instant.ts"
+import type { Pacing } from "./Pacing.ts"
 
 export type Provider = "sandbox" | "http" | "whatsapp_cloud"
 export const providers: ReadonlyArray<Provider> = ["sandbox", "http", "whatsapp_cloud"]
@@ -13,6 +14,7 @@ export interface Session {
   readonly provider: Provider
   /** The provider's configuration as encrypted JSON; plain text never reaches a store. */
   readonly config: string
+  readonly pacing: Pacing
   readonly state: State
   /** Why it is not connected; null while it is. */
   readonly reason: string | null

@@ -1,7 +1,7 @@
 /**
  * Direct messages: the checks of a send, accepted as a job of one recipient that is claimed in the same commit and
- * attempted inline, so that quota, idempotency, history and events have a single path. A process that dies in
- * between leaves an ended lease, and the rescue takes over.
+ * attempted inline, so that quota, idempotency, history and events have a single path. What a process
+ * that dies in between leaves is taken back like any other.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import { Senders } from "../sender/Sender.ts"
 import type { AcceptSend, ClaimedJob, Earlier } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
 import * as Dispatch from "../worker/Dispatch.ts"
-import { leaseMs } from "../worker/SendWorker.ts"
+import { Presence } from "../worker/Presence.ts"
 import { Wake } from "../worker/Wake.ts"
 import * as Checks from "./Checks.ts"
 import type { Caller, DirectAcknowledgement, DirectCommand } from "./Operations.ts"
@@ -101,14 +101,17 @@ const dispatch = Effect.fnUntraced(function* (claimed: ClaimedJob, caller: Calle
   const sender = senders.get(caller.session.provider)
   const [recipient] = claimed.recipients
   if (recipient === undefined) return Outcome.Released()
-  let attempts = recipient.attempts
+  let { attempts } = recipient
   let outcome = yield* Dispatch.attempt(sender, claimed, recipient)
   while (outcome._tag === "Retry") {
     const now = yield* Clock.currentTimeMillis
-    if (outcome.at - started > patienceMs) return Outcome.Failed({ failure: outcome.failure })
+    const { failure, uncertain } = outcome
+    if (outcome.at - started > patienceMs) {
+      return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
+    }
     yield* Effect.sleep(outcome.at - now)
     attempts += 1
-    outcome = yield* Dispatch.attempt(sender, claimed, { ...recipient, attempts })
+    outcome = yield* Dispatch.attempt(sender, claimed, { ...recipient, attempts, uncertain })
   }
   return outcome
 })
@@ -116,8 +119,9 @@ const dispatch = Effect.fnUntraced(function* (claimed: ClaimedJob, caller: Calle
 /** The answer of the request that the key stands for; one that is under way is waited for. */
 const replay = Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
   const jobs = yield* JobStore
+  const presence = yield* Presence
   const messageId = Ids.messageId(earlier.jobId, 0)
-  const deadline = (yield* Clock.currentTimeMillis) + leaseMs
+  const deadline = (yield* Clock.currentTimeMillis) + presence.leaseMs
   let found: Earlier | null = earlier
   while (found !== null && found.answer === null && (yield* Clock.currentTimeMillis) < deadline) {
     yield* Effect.sleep(50)
@@ -154,7 +158,8 @@ export const send = (ids: Ids.Ids) =>
 
     const jobs = yield* JobStore
     const wake = yield* Wake
-    const deliver = Effect.gen(function* () {
+    const presence = yield* Presence
+    const deliver = Effect.fnUntraced(function* (worker: string) {
       const command: AcceptSend = {
         now,
         jobId: ids.jobId(now),
@@ -171,7 +176,7 @@ export const send = (ids: Ids.Ids) =>
           dailyLimit: account.plan.daily_direct_messages,
           minimumWaitMs: account.plan.minimum_wait_ms
         },
-        claim: { worker: ids.uuid(now), until: now + leaseMs }
+        claim: worker
       }
       const accepted = yield* Checks.accept(
         command,
@@ -189,7 +194,9 @@ export const send = (ids: Ids.Ids) =>
       yield* wake.deliveries.notify
       return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }
     })
-    const done = yield* Effect.uninterruptible(deliver)
+    const done = yield* Effect.acquireUseRelease(presence.enter, deliver, presence.leave).pipe(
+      Effect.uninterruptible
+    )
     return done._tag === "Replayed"
       ? yield* replay(caller, idempotency?.key ?? "", done.earlier)
       : yield* reply(done.messageId, done.answer, false)

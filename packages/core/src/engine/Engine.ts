@@ -30,6 +30,7 @@ import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
+import { defaultLeaseMs, Presence } from "../worker/Presence.ts"
 import { Wake } from "../worker/Wake.ts"
 import * as Worker from "../worker/Worker.ts"
 import * as Admin from "./Admin.ts"
@@ -122,7 +123,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
 export type Requirements = Stores | Senders | SecretBox | WebhookTransport | AddressPolicy
 
 const make = Effect.gen(function* () {
-  const context = yield* Effect.context<Requirements | Wake>()
+  const context = yield* Effect.context<Requirements | Presence | Wake>()
   const worker = yield* Worker.Worker
   const ids = Ids.make(yield* Ids.RandomBytes)
   const send = Sends.send(ids)
@@ -150,4 +151,7 @@ const make = Effect.gen(function* () {
 export const layer = (
   options: Partial<Worker.Options> = {}
 ): Layer.Layer<Engine | Worker.Worker, never, Requirements> =>
-  Layer.effect(Engine, make).pipe(Layer.provideMerge(Worker.layer(options)), Layer.provide(Wake.layer))
+  Layer.effect(Engine, make).pipe(
+    Layer.provideMerge(Worker.layer(options)),
+    Layer.provide([Wake.layer, Presence.layer(options.leaseMs ?? defaultLeaseMs)])
+  )

@@ -51,6 +51,11 @@ export interface Sender {
   /** Whether the platform drops a second request under one message id, so that repeating it is harmless. */
   readonly deduplicates: boolean
   readonly send: (message: OutboundMessage) => Effect.Effect<SendResult>
+  /**
+   * For a platform that can be asked whether it has a message: null when it surely has not, `Ambiguous` when it
+   * cannot tell yet. Asked before the next attempt when the last had no outcome.
+   */
+  readonly lookUp?: (message: OutboundMessage) => Effect.Effect<SendResult | null>
   /** For a platform that is asked for news instead of calling us: what has come by `now`, and when to ask again. */
   readonly poll?: (now: Instant) => Effect.Effect<{
     readonly reports: ReadonlyArray<Report>
@@ -58,6 +63,9 @@ export interface Sender {
     readonly nextAt: Instant | null
   }>
 }
+
+/** Whether a message whose attempt had no outcome may be tried again without being sent twice. */
+export const canRecover = (sender: Sender): boolean => sender.deduplicates || sender.lookUp !== undefined
 
 /** The senders that this engine has, by provider. */
 export class Senders extends Context.Tag("@sendwright/core/sender/Senders")<

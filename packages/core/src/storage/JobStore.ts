@@ -48,13 +48,8 @@ export interface AcceptSend {
   /** null = the request has no key (direct messages only). */
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null
   readonly demand: Demand
-  /** Claims the job for the caller in the same commit: a direct message is sent by the one who accepted it. */
-  readonly claim: Lease | null
-}
-
-export interface Lease {
-  readonly worker: string
-  readonly until: Instant
+  /** Who claims the job in the same commit: a direct message is sent by the one who accepted it. */
+  readonly claim: string | null
 }
 
 export type AcceptResult = Data.TaggedEnum<{
@@ -81,6 +76,10 @@ export interface ClaimedJob {
     readonly values: ReadonlyArray<string>
     /** Counting this one. */
     readonly attempts: number
+    /** Whether the platform may have it already: one that can be asked is asked first. */
+    readonly uncertain: boolean
+    /** Whether so many workers died over it that it is attempted alone; then it is the only one of the exchange. */
+    readonly suspect: boolean
   }>
 }
 
@@ -88,8 +87,8 @@ export interface ClaimedJob {
 export type Outcome = Data.TaggedEnum<{
   Accepted: { readonly providerId: string | null; readonly status: "accepted" | "sent" }
   Failed: { readonly failure: Failure }
-  /** To be tried again at a time; it stays `sending`. */
-  Retry: { readonly at: Instant; readonly failure: Failure }
+  /** To be tried again at a time; it stays `sending`. Uncertain: the platform may have it. */
+  Retry: { readonly at: Instant; readonly failure: Failure; readonly uncertain: boolean }
   /** The platform may or may not have it. */
   Unknown: { readonly failure: Failure }
   /** Consent was gone at dispatch. */
@@ -137,29 +136,41 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * Hands in the outcomes of one window and takes the next, in one commit.
      *
      * Settling updates recipients, counts, the job's status and events, and counts as settled only what is still
-     * in flight under its fence; a job with nothing in flight loses its lease. Claiming takes due recipients
-     * (`nextAt` not later than `now`) of dispatchable jobs of connected sessions that nobody has a lease on, at
-     * most `limit` in all, sessions in turn so that none waits for another's backlog, older jobs first; each is
-     * `sending` then and its attempt counted.
+     * in flight under its fence. Claiming takes due recipients (`nextAt` not later than `now`) of dispatchable jobs
+     * of connected sessions of which nobody has any in hand, at most `limit` in all, sessions in turn so that none
+     * waits for another's backlog, within a session by the time they are due; each is `sending` then and its
+     * attempt counted.
      */
     readonly exchange: (command: {
       readonly now: Instant
       readonly settlements: ReadonlyArray<Settlement>
-      readonly claim: (Lease & { readonly limit: number }) | null
+      readonly claim: { readonly worker: string; readonly limit: number } | null
     }) => Effect.Effect<
       { readonly settled: number; readonly claimed: ReadonlyArray<ClaimedJob> },
       StorageError
     >
 
+    /** Says that workers live. Whoever may have recipients in hand says so every few seconds, with another count. */
+    readonly beat: (command: {
+      readonly workers: ReadonlyArray<string>
+      readonly beats: number
+    }) => Effect.Effect<void, StorageError>
+
+    /** Who has recipients in hand or has said that it lives, and its last count; 0 when it said nothing yet. */
+    readonly holders: Effect.Effect<
+      ReadonlyArray<{ readonly worker: string; readonly beats: number }>,
+      StorageError
+    >
+
     /**
-     * Takes back what a dead worker left: in-flight recipients of jobs whose lease has ended. At or over
-     * `Retry.poisonClaims` attempts it is parked as failed (`poisoned`); else, when the session's provider
-     * deduplicates, it is due again at once; else it becomes `unknown` (`outcome_unknown`).
-     * Answers how many recipients were taken back.
+     * Takes back what a dead worker left in flight, as `Progress.rescue` says, and forgets the worker; its late
+     * outcomes change nothing. Answers how many recipients were taken back.
      */
     readonly rescue: (command: {
+      readonly worker: string
       readonly now: Instant
-      readonly deduplicating: ReadonlyArray<Provider>
+      /** The providers whose sender deduplicates or looks up. */
+      readonly recoverable: ReadonlyArray<Provider>
     }) => Effect.Effect<number, StorageError>
 
     /** Applies reports by rank, each with its event; unknown ids are answered back. */
@@ -202,7 +213,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     }) => Effect.Effect<Job | null, StorageError>
 
     /**
-     * Queues failed and unknown recipients again, with no attempts counted, and makes the job `queued` again.
+     * Queues failed and unknown recipients again, with no attempts counted, and opens an ended job for them.
      * Answers the job and how many; null when there is no such job.
      */
     readonly retry: (command: {
@@ -216,7 +227,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly day: string
     }) => Effect.Effect<{ readonly template: number; readonly direct: number }, StorageError>
 
-    /** When the next recipient is due or the next lease ends; null when nothing waits. */
-    readonly nextDue: Effect.Effect<Instant | null, StorageError>
+    /** When the next recipient may be claimed, by its time and its session's pace; null when nothing waits. */
+    readonly nextDue: (now: Instant) => Effect.Effect<Instant | null, StorageError>
   }
 >() {}

@@ -4,6 +4,7 @@ import type { ApiKey } from "../domain/ApiKey.ts"
 import * as ApiKeys from "../domain/ApiKey.ts"
 import type { ConsentRecord } from "../domain/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
+import { unpaced } from "../domain/Pacing.ts"
 import * as Plan from "../domain/Plan.ts"
 import type { RateCard } from "../domain/RateCard.ts"
 import type { Session } from "../domain/Session.ts"
@@ -43,6 +44,7 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   name: "Session",
   provider: "sandbox",
   config: "sealed",
+  pacing: unpaced,
   state: "connected",
   reason: null,
   connectedSince: now,

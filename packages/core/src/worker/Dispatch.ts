@@ -11,7 +11,8 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/Job.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
-import type { Sender, SendResult } from "../sender/Sender.ts"
+import type { OutboundMessage, Sender, SendResult } from "../sender/Sender.ts"
+import { canRecover } from "../sender/Sender.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
@@ -43,18 +44,24 @@ const senderDefect: Failure = {
   permanent: false
 }
 
-/** What a sender's answer means for the recipient. */
+/**
+ * What a sender's answer means for the recipient.
+ *
+ * @param uncertain whether the platform may have it from an earlier attempt
+ */
 export const interpret = (options: {
   readonly result: SendResult
-  readonly deduplicates: boolean
+  readonly recoverable: boolean
+  readonly uncertain: boolean
   readonly attempts: number
   readonly now: Instant
   readonly draw: number
 }): Outcome => {
-  const { result } = options
-  const again = (failure: Failure, retryAfterMs: number | null, otherwise: Outcome): Outcome => {
+  const { recoverable, result } = options
+  const again = (failure: Failure, retryAfterMs: number | null, uncertain: boolean): Outcome => {
     const at = Retry.nextSend({ ...options, retryAfterMs })
-    return at === undefined ? otherwise : Outcome.Retry({ at, failure })
+    if (at !== undefined) return Outcome.Retry({ at, failure, uncertain })
+    return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
   }
   switch (result._tag) {
     case "Accepted":
@@ -62,15 +69,22 @@ export const interpret = (options: {
     case "Rejected":
       return Outcome.Failed({ failure: result.failure })
     case "Transient":
-      return again(result.failure, result.retryAfterMs, Outcome.Failed({ failure: result.failure }))
-    case "Ambiguous": {
-      const unknown = Outcome.Unknown({ failure: result.failure })
-      return options.deduplicates ? again(result.failure, null, unknown) : unknown
-    }
+      return again(result.failure, result.retryAfterMs, options.uncertain)
+    case "Ambiguous":
+      return recoverable ? again(result.failure, null, true) : Outcome.Unknown({ failure: result.failure })
   }
 }
 
-/** One attempt; a sender that breaks may have sent, so that is ambiguous too. */
+/** A sender that breaks may have sent, so that is ambiguous. */
+const guarded = <A>(effect: Effect.Effect<A>): Effect.Effect<A | SendResult> =>
+  Effect.catchAllDefect(effect, (defect) =>
+    Effect.as(Effect.logError("A sender broke", defect), {
+      _tag: "Ambiguous",
+      failure: senderDefect
+    } satisfies SendResult)
+  )
+
+/** One attempt. Where the platform may have the message and can be asked, it is asked first. */
 export const attempt = Effect.fnUntraced(function* (
   sender: Sender | undefined,
   job: ClaimedJob,
@@ -78,30 +92,38 @@ export const attempt = Effect.fnUntraced(function* (
 ) {
   const { attempts, index, phone: to, values } = recipient
   const draw = yield* Random.next
-  if (sender === undefined) {
-    const now = yield* Clock.currentTimeMillis
-    const result: SendResult = { _tag: "Transient", failure: senderMissing, retryAfterMs: null }
-    return interpret({ result, deduplicates: false, attempts, now, draw })
-  }
-  const result = yield* sender
-    .send({
-      messageId: Ids.messageId(job.jobId, index),
-      sessionId: job.sessionId,
-      to,
-      content: job.content,
-      values,
-      attempt: attempts
-    })
-    .pipe(
-      Effect.catchAllDefect((defect) =>
-        Effect.as(Effect.logError("A sender broke", defect), {
-          _tag: "Ambiguous",
-          failure: senderDefect
-        } satisfies SendResult)
-      )
+  const meaning = (result: SendResult, uncertain: boolean) =>
+    Effect.map(Clock.currentTimeMillis, (now) =>
+      interpret({
+        result,
+        recoverable: sender !== undefined && canRecover(sender),
+        uncertain,
+        attempts,
+        now,
+        draw
+      })
     )
-  const now = yield* Clock.currentTimeMillis
-  return interpret({ result, deduplicates: sender.deduplicates, attempts, now, draw })
+  if (sender === undefined) {
+    return yield* meaning(
+      { _tag: "Transient", failure: senderMissing, retryAfterMs: null },
+      recipient.uncertain
+    )
+  }
+  const message: OutboundMessage = {
+    messageId: Ids.messageId(job.jobId, index),
+    sessionId: job.sessionId,
+    to,
+    content: job.content,
+    values,
+    attempt: attempts
+  }
+  if (!recipient.uncertain || sender.lookUp === undefined) {
+    return yield* meaning(yield* guarded(sender.send(message)), recipient.uncertain)
+  }
+  const found = yield* guarded(sender.lookUp(message))
+  return found === null
+    ? yield* meaning(yield* guarded(sender.send(message)), false)
+    : yield* meaning(found, true)
 })
 
 /**

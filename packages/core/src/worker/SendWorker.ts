@@ -1,49 +1,51 @@
 /** Claims due recipients, attempts them, and hands in what became of them together with the next claim. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Time from "../domain/Instant.ts"
 import type { Provider } from "../domain/Session.ts"
 import type { Sender } from "../sender/Sender.ts"
-import { Senders } from "../sender/Sender.ts"
+import { canRecover, Senders } from "../sender/Sender.ts"
 import type { ConsentStore } from "../storage/ConsentStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import * as Dispatch from "./Dispatch.ts"
+import { observe, Presence } from "./Presence.ts"
 
-/**
- * How long a claim holds. With the rescue's pace it bounds how long a dead worker's recipients wait: under 30 s.
- */
-export const leaseMs = 20 * Time.second
-
-/** How often leases that ended are looked for. */
-export const rescueEveryMs = 5 * Time.second
+/** Takes one window after the other. What its attempts brought is kept until it is handed in. */
+export interface Lane {
+  /** Hands in what the last window brought and attempts the next; answers how many outcomes were had. */
+  readonly step: Effect.Effect<number, StorageError>
+  /** Hands in what is left, and takes nothing new. */
+  readonly settle: Effect.Effect<void, StorageError>
+  /** Whether there is something to hand in. */
+  readonly isLoaded: () => boolean
+  readonly leave: Effect.Effect<void>
+}
 
 export interface SendWorker {
-  /** Hands in what the last window brought and attempts the next; empty when nothing is due. */
-  readonly step: (
-    settlements: ReadonlyArray<Settlement>
-  ) => Effect.Effect<ReadonlyArray<Settlement>, StorageError>
-  /** Hands in what is left, and takes nothing new. */
-  readonly settle: (settlements: ReadonlyArray<Settlement>) => Effect.Effect<void, StorageError>
+  readonly open: Effect.Effect<Lane>
   /** Takes back what dead workers left; answers how many recipients. */
   readonly rescue: Effect.Effect<number, StorageError>
 }
 
 export const make = (options: {
-  readonly worker: string
+  /** Windows that are attempted side by side. */
+  readonly lanes: number
   /** Recipients per window. */
   readonly window: number
-}): Effect.Effect<SendWorker, never, ConsentStore | JobStore | Senders | SessionStore> =>
+}): Effect.Effect<SendWorker, never, ConsentStore | JobStore | Presence | Senders | SessionStore> =>
   Effect.gen(function* () {
     const jobs = yield* JobStore
+    const presence = yield* Presence
     const senders = yield* Senders
     const sessions = yield* SessionStore
     const context = yield* Effect.context<ConsentStore>()
-    const deduplicating: ReadonlyArray<Provider> = [...senders.values()]
-      .filter((sender) => sender.deduplicates)
+    const recoverable: ReadonlyArray<Provider> = [...senders.values()]
+      .filter(canRecover)
       .map((sender) => sender.provider)
+    // One who killed workers before is attempted while nothing else is: what dies with it is only itself.
+    const attempts = yield* Effect.makeSemaphore(options.lanes)
 
     const senderOf = (sessionId: string): Effect.Effect<Sender | undefined, StorageError> =>
       Effect.map(sessions.find(sessionId), (session) =>
@@ -62,18 +64,60 @@ export const make = (options: {
         )
       )
 
-    return {
-      step: Effect.fnUntraced(function* (settlements) {
-        const now = yield* Clock.currentTimeMillis
-        const claim = { worker: options.worker, until: now + leaseMs, limit: options.window }
-        const { claimed } = yield* jobs.exchange({ now, settlements, claim })
-        const outcomes = yield* Effect.forEach(claimed, attempt, { concurrency: "unbounded" })
-        return outcomes.flat()
-      }),
-      settle: Effect.fnUntraced(function* (settlements) {
-        const now = yield* Clock.currentTimeMillis
-        yield* jobs.exchange({ now, settlements, claim: null })
-      }),
-      rescue: Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.rescue({ now, deduplicating }))
+    const attemptAll = (claimed: ReadonlyArray<ClaimedJob>): Effect.Effect<ReadonlyArray<Settlement>> => {
+      const alone = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
+      return Effect.forEach(claimed, attempt, { concurrency: "unbounded" }).pipe(
+        Effect.map((outcomes) => outcomes.flat()),
+        attempts.withPermits(alone ? options.lanes : 1)
+      )
     }
+
+    const open: Effect.Effect<Lane> = Effect.map(presence.enter, (first) => {
+      let worker = first
+      let settlements: ReadonlyArray<Settlement> = []
+      const handIn = Effect.fnUntraced(function* (limit: number | null) {
+        const now = yield* Clock.currentTimeMillis
+        const claim = limit === null ? null : { worker, limit }
+        const { claimed } = yield* jobs.exchange({ now, settlements, claim })
+        settlements = []
+        return claimed
+      })
+      // The commit may have been made though its answer was lost: what it took is left to the rescue.
+      const renew = Effect.gen(function* () {
+        yield* presence.leave(worker)
+        worker = yield* presence.enter
+      })
+      return {
+        step: Effect.gen(function* () {
+          const claimed = yield* Effect.onError(handIn(options.window), () => renew)
+          settlements = yield* attemptAll(claimed)
+          return settlements.length
+        }),
+        settle: Effect.suspend(() => (settlements.length === 0 ? Effect.void : Effect.asVoid(handIn(null)))),
+        isLoaded: () => settlements.length > 0,
+        leave: Effect.suspend(() => presence.leave(worker))
+      }
+    })
+
+    let seen: Parameters<typeof observe>[0] = new Map()
+
+    const rescue = Effect.gen(function* () {
+      const workers = yield* Effect.onError(jobs.holders, () =>
+        // While nobody could say anything, nobody was silent.
+        Effect.sync(() => {
+          seen = new Map()
+        })
+      )
+      const others = workers.filter(({ worker }) => !presence.isHere(worker))
+      const observed = observe(seen, others, yield* Clock.currentTimeNanos, presence.leaseMs)
+      seen = observed.seen
+      let count = 0
+      for (const worker of observed.dead) {
+        const now = yield* Clock.currentTimeMillis
+        count += yield* jobs.rescue({ worker, now, recoverable })
+      }
+      return count
+    })
+
+    return { open, rescue }
   })

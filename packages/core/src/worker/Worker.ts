@@ -4,7 +4,6 @@
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -12,7 +11,6 @@ import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
-import type { Settlement } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
@@ -21,6 +19,7 @@ import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Inbound from "./Inbound.ts"
+import { defaultLeaseMs, type Presence, paceOf } from "./Presence.ts"
 import * as SendWorker from "./SendWorker.ts"
 import type { Signal } from "./Wake.ts"
 import { Wake } from "./Wake.ts"
@@ -32,9 +31,16 @@ export interface Options {
   /** Webhook deliveries in flight at once. */
   readonly deliveries: number
   readonly headerNames: HeaderNames
+  /** How long a worker that does not say that it lives is believed to live; see {@link Presence}. */
+  readonly leaseMs: number
 }
 
-export const defaults: Options = { concurrency: 64, deliveries: 32, headerNames: defaultHeaderNames }
+export const defaults: Options = {
+  concurrency: 64,
+  deliveries: 32,
+  headerNames: defaultHeaderNames,
+  leaseMs: defaultLeaseMs
+}
 
 /** Windows that are dispatched side by side, so that one slow send does not hold up the rest. */
 const lanes = 4
@@ -74,7 +80,7 @@ const make = (options: Options) =>
     const ids = Ids.make(yield* Ids.RandomBytes)
     const worker = ids.uuid(yield* Clock.currentTimeMillis)
     const window = Math.max(1, Math.ceil(options.concurrency / lanes))
-    const sends = yield* SendWorker.make({ worker, window })
+    const sends = yield* SendWorker.make({ lanes, window })
     const webhooks = yield* WebhookWorker.make({ worker, headerNames: options.headerNames })
 
     /** Sleeps until notified, until the next thing is due, or until it is time to look anyway. */
@@ -86,25 +92,16 @@ const make = (options: Options) =>
         yield* Effect.race(signal.wait, Effect.sleep(ms))
       })
 
-    /** One lane: outcomes that could not be handed in are kept and handed in with the next step. */
-    const lane = Effect.suspend(() => {
-      let settlements: ReadonlyArray<Settlement> = []
-      const step = Effect.gen(function* () {
-        const before = settlements
-        settlements = yield* Effect.uninterruptible(
-          Effect.tap(sends.step(before), (outcomes) =>
-            Effect.sync(() => {
-              settlements = outcomes
-            })
-          )
-        )
-        if (before.length > 0) yield* wake.deliveries.notify
-        if (settlements.length === 0) yield* rest(wake.sends, jobs.nextDue)
+    /** One lane: what it could not hand in is handed in with its next step. */
+    const lane = Effect.flatMap(sends.open, ({ isLoaded, leave, settle, step }) => {
+      const next = Effect.gen(function* () {
+        const loaded = isLoaded()
+        const count = yield* Effect.uninterruptible(step)
+        if (loaded) yield* wake.deliveries.notify
+        if (count === 0) yield* rest(wake.sends, Effect.flatMap(Clock.currentTimeMillis, jobs.nextDue))
       })
-      const handIn = Effect.suspend(() =>
-        settlements.length === 0 ? Effect.void : Effect.asVoid(sends.settle(settlements))
-      )
-      return Effect.onInterrupt(supervised("Dispatch", step), () => Effect.ignoreLogged(handIn))
+      const end = Effect.zipRight(Effect.ignoreLogged(settle), leave)
+      return Effect.onInterrupt(supervised("Dispatch", next), () => end)
     })
 
     const deliveries = Effect.gen(function* () {
@@ -145,19 +142,20 @@ const make = (options: Options) =>
       yield* Effect.forEach(Array.from({ length: lanes }), () => Effect.forkScoped(lane), { discard: true })
       yield* Effect.forkScoped(deliveries)
       yield* Effect.forkScoped(supervised("Receipts", listen))
-      const paced = Effect.zipRight(rescue, Effect.sleep(Duration.millis(SendWorker.rescueEveryMs)))
+      const paced = Effect.zipRight(rescue, Effect.sleep(paceOf(options.leaseMs)))
       yield* Effect.forkScoped(supervised("Rescue", paced))
     })
 
-    const drainSends = Effect.gen(function* () {
-      let count = 0
-      let settlements = yield* sends.step([])
-      while (settlements.length > 0) {
-        count += settlements.length
-        settlements = yield* sends.step(settlements)
-      }
-      return count
-    })
+    const drainSends = Effect.acquireUseRelease(
+      sends.open,
+      ({ step }) =>
+        Effect.gen(function* () {
+          let count = 0
+          for (let had = yield* step; had > 0; had = yield* step) count += had
+          return count
+        }),
+      ({ leave, settle }) => Effect.zipRight(Effect.ignoreLogged(settle), leave)
+    )
 
     const drainDeliveries = Effect.gen(function* () {
       const claimed = yield* webhooks.claim(options.deliveries)
@@ -178,7 +176,7 @@ const make = (options: Options) =>
 
 export const layer = (
   options: Partial<Options> = {}
-): Layer.Layer<Worker, never, Stores | Senders | SecretBox | WebhookTransport | Wake> =>
+): Layer.Layer<Worker, never, Stores | Senders | SecretBox | WebhookTransport | Presence | Wake> =>
   Layer.effect(Worker, make({ ...defaults, ...options }))
 
 /** Runs the loops for as long as the layer lives. */

@@ -16,6 +16,8 @@ const recipient: RecipientResult = {
   status: "sending",
   failure: null,
   attempts: 1,
+  lost: 0,
+  uncertain: false,
   providerId: null,
   market: null,
   price: null,

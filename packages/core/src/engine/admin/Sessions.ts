@@ -5,6 +5,8 @@ import type { InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
+import type { Pacing } from "../../domain/Pacing.ts"
+import { unpaced } from "../../domain/Pacing.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { Provider, Session } from "../../domain/Session.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
@@ -24,6 +26,7 @@ export interface Sessions {
       readonly name: string
       readonly provider: Provider
       readonly config?: Readonly<Record<string, unknown>> | undefined
+      readonly pacing?: Partial<Pacing> | undefined
     }
   ) => Effect.Effect<Session, InvalidRequest | NotFound | StorageError>
   readonly find: (id: string) => Effect.Effect<Session, NotFound | StorageError>
@@ -55,7 +58,7 @@ export const make = Effect.gen(function* () {
     })
 
   const sessions: Sessions = {
-    create: Effect.fnUntraced(function* (accountId, { config, name, provider }) {
+    create: Effect.fnUntraced(function* (accountId, { config, name, pacing, provider }) {
       yield* account(accountId)
       const available = [...senders.keys()].join(", ")
       const message = `This host has no sender for the provider "${provider}". Available: ${available}.`
@@ -72,6 +75,7 @@ export const make = Effect.gen(function* () {
         name,
         provider,
         config: box.seal(`session|${id}`, JSON.stringify(config ?? {})),
+        pacing: { ...unpaced, ...pacing },
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : "never_connected",
         connectedSince: connected ? now : null,

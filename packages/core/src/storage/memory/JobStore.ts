@@ -1,95 +1,63 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Event from "../../domain/Event.ts"
 import * as Idempotency from "../../domain/Idempotency.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Job, RecipientResult } from "../../domain/Job.ts"
 import * as Jobs from "../../domain/Job.ts"
+import * as Pacing from "../../domain/Pacing.ts"
 import * as Paging from "../../domain/Page.ts"
 import * as Plan from "../../domain/Plan.ts"
-import type { Change } from "../../domain/Progress.ts"
 import * as Progress from "../../domain/Progress.ts"
-import * as Recipient from "../../domain/Recipient.ts"
-import type { AcceptSend, ClaimedJob, Lease, Report, Settlement } from "../JobStore.ts"
+import type { Session } from "../../domain/Session.ts"
+import type { Template } from "../../domain/Template.ts"
+import type { Step } from "../JobSteps.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type { AcceptSend, ClaimedJob, Report, Settlement } from "../JobStore.ts"
 import { AcceptResult, JobStore } from "../JobStore.ts"
 import * as Events from "./Events.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
-import { MemoryDatabase, newestFirst, openJobs, putJob } from "./MemoryDatabase.ts"
+import { MemoryDatabase, newestFirst, nextDue, openJobs, putJob } from "./MemoryDatabase.ts"
 
 const keyOf = (publicKey: string, key: string): string => `${publicKey}|${key}`
 const usageOf = (accountId: string, day: string, kind: string): string => `${accountId}|${day}|${kind}`
+const pairOf = (sessionId: string, phone: string): string => `${sessionId}|${phone}`
 
-/** The row once the outcomes of these are no longer waited for; with none left the lease goes. */
-const released = (row: JobRow, changes: ReadonlyArray<Change>): JobRow => {
-  const awaited = new Set(row.awaited)
-  for (const { after } of changes) awaited.delete(after.index)
-  return { ...row, awaited, lease: awaited.size === 0 ? null : row.lease }
-}
-
-/** Writes changed recipients, the job they add up to, and the events. */
-const write = (db: Database, row: JobRow, changes: ReadonlyArray<Change>, now: Instant): JobRow => {
-  const { drafts, job } = Progress.apply(row.job, changes, now)
-  const recipients = [...row.recipients]
-  for (const { after } of changes) recipients[after.index] = after
-  const nextDue = row.lease === null ? Progress.nextDue(job, recipients) : null
-  const next = { ...row, job, recipients, nextDue }
+/** Writes what a step made of a job: its recipients, its row, its events. */
+const save = (db: Database, { drafts, held, moves }: Step<JobRow>, now: Instant): JobRow => {
+  const recipients = [...held.recipients]
+  for (const { after, fence } of moves) recipients[after.index] = { recipient: after, fence }
+  const row = { ...held, recipients }
+  const next = { ...row, nextDue: nextDue(row, held.job) }
   putJob(db, next)
-  Events.append(db, job.accountId, drafts, now)
+  Events.append(db, held.job.accountId, drafts, now)
   return next
 }
 
-/** The recipients that a step moves. */
-const changed = (row: JobRow, step: (recipient: RecipientResult) => RecipientResult): ReadonlyArray<Change> =>
-  row.recipients
-    .map((before) => ({ before, after: step(before) }))
-    .filter(({ after, before }) => after !== before)
-
-/** Takes due recipients of one job under a fresh fence. */
-const claim = (db: Database, row: JobRow, lease: Lease, limit: number, now: Instant): ClaimedJob => {
-  const changes = row.recipients
-    .filter((recipient) => Progress.isDue(recipient, now))
-    .slice(0, limit)
-    .map((before) => ({ before, after: Progress.claim(before, now) }))
-  const held = {
-    ...row,
-    lease: { worker: lease.worker, until: lease.until },
-    fence: row.fence + 1,
-    awaited: new Set(changes.map(({ after }) => after.index))
+/** Not before the last message to each phone is long enough ago; the others' time is counted from now. */
+const paired = (
+  db: Database,
+  { id, pacing }: Session,
+  recipients: ReadonlyArray<RecipientResult>,
+  now: Instant
+): { readonly ready: ReadonlyArray<RecipientResult>; readonly early: ReadonlyArray<RecipientResult> } => {
+  const interval = pacing.pair_interval_ms
+  if (interval === null) return { ready: recipients, early: [] }
+  const ready: Array<RecipientResult> = []
+  const early: Array<RecipientResult> = []
+  for (const recipient of recipients) {
+    const key = pairOf(id, recipient.phone)
+    const at = db.pairs.get(key) ?? now
+    if (at > now) early.push(Progress.defer(recipient, at))
+    else {
+      ready.push(recipient)
+      db.pairs.set(key, now + interval)
+    }
   }
-  write(db, held, changes, now)
-  const { accountId, content, id: jobId, sessionId } = row.job
-  return {
-    jobId,
-    accountId,
-    sessionId,
-    content,
-    fence: held.fence,
-    recipients: changes.map(({ after }) => ({
-      index: after.index,
-      phone: after.phone,
-      values: after.values,
-      attempts: after.attempts
-    }))
-  }
+  return { ready, early }
 }
-
-const newJob = (command: AcceptSend): Job => ({
-  id: command.jobId,
-  accountId: command.accountId,
-  sessionId: command.sessionId,
-  publicKey: command.publicKey,
-  content: command.content,
-  status: "queued",
-  pauseReason: null,
-  recipients: command.recipients.length,
-  counts: { ...Recipient.noCounts, queued: command.recipients.length },
-  currency: command.currency,
-  estimatedCost: command.estimatedCost,
-  createdAt: command.now,
-  updatedAt: command.now,
-  completedAt: null
-})
 
 const accept = (db: Database, command: AcceptSend): AcceptResult => {
   const { content, demand, idempotency, now, publicKey } = command
@@ -111,16 +79,18 @@ const accept = (db: Database, command: AcceptSend): AcceptResult => {
   if (verdict._tag === "TooSoon") return AcceptResult.TooSoon(verdict)
   if (db.jobs.has(command.jobId)) throw new Error("A job with this id exists.")
 
-  const job = newJob(command)
-  const recipients = command.recipients.map((recipient, index) => Jobs.newRecipient(recipient, index, now))
+  const job = Jobs.newJob({ ...command, recipients: command.recipients.length })
   const row: JobRow = {
     position: db.nextPosition(),
     job,
-    recipients,
+    recipients: command.recipients.map((recipient, index) => ({
+      recipient: Jobs.newRecipient(recipient, index, now),
+      fence: null
+    })),
     nextDue: now,
-    lease: null,
+    worker: null,
     fence: 0,
-    awaited: new Set(),
+    inFlight: 0,
     key
   }
   putJob(db, row)
@@ -136,33 +106,48 @@ const accept = (db: Database, command: AcceptSend): AcceptResult => {
       answer: null
     })
   }
-  const claimed = command.claim === null ? null : claim(db, row, command.claim, recipients.length, now)
-  return AcceptResult.Accepted({ job: db.jobs.get(job.id)?.job ?? job, claimed })
+  if (command.claim === null) return AcceptResult.Accepted({ job, claimed: null })
+  countPaced(db, command.sessionId, command.recipients, now)
+  const recipients = row.recipients.map(({ recipient }) => recipient)
+  const step = JobSteps.claim(row, recipients, command.claim, now)
+  return AcceptResult.Accepted({ job: save(db, step, now).job, claimed: step.claimed })
+}
+
+/** A message that goes at once is counted, so that what waits keeps its distance. */
+const countPaced = (
+  db: Database,
+  sessionId: string,
+  recipients: ReadonlyArray<{ readonly phone: string }>,
+  now: Instant
+): void => {
+  const pacing = db.sessions.get(sessionId)?.value.pacing ?? Pacing.unpaced
+  for (const { phone } of recipients) {
+    if (pacing.messages_per_second !== null) {
+      const arrival = db.paces.get(sessionId) ?? null
+      db.paces.set(sessionId, Pacing.count(arrival, pacing.messages_per_second, now))
+    }
+    if (pacing.pair_interval_ms !== null)
+      db.pairs.set(pairOf(sessionId, phone), now + pacing.pair_interval_ms)
+  }
 }
 
 const settle = (db: Database, settlements: ReadonlyArray<Settlement>, now: Instant): number => {
-  const byJob = new Map<string, Array<Settlement>>()
-  for (const settlement of settlements) {
-    const group = byJob.get(settlement.jobId)
-    if (group === undefined) byJob.set(settlement.jobId, [settlement])
-    else group.push(settlement)
-  }
   let settled = 0
-  for (const [jobId, group] of byJob) {
+  for (const [jobId, group] of JobSteps.groupBy(settlements, (settlement) => settlement.jobId)) {
     const row = db.jobs.get(jobId)
     if (row === undefined) continue
-    const awaited = new Set(row.awaited)
-    const changes = group.flatMap(({ answer, fence, index, outcome }) => {
-      const before = row.recipients[index]
-      if (before === undefined || fence !== row.fence || !awaited.delete(index)) return []
-      if (answer !== undefined) remember(db, row, answer)
-      return [{ before, after: Progress.settle(row.job, before, outcome, now) }]
-    })
-    settled += changes.length
-    if (changes.length > 0) write(db, released(row, changes), changes, now)
+    const step = JobSteps.settle(row, (index) => row.recipients[index], group, now)
+    settled += step.moves.length
+    if (step.moves.length > 0) save(db, step, now)
+    if (step.answer !== undefined) remember(db, row, step.answer)
   }
   return settled
 }
+
+const isSuspect = ({ recipients }: ClaimedJob): boolean => recipients.some(({ suspect }) => suspect)
+
+const templateOf = (db: Database, { content }: Job): Template | undefined =>
+  content.kind === "template" ? db.templates.get(content.templateId) : undefined
 
 const remember = (db: Database, { key }: JobRow, answer: string): void => {
   const earlier = key === null ? undefined : db.earlier.get(key)
@@ -173,7 +158,7 @@ const remember = (db: Database, { key }: JobRow, answer: string): void => {
 const dueBySession = (db: Database, now: Instant): ReadonlyMap<string, ReadonlyArray<JobRow>> => {
   const due = new Map<string, Array<JobRow>>()
   for (const row of openJobs(db)) {
-    if (row.lease !== null || row.nextDue === null || row.nextDue > now) continue
+    if (row.nextDue === null || row.nextDue > now) continue
     const { sessionId } = row.job
     if (db.sessions.get(sessionId)?.value.state !== "connected") continue
     const rows = due.get(sessionId)
@@ -191,23 +176,74 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
     /** The session that was served last, so that the next is first next time. */
     let lastServed = ""
 
-    const claimDue = (lease: Lease & { readonly limit: number }, now: Instant): ReadonlyArray<ClaimedJob> => {
+    /** Takes at most `limit` due recipients of one session; a suspect alone, and only when nothing was taken. */
+    const claimOf = (
+      session: Session,
+      rows: ReadonlyArray<JobRow>,
+      limit: number,
+      { now, worker }: { readonly now: Instant; readonly worker: string },
+      first: boolean
+    ): ReadonlyArray<ClaimedJob> => {
+      const claimed: Array<ClaimedJob> = []
+      let left = limit
+      for (const row of rows) {
+        if (left <= 0) break
+        const template = templateOf(db, row.job)
+        if (template !== undefined && template.status !== "approved") {
+          const job = Progress.pauseForTemplate(row.job, now)
+          const draft = Event.jobChanged(job, row.job.status)
+          save(db, { held: { ...row, job }, moves: [], drafts: draft === undefined ? [] : [draft] }, now)
+          continue
+        }
+        const due = row.recipients
+          .map(({ recipient }) => recipient)
+          .filter((recipient) => Progress.isDue(recipient, now))
+          .slice(0, left)
+        const together = due.slice(0, Progress.together(due))
+        const suspect = together.some(Progress.isSuspect)
+        if (suspect && !(first && claimed.length === 0)) break
+        const { early, ready } = paired(db, session, together, now)
+        const deferred = early.map((after) => ({ before: after, after, fence: null }))
+        const waiting = save(db, { held: row, moves: deferred, drafts: [] }, now)
+        if (ready.length === 0) continue
+        const step = JobSteps.claim(waiting, ready, worker, now)
+        save(db, step, now)
+        left -= ready.length
+        claimed.push(step.claimed)
+        if (suspect) break
+      }
+      return claimed
+    }
+
+    const claimDue = (
+      claim: { readonly worker: string; readonly limit: number },
+      now: Instant
+    ): ReadonlyArray<ClaimedJob> => {
       const due = dueBySession(db, now)
       const sessions = [...due.keys()].sort()
       const turn = sessions.findIndex((session) => session > lastServed)
       const order = turn < 0 ? sessions : [...sessions.slice(turn), ...sessions.slice(0, turn)]
       const claimed: Array<ClaimedJob> = []
-      let left = lease.limit
-      order.forEach((session, place) => {
-        let share = Math.ceil(left / (order.length - place))
-        for (const row of due.get(session) ?? []) {
-          if (share <= 0) break
-          const job = claim(db, row, lease, share, now)
-          share -= job.recipients.length
-          left -= job.recipients.length
-          claimed.push(job)
-          lastServed = session
-        }
+      let left = claim.limit
+      order.forEach((id, place) => {
+        const session = db.sessions.get(id)?.value
+        if (session === undefined || left <= 0 || claimed.some(isSuspect)) return
+        const wanted = Math.ceil(left / (order.length - place))
+        const pace = session.pacing.messages_per_second
+        const arrival = db.paces.get(id) ?? null
+        const most = pace === null ? wanted : Pacing.grant(arrival, pace, wanted, now).granted
+        const jobs = claimOf(
+          session,
+          due.get(id) ?? [],
+          most,
+          { now, worker: claim.worker },
+          claimed.length === 0
+        )
+        const taken = jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
+        if (pace !== null && taken > 0) db.paces.set(id, Pacing.grant(arrival, pace, taken, now).arrival)
+        left -= taken
+        if (taken > 0) lastServed = id
+        claimed.push(...jobs)
       })
       return claimed
     }
@@ -223,42 +259,53 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           return { settled, claimed: claim === null ? [] : claimDue(claim, now) }
         }),
 
-      rescue: ({ deduplicating, now }) =>
+      beat: ({ beats, workers }) =>
+        Effect.sync(() => {
+          for (const worker of workers) db.beats.set(worker, beats)
+        }),
+
+      holders: Effect.sync(() => {
+        const holding = openJobs(db).flatMap(({ worker }) => (worker === null ? [] : [worker]))
+        const workers = new Set([...db.beats.keys(), ...holding])
+        return [...workers].map((worker) => ({ worker, beats: db.beats.get(worker) ?? 0 }))
+      }),
+
+      rescue: ({ now, recoverable, worker }) =>
         Effect.sync(() => {
           let count = 0
           for (const row of openJobs(db)) {
-            if (row.lease === null || row.lease.until > now) continue
+            if (row.worker !== worker) continue
             const provider = db.sessions.get(row.job.sessionId)?.value.provider
-            // A canceling job gives no further attempt, so its recipients cannot wait for one.
-            const deduplicates =
-              provider !== undefined && deduplicating.includes(provider) && row.job.status !== "canceling"
-            const changes = row.recipients
-              .filter(Progress.inFlight)
-              .map((before) => ({ before, after: Progress.rescue(before, { deduplicates, now }) }))
-            count += changes.length
-            write(db, { ...row, lease: null, awaited: new Set() }, changes, now)
+            const awaited = row.recipients.flatMap(({ fence, recipient }) =>
+              fence === null ? [] : [recipient]
+            )
+            const canRecover = provider !== undefined && recoverable.includes(provider)
+            const step = JobSteps.rescue(row, awaited, canRecover, now)
+            save(db, step, now)
+            count += step.count
           }
+          db.beats.delete(worker)
           return count
         }),
 
       receive: ({ now, reports }) =>
         Effect.sync(() => {
-          const unmatched: Array<Report> = []
+          const places = reports.map((report) => ({ report, place: Ids.parseMessageId(report.messageId) }))
+          const unmatched = new Set<Report>()
           let applied = 0
-          for (const told of reports) {
-            const place = Ids.parseMessageId(told.messageId)
-            const row = place === undefined ? undefined : db.jobs.get(place.jobId)
-            const before = place === undefined ? undefined : row?.recipients[place.index]
-            if (row === undefined || before === undefined) {
-              unmatched.push(told)
+          for (const [jobId, group] of JobSteps.groupBy(places, ({ place }) => place?.jobId ?? "")) {
+            const row = db.jobs.get(jobId)
+            if (row === undefined) {
+              for (const { report } of group) unmatched.add(report)
               continue
             }
-            const after = Progress.report(before, told, now)
-            if (after === before) continue
-            applied += 1
-            write(db, row, [{ before, after }], now)
+            const told = group.map(({ place, report }) => ({ index: place?.index ?? -1, report }))
+            const step = JobSteps.receive(row, (index) => row.recipients[index], told, now)
+            if (step.moves.length > 0) save(db, step, now)
+            applied += step.moves.length
+            for (const report of step.unmatched) unmatched.add(report)
           }
-          return { applied, unmatched }
+          return { applied, unmatched: reports.filter((report) => unmatched.has(report)) }
         }),
 
       find: (jobId) => Effect.sync(() => db.jobs.get(jobId)?.job ?? null),
@@ -279,6 +326,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       results: ({ jobId, page, status }) =>
         Effect.sync(() => {
           const found = (db.jobs.get(jobId)?.recipients ?? [])
+            .map(({ recipient }) => recipient)
             .filter(
               (each) =>
                 (status === undefined || each.status === status) &&
@@ -290,7 +338,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       deliveredPrices: (jobId) =>
         Effect.sync(() =>
-          (db.jobs.get(jobId)?.recipients ?? []).flatMap(({ deliveredAt, price, readAt }) =>
+          (db.jobs.get(jobId)?.recipients ?? []).flatMap(({ recipient: { deliveredAt, price, readAt } }) =>
             price !== null && (deliveredAt !== null || readAt !== null) ? [price] : []
           )
         ),
@@ -299,21 +347,18 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
         Effect.sync(() => {
           const row = db.jobs.get(jobId)
           if (row === undefined) return null
-          const canceling = Progress.canceling(row.job, now)
-          if (canceling === row.job) return row.job
-          const changes = changed(row, (recipient) => Progress.cancel(recipient, now))
-          return write(db, { ...row, job: canceling }, changes, now).job
+          const step = JobSteps.cancel(row, row.recipients, now)
+          return step === undefined ? row.job : save(db, step, now).job
         }),
 
       retry: ({ jobId, now }) =>
         Effect.sync(() => {
           const row = db.jobs.get(jobId)
           if (row === undefined) return null
-          const changes = changed(row, (recipient) => Progress.requeue(recipient, now))
-          if (changes.length === 0) return { job: row.job, retried: 0 }
-          // An attempt that a report of failure overtook is over: its late outcome must not settle the new one.
-          const reopened = { ...released(row, changes), job: Progress.reopened(row.job, now) }
-          return { job: write(db, reopened, changes, now).job, retried: changes.length }
+          const step = JobSteps.retry(row, row.recipients, now)
+          return step === undefined
+            ? { job: row.job, retried: 0 }
+            : { job: save(db, step, now).job, retried: step.moves.length }
         }),
 
       usage: ({ accountId, day }) =>
@@ -322,15 +367,19 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           direct: db.usage.get(usageOf(accountId, day, "direct")) ?? 0
         })),
 
-      nextDue: Effect.sync(() => {
-        let next: Instant | null = null
-        for (const { job, lease, nextDue } of openJobs(db)) {
-          const connected = db.sessions.get(job.sessionId)?.value.state === "connected"
-          const at = lease?.until ?? (connected ? nextDue : null)
-          if (at !== null && (next === null || at < next)) next = at
-        }
-        return next
-      })
+      nextDue: (now) =>
+        Effect.sync(() => {
+          let next: Instant | null = null
+          for (const { job, nextDue } of openJobs(db)) {
+            const session = db.sessions.get(job.sessionId)?.value
+            if (nextDue === null || session?.state !== "connected") continue
+            const pace = session.pacing.messages_per_second
+            const arrival = db.paces.get(session.id) ?? null
+            const at = pace === null ? nextDue : Math.max(nextDue, Pacing.nextAt(arrival, pace, now))
+            if (next === null || at < next) next = at
+          }
+          return next
+        })
     }
   })
 )

@@ -12,13 +12,15 @@ import type { ConsentRecord } from "../../domain/Consent.ts"
 import type { Event } from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import type { Job, RecipientResult } from "../../domain/Job.ts"
+import type { Job } from "../../domain/Job.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
+import * as Progress from "../../domain/Progress.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import type { Session } from "../../domain/Session.ts"
 import type { Template } from "../../domain/Template.ts"
 import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
+import type { Held, Tracked } from "../JobSteps.ts"
 import type { Earlier } from "../JobStore.ts"
 
 /** A row with its position, which grows with each insertion. */
@@ -26,18 +28,10 @@ export interface Positioned {
   readonly position: number
 }
 
-export interface JobRow extends Positioned {
-  readonly job: Job
-  readonly recipients: ReadonlyArray<RecipientResult>
+export interface JobRow extends Positioned, Held {
+  readonly recipients: ReadonlyArray<Tracked>
   /** Null while somebody works on it, and when nothing waits. */
   readonly nextDue: Instant | null
-  readonly lease: { readonly worker: string; readonly until: Instant } | null
-  readonly fence: number
-  /**
-   * Whose outcome is still to be handed in under the fence. Not the same as being `sending`: a report may raise a
-   * recipient while its attempt is under way.
-   */
-  readonly awaited: ReadonlySet<number>
   /** Its place in `earlier`; null when the request had no key. */
   readonly key: string | null
 }
@@ -68,6 +62,12 @@ export interface Tables {
   /** The jobs that wait for a worker or are held by one, so that the ended ones cost no claim anything. */
   readonly open: Set<string>
   readonly earlier: Map<string, Earlier>
+  /** The last count with which each worker said that it lives. */
+  readonly beats: Map<string, number>
+  /** What `Pacing` keeps of each session. */
+  readonly paces: Map<string, number>
+  /** When the next message of a session to a phone may go. */
+  readonly pairs: Map<string, Instant>
   readonly usage: Map<string, number>
   readonly lastAccepted: Map<string, Instant>
   readonly endpoints: Map<string, Positioned & { readonly value: Endpoint }>
@@ -95,6 +95,9 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       jobs: new Map(),
       open: new Set(),
       earlier: new Map(),
+      beats: new Map(),
+      paces: new Map(),
+      pairs: new Map(),
       usage: new Map(),
       lastAccepted: new Map(),
       endpoints: new Map(),
@@ -119,10 +122,19 @@ export const insert = <A>(
   table.set(id, { position: db.nextPosition(), value })
 }
 
+/** When the job as it is now has work next. */
+export const nextDue = (row: Pick<JobRow, "worker" | "recipients">, job: Job): Instant | null =>
+  row.worker === null
+    ? Progress.nextDue(
+        job,
+        row.recipients.map(({ recipient }) => recipient)
+      )
+    : null
+
 /** Writes a job's row. */
 export const putJob = (db: Database, row: JobRow): void => {
   db.jobs.set(row.job.id, row)
-  if (row.nextDue === null && row.lease === null) db.open.delete(row.job.id)
+  if (row.nextDue === null && row.worker === null) db.open.delete(row.job.id)
   else db.open.add(row.job.id)
 }
 

@@ -8,7 +8,7 @@ import type { Session } from "../../domain/Session.ts"
 import { SessionStore } from "../SessionStore.ts"
 import * as Events from "./Events.ts"
 import type { Database } from "./MemoryDatabase.ts"
-import { insert, MemoryDatabase, newestFirst, putJob } from "./MemoryDatabase.ts"
+import { insert, MemoryDatabase, newestFirst, nextDue, putJob } from "./MemoryDatabase.ts"
 
 /** Running jobs pause with their session, and go on with it. */
 const followSession = (db: Database, session: Session, now: Instant): void => {
@@ -16,11 +16,7 @@ const followSession = (db: Database, session: Session, now: Instant): void => {
     if (row.job.sessionId !== session.id) continue
     const next = Progress.followSession(row.job, session.state, now)
     if (next === row.job) continue
-    putJob(db, {
-      ...row,
-      job: next,
-      nextDue: row.lease === null ? Progress.nextDue(next, row.recipients) : null
-    })
+    putJob(db, { ...row, job: next, nextDue: nextDue(row, next) })
     const draft = Event.jobChanged(next, row.job.status)
     if (draft !== undefined) Events.append(db, session.accountId, [draft], now)
   }

@@ -1,12 +1,29 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Event from "../../domain/Event.ts"
+import type { Instant } from "../../domain/Instant.ts"
 import * as Paging from "../../domain/Page.ts"
+import * as Progress from "../../domain/Progress.ts"
 import type { Template } from "../../domain/Template.ts"
 import * as Templates from "../../domain/Template.ts"
 import { TemplateStore } from "../TemplateStore.ts"
 import * as Events from "./Events.ts"
-import { MemoryDatabase } from "./MemoryDatabase.ts"
+import type { Database } from "./MemoryDatabase.ts"
+import { MemoryDatabase, nextDue, putJob } from "./MemoryDatabase.ts"
+
+/** The jobs that were paused for the template go on. */
+const resume = (db: Database, template: Template, now: Instant): void => {
+  const state = db.sessions.get(template.sessionId)?.value.state ?? "disconnected"
+  for (const row of db.jobs.values()) {
+    const { content, status } = row.job
+    if (content.kind !== "template" || content.templateId !== template.templateId) continue
+    const job = Progress.resumeForTemplate(row.job, state, now)
+    if (job === row.job) continue
+    putJob(db, { ...row, job, nextDue: nextDue(row, job) })
+    const draft = Event.jobChanged(job, status)
+    if (draft !== undefined) Events.append(db, job.accountId, [draft], now)
+  }
+}
 
 export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.effect(
   TemplateStore,
@@ -25,6 +42,7 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
             const template = { ...content, templateId, sessionId, updatedAt: now }
             db.templates.set(templateId, template)
             Events.append(db, accountId, [Event.templateUpdated(template)], now)
+            if (template.status === "approved") resume(db, template, now)
             return template
           })
         ),

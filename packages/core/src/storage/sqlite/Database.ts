@@ -15,7 +15,7 @@ import * as Reactivity from "@effect/experimental/Reactivity"
 import * as Client from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
-import * as Statement from "@effect/sql/Statement"
+import { makeCompilerSqlite } from "@effect/sql/Statement"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
 import * as Clock from "effect/Clock"
@@ -29,42 +29,23 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
 import { StorageError } from "../StorageError.ts"
+import type { Dialect } from "../sql/Database.ts"
+import { Database } from "../sql/Database.ts"
+import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import { type Migration, type MigrationError, migrate } from "./Migrator.ts"
 
-/** What a column holds. Integers are read as numbers. */
-export type SqlValue = string | number | null | Uint8Array
-export type SqlParameter = SqlValue | bigint
-export type Row = Readonly<Record<string, SqlValue>>
-
-/**
- * Prepared statements, kept by their text for as long as the database is open: write texts as constants, with
- * parameters for the values.
- */
-export interface Statements {
-  readonly get: (text: string, ...parameters: ReadonlyArray<SqlParameter>) => Row | undefined
-  readonly all: (text: string, ...parameters: ReadonlyArray<SqlParameter>) => ReadonlyArray<Row>
-  /** How many rows were changed. */
-  readonly run: (text: string, ...parameters: ReadonlyArray<SqlParameter>) => number
+const dialect: Dialect = {
+  exclusive: true,
+  forUpdate: () => "",
+  skipLocked: () => "",
+  // One writes at a time.
+  serialize: function* () {},
+  jsonArray: (expressions) => `json_array(${expressions})`,
+  jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
+  json: (column) => `json(${column})`,
+  elements: { from: "json_each(?) AS element", place: "element.key", value: "element.atom" },
+  indexedBy: (index) => `INDEXED BY ${index}`
 }
-
-export class Database extends Context.Tag("@sendwright/core/storage/sqlite/Database")<
-  Database,
-  {
-    /**
-     * Runs the verb whole or not at all, and answers after its COMMIT. A verb may be run again when another of
-     * its group failed, so it changes nothing outside the database; what it throws rolls it back, as StorageError
-     * when SQLite threw it and as a defect otherwise.
-     *
-     * Interrupted before its turn, the verb is withdrawn and never runs; once it has run it stays. Whoever must
-     * know which of the two happened makes the call uninterruptible.
-     *
-     * Inside the caller's open transaction it runs at once, in a savepoint, and lasts if that transaction does.
-     */
-    readonly write: <A>(operation: string, verb: (sql: Statements) => A) => Effect.Effect<A, StorageError>
-    /** Runs the verb against committed state (or the caller's own transaction); it may not write. */
-    readonly read: <A>(operation: string, verb: (sql: Statements) => A) => Effect.Effect<A, StorageError>
-  }
->() {}
 
 export interface Options {
   /** A path, whose folder is created, or `:memory:`. */
@@ -171,6 +152,24 @@ const nearest = (session: Session): Session => {
   let current = session
   while (!current.open && current.parent !== undefined) current = current.parent
   return current
+}
+
+type Execute = (statement: Statement) => Answer
+
+/** Runs a verb in one synchronous step. */
+const perform = <A>(program: Program<A>, execute: Execute): A => {
+  let step = program.next()
+  while (step.done !== true) {
+    let answer: Answer
+    try {
+      answer = execute(step.value)
+    } catch (cause) {
+      step = program.throw(cause)
+      continue
+    }
+    step = program.next(answer)
+  }
+  return step.value
 }
 
 interface Write {
@@ -431,7 +430,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     yield* Client.make({
       acquirer: Effect.succeed(root.connection),
       transactionAcquirer: reserve,
-      compiler: Statement.makeCompilerSqlite(),
+      compiler: makeCompilerSqlite(),
       spanAttributes: Object.entries(spanAttributes)
     }),
     {
@@ -466,26 +465,24 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
   // The stores' verbs
 
   const kept = new Map<string, Sqlite.Statement<Array<SqlParameter>, Row>>()
-  const statements = (guard: (statement: Sqlite.Statement<Array<SqlParameter>, Row>) => void): Statements => {
-    const prepared = (text: string): Sqlite.Statement<Array<SqlParameter>, Row> => {
+  const executing =
+    (guard: (statement: Sqlite.Statement<Array<SqlParameter>, Row>) => void): Execute =>
+    ({ parameters, text, wants }) => {
       let statement = kept.get(text)
       if (statement === undefined) {
         statement = db.prepare<Array<SqlParameter>, Row>(text)
         kept.set(text, statement)
       }
       guard(statement)
-      return statement
+      if (wants === "changes") return { rows: [], changes: statement.run(...parameters).changes }
+      if (wants === "rows") return { rows: statement.all(...parameters), changes: 0 }
+      const row = statement.get(...parameters)
+      return { rows: row === undefined ? [] : [row], changes: 0 }
     }
-    return {
-      get: (text, ...parameters) => prepared(text).get(...parameters),
-      all: (text, ...parameters) => prepared(text).all(...parameters),
-      run: (text, ...parameters) => prepared(text).run(...parameters).changes
-    }
-  }
-  const writing = statements(() => {
+  const writing = executing(() => {
     if (!db.inTransaction) throw lostError()
   })
-  const reading = statements((statement) => {
+  const reading = executing((statement) => {
     if (!statement.readonly) throw new TypeError("A statement that writes was run in a read")
   })
 
@@ -549,12 +546,12 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
 
   const refused = (operation: string) => failure(operation, closedError())
 
-  const enqueue = <A>(operation: string, verb: (sql: Statements) => A): Effect.Effect<A, StorageError> =>
+  const enqueue = <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> =>
     Effect.async((resume) => {
       if (closed) return resume(refused(operation))
       const write: Write = {
         attempt: () => {
-          const value = verb(writing)
+          const value = perform(verb(), writing)
           return () => resume(Effect.succeed(value))
         },
         fail: (cause) => resume(failure(operation, cause)),
@@ -572,7 +569,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
   const keep = db.prepare("RELEASE sendwright_verb")
   const undo = db.prepare("ROLLBACK TO sendwright_verb")
 
-  const perform = <A>(operation: string, step: () => A): Effect.Effect<A, StorageError> =>
+  const at = <A>(operation: string, step: () => A): Effect.Effect<A, StorageError> =>
     Effect.suspend(() => {
       if (closed) return refused(operation)
       try {
@@ -582,12 +579,12 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
       }
     })
 
-  const write = <A>(operation: string, verb: (sql: Statements) => A): Effect.Effect<A, StorageError> => {
-    const joined = perform(operation, () => {
+  const write = <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> => {
+    const joined = at(operation, () => {
       if (!db.inTransaction) throw lostError()
       savepoint.run()
       try {
-        const value = verb(writing)
+        const value = perform(verb(), writing)
         keep.run()
         return value
       } catch (cause) {
@@ -602,8 +599,8 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     return Effect.withFiberRuntime((fiber) => within(sessionOf(fiber), () => joined, queued))
   }
 
-  const read = <A>(operation: string, verb: (sql: Statements) => A): Effect.Effect<A, StorageError> => {
-    const step = perform(operation, () => verb(reading))
+  const read = <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> => {
+    const step = at(operation, () => perform(verb(), reading))
     return Effect.withFiberRuntime((fiber) => within(sessionOf(fiber), () => step))
   }
 
@@ -617,7 +614,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     })
   )
 
-  return Context.make(Database, { write, read }).pipe(
+  return Context.make(Database, { dialect, write, read }).pipe(
     Context.add(Client.SqlClient, client),
     Context.add(SqliteClient.SqliteClient, client)
   )

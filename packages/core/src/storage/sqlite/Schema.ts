@@ -236,4 +236,51 @@ CREATE TABLE sendwright_attempt (
 `
 }
 
-export const migrations: ReadonlyArray<Migration> = [initial]
+// A worker says that it lives instead of naming an end of its lease; sessions are paced; jobs know their template.
+const liveness: Migration = {
+  id: 2,
+  name: "liveness and pacing",
+  statements: `
+CREATE TABLE sendwright_worker (
+  id TEXT PRIMARY KEY,
+  beats INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+DROP INDEX sendwright_job_lease;
+ALTER TABLE sendwright_job DROP COLUMN lease_until;
+ALTER TABLE sendwright_job RENAME COLUMN lease_worker TO worker;
+CREATE INDEX sendwright_job_worker ON sendwright_job (worker) WHERE worker IS NOT NULL;
+
+ALTER TABLE sendwright_job ADD COLUMN template INTEGER;
+UPDATE sendwright_job SET template = (
+  SELECT json_extract(snapshot.body, '$.templateId') FROM sendwright_snapshot AS snapshot
+  WHERE snapshot.seq = sendwright_job.snapshot
+);
+
+-- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
+ALTER TABLE sendwright_recipient ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sendwright_recipient ADD COLUMN uncertain INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE sendwright_delivery RENAME COLUMN lease_worker TO worker;
+
+ALTER TABLE sendwright_session ADD COLUMN pacing TEXT NOT NULL
+  DEFAULT '{"messages_per_second":null,"pair_interval_ms":null}';
+
+-- arrival: when the next message would find the session idle, in milliseconds with fractions.
+CREATE TABLE sendwright_pace (
+  session TEXT PRIMARY KEY,
+  arrival REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- next_at: not before it the session's next message to the phone.
+CREATE TABLE sendwright_pair (
+  session TEXT NOT NULL,
+  phone TEXT NOT NULL,
+  next_at INTEGER NOT NULL,
+  PRIMARY KEY (session, phone)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_pair_next ON sendwright_pair (session, next_at);
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [initial, liveness]

@@ -25,15 +25,13 @@ export const owner: Effect.Effect<Owner, unknown, Stores> = Effect.gen(function*
   return { accountId: account.id, sessionId: session.id, publicKey: key.publicKey }
 })
 
-export const lease = { worker: "worker-1", until: now + 20_000 }
-
 /** Claims at a time, up to a limit. */
 export const claim = Effect.fnUntraced(function* (limit = 250, at = now, worker = "worker-1") {
   const jobs = yield* JobStore
   const { claimed } = yield* jobs.exchange({
     now: at,
     settlements: [],
-    claim: { worker, until: at + 20_000, limit }
+    claim: { worker, limit }
   })
   return claimed
 })

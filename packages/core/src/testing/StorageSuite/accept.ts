@@ -172,8 +172,7 @@ export const suite = (layer: Stored) =>
     it.effect("claims for the one who accepts, when asked to", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
-        const claim = { worker: "me", until: now + 1000 }
-        const command = Fixtures.send(yield* owner, { claim, key: null })
+        const command = Fixtures.send(yield* owner, { claim: "me", key: null })
         const accepted = yield* jobs.accept(command)
         expect(accepted).toMatchObject({
           _tag: "Accepted",
@@ -182,7 +181,7 @@ export const suite = (layer: Stored) =>
         const { claimed } = yield* jobs.exchange({
           now,
           settlements: [],
-          claim: { worker: "other", until: now + 1000, limit: 10 }
+          claim: { worker: "other", limit: 10 }
         })
         expect(claimed).toEqual([])
       }).pipe(Effect.provide(layer))

@@ -61,7 +61,7 @@ export const suite = (layer: Stored) => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("keeps to its limit, and leaves a job to the one who has its lease", () =>
+    it.effect("keeps to its limit, and leaves a job to the one who has some of it in hand", () =>
       Effect.gen(function* () {
         yield* accept({ phones: 10 })
         const job = yield* only(yield* claim(4))
@@ -79,9 +79,9 @@ export const suite = (layer: Stored) => {
         const jobs = yield* JobStore
         yield* accept()
         const job = yield* only(yield* claim())
-        yield* settle(outcomes(job, Outcome.Retry({ at: now + 5000, failure })))
+        yield* settle(outcomes(job, Outcome.Retry({ at: now + 5000, failure, uncertain: false })))
         expect(yield* claim(250, now + 4999)).toEqual([])
-        expect(yield* jobs.nextDue).toBe(now + 5000)
+        expect(yield* jobs.nextDue(now)).toBe(now + 5000)
         const again = yield* only(yield* claim(250, now + 5000))
         expect(again.recipients[0]?.attempts).toBe(2)
       }).pipe(Effect.provide(layer))
@@ -99,7 +99,7 @@ export const suite = (layer: Stored) => {
           const { claimed } = yield* jobs.exchange({
             now,
             settlements,
-            claim: { worker: "w", until: now + 20_000, limit: 50 }
+            claim: { worker: "w", limit: 50 }
           })
           settlements = claimed.flatMap((job) => outcomes(job, taken))
           windows += 1
@@ -146,13 +146,13 @@ export const suite = (layer: Stored) => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("changes nothing under a lost lease", () =>
+    it.effect("changes nothing when it comes after the rescue", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { jobId } = yield* accept()
         const lost = yield* only(yield* claim())
         const late = now + 20_000
-        expect(yield* jobs.rescue({ now: late, deduplicating: ["sandbox"] })).toBe(1)
+        expect(yield* jobs.rescue({ worker: "worker-1", now: late, recoverable: ["sandbox"] })).toBe(1)
         const fresh = yield* only(yield* claim(250, late, "worker-2"))
         expect(yield* settle(outcomes(lost, Outcome.Failed({ failure })), late)).toBe(0)
         expect((yield* results(jobId))[0]?.status).toBe("sending")
@@ -194,9 +194,8 @@ export const suite = (layer: Stored) => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const content = { kind: "direct", text: "Hi", linkPreview: false } as const
-        const lease = { worker: "me", until: now + 1000 }
         const who = yield* owner
-        const command = Fixtures.send(who, { key: "d", content, claim: lease })
+        const command = Fixtures.send(who, { key: "d", content, claim: "me" })
         const accepted = yield* jobs.accept(command)
         const claimed = accepted._tag === "Accepted" ? accepted.claimed : null
         const settlement = {
@@ -213,13 +212,14 @@ export const suite = (layer: Stored) => {
   })
 
   describe("rescue", () => {
-    it.effect("leaves leases that hold, and makes ambiguous what cannot be repeated", () =>
+    it.effect("takes back what one worker held, and makes ambiguous what cannot be repeated", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { jobId } = yield* accept({ phones: 2 })
         yield* claim(1)
-        expect(yield* jobs.rescue({ now: now + 19_999, deduplicating: [] })).toBe(0)
-        expect(yield* jobs.rescue({ now: now + 20_000, deduplicating: [] })).toBe(1)
+        const late = now + 20_000
+        expect(yield* jobs.rescue({ worker: "worker-2", now: late, recoverable: [] })).toBe(0)
+        expect(yield* jobs.rescue({ worker: "worker-1", now: late, recoverable: [] })).toBe(1)
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["unknown", "queued"])
         expect(yield* claim(250, now + 20_000)).toHaveLength(1)
       }).pipe(Effect.provide(layer))
@@ -231,7 +231,8 @@ export const suite = (layer: Stored) => {
         const { jobId } = yield* accept()
         for (let round = 0; round < 3; round++) {
           yield* claim(250, now + round * 20_000)
-          yield* jobs.rescue({ now: now + (round + 1) * 20_000, deduplicating: ["sandbox"] })
+          const late = now + (round + 1) * 20_000
+          yield* jobs.rescue({ worker: "worker-1", now: late, recoverable: ["sandbox"] })
         }
         expect((yield* results(jobId))[0]).toMatchObject({
           status: "failed",

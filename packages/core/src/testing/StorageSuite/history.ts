@@ -23,7 +23,8 @@ const outcome = FastCheck.constantFrom<Outcome>(
   Outcome.Failed({ failure }),
   Outcome.Unknown({ failure }),
   Outcome.Skipped({ failure }),
-  Outcome.Retry({ at: now + 3, failure }),
+  Outcome.Retry({ at: now + 3, failure, uncertain: false }),
+  Outcome.Retry({ at: now + 3, failure, uncertain: true }),
   Outcome.Released()
 )
 
@@ -39,7 +40,7 @@ type Step =
       readonly index: number
       readonly status: Recipient.Reported
     }
-  | { readonly do: "rescue"; readonly later: number; readonly deduplicates: boolean }
+  | { readonly do: "rescue"; readonly worker: string; readonly recoverable: boolean }
   | { readonly do: "cancel" | "retry"; readonly job: number }
   | { readonly do: "transition"; readonly session: number; readonly state: State }
 
@@ -73,10 +74,10 @@ const step: FastCheck.Arbitrary<Step> = FastCheck.oneof(
   ),
   often(
     2,
-    FastCheck.tuple(FastCheck.constantFrom(0, 20_000), FastCheck.boolean()).map(([later, deduplicates]) => ({
+    FastCheck.tuple(FastCheck.constantFrom("w", "own"), FastCheck.boolean()).map(([worker, recoverable]) => ({
       do: "rescue",
-      later,
-      deduplicates
+      worker,
+      recoverable
     }))
   ),
   often(
@@ -101,7 +102,7 @@ interface Attempt {
   readonly jobId: string
   readonly index: number
   readonly fence: number
-  readonly until: number
+  readonly worker: string
 }
 
 const keyOf = ({ index, jobId }: Pick<Attempt, "jobId" | "index">): string => `${jobId} ${index}`
@@ -121,13 +122,11 @@ const make = Effect.gen(function* () {
   const attempts: Array<Attempt> = []
   /** Those whose outcome counts. */
   const live = new Map<string, Attempt>()
-  /** Those whose recipient was queued again meanwhile: their outcome may count or not. */
-  const loose = new Map<string, Attempt>()
   const seen = new Map<string, Job.RecipientResult>()
 
-  const take = ({ fence, jobId, recipients }: ClaimedJob, until: number): void => {
+  const take = ({ fence, jobId, recipients }: ClaimedJob, worker: string): void => {
     for (const { index } of recipients) {
-      const attempt = { jobId, index, fence, until }
+      const attempt = { jobId, index, fence, worker }
       expect(live.has(keyOf(attempt)), "a recipient is in two hands").toBe(false)
       live.set(keyOf(attempt), attempt)
       attempts.push(attempt)
@@ -135,15 +134,14 @@ const make = Effect.gen(function* () {
   }
 
   const claim = Effect.fnUntraced(function* (limit: number) {
-    const until = time + 20_000
     const { claimed } = yield* jobs.exchange({
       now: time,
       settlements: [],
-      claim: { worker: "w", until, limit }
+      claim: { worker: "w", limit }
     })
     for (const job of claimed) {
       expect(connected.has(job.sessionId)).toBe(true)
-      take(job, until)
+      take(job, "w")
     }
     const taken = claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
     expect(taken).toBeLessThanOrEqual(limit)
@@ -151,24 +149,18 @@ const make = Effect.gen(function* () {
   })
 
   const settle = Effect.fnUntraced(function* (settlements: ReadonlyArray<Settlement>) {
-    const [counting, doubtful] = [live, loose].map(
-      (some) =>
-        settlements.filter((each) => {
-          const counts = some.get(keyOf(each))?.fence === each.fence
-          if (counts) some.delete(keyOf(each))
-          return counts
-        }).length
-    )
+    const counting = settlements.filter((each) => {
+      const counts = live.get(keyOf(each))?.fence === each.fence
+      if (counts) live.delete(keyOf(each))
+      return counts
+    })
     const { settled } = yield* jobs.exchange({ now: time, settlements, claim: null })
-    expect(settled).toBeGreaterThanOrEqual(counting ?? 0)
-    expect(settled).toBeLessThanOrEqual((counting ?? 0) + (doubtful ?? 0))
+    expect(settled).toBe(counting.length)
   })
 
-  const rescue = Effect.fnUntraced(function* (deduplicates: boolean) {
-    yield* jobs.rescue({ now: time, deduplicating: deduplicates ? ["sandbox"] : [] })
-    for (const some of [live, loose]) {
-      for (const [key, { until }] of some) if (until <= time) some.delete(key)
-    }
+  const rescue = Effect.fnUntraced(function* (dead: string, recoverable: boolean) {
+    yield* jobs.rescue({ worker: dead, now: time, recoverable: recoverable ? ["sandbox"] : [] })
+    for (const [key, { worker }] of live) if (worker === dead) live.delete(key)
   })
 
   const run = Effect.fnUntraced(function* (step: Step) {
@@ -177,12 +169,10 @@ const make = Effect.gen(function* () {
       case "accept": {
         const who = at(owners, step.session)
         if (who === undefined) return
-        const until = time + 20_000
-        const lease = step.own ? { worker: "own", until } : null
-        const command = Fixtures.send(who, { phones: step.phones, now: time, claim: lease })
+        const command = Fixtures.send(who, { phones: step.phones, now: time, claim: step.own ? "own" : null })
         const accepted = yield* jobs.accept(command)
         ids.push(command.jobId)
-        if (accepted._tag === "Accepted" && accepted.claimed !== null) take(accepted.claimed, until)
+        if (accepted._tag === "Accepted" && accepted.claimed !== null) take(accepted.claimed, "own")
         return
       }
       case "claim":
@@ -214,8 +204,7 @@ const make = Effect.gen(function* () {
         return
       }
       case "rescue":
-        time += step.later
-        yield* rescue(step.deduplicates)
+        yield* rescue(step.worker, step.recoverable)
         return
       case "cancel":
         yield* jobs.cancel({ jobId: at(ids, step.job) ?? "", now: time })
@@ -225,10 +214,8 @@ const make = Effect.gen(function* () {
         yield* jobs.retry({ jobId, now: time })
         for (const { index, status } of yield* results(jobId)) {
           const key = keyOf({ jobId, index })
-          const attempt = live.get(key)
-          if (attempt === undefined || status !== "queued") continue
-          live.delete(key)
-          loose.set(key, attempt)
+          // An attempt that a report overtook is over with it.
+          if (status === "queued") live.delete(key)
         }
         return
       }
@@ -277,14 +264,14 @@ const make = Effect.gen(function* () {
       yield* sessions.transition({ id: sessionId, state: "connected", reason: null, now: time })
       connected.add(sessionId)
     }
-    yield* rescue(true)
+    for (const worker of ["w", "own"]) yield* rescue(worker, true)
     while ((yield* claim(250)) > 0) {
       time += 1
       const outcome = Outcome.Accepted({ providerId: "end", status: "accepted" })
       yield* settle([...live.values()].map(({ fence, index, jobId }) => ({ jobId, fence, index, outcome })))
     }
     for (const jobId of ids) expect(Job.hasEnded((yield* find(jobId)).status), "a job never ends").toBe(true)
-    expect(yield* jobs.nextDue).toBeNull()
+    expect(yield* jobs.nextDue(time)).toBeNull()
   })
 
   /** The last event of each recipient and job tells what is read of it, and no sequence is told twice. */

@@ -36,7 +36,7 @@ const claimed = Effect.fnUntraced(function* (phones: number, limit = 250) {
 })
 
 export const suite = (layer: Stored): void => {
-  describe("leases", () => {
+  describe("what a worker has in hand", () => {
     it.effect("count an outcome once in one exchange", () =>
       Effect.gen(function* () {
         const { jobId, settle } = yield* claimed(2)
@@ -84,9 +84,9 @@ export const suite = (layer: Stored): void => {
           [1, Outcome.Released()]
         ])
         expect(yield* claim()).toEqual([])
-        expect(yield* jobs.nextDue).toBe(now + 20_000)
-        yield* settle([[2, Outcome.Retry({ at: now + 50, failure })]])
-        expect(yield* jobs.nextDue).toBe(now)
+        expect(yield* jobs.nextDue(now)).toBeNull()
+        yield* settle([[2, Outcome.Retry({ at: now + 50, failure, uncertain: false })]])
+        expect(yield* jobs.nextDue(now)).toBe(now)
         const [next] = yield* claim()
         expect(next?.recipients.map(({ index }) => index)).toEqual([1, 3])
       }).pipe(Effect.provide(layer))
@@ -108,7 +108,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { accountId, jobId, jobs, settle } = yield* claimed(2)
         const late = now + 20_000
-        expect(yield* jobs.rescue({ now: late, deduplicating: ["sandbox"] })).toBe(2)
+        expect(yield* jobs.rescue({ worker: "worker-1", now: late, recoverable: ["sandbox"] })).toBe(2)
         yield* claim(250, late, "worker-2")
         yield* listen(accountId)
         const before = [yield* find(jobId), yield* results(jobId)]
@@ -126,14 +126,14 @@ export const suite = (layer: Stored): void => {
         const { jobId, jobs, report, settle } = yield* claimed(4)
         yield* settle([
           [0, taken],
-          [1, Outcome.Retry({ at: now + 60_000, failure })]
+          [1, Outcome.Retry({ at: now + 60_000, failure, uncertain: false })]
         ])
         yield* jobs.receive({ now, reports: [report(2, "sent")] })
-        expect(yield* jobs.rescue({ now: now + 20_000, deduplicating: [] })).toBe(1)
+        expect(yield* jobs.rescue({ worker: "worker-1", now: now + 20_000, recoverable: [] })).toBe(1)
         const statuses = (yield* results(jobId)).map(({ status }) => status)
         expect(statuses).toEqual(["accepted", "sending", "sent", "unknown"])
         expect((yield* results(jobId))[1]).toMatchObject({ nextAt: now + 60_000, attempts: 1 })
-        expect(yield* jobs.rescue({ now: now + 20_000, deduplicating: [] })).toBe(0)
+        expect(yield* jobs.rescue({ worker: "worker-1", now: now + 20_000, recoverable: [] })).toBe(0)
       }).pipe(Effect.provide(layer))
     )
   })
@@ -144,7 +144,7 @@ export const suite = (layer: Stored): void => {
         const { jobId, jobs, settle } = yield* claimed(3)
         yield* jobs.cancel({ jobId, now })
         yield* settle([
-          [0, Outcome.Retry({ at: now, failure })],
+          [0, Outcome.Retry({ at: now, failure, uncertain: false })],
           [1, Outcome.Released()]
         ])
         expect(yield* claim()).toEqual([])
@@ -158,7 +158,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { jobId, jobs } = yield* claimed(2, 1)
         yield* jobs.cancel({ jobId, now })
-        yield* jobs.rescue({ now: now + 20_000, deduplicating: ["sandbox"] })
+        yield* jobs.rescue({ worker: "worker-1", now: now + 20_000, recoverable: ["sandbox"] })
         expect(yield* find(jobId)).toMatchObject({ status: "canceled", completedAt: now + 20_000 })
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["unknown", "canceled"])
       }).pipe(Effect.provide(layer))

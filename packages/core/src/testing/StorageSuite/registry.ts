@@ -86,7 +86,7 @@ export const suite = (layer: Stored) => {
         const running = Fixtures.send(who, { phones: 2 })
         yield* jobs.accept(running)
         yield* claim(1)
-        yield* jobs.rescue({ now: now + 20_000, deduplicating: [] })
+        yield* jobs.rescue({ worker: "worker-1", now: now + 20_000, recoverable: [] })
         const waiting = Fixtures.send(who)
         yield* jobs.accept(waiting)
         yield* listen(who.accountId)

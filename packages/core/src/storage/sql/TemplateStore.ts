@@ -5,15 +5,23 @@ import * as Event from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
+import * as Progress from "../../domain/Progress.ts"
 import type { Template, TemplateContent } from "../../domain/Template.ts"
 import * as Templates from "../../domain/Template.ts"
 import { TemplateStore } from "../TemplateStore.ts"
-import type { Statements } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
-import { insertInto, integer, limited, templateColumns, toTemplate } from "./Rows.ts"
+import type { JobRows } from "./Jobs.ts"
+import * as Jobs from "./Jobs.ts"
+import type { Program } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import { insertInto, integer, limited, templateColumns, text, toTemplate } from "./Rows.ts"
+import { findSession } from "./SessionStore.ts"
 
 const byName = "SELECT * FROM sendwright_template WHERE session = ? AND name = ? AND language = ?"
+
+const pausedJobs =
+  "SELECT id FROM sendwright_job WHERE session = ? AND status = 'paused' AND template = ? ORDER BY id"
 
 const insert = `${insertInto("sendwright_template", templateColumns)} RETURNING id`
 
@@ -21,22 +29,35 @@ const update =
   "UPDATE sendwright_template SET category = ?, status = ?, content = ?, updated_at = ? WHERE id = ?"
 
 /** The template under its lasting number; the same object when the import brings nothing new. */
-const write = (
-  sql: Statements,
+function* write(
   known: Template | null,
   content: TemplateContent,
   sessionId: string,
   now: Instant
-) => {
+): Program<Template> {
   if (known !== null && Templates.sameContent(known, content)) return known
   const { category, language, name, status } = content
   const body = JSON.stringify(content)
   if (known !== null) {
-    sql.run(update, category, status, body, now, known.templateId)
+    yield* run(update, category, status, body, now, known.templateId)
     return { ...content, templateId: known.templateId, sessionId, updatedAt: now }
   }
-  const row = sql.get(insert, sessionId, name, language, category, status, body, now)
+  const row = yield* get(insert, sessionId, name, language, category, status, body, now)
   return { ...content, templateId: integer(row ?? {}, "id"), sessionId, updatedAt: now }
+}
+
+/** The jobs that were paused for the template go on. */
+function* resume(rows: JobRows, { sessionId, templateId }: Template, now: Instant): Program<void> {
+  const session = yield* findSession(sessionId)
+  for (const row of yield* all(pausedJobs, sessionId, templateId)) {
+    const held = yield* rows.take(text(row, "id"))
+    if (held === undefined) continue
+    const job = Progress.resumeForTemplate(held.job, session?.state ?? "disconnected", now)
+    if (job === held.job) continue
+    const draft = Event.jobChanged(job, held.job.status)
+    const drafts = draft === undefined ? [] : [draft]
+    yield* rows.save({ held: { ...held, job }, moves: [], drafts }, now)
+  }
 }
 
 export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
@@ -44,23 +65,28 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
+    const rows = Jobs.make(db.dialect, ids)
     return {
       importAll: ({ accountId, contents, now, sessionId }) =>
-        db.write("TemplateStore.importAll", (sql) => {
+        db.write("TemplateStore.importAll", function* () {
           const drafts: Array<Event.Draft> = []
-          const templates = contents.map((content) => {
-            const row = sql.get(byName, sessionId, content.name, content.language)
+          const templates: Array<Template> = []
+          yield* db.dialect.serialize(`templates ${sessionId}`)
+          for (const content of contents) {
+            const row = yield* get(byName, sessionId, content.name, content.language)
             const known = row === undefined ? null : toTemplate(row)
-            const template = write(sql, known, content, sessionId, now)
-            if (template !== known) drafts.push(Event.templateUpdated(template))
-            return template
-          })
-          Events.append(sql, ids, accountId, drafts, now)
+            const template = yield* write(known, content, sessionId, now)
+            templates.push(template)
+            if (template === known) continue
+            drafts.push(Event.templateUpdated(template))
+            if (template.status === "approved") yield* resume(rows, template, now)
+          }
+          yield* Events.append(ids, accountId, drafts, now)
           return templates
         }),
       find: ({ sessionId, templateId }) =>
-        db.read("TemplateStore.find", (sql) => {
-          const row = sql.get(
+        db.read("TemplateStore.find", function* () {
+          const row = yield* get(
             "SELECT * FROM sendwright_template WHERE id = ? AND session = ?",
             templateId,
             sessionId
@@ -68,8 +94,8 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           return row === undefined ? null : toTemplate(row)
         }),
       listApproved: ({ category, language, name, page, sessionId }) =>
-        db.read("TemplateStore.listApproved", (sql) => {
-          const rows = sql.all(
+        db.read("TemplateStore.listApproved", function* () {
+          const rows = yield* all(
             `SELECT * FROM sendwright_template
              WHERE session = ? AND id > ? AND status = 'approved' AND category = coalesce(?, category)
                AND language = coalesce(?, language) AND name = coalesce(?, name)

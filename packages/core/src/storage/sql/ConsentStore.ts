@@ -10,56 +10,55 @@ import type { Instant } from "../../domain/Instant.ts"
 import { ConsentStore } from "../ConsentStore.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
+import { all, run } from "./Program.ts"
 import { integer, toConsent } from "./Rows.ts"
 
 const insert = `INSERT INTO sendwright_consent
-  (account, phone, occurred_at, seq, id, purpose, status, source, proof, recorded_at)
-  SELECT ?, ?, ?, 1 + coalesce(max(seq), 0), ?, ?, ?, ?, ?, ? FROM sendwright_consent WHERE account = ? AND phone = ?`
+  (account, phone, occurred_at, id, purpose, status, source, proof, recorded_at, seq)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,
+    (SELECT 1 + coalesce(max(seq), 0) FROM sendwright_consent WHERE account = ? AND phone = ?))`
 
-// CROSS JOIN binds the planner to a lookup per phone. Records of one time come in the order of recording, which
-// is all of that order that the decision depends on.
-const histories = `SELECT asked.key AS place, consent.*
-  FROM json_each(?) AS asked CROSS JOIN sendwright_consent AS consent
-  WHERE consent.account = ? AND consent.phone = asked.value AND consent.purpose IN (?, 'all')
-  ORDER BY asked.key, consent.occurred_at, consent.seq`
+const history = "SELECT * FROM sendwright_consent WHERE account = ? AND phone = ? ORDER BY seq"
 
 export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
   ConsentStore,
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
+    const { elements, serialize } = db.dialect
+    // CROSS JOIN binds SQLite's planner to a lookup per phone. Records of one time come in the order of recording,
+    // which is all of that order that the decision depends on.
+    const histories = `SELECT ${elements.place} AS place, consent.*
+      FROM ${elements.from} CROSS JOIN sendwright_consent AS consent
+      WHERE consent.account = ? AND consent.phone = ${elements.value} AND consent.purpose IN (?, 'all')
+      ORDER BY ${elements.place}, consent.occurred_at, consent.seq`
     return {
       record: ({ accountId, records }) =>
-        db.write("ConsentStore.record", (sql) => {
+        db.write("ConsentStore.record", function* () {
+          yield* serialize(`consents ${accountId}`)
           const drafts = new Map<Instant, Array<Draft>>()
           for (const record of records) {
             const { id, occurredAt, phone, proof, purpose, recordedAt, source, status } = record
             const what = [id, purpose, status, source, proof, recordedAt] as const
-            sql.run(insert, accountId, phone, occurredAt, ...what, accountId, phone)
+            yield* run(insert, accountId, phone, occurredAt, ...what, accountId, phone)
             const recorded = drafts.get(recordedAt)
             if (recorded === undefined) drafts.set(recordedAt, [Event.consentRecorded(record)])
             else recorded.push(Event.consentRecorded(record))
           }
-          for (const [now, recorded] of drafts) Events.append(sql, ids, accountId, recorded, now)
+          for (const [now, recorded] of drafts) yield* Events.append(ids, accountId, recorded, now)
         }),
       verdicts: ({ accountId, phones, purpose }) =>
-        db.read("ConsentStore.verdicts", (sql) => {
+        db.read("ConsentStore.verdicts", function* () {
           const found = phones.map((): Array<ConsentRecord> => [])
-          for (const row of sql.all(histories, JSON.stringify(phones), accountId, purpose)) {
+          for (const row of yield* all(histories, JSON.stringify(phones), accountId, purpose)) {
             found[integer(row, "place")]?.push(toConsent(row))
           }
-          return found.map((history) => Consent.decide(history, purpose))
+          return found.map((records) => Consent.decide(records, purpose))
         }),
       history: ({ accountId, phone }) =>
-        db.read("ConsentStore.history", (sql) =>
-          sql
-            .all(
-              "SELECT * FROM sendwright_consent WHERE account = ? AND phone = ? ORDER BY seq",
-              accountId,
-              phone
-            )
-            .map(toConsent)
-        )
+        db.read("ConsentStore.history", function* () {
+          return (yield* all(history, accountId, phone)).map(toConsent)
+        })
     }
   })
 )

@@ -7,7 +7,7 @@ import type { ApiKey, Status as KeyStatus } from "../../domain/ApiKey.ts"
 import type { ConsentRecord, Status as ConsentStatus } from "../../domain/Consent.ts"
 import * as Consent from "../../domain/Consent.ts"
 import * as Event from "../../domain/Event.ts"
-import type { PauseReason, RecipientResult } from "../../domain/Job.ts"
+import type { PauseReason } from "../../domain/Job.ts"
 import * as Job from "../../domain/Job.ts"
 import type { Page } from "../../domain/Page.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
@@ -16,8 +16,9 @@ import type { Session, State } from "../../domain/Session.ts"
 import * as Sessions from "../../domain/Session.ts"
 import type { Template, TemplateContent } from "../../domain/Template.ts"
 import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
-import type { Lease } from "../JobStore.ts"
-import type { Row, SqlParameter, SqlValue } from "./Database.ts"
+import type { Held, Tracked } from "../JobSteps.ts"
+import type { Program, Row, SqlParameter, SqlValue } from "./Program.ts"
+import { all, run } from "./Program.ts"
 
 type Parameters = ReadonlyArray<SqlParameter>
 
@@ -45,6 +46,9 @@ export const integerOrNull = (row: Row, name: string): number | null => {
   return value === null || typeof value === "number" ? value : unexpected(name, value)
 }
 
+/** A number that may have a fraction. */
+export const real = integer
+
 const flag = (row: Row, name: string): boolean => integer(row, name) === 1
 
 /** JSON of our own writing: `JSON.parse` answers `any`, and the type is the one that was written. */
@@ -63,6 +67,37 @@ export const oneOf = <A extends string>(known: ReadonlyArray<A>) => {
 /** `INSERT` of one row. */
 export const insertInto = (table: string, columns: ReadonlyArray<string>): string =>
   `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`
+
+/** Rows per `INSERT`: enough to spread the cost of a call, few enough to keep a statement for every number below. */
+const rowsPerInsert = 50
+
+/**
+ * `INSERT` of any number of rows.
+ *
+ * @param returned columns that are answered of each row beside its `seq`, in no certain order
+ */
+export const insertRows = (
+  table: string,
+  columns: ReadonlyArray<string>,
+  returned: ReadonlyArray<string> = []
+): ((rows: ReadonlyArray<Parameters>) => Program<ReadonlyArray<Row>>) => {
+  const places = `(${columns.map(() => "?").join(", ")})`
+  const returning = returned.length === 0 ? "" : ` RETURNING ${["seq", ...returned].join(", ")}`
+  const texts = Array.from({ length: rowsPerInsert + 1 }, (_, rows) => {
+    const values = Array.from({ length: rows }, () => places).join(", ")
+    return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${values}${returning}`
+  })
+  return function* (rows) {
+    const answered: Array<Row> = []
+    for (let from = 0; from < rows.length; from += rowsPerInsert) {
+      const slice = rows.slice(from, from + rowsPerInsert)
+      const statement = texts[slice.length] ?? ""
+      if (returning === "") yield* run(statement, ...slice.flat())
+      else answered.push(...(yield* all(statement, ...slice.flat())))
+    }
+    return answered
+  }
+}
 
 /** A bare `LIMIT ?` makes SQLite plan the statement anew at every run, for ten times the cost of a short one. */
 export const limited = "LIMIT 0 + ?"
@@ -104,6 +139,7 @@ export const sessionColumns = [
   "name",
   "provider",
   "config",
+  "pacing",
   "state",
   "reason",
   "connected_since",
@@ -117,6 +153,7 @@ export const fromSession = (session: Session): Parameters => [
   session.name,
   session.provider,
   session.config,
+  JSON.stringify(session.pacing),
   session.state,
   session.reason,
   session.connectedSince,
@@ -130,6 +167,7 @@ export const toSession = (row: Row): Session => ({
   name: text(row, "name"),
   provider: provider(row, "provider"),
   config: text(row, "config"),
+  pacing: json(row, "pacing"),
   state: state(row, "state"),
   reason: textOrNull(row, "reason"),
   connectedSince: integerOrNull(row, "connected_since"),
@@ -216,11 +254,11 @@ export const toRateCard = (row: Row): RateCard => ({
 const jobStatus = wordOf(Job.statuses)
 const pauseReason = wordOf<PauseReason>(["session_disconnected", "template_paused", "provider_blocked"])
 
-/** What {@link toHeld} reads, with the job's columns under `job`. */
-export const jobColumns = `json_array(job.seq, job.id, job.account, job.session, job.public_key, job.snapshot,
+/** What {@link toStoredJob} reads, with the job's columns under `job`. */
+export const jobColumns = `job.seq, job.id, job.account, job.session, job.public_key, job.snapshot,
     snapshot.digest, job.currency, job.estimated_cost, job.status, job.pause_reason, job.recipients, job.queued,
     job.sending, job.accepted, job.sent, job.delivered, job.read, job.failed, job.skipped, job.canceled, job.unknown,
-    job.in_flight, job.lease_worker, job.lease_until, job.fence, job.created_at, job.updated_at, job.completed_at) AS job`
+    job.in_flight, job.worker, job.fence, job.created_at, job.updated_at, job.completed_at`
 
 type JobTuple = readonly [
   seq: number,
@@ -246,35 +284,35 @@ type JobTuple = readonly [
   canceled: number,
   unknown: number,
   inFlight: number,
-  leaseWorker: string | null,
-  leaseUntil: number | null,
+  worker: string | null,
   fence: number,
   createdAt: number,
   updatedAt: number,
   completedAt: number | null
 ]
 
-/** A job with what only the store knows of it. */
-export interface Held {
+/** A job and its row's number. */
+export interface StoredJob extends Held {
   readonly seq: number
-  readonly job: Job.Job
-  /** How many recipients await an outcome under the lease. */
-  readonly inFlight: number
-  readonly lease: Lease | null
-  readonly fence: number
 }
 
-/** As one JSON text, like {@link toRecipients}. */
-export const toHeld = (row: Row, contentOf: (digest: string, snapshot: number) => Job.Content): Held => {
+/** As one JSON text, like {@link toRecipients}; its content lies apart. */
+export const toStoredJob = (
+  row: Row
+): {
+  readonly digest: string
+  readonly snapshot: number
+  readonly of: (content: Job.Content) => StoredJob
+} => {
   const tuple = json<JobTuple>(row, "job")
-  return {
+  const of = (content: Job.Content): StoredJob => ({
     seq: tuple[0],
     job: {
       id: tuple[1],
       accountId: tuple[2],
       sessionId: tuple[3],
       publicKey: tuple[4],
-      content: contentOf(tuple[6], tuple[5]),
+      content,
       status: jobStatus("status", tuple[9]),
       pauseReason: tuple[10] === null ? null : pauseReason("pause_reason", tuple[10]),
       recipients: tuple[11],
@@ -292,14 +330,15 @@ export const toHeld = (row: Row, contentOf: (digest: string, snapshot: number) =
       },
       currency: tuple[7],
       estimatedCost: tuple[8],
-      createdAt: tuple[26],
-      updatedAt: tuple[27],
-      completedAt: tuple[28]
+      createdAt: tuple[25],
+      updatedAt: tuple[26],
+      completedAt: tuple[27]
     },
     inFlight: tuple[22],
-    lease: tuple[23] === null || tuple[24] === null ? null : { worker: tuple[23], until: tuple[24] },
-    fence: tuple[25]
-  }
+    worker: tuple[23],
+    fence: tuple[24]
+  })
+  return { snapshot: tuple[5], digest: tuple[6], of }
 }
 
 /** The key of a job's recipient; a message id has no room for more than 4,094 of them either. */
@@ -307,13 +346,18 @@ export const recipientKey = (job: number, index: number): number => job * 4096 +
 
 export const lastPlace = 4095
 
-/** What {@link toRecipients} reads, of the rows of a subquery. */
-export const recipientsOf = (
-  rows: string
-): string => `SELECT json_group_array(json_array(seq & 4095, phone, external_id,
-    json(variables), status, json(failure), attempts, provider_id, market, price, sequence, next_at, updated_at, sent_at,
-    delivered_at, read_at, fence)) AS recipients
-  FROM (SELECT * FROM sendwright_recipient WHERE ${rows})`
+/** The first and the last key that a job's recipients can have. */
+export const keysOf = (job: number): readonly [number, number] => [
+  recipientKey(job, 0),
+  recipientKey(job, lastPlace)
+]
+
+/** What {@link toRecipients} reads. */
+export const recipientColumns = (
+  asJson: (column: string) => string
+): string => `seq & 4095, phone, external_id,
+    ${asJson("variables")}, status, ${asJson("failure")}, attempts, provider_id, market, price, sequence, next_at,
+    updated_at, sent_at, delivered_at, read_at, fence, lost, uncertain`
 
 type RecipientTuple = readonly [
   index: number,
@@ -332,18 +376,14 @@ type RecipientTuple = readonly [
   sentAt: number | null,
   deliveredAt: number | null,
   readAt: number | null,
-  fence: number | null
+  fence: number | null,
+  lost: number,
+  uncertain: number
 ]
 
 const recipientStatus = wordOf(Recipient.statuses)
 
-/** A recipient, and the claim whose outcome it awaits. */
-export interface StoredRecipient {
-  readonly recipient: RecipientResult
-  readonly fence: number | null
-}
-
-const toRecipient = (tuple: RecipientTuple): StoredRecipient => ({
+const toRecipient = (tuple: RecipientTuple): Tracked => ({
   recipient: {
     index: tuple[0],
     phone: tuple[1],
@@ -352,6 +392,8 @@ const toRecipient = (tuple: RecipientTuple): StoredRecipient => ({
     status: recipientStatus("status", tuple[4]),
     failure: tuple[5],
     attempts: tuple[6],
+    lost: tuple[17],
+    uncertain: tuple[18] === 1,
     providerId: tuple[7],
     market: tuple[8],
     price: tuple[9],
@@ -369,7 +411,7 @@ const toRecipient = (tuple: RecipientTuple): StoredRecipient => ({
  * The recipients of one answer. They come as one JSON text, because the driver's own rows of so many columns take
  * three times as long; the table is STRICT, so a column cannot hold another type than it says.
  */
-export const toRecipients = (row: Row | undefined): ReadonlyArray<StoredRecipient> =>
+export const toRecipients = (row: Row | undefined): ReadonlyArray<Tracked> =>
   json<ReadonlyArray<RecipientTuple>>(row ?? {}, "recipients").map(toRecipient)
 
 export const endpointColumns = [

@@ -10,9 +10,11 @@ import type { Attempt, Delivery, Endpoint } from "../../domain/Webhook.ts"
 import * as Webhook from "../../domain/Webhook.ts"
 import type { ClaimedDelivery, DeliverySettlement } from "../WebhookStore.ts"
 import { WebhookStore } from "../WebhookStore.ts"
-import type { Row, Statements } from "./Database.ts"
+import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
+import type { Program, Row } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
 import {
   deliveryStatus,
   endpointColumns,
@@ -40,17 +42,15 @@ const insert = insertInto("sendwright_endpoint", endpointColumns)
 const update = `UPDATE sendwright_endpoint SET url = ?, events = ?, description = ?, enabled = ?, disabled_reason = ?,
   secrets = ?, failing_since = ?, updated_at = ? WHERE id = ?`
 
-const stored = (row: Row | undefined): Stored | undefined =>
-  row === undefined ? undefined : { seq: seq(row), endpoint: toEndpoint(row) }
+const byId = "SELECT * FROM sendwright_endpoint WHERE id = ?"
 
-const find = (sql: Statements, id: string): Stored | undefined =>
-  stored(sql.get("SELECT * FROM sendwright_endpoint WHERE id = ?", id))
+function* find(id: string, statement = byId): Program<Stored | undefined> {
+  const row = yield* get(statement, id)
+  return row === undefined ? undefined : { seq: seq(row), endpoint: toEndpoint(row) }
+}
 
-const findBySeq = (sql: Statements, key: number): Stored | undefined =>
-  stored(sql.get("SELECT * FROM sendwright_endpoint WHERE seq = ?", key))
-
-const save = (sql: Statements, endpoint: Endpoint): Endpoint => {
-  sql.run(
+function* save(endpoint: Endpoint): Program<Endpoint> {
+  yield* run(
     update,
     endpoint.url,
     JSON.stringify(endpoint.events),
@@ -69,7 +69,7 @@ const save = (sql: Statements, endpoint: Endpoint): Endpoint => {
 
 const updateDelivery = `UPDATE sendwright_delivery
   SET status = ?, attempts = ?, tries = tries + 1, first_attempt_at = coalesce(first_attempt_at, ?), next_at = ?,
-    due_at = ?, lease_worker = NULL
+    due_at = ?, worker = NULL
   WHERE seq = ?`
 
 const insertAttempt = insertInto("sendwright_attempt", [
@@ -82,27 +82,32 @@ const insertAttempt = insertInto("sendwright_attempt", [
   "excerpt"
 ])
 
-const settle = (sql: Statements, ids: Ids.Ids, settlement: DeliverySettlement, now: Instant): boolean => {
+const leased = "SELECT seq, endpoint, attempts, worker, fence FROM sendwright_delivery WHERE id = ?"
+const endpointOf = "SELECT * FROM sendwright_endpoint WHERE seq = ?"
+
+function* settle(
+  ids: Ids.Ids,
+  { forUpdate }: Dialect,
+  settlement: DeliverySettlement,
+  now: Instant
+): Program<boolean> {
   const { attempt, deliveryId, disable, fence, next } = settlement
-  const row = sql.get(
-    "SELECT seq, endpoint, attempts, lease_worker, fence FROM sendwright_delivery WHERE id = ?",
-    deliveryId
-  )
-  if (row === undefined || textOrNull(row, "lease_worker") === null || integer(row, "fence") !== fence)
-    return false
+  const row = yield* get(leased + forUpdate("sendwright_delivery"), deliveryId)
+  if (row === undefined || textOrNull(row, "worker") === null || integer(row, "fence") !== fence) return false
   const number = integer(row, "attempts") + 1
   const { at, durationMs, excerpt, reason, status } = attempt
-  sql.run(insertAttempt, seq(row), number, at, status, durationMs, reason, excerpt)
+  yield* run(insertAttempt, seq(row), number, at, status, durationMs, reason, excerpt)
   const reached = next === "delivered" ? "delivered" : next === null ? "exhausted" : "pending"
   const nextAt = typeof next === "number" ? next : null
-  sql.run(updateDelivery, reached, number, at, nextAt, nextAt, seq(row))
-  const endpoint = findBySeq(sql, integer(row, "endpoint"))?.endpoint
-  if (endpoint === undefined) return true
+  yield* run(updateDelivery, reached, number, at, nextAt, nextAt, seq(row))
+  const found = yield* get(endpointOf + forUpdate("sendwright_endpoint"), integer(row, "endpoint"))
+  if (found === undefined) return true
+  const endpoint = toEndpoint(found)
   const after = Webhook.afterAttempt(endpoint, { delivered: next === "delivered", disable, now })
-  if (after !== endpoint) save(sql, after)
+  if (after !== endpoint) yield* save(after)
   if (endpoint.enabled && !after.enabled) {
     const draft = Event.webhookDisabled(after, after.disabledReason ?? "")
-    Events.append(sql, ids, after.accountId, [draft], now, after.id)
+    yield* Events.append(ids, after.accountId, [draft], now, after.id)
   }
   return true
 }
@@ -116,24 +121,28 @@ const waiting = `WITH RECURSIVE waiting (endpoint) AS (
   )
   SELECT endpoint.*,
     (SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL) AS due
-  FROM waiting CROSS JOIN sendwright_endpoint AS endpoint ON endpoint.seq = waiting.endpoint
-  WHERE endpoint.enabled = 1`
+  FROM waiting CROSS JOIN sendwright_endpoint AS endpoint
+  WHERE endpoint.seq = waiting.endpoint AND endpoint.enabled = 1`
 
 const oldestDue = `SELECT delivery.seq, delivery.id, delivery.tries, delivery.first_attempt_at, delivery.due_at,
     delivery.fence, event.id AS event_id, event.body
-  FROM sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event ON event.seq = delivery.event
-  WHERE delivery.endpoint = ? AND delivery.due_at IS NOT NULL AND delivery.due_at <= ?
+  FROM sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
+  WHERE event.seq = delivery.event AND delivery.endpoint = ? AND delivery.due_at IS NOT NULL AND delivery.due_at <= ?
   ORDER BY delivery.due_at, delivery.seq LIMIT 1`
 
-const lease = "UPDATE sendwright_delivery SET due_at = ?, lease_worker = ?, fence = ? WHERE seq = ?"
+const lease = "UPDATE sendwright_delivery SET due_at = ?, worker = ?, fence = ? WHERE seq = ?"
 
 interface Head extends Stored {
   readonly row: Row
   readonly dueAt: Instant
 }
 
-const headOf = (sql: Statements, { endpoint, seq: key }: Stored, now: Instant): Head | undefined => {
-  const row = sql.get(oldestDue, key, now)
+function* headOf(
+  { skipLocked }: Dialect,
+  { endpoint, seq: key }: Stored,
+  now: Instant
+): Program<Head | undefined> {
+  const row = yield* get(oldestDue + skipLocked("delivery"), key, now)
   return row === undefined ? undefined : { seq: key, endpoint, row, dueAt: integer(row, "due_at") }
 }
 
@@ -141,16 +150,17 @@ const isOlder = (a: Head, b: Head): boolean =>
   a.dueAt < b.dueAt || (a.dueAt === b.dueAt && seq(a.row) < seq(b.row))
 
 /** Merges the endpoints' queues by the time they are due. */
-const claimDue = (
-  sql: Statements,
+function* claimDue(
+  dialect: Dialect,
   claim: { readonly worker: string; readonly until: Instant; readonly limit: number },
   now: Instant
-): ReadonlyArray<ClaimedDelivery> => {
-  const heads = sql.all(waiting).flatMap((row) => {
-    if (integer(row, "due") > now) return []
-    const head = headOf(sql, { seq: seq(row), endpoint: toEndpoint(row) }, now)
-    return head === undefined ? [] : [head]
-  })
+): Program<ReadonlyArray<ClaimedDelivery>> {
+  const heads: Array<Head> = []
+  for (const row of yield* all(waiting)) {
+    if (integer(row, "due") > now) continue
+    const head = yield* headOf(dialect, { seq: seq(row), endpoint: toEndpoint(row) }, now)
+    if (head !== undefined) heads.push(head)
+  }
   const claimed: Array<ClaimedDelivery> = []
   while (claimed.length < claim.limit) {
     let oldest: Head | undefined
@@ -163,7 +173,7 @@ const claimDue = (
     if (oldest === undefined) break
     const { endpoint, row } = oldest
     const fence = integer(row, "fence") + 1
-    sql.run(lease, claim.until, claim.worker, fence, seq(row))
+    yield* run(lease, claim.until, claim.worker, fence, seq(row))
     claimed.push({
       deliveryId: text(row, "id"),
       fence,
@@ -173,7 +183,7 @@ const claimDue = (
       attempts: integer(row, "tries"),
       firstAttemptAt: integerOrNull(row, "first_attempt_at")
     })
-    const next = headOf(sql, oldest, now)
+    const next = yield* headOf(dialect, oldest, now)
     heads.splice(place, 1, ...(next === undefined ? [] : [next]))
   }
   return claimed
@@ -184,54 +194,61 @@ const claimDue = (
 const select = `SELECT delivery.seq, delivery.id, endpoint.id AS endpoint_id, event.id AS event_id, event.type,
     delivery.status, delivery.next_at, delivery.created_at
   FROM sendwright_delivery AS delivery
-  CROSS JOIN sendwright_endpoint AS endpoint ON endpoint.seq = delivery.endpoint
-  CROSS JOIN sendwright_event AS event ON event.seq = delivery.event`
+  CROSS JOIN sendwright_endpoint AS endpoint
+  CROSS JOIN sendwright_event AS event
+  WHERE endpoint.seq = delivery.endpoint AND event.seq = delivery.event`
 
-const byId = `${select} WHERE delivery.id = ?`
+const deliveryById = `${select} AND delivery.id = ?`
 
-const ofEndpoint = `${select} WHERE delivery.endpoint = ? AND delivery.seq < ? ORDER BY delivery.seq DESC ${limited}`
+const ofEndpoint = `${select} AND delivery.endpoint = ? AND delivery.seq < ? ORDER BY delivery.seq DESC ${limited}`
 
-const deliveryOf = (sql: Statements, row: Row): Delivery => ({
-  id: text(row, "id"),
-  endpointId: text(row, "endpoint_id"),
-  eventId: text(row, "event_id"),
-  eventType: eventType(row, "type"),
-  status: deliveryStatus(row, "status"),
-  attempts: sql
-    .all("SELECT * FROM sendwright_attempt WHERE delivery = ? ORDER BY number", seq(row))
-    .map((attempt): Attempt => toAttempt(attempt)),
-  nextAt: integerOrNull(row, "next_at"),
-  createdAt: integer(row, "created_at")
-})
+const attemptsOf = "SELECT * FROM sendwright_attempt WHERE delivery = ? ORDER BY number"
 
-const findDelivery = (sql: Statements, id: string): Delivery | null => {
-  const row = sql.get(byId, id)
-  return row === undefined ? null : deliveryOf(sql, row)
+function* deliveryOf(row: Row): Program<Delivery> {
+  return {
+    id: text(row, "id"),
+    endpointId: text(row, "endpoint_id"),
+    eventId: text(row, "event_id"),
+    eventType: eventType(row, "type"),
+    status: deliveryStatus(row, "status"),
+    attempts: (yield* all(attemptsOf, seq(row))).map((attempt): Attempt => toAttempt(attempt)),
+    nextAt: integerOrNull(row, "next_at"),
+    createdAt: integer(row, "created_at")
+  }
+}
+
+function* findDelivery(id: string): Program<Delivery | null> {
+  const row = yield* get(deliveryById, id)
+  return row === undefined ? null : yield* deliveryOf(row)
 }
 
 const restart = `UPDATE sendwright_delivery
-  SET status = 'pending', tries = 0, first_attempt_at = NULL, next_at = ?, due_at = ?, lease_worker = NULL`
+  SET status = 'pending', tries = 0, first_attempt_at = NULL, next_at = ?, due_at = ?, worker = NULL`
 
 const restartOne = `${restart} WHERE id = ?`
 const restartSince = `${restart} WHERE endpoint = ? AND created_at >= ? AND status <> 'delivered'`
 
 const resume = `UPDATE sendwright_delivery SET next_at = ?, due_at = ?
-  WHERE endpoint = ? AND due_at IS NOT NULL AND lease_worker IS NULL`
+  WHERE endpoint = ? AND due_at IS NOT NULL AND worker IS NULL`
 
 export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
   WebhookStore,
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
+    const toChange = byId + db.dialect.forUpdate("sendwright_endpoint")
     return {
       create: (endpoint) =>
-        db.write("WebhookStore.create", (sql) => {
-          sql.run(insert, ...fromEndpoint(endpoint))
+        db.write("WebhookStore.create", function* () {
+          yield* run(insert, ...fromEndpoint(endpoint))
         }),
-      find: (id) => db.read("WebhookStore.find", (sql) => find(sql, id)?.endpoint ?? null),
+      find: (id) =>
+        db.read("WebhookStore.find", function* () {
+          return (yield* find(id))?.endpoint ?? null
+        }),
       list: ({ accountId, page }) =>
-        db.read("WebhookStore.list", (sql) => {
-          const rows = sql.all(
+        db.read("WebhookStore.list", function* () {
+          const rows = yield* all(
             `SELECT * FROM sendwright_endpoint WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`,
             accountId,
             ...newestFirst(page)
@@ -239,69 +256,74 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
           return Page.map(Page.cut(rows, page.limit, seq), toEndpoint)
         }),
       change: ({ change, id, now }) =>
-        db.write("WebhookStore.change", (sql) => {
-          const found = find(sql, id)
+        db.write("WebhookStore.change", function* () {
+          const found = yield* find(id, toChange)
           if (found === undefined) return null
-          const endpoint = save(sql, Webhook.change(found.endpoint, change, now))
-          if (endpoint.enabled && !found.endpoint.enabled) sql.run(resume, now, now, found.seq)
+          const endpoint = yield* save(Webhook.change(found.endpoint, change, now))
+          if (endpoint.enabled && !found.endpoint.enabled) yield* run(resume, now, now, found.seq)
           return endpoint
         }),
       remove: (id) =>
-        db.write("WebhookStore.remove", (sql) => {
-          const found = find(sql, id)
+        db.write("WebhookStore.remove", function* () {
+          const found = yield* find(id, toChange)
           if (found === undefined) return false
-          sql.run(
+          yield* run(
             "DELETE FROM sendwright_attempt WHERE delivery IN (SELECT seq FROM sendwright_delivery WHERE endpoint = ?)",
             found.seq
           )
-          sql.run("DELETE FROM sendwright_delivery WHERE endpoint = ?", found.seq)
-          sql.run("DELETE FROM sendwright_endpoint WHERE seq = ?", found.seq)
+          yield* run("DELETE FROM sendwright_delivery WHERE endpoint = ?", found.seq)
+          yield* run("DELETE FROM sendwright_endpoint WHERE seq = ?", found.seq)
           return true
         }),
       rotate: ({ expireOthersAt, id, now, secret }) =>
-        db.write("WebhookStore.rotate", (sql) => {
-          const found = find(sql, id)?.endpoint
+        db.write("WebhookStore.rotate", function* () {
+          const found = (yield* find(id, toChange))?.endpoint
           if (found === undefined) return null
           const secrets = ApiKey.rotateSecrets(found.secrets, secret, expireOthersAt, now)
-          return save(sql, { ...found, secrets, updatedAt: now })
+          return yield* save({ ...found, secrets, updatedAt: now })
         }),
       send: ({ draft, endpointId, now }) =>
-        db.write("WebhookStore.send", (sql) => {
-          const found = find(sql, endpointId)
+        db.write("WebhookStore.send", function* () {
+          const found = yield* find(endpointId)
           if (found === undefined) return null
           const { accountId } = found.endpoint
-          const [delivery] = Events.enqueue(sql, ids, { accountId, draft, now }, [found.seq])
+          const [delivery] = yield* Events.enqueue(ids, accountId, [{ draft, endpoints: [found.seq] }], now)
           return delivery ?? null
         }),
       exchange: ({ claim, now, settlements }) =>
-        db.write("WebhookStore.exchange", (sql) => {
-          const settled = settlements.filter((settlement) => settle(sql, ids, settlement, now)).length
-          return { settled, claimed: claim === null ? [] : claimDue(sql, claim, now) }
+        db.write("WebhookStore.exchange", function* () {
+          let settled = 0
+          for (const settlement of settlements) {
+            if (yield* settle(ids, db.dialect, settlement, now)) settled += 1
+          }
+          return { settled, claimed: claim === null ? [] : yield* claimDue(db.dialect, claim, now) }
         }),
-      findDelivery: (id) => db.read("WebhookStore.findDelivery", (sql) => findDelivery(sql, id)),
+      findDelivery: (id) => db.read("WebhookStore.findDelivery", () => findDelivery(id)),
       deliveries: ({ endpointId, page }) =>
-        db.read("WebhookStore.deliveries", (sql) => {
-          const endpoint = find(sql, endpointId)
+        db.read("WebhookStore.deliveries", function* () {
+          const endpoint = yield* find(endpointId)
           if (endpoint === undefined) return { items: [], next: null }
-          const rows = sql.all(ofEndpoint, endpoint.seq, ...newestFirst(page))
-          return Page.map(Page.cut(rows, page.limit, seq), (row) => deliveryOf(sql, row))
+          const rows = yield* all(ofEndpoint, endpoint.seq, ...newestFirst(page))
+          const { items, next } = Page.cut(rows, page.limit, seq)
+          const deliveries: Array<Delivery> = []
+          for (const row of items) deliveries.push(yield* deliveryOf(row))
+          return { items: deliveries, next }
         }),
       replay: ({ deliveryId, now }) =>
-        db.write("WebhookStore.replay", (sql) => {
-          sql.run(restartOne, now, now, deliveryId)
-          return findDelivery(sql, deliveryId)
+        db.write("WebhookStore.replay", function* () {
+          yield* run(restartOne, now, now, deliveryId)
+          return yield* findDelivery(deliveryId)
         }),
       replaySince: ({ endpointId, now, since }) =>
-        db.write("WebhookStore.replaySince", (sql) => {
-          const endpoint = find(sql, endpointId)
-          return endpoint === undefined ? 0 : sql.run(restartSince, now, now, endpoint.seq, since)
+        db.write("WebhookStore.replaySince", function* () {
+          const endpoint = yield* find(endpointId)
+          return endpoint === undefined ? 0 : yield* run(restartSince, now, now, endpoint.seq, since)
         }),
-      nextDue: db.read("WebhookStore.nextDue", (sql) =>
-        sql
-          .all(waiting)
+      nextDue: db.read("WebhookStore.nextDue", function* () {
+        return (yield* all(waiting))
           .map((row) => integer(row, "due"))
           .reduce<Instant | null>((next, due) => (next === null || due < next ? due : next), null)
-      )
+      })
     }
   })
 )

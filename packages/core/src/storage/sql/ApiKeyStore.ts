@@ -6,8 +6,10 @@ import * as Time from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
 import { ApiKeyStore } from "../ApiKeyStore.ts"
 import { findAccount } from "./AccountStore.ts"
-import type { Statements } from "./Database.ts"
+import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
+import type { Program } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
 import {
   apiKeyColumns,
   fromApiKey,
@@ -22,13 +24,17 @@ import { findSession } from "./SessionStore.ts"
 
 const insert = insertInto("sendwright_api_key", apiKeyColumns)
 
-const findKey = (sql: Statements, publicKey: string): ApiKey.ApiKey | null => {
-  const row = sql.get("SELECT * FROM sendwright_api_key WHERE public_key = ?", publicKey)
+const byPublicKey = "SELECT * FROM sendwright_api_key WHERE public_key = ?"
+
+function* findKey(publicKey: string, statement = byPublicKey): Program<ApiKey.ApiKey | null> {
+  const row = yield* get(statement, publicKey)
   return row === undefined ? null : toApiKey(row)
 }
 
-const save = (sql: Statements, key: ApiKey.ApiKey): ApiKey.ApiKey => {
-  sql.run(
+const toChange = (dialect: Dialect): string => byPublicKey + dialect.forUpdate("sendwright_api_key")
+
+function* save(key: ApiKey.ApiKey): Program<ApiKey.ApiKey> {
+  yield* run(
     "UPDATE sendwright_api_key SET name = ?, permissions = ?, status = ?, secrets = ? WHERE public_key = ?",
     key.name,
     JSON.stringify(key.permissions),
@@ -43,19 +49,19 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
   ApiKeyStore,
   Effect.map(Database, (db) => ({
     create: (key) =>
-      db.write("ApiKeyStore.create", (sql) => {
-        sql.run(insert, ...fromApiKey(key))
+      db.write("ApiKeyStore.create", function* () {
+        yield* run(insert, ...fromApiKey(key))
       }),
     identify: (publicKey) =>
-      db.read("ApiKeyStore.identify", (sql) => {
-        const key = findKey(sql, publicKey)
-        const session = key === null ? null : findSession(sql, key.sessionId)
-        const account = session === null ? null : findAccount(sql, session.accountId)
+      db.read("ApiKeyStore.identify", function* () {
+        const key = yield* findKey(publicKey)
+        const session = key === null ? null : yield* findSession(key.sessionId)
+        const account = session === null ? null : yield* findAccount(session.accountId)
         return key === null || session === null || account === null ? null : { key, session, account }
       }),
     list: ({ page, sessionId }) =>
-      db.read("ApiKeyStore.list", (sql) => {
-        const rows = sql.all(
+      db.read("ApiKeyStore.list", function* () {
+        const rows = yield* all(
           `SELECT * FROM sendwright_api_key WHERE session = ? AND seq < ? ORDER BY seq DESC ${limited}`,
           sessionId,
           ...newestFirst(page)
@@ -63,27 +69,27 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
         return Page.map(Page.cut(rows, page.limit, seq), toApiKey)
       }),
     change: ({ change, publicKey }) =>
-      db.write("ApiKeyStore.change", (sql) => {
-        const found = findKey(sql, publicKey)
-        return found === null ? null : save(sql, ApiKey.change(found, change))
+      db.write("ApiKeyStore.change", function* () {
+        const found = yield* findKey(publicKey, toChange(db.dialect))
+        return found === null ? null : yield* save(ApiKey.change(found, change))
       }),
     rotate: ({ expireOthersAt, now, publicKey, secret }) =>
-      db.write("ApiKeyStore.rotate", (sql) => {
-        const found = findKey(sql, publicKey)
+      db.write("ApiKeyStore.rotate", function* () {
+        const found = yield* findKey(publicKey, toChange(db.dialect))
         if (found === null) return null
         const secrets = ApiKey.rotateSecrets(found.secrets, secret, expireOthersAt, now)
-        return save(sql, { ...found, secrets })
+        return yield* save({ ...found, secrets })
       }),
     // Read first: every request touches its key, and a write waits for the disk.
     touch: ({ now, publicKey }) => {
-      const isStale = db.read("ApiKeyStore.touch", (sql) => {
-        const row = sql.get("SELECT last_used_at FROM sendwright_api_key WHERE public_key = ?", publicKey)
+      const isStale = db.read("ApiKeyStore.touch", function* () {
+        const row = yield* get("SELECT last_used_at FROM sendwright_api_key WHERE public_key = ?", publicKey)
         if (row === undefined) return false
         const last = integerOrNull(row, "last_used_at")
         return last === null || now - last >= Time.minute
       })
-      const write = db.write("ApiKeyStore.touch", (sql) => {
-        sql.run("UPDATE sendwright_api_key SET last_used_at = ? WHERE public_key = ?", now, publicKey)
+      const write = db.write("ApiKeyStore.touch", function* () {
+        yield* run("UPDATE sendwright_api_key SET last_used_at = ? WHERE public_key = ?", now, publicKey)
       })
       return Effect.flatMap(isStale, (stale) => (stale ? write : Effect.void))
     }

@@ -13,7 +13,7 @@ export const layer: Layer.Layer<EventLog, never, Database> = Layer.effect(
     const ids = Ids.make(yield* Ids.RandomBytes)
     return {
       append: ({ accountId, drafts, now }) =>
-        db.write("EventLog.append", (sql) => Events.append(sql, ids, accountId, drafts, now))
+        db.write("EventLog.append", () => Events.append(ids, accountId, drafts, now))
     }
   })
 )

@@ -4,39 +4,45 @@ import * as Layer from "effect/Layer"
 import type { Account } from "../../domain/Account.ts"
 import * as Page from "../../domain/Page.ts"
 import { AccountStore } from "../AccountStore.ts"
-import type { Statements } from "./Database.ts"
+import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
+import type { Program } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
 import { accountColumns, fromAccount, insertInto, limited, newestFirst, seq, toAccount } from "./Rows.ts"
 
 const insert = insertInto("sendwright_account", accountColumns)
 
-export const findAccount = (sql: Statements, id: string): Account | null => {
-  const row = sql.get("SELECT * FROM sendwright_account WHERE id = ?", id)
+const byId = "SELECT * FROM sendwright_account WHERE id = ?"
+
+export function* findAccount(id: string, statement = byId): Program<Account | null> {
+  const row = yield* get(statement, id)
   return row === undefined ? null : toAccount(row)
 }
+
+const toChange = (dialect: Dialect): string => byId + dialect.forUpdate("sendwright_account")
 
 export const layer: Layer.Layer<AccountStore, never, Database> = Layer.effect(
   AccountStore,
   Effect.map(Database, (db) => ({
     create: (account) =>
-      db.write("AccountStore.create", (sql) => {
-        sql.run(insert, ...fromAccount(account))
+      db.write("AccountStore.create", function* () {
+        yield* run(insert, ...fromAccount(account))
       }),
-    find: (id) => db.read("AccountStore.find", (sql) => findAccount(sql, id)),
+    find: (id) => db.read("AccountStore.find", () => findAccount(id)),
     list: (page) =>
-      db.read("AccountStore.list", (sql) => {
-        const rows = sql.all(
+      db.read("AccountStore.list", function* () {
+        const rows = yield* all(
           `SELECT * FROM sendwright_account WHERE seq < ? ORDER BY seq DESC ${limited}`,
           ...newestFirst(page)
         )
         return Page.map(Page.cut(rows, page.limit, seq), toAccount)
       }),
     change: ({ change, id, now }) =>
-      db.write("AccountStore.change", (sql) => {
-        const found = findAccount(sql, id)
+      db.write("AccountStore.change", function* () {
+        const found = yield* findAccount(id, toChange(db.dialect))
         if (found === null) return null
         const account: Account = { ...found, ...change, updatedAt: now }
-        sql.run(
+        yield* run(
           "UPDATE sendwright_account SET name = ?, currency = ?, plan = ?, updated_at = ? WHERE id = ?",
           account.name,
           account.currency,

@@ -5,6 +5,7 @@ import * as Page from "../../domain/Page.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import { RateCardStore } from "../RateCardStore.ts"
 import { Database } from "./Database.ts"
+import { all, get, run } from "./Program.ts"
 import {
   fromRateCard,
   insertInto,
@@ -28,20 +29,20 @@ export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
     const cards = new Map<string, RateCard>()
     return {
       add: (card) =>
-        db.write("RateCardStore.add", (sql) => {
-          sql.run(insert, ...fromRateCard(card))
+        db.write("RateCardStore.add", function* () {
+          yield* run(insert, ...fromRateCard(card))
         }),
       list: (page) =>
-        db.read("RateCardStore.list", (sql) => {
-          const rows = sql.all(
+        db.read("RateCardStore.list", function* () {
+          const rows = yield* all(
             `SELECT * FROM sendwright_rate_card WHERE seq < ? ORDER BY seq DESC ${limited}`,
             ...newestFirst(page)
           )
           return Page.map(Page.cut(rows, page.limit, seq), toRateCard)
         }),
       inForce: ({ currency, now }) =>
-        db.read("RateCardStore.inForce", (sql) => {
-          const found = sql.get(
+        db.read("RateCardStore.inForce", function* () {
+          const found = yield* get(
             "SELECT seq, id FROM sendwright_rate_card WHERE currency = ? AND effective_from <= ? ORDER BY effective_from DESC, seq DESC LIMIT 1",
             currency,
             now
@@ -50,7 +51,7 @@ export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
           const id = text(found, "id")
           const known = cards.get(id)
           if (known !== undefined) return known
-          const row = sql.get("SELECT * FROM sendwright_rate_card WHERE seq = ?", seq(found))
+          const row = yield* get("SELECT * FROM sendwright_rate_card WHERE seq = ?", seq(found))
           const card = toRateCard(row ?? found)
           const [oldest] = cards.keys()
           if (cards.size >= kept && oldest !== undefined) cards.delete(oldest)

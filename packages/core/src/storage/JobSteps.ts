@@ -1,0 +1,199 @@
+/**
+ * What a verb of the {@link JobStore} makes of a job: the pure part that every adapter runs inside its commit
+ * between reading rows and writing them. Here is the rule of the fence: a recipient awaits an outcome under the
+ * fence of the claim that took it, and whatever ends the wait (outcome, rescue, retry) clears it, so that a worker
+ * that comes late changes nothing.
+ */
+import type { Draft } from "../domain/Event.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { Job, RecipientResult } from "../domain/Job.ts"
+import type { Change } from "../domain/Progress.ts"
+import * as Progress from "../domain/Progress.ts"
+import type { ClaimedJob, Report, Settlement } from "./JobStore.ts"
+
+/** A job with what dispatch keeps of it. */
+export interface Held {
+  readonly job: Job
+  /** Who has recipients of it in hand; null when nobody has. */
+  readonly worker: string | null
+  /** Raised by each claim. */
+  readonly fence: number
+  /** How many of its recipients await an outcome. */
+  readonly inFlight: number
+}
+
+/** A recipient, and the fence under which its outcome is awaited; null when none is. */
+export interface Tracked {
+  readonly recipient: RecipientResult
+  readonly fence: number | null
+}
+
+/** A step of a recipient, and the fence under which its outcome is awaited afterwards. */
+export interface Move extends Change {
+  readonly fence: number | null
+}
+
+/** What is to be written. */
+export interface Step<H extends Held> {
+  readonly held: H
+  readonly moves: ReadonlyArray<Move>
+  /** The recipients' events first, the job's last. */
+  readonly drafts: ReadonlyArray<Draft>
+}
+
+/** In the order of their first item. */
+export const groupBy = <A>(
+  items: ReadonlyArray<A>,
+  key: (item: A) => string
+): ReadonlyMap<string, ReadonlyArray<A>> => {
+  const groups = new Map<string, Array<A>>()
+  for (const item of items) {
+    const group = groups.get(key(item))
+    if (group === undefined) groups.set(key(item), [item])
+    else group.push(item)
+  }
+  return groups
+}
+
+const step = <H extends Held>(
+  held: H,
+  job: Job,
+  moves: ReadonlyArray<Move>,
+  ended: number,
+  now: Instant
+): Step<H> => {
+  const applied = Progress.apply(job, moves, now)
+  const inFlight = held.inFlight - ended
+  return {
+    held: { ...held, job: applied.job, inFlight, worker: inFlight > 0 ? held.worker : null },
+    moves,
+    drafts: applied.drafts
+  }
+}
+
+/** Gives recipients to a worker under a fresh fence. */
+export const claim = <H extends Held>(
+  held: H,
+  recipients: ReadonlyArray<RecipientResult>,
+  worker: string,
+  now: Instant
+): Step<H> & { readonly claimed: ClaimedJob } => {
+  const fence = held.fence + 1
+  const moves = recipients.map((before): Move => ({ before, after: Progress.claim(before, now), fence }))
+  const { drafts, job } = Progress.apply(held.job, moves, now)
+  const { accountId, content, id: jobId, sessionId } = job
+  return {
+    held: { ...held, job, worker, fence, inFlight: moves.length },
+    moves,
+    drafts,
+    claimed: {
+      jobId,
+      accountId,
+      sessionId,
+      content,
+      fence,
+      recipients: moves.map(({ after }) => ({
+        index: after.index,
+        phone: after.phone,
+        values: after.values,
+        attempts: after.attempts,
+        uncertain: after.uncertain,
+        suspect: Progress.isSuspect(after)
+      }))
+    }
+  }
+}
+
+/** The outcomes that are still awaited; the answer is the last that one of them brings. */
+export const settle = <H extends Held>(
+  held: H,
+  find: (index: number) => Tracked | undefined,
+  settlements: ReadonlyArray<Settlement>,
+  now: Instant
+): Step<H> & { readonly answer: string | undefined } => {
+  const moves = new Map<number, Move>()
+  let answer: string | undefined
+  for (const settlement of settlements) {
+    const { fence, index, outcome } = settlement
+    if (fence !== held.fence || moves.has(index)) continue
+    const tracked = find(index)
+    if (tracked === undefined || tracked.fence !== fence) continue
+    const before = tracked.recipient
+    moves.set(index, { before, after: Progress.settle(held.job, before, outcome, now), fence: null })
+    answer = settlement.answer ?? answer
+  }
+  return { ...step(held, held.job, [...moves.values()], moves.size, now), answer }
+}
+
+/** Takes back all that awaits an outcome. What a report has settled needs no rescue. */
+export const rescue = <H extends Held>(
+  held: H,
+  awaited: ReadonlyArray<RecipientResult>,
+  recoverable: boolean,
+  now: Instant
+): Step<H> & { readonly count: number } => {
+  const moves = awaited.map((before): Move => {
+    const after = Progress.inFlight(before) ? Progress.rescue(held.job, before, { recoverable, now }) : before
+    return { before, after, fence: null }
+  })
+  const count = moves.filter(({ after, before }) => after !== before).length
+  return { ...step(held, held.job, moves, moves.length, now), count }
+}
+
+/** Reports of this job's recipients; those of none are answered back. */
+export const receive = <H extends Held>(
+  held: H,
+  find: (index: number) => Tracked | undefined,
+  told: ReadonlyArray<{ readonly index: number; readonly report: Report }>,
+  now: Instant
+): Step<H> & { readonly unmatched: ReadonlyArray<Report> } => {
+  const current = new Map<number, Tracked>()
+  const moves: Array<Move> = []
+  const unmatched: Array<Report> = []
+  for (const { index, report } of told) {
+    const tracked = current.get(index) ?? find(index)
+    if (tracked === undefined) {
+      unmatched.push(report)
+      continue
+    }
+    const { fence, recipient: before } = tracked
+    const after = Progress.report(before, report, now)
+    current.set(index, { recipient: after, fence })
+    if (after !== before) moves.push({ before, after, fence })
+  }
+  return { ...step(held, held.job, moves, 0, now), unmatched }
+}
+
+/** Cancels what is not in flight; `undefined` when the job has ended or is being canceled. */
+export const cancel = <H extends Held>(
+  held: H,
+  recipients: ReadonlyArray<Tracked>,
+  now: Instant
+): Step<H> | undefined => {
+  const job = Progress.canceling(held.job, now)
+  if (job === held.job) return undefined
+  const moves = recipients.flatMap(({ fence, recipient: before }): ReadonlyArray<Move> => {
+    const after = Progress.cancel(before, now)
+    return after === before ? [] : [{ before, after, fence }]
+  })
+  return step(held, job, moves, 0, now)
+}
+
+/**
+ * Queues what failed or is unknown again; `undefined` when there is nothing. An attempt that a report of failure
+ * overtook is over: its late outcome must not settle the new one.
+ */
+export const retry = <H extends Held>(
+  held: H,
+  recipients: ReadonlyArray<Tracked>,
+  now: Instant
+): Step<H> | undefined => {
+  let ended = 0
+  const moves = recipients.flatMap(({ fence, recipient: before }): ReadonlyArray<Move> => {
+    const after = Progress.requeue(before, now)
+    if (after === before) return []
+    if (fence !== null) ended += 1
+    return [{ before, after, fence: null }]
+  })
+  return moves.length === 0 ? undefined : step(held, Progress.reopened(held.job, now), moves, ended, now)
+}

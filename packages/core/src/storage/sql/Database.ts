@@ -1,0 +1,47 @@
+/** What the SQL stores need of a database: somewhere to run their verbs, and the words that dialects have of their own. */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type { StorageError } from "../StorageError.ts"
+import type { Program } from "./Program.ts"
+
+/** The few places where SQLite and PostgreSQL are not written alike. */
+export interface Dialect {
+  /** Whether this process alone writes, so that what it remembers of its rows stays true. */
+  readonly exclusive: boolean
+  /** Ends a `SELECT` whose rows of a table are written next: others wait for them. */
+  readonly forUpdate: (table: string) => string
+  /** The same, and rows that others hold are passed over. */
+  readonly skipLocked: (table: string) => string
+  /** Lets nobody else pass until the commit who names the same. */
+  readonly serialize: (name: string) => Program<void>
+  /** The expressions as one JSON array, as text. */
+  readonly jsonArray: (expressions: string) => string
+  /** The same of every row, in an array of arrays. */
+  readonly jsonArrays: (expressions: string) => string
+  /** A text column that holds JSON, as a value inside those. */
+  readonly json: (column: string) => string
+  /** The elements of a parameter that is a JSON array of texts and nulls. */
+  readonly elements: { readonly from: string; readonly place: string; readonly value: string }
+  /** Follows a table's name: the planner is held to the index where it would choose another. */
+  readonly indexedBy: (index: string) => string
+}
+
+export class Database extends Context.Tag("@sendwright/core/storage/sql/Database")<
+  Database,
+  {
+    readonly dialect: Dialect
+    /**
+     * Runs the verb whole or not at all, and answers after its COMMIT. A verb may be run again when it collided
+     * with another or when another of its group failed, so it changes nothing outside the database. What the
+     * database refuses is a StorageError, what the verb throws is a defect, and both roll it back.
+     *
+     * Interrupted before its turn, the verb never runs; once it has begun it is finished. Whoever must know which
+     * of the two happened makes the call uninterruptible.
+     *
+     * Inside the caller's open transaction it runs at once, in a savepoint, and lasts if that transaction does.
+     */
+    readonly write: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
+    /** Runs the verb against committed state (or the caller's own transaction); it may not write. */
+    readonly read: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
+  }
+>() {}

@@ -1,0 +1,441 @@
+/** Jobs and their recipients. Every step costs what its window costs, however much waits behind it. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Idempotency from "../../domain/Idempotency.ts"
+import * as Ids from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
+import type { Content, RecipientResult } from "../../domain/Job.ts"
+import * as Job from "../../domain/Job.ts"
+import * as Page from "../../domain/Page.ts"
+import * as Plan from "../../domain/Plan.ts"
+import type { Step, Tracked } from "../JobSteps.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type { AcceptSend, Earlier, Report, Settlement } from "../JobStore.ts"
+import { AcceptResult, JobStore } from "../JobStore.ts"
+import * as Claims from "./Claims.ts"
+import { Database } from "./Database.ts"
+import * as Jobs from "./Jobs.ts"
+import type { Program } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import type { StoredJob } from "./Rows.ts"
+import {
+  end,
+  insertRows,
+  integer,
+  keysOf,
+  lastPlace,
+  limited,
+  newestFirst,
+  oneOf,
+  recipientKey,
+  seq,
+  text,
+  textOrNull
+} from "./Rows.ts"
+
+const kindOf = oneOf<Content["kind"]>(["template", "direct"])
+
+// Accepting
+
+const findEarlier =
+  "SELECT id, kind, fingerprint, recipients, answer FROM sendwright_job WHERE public_key = ? AND idempotency_key = ?"
+
+function* earlierTo(publicKey: string, key: string): Program<Earlier | null> {
+  const row = yield* get(findEarlier, publicKey, key)
+  if (row === undefined) return null
+  return {
+    fingerprint: text(row, "fingerprint"),
+    jobId: text(row, "id"),
+    kind: kindOf(row, "kind"),
+    recipients: integer(row, "recipients"),
+    answer: textOrNull(row, "answer")
+  }
+}
+
+function* usageOf(accountId: string, day: string): Program<{ template: number; direct: number }> {
+  const row = yield* get(
+    "SELECT template, direct FROM sendwright_usage WHERE account = ? AND day = ?",
+    accountId,
+    day
+  )
+  return row === undefined
+    ? { template: 0, direct: 0 }
+    : { template: integer(row, "template"), direct: integer(row, "direct") }
+}
+
+function* lastAcceptedAt(publicKey: string): Program<Instant | null> {
+  const row = yield* get("SELECT accepted_at FROM sendwright_acceptance WHERE public_key = ?", publicKey)
+  return row === undefined ? null : integer(row, "accepted_at")
+}
+
+const insertJob = `INSERT INTO sendwright_job (id, account, session, public_key, kind, template, snapshot, currency,
+    estimated_cost, idempotency_key, fingerprint, status, recipients, queued, sending, accepted, sent, delivered, read,
+    failed, skipped, canceled, unknown, in_flight, next_at, fence, created_at, updated_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, 0, ?, ?)
+  RETURNING seq`
+
+const addUsage = `INSERT INTO sendwright_usage (account, day, template, direct) VALUES (?, ?, ?, ?)
+  ON CONFLICT (account, day) DO UPDATE
+  SET template = sendwright_usage.template + excluded.template, direct = sendwright_usage.direct + excluded.direct`
+
+const noteAcceptance = `INSERT INTO sendwright_acceptance (public_key, accepted_at) VALUES (?, ?)
+  ON CONFLICT (public_key) DO UPDATE SET accepted_at = excluded.accepted_at`
+
+const insertRecipients = insertRows("sendwright_recipient", [
+  "seq",
+  "phone",
+  "external_id",
+  "variables",
+  "market",
+  "price",
+  "status",
+  "attempts",
+  "sequence",
+  "next_at",
+  "updated_at"
+])
+
+function* addRecipients(job: number, recipients: ReadonlyArray<RecipientResult>): Program<void> {
+  if (recipients.length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
+  yield* insertRecipients(
+    recipients.map((each) => [
+      recipientKey(job, each.index),
+      each.phone,
+      each.externalId,
+      JSON.stringify(each.values),
+      each.market,
+      each.price,
+      each.status,
+      each.attempts,
+      each.sequence,
+      each.nextAt,
+      each.updatedAt
+    ])
+  )
+}
+
+/** Records the send. The checks before it are over. */
+function* record(command: AcceptSend): Program<StoredJob> {
+  const { accountId, content, demand, idempotency, now, publicKey, sessionId } = command
+  const job = Job.newJob({ ...command, recipients: command.recipients.length })
+  const row = yield* get(
+    insertJob,
+    job.id,
+    accountId,
+    sessionId,
+    publicKey,
+    content.kind,
+    content.kind === "template" ? content.templateId : null,
+    yield* Jobs.freeze(content),
+    job.currency,
+    job.estimatedCost,
+    idempotency === null ? null : idempotency.key,
+    idempotency === null ? null : idempotency.fingerprint,
+    job.recipients,
+    job.counts.queued,
+    now,
+    now,
+    now
+  )
+  const [template, direct] = content.kind === "template" ? [demand.units, 0] : [0, demand.units]
+  yield* run(addUsage, accountId, Time.utcDay(now), template, direct)
+  yield* run(noteAcceptance, publicKey, now)
+  return { seq: integer(row ?? {}, "seq"), job, inFlight: 0, worker: null, fence: 0 }
+}
+
+// Reading
+
+const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
+
+function* seqOf(jobId: string): Program<number | undefined> {
+  const row = yield* get(seqOfJob, jobId)
+  return row === undefined ? undefined : seq(row)
+}
+
+const deliveredPrices = `SELECT price FROM sendwright_recipient
+  WHERE seq BETWEEN ? AND ? AND price IS NOT NULL AND (delivered_at IS NOT NULL OR read_at IS NOT NULL) ORDER BY seq`
+
+const beat = `INSERT INTO sendwright_worker (id, beats) VALUES (?, ?)
+  ON CONFLICT (id) DO UPDATE SET beats = excluded.beats`
+
+const holders = `SELECT id AS worker, beats FROM sendwright_worker
+  UNION ALL
+  SELECT DISTINCT worker, 0 AS beats FROM sendwright_job
+  WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM sendwright_worker)`
+
+const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
+
+/** A window as it was taken. */
+interface Window {
+  readonly fence: number
+  readonly recipients: ReadonlyMap<number, Tracked>
+}
+
+/** How many windows are kept. */
+const keptWindows = 256
+
+/** In the order of the job's ids, so that no two commits wait for each other's jobs. */
+const byJob = <A>(items: ReadonlyArray<A>, jobId: (item: A) => string) =>
+  [...JobSteps.groupBy(items, jobId)].sort(([a], [b]) => (a < b ? -1 : 1))
+
+export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
+  JobStore,
+  Effect.gen(function* () {
+    const db = yield* Database
+    const { dialect } = db
+    const ids = Ids.make(yield* Ids.RandomBytes)
+    const rows = Jobs.make(dialect, ids)
+    const claims = Claims.make(rows)
+
+    const someRecipients = rows.recipientsOf("seq BETWEEN ? AND ? ORDER BY seq")
+    const awaitedRecipients = rows.recipientsOf("seq BETWEEN ? AND ? AND fence IS NOT NULL ORDER BY seq")
+    const openRecipients = rows.recipientsOf(
+      "seq BETWEEN ? AND ? AND status IN ('queued', 'sending') ORDER BY seq"
+    )
+    const lostRecipients = rows.recipientsOf(
+      "seq BETWEEN ? AND ? AND status IN ('failed', 'unknown') ORDER BY seq"
+    )
+    const pageOfRecipients = rows.recipientsOf(
+      `seq BETWEEN ? AND ? AND status = coalesce(?, status) ORDER BY seq ${limited}`
+    )
+    const ofSnapshot = "job.snapshot = snapshot.seq"
+    const heldBy = `${rows.select()} WHERE ${ofSnapshot} AND job.worker = ? ORDER BY job.id${dialect.forUpdate("job")}`
+    const listBy = (column: "public_key" | "account") => `${rows.select(", job.seq")}
+      WHERE ${ofSnapshot} AND job.${column} = ? AND job.kind = ? AND job.seq < ?
+        AND job.status = coalesce(?, job.status) AND job.created_at >= ? AND job.created_at < ?
+      ORDER BY job.seq DESC ${limited}`
+    const listByKey = listBy("public_key")
+    const listByAccount = listBy("account")
+
+    /**
+     * What was taken and not touched since, by job, so that settling need not read it again. A window counts only
+     * under the job's fence, and each claim that raises the fence replaces it: one that was rolled back is never
+     * taken for a later one. Kept only where no other process writes.
+     */
+    const windows = new Map<string, Window>()
+
+    const keep = ({ held, moves }: Step<StoredJob>): void => {
+      if (!dialect.exclusive) return
+      const [oldest] = windows.keys()
+      if (windows.size >= keptWindows && oldest !== undefined) windows.delete(oldest)
+      const recipients = moves.map(({ after, fence }) => [after.index, { recipient: after, fence }] as const)
+      windows.set(held.job.id, { fence: held.fence, recipients: new Map(recipients) })
+    }
+
+    function* save(step: Step<StoredJob>, now: Instant): Program<void> {
+      windows.delete(step.held.job.id)
+      yield* rows.save(step, now)
+    }
+
+    function* accept(command: AcceptSend): Program<AcceptResult> {
+      const { accountId, claim, content, demand, idempotency, now, publicKey, sessionId } = command
+      // What follows is read to be decided on: the key, the day's usage, the last acceptance.
+      yield* dialect.serialize(`accept ${accountId}`)
+      const earlier = idempotency === null ? null : yield* earlierTo(publicKey, idempotency.key)
+      if (earlier !== null && idempotency !== null) {
+        return Idempotency.decide(earlier, idempotency.fingerprint) === "Replayed"
+          ? AcceptResult.Replayed({ earlier })
+          : AcceptResult.KeyConflict({ earlier })
+      }
+      const used = yield* usageOf(accountId, Time.utcDay(now))
+      const usage = { usedToday: used[content.kind], lastAcceptedAt: yield* lastAcceptedAt(publicKey) }
+      const verdict = Plan.decide(demand, usage, now)
+      if (verdict._tag === "QuotaExhausted") return AcceptResult.QuotaExhausted(verdict)
+      if (verdict._tag === "TooSoon") return AcceptResult.TooSoon(verdict)
+
+      const stored = yield* record(command)
+      const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
+      yield* addRecipients(stored.seq, recipients)
+      if (claim === null) return AcceptResult.Accepted({ job: stored.job, claimed: null })
+      for (const { phone } of recipients) yield* claims.count(sessionId, phone, now)
+      const step = JobSteps.claim(stored, recipients, claim, now)
+      yield* save(step, now)
+      keep(step)
+      return AcceptResult.Accepted({ job: step.held.job, claimed: step.claimed })
+    }
+
+    /** The recipients that the outcomes are of. */
+    function* awaited(
+      { fence, job, seq: key }: StoredJob,
+      settlements: ReadonlyArray<Settlement>
+    ): Program<ReadonlyMap<number, Tracked>> {
+      const window = windows.get(job.id)
+      if (window !== undefined && window.fence === fence) return window.recipients
+      const places = settlements.map(({ index }) => index).filter((index) => index >= 0 && index < lastPlace)
+      const [low, high] = [Math.min(...places), Math.max(...places)]
+      if (places.length === 0) return new Map()
+      const found = yield* rows.recipients(someRecipients, recipientKey(key, low), recipientKey(key, high))
+      return new Map(found.map((tracked) => [tracked.recipient.index, tracked]))
+    }
+
+    function* settle(jobId: string, settlements: ReadonlyArray<Settlement>, now: Instant): Program<number> {
+      const held = yield* rows.take(jobId)
+      if (held === undefined || held.inFlight === 0) return 0
+      const fresh = settlements.filter(({ fence }) => fence === held.fence)
+      if (fresh.length === 0) return 0
+      const recipients = yield* awaited(held, fresh)
+      const step = JobSteps.settle(held, (index) => recipients.get(index), fresh, now)
+      if (step.moves.length === 0) return 0
+      yield* save(step, now)
+      if (step.answer !== undefined) {
+        yield* run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", step.answer, held.seq)
+      }
+      return step.moves.length
+    }
+
+    function* receive(
+      held: StoredJob,
+      told: ReadonlyArray<{ readonly index: number; readonly report: Report }>,
+      now: Instant
+    ): Program<{ readonly applied: number; readonly unmatched: ReadonlyArray<Report> }> {
+      const recipients = new Map<number, Tracked>()
+      for (const { index } of told) {
+        if (recipients.has(index)) continue
+        const key = recipientKey(held.seq, index)
+        const [found] = yield* rows.recipients(someRecipients, key, key)
+        if (found !== undefined) recipients.set(index, found)
+      }
+      const step = JobSteps.receive(held, (index) => recipients.get(index), told, now)
+      if (step.moves.length > 0) yield* save(step, now)
+      return { applied: step.moves.length, unmatched: step.unmatched }
+    }
+
+    return {
+      earlier: ({ key, publicKey }) => db.read("JobStore.earlier", () => earlierTo(publicKey, key)),
+
+      accept: (command) => db.write("JobStore.accept", () => accept(command)),
+
+      exchange: ({ claim, now, settlements }) =>
+        db.write("JobStore.exchange", function* () {
+          let settled = 0
+          for (const [jobId, group] of byJob(settlements, (each) => each.jobId)) {
+            settled += yield* settle(jobId, group, now)
+          }
+          return { settled, claimed: claim === null ? [] : yield* claims.claim(claim, now, keep) }
+        }),
+
+      beat: ({ beats, workers }) =>
+        db.write("JobStore.beat", function* () {
+          for (const worker of [...workers].sort()) yield* run(beat, worker, beats)
+        }),
+
+      holders: db.read("JobStore.holders", function* () {
+        const found = yield* all(holders)
+        return found.map((row) => ({ worker: text(row, "worker"), beats: integer(row, "beats") }))
+      }),
+
+      rescue: ({ now, recoverable, worker }) =>
+        db.write("JobStore.rescue", function* () {
+          const providers: ReadonlyArray<string> = recoverable
+          let count = 0
+          for (const row of yield* all(heldBy, worker)) {
+            const held = yield* rows.toJob(row)
+            const found = yield* rows.recipients(awaitedRecipients, ...keysOf(held.seq))
+            const session = yield* get(providerOf, held.job.sessionId)
+            const canRecover = session !== undefined && providers.includes(text(session, "provider"))
+            const inHand = found.map(({ recipient }) => recipient)
+            const step = JobSteps.rescue(held, inHand, canRecover, now)
+            yield* save(step, now)
+            count += step.count
+          }
+          yield* run("DELETE FROM sendwright_worker WHERE id = ?", worker)
+          return count
+        }),
+
+      receive: ({ now, reports }) =>
+        db.write("JobStore.receive", function* () {
+          const places = reports.map((report) => ({ report, place: Ids.parseMessageId(report.messageId) }))
+          const unmatched = new Set<Report>()
+          let applied = 0
+          for (const [jobId, group] of byJob(places, ({ place }) => place?.jobId ?? "")) {
+            const held = jobId === "" ? undefined : yield* rows.take(jobId)
+            if (held === undefined) {
+              for (const { report } of group) unmatched.add(report)
+              continue
+            }
+            const told = group.map(({ place, report }) => ({ index: place?.index ?? -1, report }))
+            const received = yield* receive(held, told, now)
+            applied += received.applied
+            for (const report of received.unmatched) unmatched.add(report)
+          }
+          return { applied, unmatched: reports.filter((report) => unmatched.has(report)) }
+        }),
+
+      find: (jobId) =>
+        db.read("JobStore.find", function* () {
+          return (yield* rows.find(jobId))?.job ?? null
+        }),
+
+      list: ({ by, createdAfter, createdBefore, kind, page, status }) =>
+        db.read("JobStore.list", function* () {
+          const [statement, owner] =
+            "publicKey" in by ? [listByKey, by.publicKey] : [listByAccount, by.accountId]
+          const [before, limit] = newestFirst(page)
+          const since = createdAfter ?? -end
+          const found = yield* all(
+            statement,
+            owner,
+            kind,
+            before,
+            status ?? null,
+            since,
+            createdBefore ?? end,
+            limit
+          )
+          const { items, next } = Page.cut(found, page.limit, seq)
+          const jobs: Array<Job.Job> = []
+          for (const row of items) jobs.push((yield* rows.toJob(row)).job)
+          return { items: jobs, next }
+        }),
+
+      results: ({ jobId, page, status }) =>
+        db.read("JobStore.results", function* () {
+          const job = yield* seqOf(jobId)
+          if (job === undefined) return { items: [], next: null }
+          const found = yield* rows.recipients(
+            pageOfRecipients,
+            recipientKey(job, page.after === null ? 0 : page.after + 1),
+            recipientKey(job, lastPlace),
+            status ?? null,
+            page.limit + 1
+          )
+          const recipients = found.map(({ recipient }) => recipient)
+          return Page.cut(recipients, page.limit, ({ index }) => index)
+        }),
+
+      deliveredPrices: (jobId) =>
+        db.read("JobStore.deliveredPrices", function* () {
+          const job = yield* seqOf(jobId)
+          if (job === undefined) return []
+          return (yield* all(deliveredPrices, ...keysOf(job))).map((row) => text(row, "price"))
+        }),
+
+      cancel: ({ jobId, now }) =>
+        db.write("JobStore.cancel", function* () {
+          const held = yield* rows.take(jobId)
+          if (held === undefined) return null
+          const open = yield* rows.recipients(openRecipients, ...keysOf(held.seq))
+          const step = JobSteps.cancel(held, open, now)
+          if (step === undefined) return held.job
+          yield* save(step, now)
+          return step.held.job
+        }),
+
+      retry: ({ jobId, now }) =>
+        db.write("JobStore.retry", function* () {
+          const held = yield* rows.take(jobId)
+          if (held === undefined) return null
+          const lost = yield* rows.recipients(lostRecipients, ...keysOf(held.seq))
+          const step = JobSteps.retry(held, lost, now)
+          if (step === undefined) return { job: held.job, retried: 0 }
+          yield* save(step, now)
+          return { job: step.held.job, retried: step.moves.length }
+        }),
+
+      usage: ({ accountId, day }) => db.read("JobStore.usage", () => usageOf(accountId, day)),
+
+      nextDue: (now) => db.read("JobStore.nextDue", () => claims.nextDue(now))
+    }
+  })
+)

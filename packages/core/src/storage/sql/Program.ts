@@ -1,0 +1,38 @@
+/**
+ * What a store's verb does with a database: statements in order, and decisions between them. It is a generator of
+ * statements and can do nothing else, so that SQLite runs it in one synchronous step inside a group commit, and
+ * PostgreSQL statement by statement over one connection.
+ */
+
+/** What a column holds. Integers are read as numbers. */
+export type SqlValue = string | number | null | Uint8Array
+export type SqlParameter = SqlValue | bigint
+export type Row = Readonly<Record<string, SqlValue>>
+
+export interface Statement {
+  /** With `?` for each parameter and no other question mark. Kept prepared by its text: write it as a constant. */
+  readonly text: string
+  readonly parameters: ReadonlyArray<SqlParameter>
+  /** What of the answer is looked at. */
+  readonly wants: "row" | "rows" | "changes"
+}
+
+export interface Answer {
+  readonly rows: ReadonlyArray<Row>
+  readonly changes: number
+}
+
+export type Program<A> = Generator<Statement, A, Answer>
+
+export function* get(text: string, ...parameters: ReadonlyArray<SqlParameter>): Program<Row | undefined> {
+  return (yield { text, parameters, wants: "row" }).rows[0]
+}
+
+export function* all(text: string, ...parameters: ReadonlyArray<SqlParameter>): Program<ReadonlyArray<Row>> {
+  return (yield { text, parameters, wants: "rows" }).rows
+}
+
+/** Answers how many rows were changed. */
+export function* run(text: string, ...parameters: ReadonlyArray<SqlParameter>): Program<number> {
+  return (yield { text, parameters, wants: "changes" }).changes
+}

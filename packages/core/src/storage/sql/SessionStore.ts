@@ -1,0 +1,109 @@
+/** Sessions, a row each, and the jobs that pause and resume with them. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Event from "../../domain/Event.ts"
+import * as Ids from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Page from "../../domain/Page.ts"
+import * as Progress from "../../domain/Progress.ts"
+import type { Session } from "../../domain/Session.ts"
+import { SessionStore } from "../SessionStore.ts"
+import type { Dialect } from "./Database.ts"
+import { Database } from "./Database.ts"
+import * as Events from "./Events.ts"
+import type { JobRows } from "./Jobs.ts"
+import * as Jobs from "./Jobs.ts"
+import type { Program } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import {
+  fromSession,
+  insertInto,
+  limited,
+  newestFirst,
+  seq,
+  sessionColumns,
+  text,
+  toSession
+} from "./Rows.ts"
+
+const insert = insertInto("sendwright_session", sessionColumns)
+
+const update =
+  "UPDATE sendwright_session SET state = ?, reason = ?, connected_since = ?, updated_at = ? WHERE id = ?"
+
+// A processing job has recipients due, now or later, or in hand.
+const processingJobs = ({ indexedBy }: Dialect): string => `SELECT id FROM (
+    SELECT id FROM sendwright_job ${indexedBy("sendwright_job_due")}
+    WHERE session = ? AND next_at IS NOT NULL AND status = 'processing'
+    UNION ALL
+    SELECT id FROM sendwright_job ${indexedBy("sendwright_job_worker")}
+    WHERE worker IS NOT NULL AND session = ? AND status = 'processing'
+  ) AS job ORDER BY id`
+
+const paused = "SELECT id FROM sendwright_job WHERE session = ? AND status = 'paused' ORDER BY id"
+
+const byId = "SELECT * FROM sendwright_session WHERE id = ?"
+
+export function* findSession(id: string, statement = byId): Program<Session | null> {
+  const row = yield* get(statement, id)
+  return row === undefined ? null : toSession(row)
+}
+
+/** Running jobs pause with their session, and go on with it. */
+function* followSession(rows: JobRows, { id, state }: Session, now: Instant): Program<void> {
+  const affected =
+    state === "connected" ? yield* all(paused, id) : yield* all(processingJobs(rows.dialect), id, id)
+  for (const row of affected) {
+    const held = yield* rows.take(text(row, "id"))
+    if (held === undefined) continue
+    const job = Progress.followSession(held.job, state, now)
+    if (job === held.job) continue
+    const draft = Event.jobChanged(job, held.job.status)
+    const drafts = draft === undefined ? [] : [draft]
+    yield* rows.save({ held: { ...held, job }, moves: [], drafts }, now)
+  }
+}
+
+export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
+  SessionStore,
+  Effect.gen(function* () {
+    const db = yield* Database
+    const ids = Ids.make(yield* Ids.RandomBytes)
+    const rows = Jobs.make(db.dialect, ids)
+    const toChange = byId + db.dialect.forUpdate("sendwright_session")
+    return {
+      create: (session) =>
+        db.write("SessionStore.create", function* () {
+          yield* run(insert, ...fromSession(session))
+        }),
+      find: (id) => db.read("SessionStore.find", () => findSession(id)),
+      list: ({ accountId, page }) =>
+        db.read("SessionStore.list", function* () {
+          const rows = yield* all(
+            `SELECT * FROM sendwright_session WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`,
+            accountId,
+            ...newestFirst(page)
+          )
+          return Page.map(Page.cut(rows, page.limit, seq), toSession)
+        }),
+      transition: ({ id, now, reason, state }) =>
+        db.write("SessionStore.transition", function* () {
+          const found = yield* findSession(id, toChange)
+          if (found === null || found.state === state) return found
+          const connected = state === "connected"
+          const session: Session = {
+            ...found,
+            state,
+            reason: connected ? null : reason,
+            connectedSince: connected ? now : null,
+            updatedAt: now
+          }
+          yield* run(update, state, session.reason, session.connectedSince, now, id)
+          const draft = Event.sessionChanged(session)
+          yield* Events.append(ids, session.accountId, draft === undefined ? [] : [draft], now)
+          yield* followSession(rows, session, now)
+          return session
+        })
+    }
+  })
+)

@@ -1,0 +1,98 @@
+/**
+ * Who lives. Recipients are in the hands of a worker, and a worker says every few seconds that it lives: one count
+ * for all that it holds, so a long attempt needs no lease of its own. Others take back what it held when they have
+ * seen its count unchanged for long enough, by their own monotonic clock: clocks of nodes need not agree, and one
+ * that is set back or forward kills nobody.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Ids from "../domain/Ids.ts"
+import { JobStore } from "../storage/JobStore.ts"
+
+/** How long a worker that says nothing is believed to live, by default. With the pace below, rescue takes 25 s at most. */
+export const defaultLeaseMs = 15_000
+
+/** How often a worker says that it lives, and how often it looks at the others. */
+export const paceOf = (leaseMs: number): Duration.Duration => Duration.millis(leaseMs / 3)
+
+export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
+  Presence,
+  {
+    readonly leaseMs: number
+    /** A name under which recipients can be taken. */
+    readonly enter: Effect.Effect<string>
+    /**
+     * From here on it is dead, and what it still holds is taken back. Also for a name under which a commit may
+     * have taken recipients that nobody knows of, because its answer was lost.
+     */
+    readonly leave: (worker: string) => Effect.Effect<void>
+    /** Whether it is a name of this process that lives. */
+    readonly isHere: (worker: string) => boolean
+  }
+>() {
+  static readonly layer = (leaseMs: number): Layer.Layer<Presence, never, JobStore> =>
+    Layer.scoped(
+      Presence,
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const ids = Ids.make(yield* Ids.RandomBytes)
+        const here = new Set<string>()
+        const someone = yield* Effect.makeLatch()
+        let beats = 0
+
+        const say = Effect.suspend(() => {
+          if (here.size === 0) return Effect.zipRight(someone.close, someone.await)
+          beats += 1
+          return Effect.zipRight(
+            Effect.catchAllCause(jobs.beat({ workers: [...here], beats }), (cause) =>
+              Effect.logWarning("Could not say that this process lives", cause)
+            ),
+            Effect.sleep(paceOf(leaseMs))
+          )
+        })
+        yield* Effect.forkScoped(Effect.forever(say))
+
+        return {
+          leaseMs,
+          enter: Effect.gen(function* () {
+            const worker = ids.uuid(yield* Clock.currentTimeMillis)
+            here.add(worker)
+            yield* someone.open
+            return worker
+          }),
+          leave: (worker) =>
+            Effect.sync(() => {
+              here.delete(worker)
+            }),
+          isHere: (worker) => here.has(worker)
+        }
+      })
+    )
+}
+
+interface Sight {
+  readonly beats: number
+  /** When it was first seen, by the monotonic clock, in nanoseconds. */
+  readonly since: bigint
+}
+
+/** What was seen of the workers, and who is dead by it. */
+export const observe = (
+  before: ReadonlyMap<string, Sight>,
+  workers: ReadonlyArray<{ readonly worker: string; readonly beats: number }>,
+  now: bigint,
+  leaseMs: number
+): { readonly seen: ReadonlyMap<string, Sight>; readonly dead: ReadonlyArray<string> } => {
+  const seen = new Map(
+    workers.map(({ beats, worker }): readonly [string, Sight] => {
+      const known = before.get(worker)
+      return [worker, known?.beats === beats ? known : { beats, since: now }]
+    })
+  )
+  const lease = BigInt(Math.round(leaseMs)) * 1_000_000n
+  const dead = [...seen].flatMap(([worker, { since }]) => (now - since >= lease ? [worker] : []))
+  return { seen, dead }
+}
