@@ -15,32 +15,34 @@ export interface Decision {
   readonly resetAfterMs: number
 }
 
-/**
- * Decides one request; `arrival` is what is kept for the key (null before its first request).
- *
- * @param horizonMs how far ahead of the clock what is kept may be, at least one period: a clock that was set back
- * must not lock a key out for as long as it was set back. Where several nodes share what is kept, their clocks
- * differ, and what the faster one wrote is no reason to forget it.
- */
+/** What is told of a decision: what is kept of the key afterwards says it all. */
+export const told = (allowed: boolean, kept: number, { limit, periodMs }: Rule, now: Instant): Decision => {
+  const interval = periodMs / limit
+  return {
+    allowed,
+    limit,
+    remaining: Math.max(0, Math.floor((now + periodMs - kept) / interval)),
+    retryAfterMs: Math.max(0, kept + interval - periodMs - now),
+    resetAfterMs: Math.max(0, kept - now)
+  }
+}
+
+/** `limit` units per period, and at once. */
+export interface Rule {
+  readonly limit: number
+  readonly periodMs: number
+}
+
+/** Decides one request; `arrival` is what is kept for the key (null before its first request). */
 export const decide = (
   arrival: number | null,
-  rule: { readonly limit: number; readonly periodMs: number },
-  now: Instant,
-  horizonMs = rule.periodMs
+  rule: Rule,
+  now: Instant
 ): { readonly decision: Decision; readonly arrival: number } => {
-  const interval = rule.periodMs / rule.limit
-  const from = Math.min(Math.max(arrival ?? now, now), now + horizonMs)
-  const next = from + interval
+  // A clock that stepped back must not lock a key out for longer than one period.
+  const from = Math.min(Math.max(arrival ?? now, now), now + rule.periodMs)
+  const next = from + rule.periodMs / rule.limit
   const allowed = next - now <= rule.periodMs
   const kept = allowed ? next : from
-  return {
-    arrival: kept,
-    decision: {
-      allowed,
-      limit: rule.limit,
-      remaining: Math.max(0, Math.floor((now + rule.periodMs - kept) / interval)),
-      retryAfterMs: Math.max(0, kept + interval - rule.periodMs - now),
-      resetAfterMs: Math.max(0, kept - now)
-    }
-  }
+  return { arrival: kept, decision: told(allowed, kept, rule, now) }
 }

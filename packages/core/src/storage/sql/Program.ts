@@ -14,7 +14,7 @@ export interface Statement {
   readonly text: string
   readonly parameters: ReadonlyArray<SqlParameter>
   /** What of the answer is looked at. */
-  readonly wants: "row" | "rows" | "changes"
+  readonly wants: "row" | "rows" | "changes" | "script"
 }
 
 export interface Answer {
@@ -35,4 +35,25 @@ export function* all(text: string, ...parameters: ReadonlyArray<SqlParameter>): 
 /** Answers how many rows were changed. */
 export function* run(text: string, ...parameters: ReadonlyArray<SqlParameter>): Program<number> {
   return (yield { text, parameters, wants: "changes" }).changes
+}
+
+/** Several statements in one text, without parameters. */
+export function* script(text: string): Program<void> {
+  yield { text, parameters: [], wants: "script" }
+}
+
+/** Runs a verb in one synchronous step. */
+export const perform = <A>(program: Program<A>, execute: (statement: Statement) => Answer): A => {
+  let step = program.next()
+  while (step.done !== true) {
+    let answer: Answer
+    try {
+      answer = execute(step.value)
+    } catch (cause) {
+      step = program.throw(cause)
+      continue
+    }
+    step = program.next(answer)
+  }
+  return step.value
 }

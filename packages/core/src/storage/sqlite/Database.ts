@@ -31,8 +31,10 @@ import * as Tracer from "effect/Tracer"
 import { StorageError } from "../StorageError.ts"
 import type { Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
+import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
-import { type Migration, type MigrationError, migrate } from "./Migrator.ts"
+import { perform } from "../sql/Program.ts"
+import { migrate } from "./Migrator.ts"
 
 const dialect: Dialect = {
   exclusive: true,
@@ -155,22 +157,6 @@ const nearest = (session: Session): Session => {
 }
 
 type Execute = (statement: Statement) => Answer
-
-/** Runs a verb in one synchronous step. */
-const perform = <A>(program: Program<A>, execute: Execute): A => {
-  let step = program.next()
-  while (step.done !== true) {
-    let answer: Answer
-    try {
-      answer = execute(step.value)
-    } catch (cause) {
-      step = program.throw(cause)
-      continue
-    }
-    step = program.next(answer)
-  }
-  return step.value
-}
 
 interface Write {
   /** Runs the verb and returns what answers it. */
@@ -474,7 +460,8 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
         kept.set(text, statement)
       }
       guard(statement)
-      if (wants === "changes") return { rows: [], changes: statement.run(...parameters).changes }
+      if (wants === "changes" || wants === "script")
+        return { rows: [], changes: statement.run(...parameters).changes }
       if (wants === "rows") return { rows: statement.all(...parameters), changes: 0 }
       const row = statement.get(...parameters)
       return { rows: row === undefined ? [] : [row], changes: 0 }

@@ -4,7 +4,7 @@
  * the job. Accounts, sessions and keys are named by their ids without foreign keys: the engine has read them in
  * the same request, and nothing ever removes one. Times are milliseconds since 1970.
  */
-import type { Migration } from "./Migrator.ts"
+import type { Migration } from "../sql/Migrations.ts"
 
 const initial: Migration = {
   id: 1,

@@ -10,12 +10,12 @@ import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
 import * as ConsentStore from "../sql/ConsentStore.ts"
 import * as EventLog from "../sql/EventLog.ts"
 import * as JobStore from "../sql/JobStore.ts"
+import type { MigrationError } from "../sql/Migrations.ts"
 import * as RateCardStore from "../sql/RateCardStore.ts"
 import * as SessionStore from "../sql/SessionStore.ts"
 import * as TemplateStore from "../sql/TemplateStore.ts"
 import * as WebhookStore from "../sql/WebhookStore.ts"
 import * as Database from "./Database.ts"
-import type { MigrationError } from "./Migrator.ts"
 import { migrations } from "./Schema.ts"
 
 export interface Options {

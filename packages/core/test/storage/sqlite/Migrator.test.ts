@@ -7,8 +7,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { StorageError } from "../../../src/storage/StorageError.ts"
+import { type Migration, MigrationError } from "../../../src/storage/sql/Migrations.ts"
 import * as Database from "../../../src/storage/sqlite/Database.ts"
-import { type Migration, MigrationError, migrate } from "../../../src/storage/sqlite/Migrator.ts"
+import { migrate } from "../../../src/storage/sqlite/Migrator.ts"
 
 const one: Migration = {
   id: 1,

@@ -1,0 +1,42 @@
+/** All stores in a PostgreSQL database that any number of processes share, and the standard SQL client over it. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { PgClient } from "@effect/sql-pg/PgClient"
+import * as Layer from "effect/Layer"
+import type { StorageError } from "../StorageError.ts"
+import type { Stores } from "../Stores.ts"
+import * as AccountStore from "../sql/AccountStore.ts"
+import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
+import * as ConsentStore from "../sql/ConsentStore.ts"
+import * as EventLog from "../sql/EventLog.ts"
+import * as JobStore from "../sql/JobStore.ts"
+import type { MigrationError } from "../sql/Migrations.ts"
+import * as RateCardStore from "../sql/RateCardStore.ts"
+import * as SessionStore from "../sql/SessionStore.ts"
+import * as TemplateStore from "../sql/TemplateStore.ts"
+import * as WebhookStore from "../sql/WebhookStore.ts"
+import * as Database from "./Database.ts"
+import * as RateLimitStore from "./RateLimitStore.ts"
+import { migrations } from "./Schema.ts"
+
+export type Options = Database.Options
+
+/**
+ * Connects, brings the database to this build's schema and answers the stores over it. Processes may start
+ * together: one migrates, the others wait. A store's verb that is called inside `sql.withTransaction` belongs to
+ * that transaction.
+ */
+export const layer = (
+  options: Options
+): Layer.Layer<Stores | SqlClient | PgClient, StorageError | MigrationError> =>
+  Layer.mergeAll(
+    AccountStore.layer,
+    ApiKeyStore.layer,
+    ConsentStore.layer,
+    EventLog.layer,
+    JobStore.layer,
+    RateCardStore.layer,
+    RateLimitStore.layer,
+    SessionStore.layer,
+    TemplateStore.layer,
+    WebhookStore.layer
+  ).pipe(Layer.provideMerge(Database.layer({ ...options, migrations })))

@@ -1,0 +1,266 @@
+/**
+ * The tables: those of SQLite in PostgreSQL's words. Ids compare byte by byte (`COLLATE "C"`), as they do there.
+ * Tables whose rows change often leave room in their pages, so that a change stays in its page and touches no
+ * index. Times are milliseconds since 1970.
+ */
+import type { Migration } from "../sql/Migrations.ts"
+
+const initial: Migration = {
+  id: 1,
+  name: "initial",
+  statements: `
+CREATE TABLE sendwright_account (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+
+CREATE TABLE sendwright_session (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL UNIQUE,
+  account TEXT COLLATE "C" NOT NULL,
+  name TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  config TEXT NOT NULL,
+  pacing TEXT NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT,
+  connected_since BIGINT,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
+
+CREATE TABLE sendwright_api_key (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  public_key TEXT COLLATE "C" NOT NULL UNIQUE,
+  session TEXT COLLATE "C" NOT NULL,
+  name TEXT,
+  permissions TEXT NOT NULL,
+  status TEXT NOT NULL,
+  secrets TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  last_used_at BIGINT
+) WITH (fillfactor = 70);
+CREATE INDEX sendwright_api_key_session ON sendwright_api_key (session, seq);
+
+CREATE TABLE sendwright_template (
+  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  session TEXT COLLATE "C" NOT NULL,
+  name TEXT NOT NULL,
+  language TEXT NOT NULL,
+  category TEXT NOT NULL,
+  status TEXT NOT NULL,
+  content TEXT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  UNIQUE (session, name, language)
+);
+CREATE INDEX sendwright_template_session ON sendwright_template (session, id);
+
+-- seq is the order of recording among the records of one phone.
+CREATE TABLE sendwright_consent (
+  account TEXT COLLATE "C" NOT NULL,
+  phone TEXT COLLATE "C" NOT NULL,
+  occurred_at BIGINT NOT NULL,
+  seq BIGINT NOT NULL,
+  id TEXT NOT NULL,
+  purpose TEXT NOT NULL,
+  status TEXT NOT NULL,
+  source TEXT NOT NULL,
+  proof TEXT,
+  recorded_at BIGINT NOT NULL,
+  PRIMARY KEY (account, phone, occurred_at, seq)
+);
+
+CREATE TABLE sendwright_rate_card (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL UNIQUE,
+  currency TEXT NOT NULL,
+  effective_from BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  prices TEXT NOT NULL
+);
+CREATE INDEX sendwright_rate_card_currency ON sendwright_rate_card (currency, effective_from, seq);
+
+-- arrival: when the key's next request would find its allowance whole, in milliseconds with fractions.
+CREATE TABLE sendwright_rate (
+  key TEXT COLLATE "C" PRIMARY KEY,
+  arrival DOUBLE PRECISION NOT NULL
+) WITH (fillfactor = 50);
+
+-- Contents of jobs, each kept once.
+CREATE TABLE sendwright_snapshot (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  digest TEXT COLLATE "C" NOT NULL UNIQUE,
+  body TEXT NOT NULL
+);
+
+-- The last count with which each worker said that it lives.
+CREATE TABLE sendwright_worker (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  beats BIGINT NOT NULL
+) WITH (fillfactor = 50);
+
+-- next_at: when it has work next; null while a worker has some of it in hand and when it may not be dispatched.
+-- in_flight: how many of its recipients await an outcome from that worker.
+CREATE TABLE sendwright_job (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL UNIQUE,
+  account TEXT COLLATE "C" NOT NULL,
+  session TEXT COLLATE "C" NOT NULL,
+  public_key TEXT COLLATE "C" NOT NULL,
+  kind TEXT NOT NULL,
+  template BIGINT,
+  snapshot BIGINT NOT NULL,
+  currency TEXT NOT NULL,
+  estimated_cost TEXT,
+  idempotency_key TEXT COLLATE "C",
+  fingerprint TEXT,
+  answer TEXT,
+  status TEXT NOT NULL,
+  pause_reason TEXT,
+  recipients INTEGER NOT NULL,
+  queued INTEGER NOT NULL,
+  sending INTEGER NOT NULL,
+  accepted INTEGER NOT NULL,
+  sent INTEGER NOT NULL,
+  delivered INTEGER NOT NULL,
+  read INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  skipped INTEGER NOT NULL,
+  canceled INTEGER NOT NULL,
+  unknown INTEGER NOT NULL,
+  in_flight INTEGER NOT NULL,
+  next_at BIGINT,
+  worker TEXT COLLATE "C",
+  fence BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  completed_at BIGINT
+) WITH (fillfactor = 60);
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
+  WHERE idempotency_key IS NOT NULL;
+CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
+CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
+CREATE INDEX sendwright_job_due ON sendwright_job (session, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_job_worker ON sendwright_job (worker) WHERE worker IS NOT NULL;
+CREATE INDEX sendwright_job_paused ON sendwright_job (session, seq) WHERE status = 'paused';
+
+-- seq: its job's seq × 4096 + its place. next_at is null while in flight and after dispatch.
+-- fence: of the claim whose outcome is awaited; null when none is. A report may overtake the outcome.
+-- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
+CREATE TABLE sendwright_recipient (
+  seq BIGINT PRIMARY KEY,
+  phone TEXT NOT NULL,
+  external_id TEXT,
+  variables TEXT NOT NULL,
+  market TEXT,
+  price TEXT,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  lost INTEGER NOT NULL DEFAULT 0,
+  uncertain INTEGER NOT NULL DEFAULT 0,
+  sequence INTEGER NOT NULL,
+  next_at BIGINT,
+  fence BIGINT,
+  updated_at BIGINT NOT NULL,
+  failure TEXT,
+  provider_id TEXT,
+  sent_at BIGINT,
+  delivered_at BIGINT,
+  read_at BIGINT
+) WITH (fillfactor = 50);
+
+CREATE TABLE sendwright_usage (
+  account TEXT COLLATE "C" NOT NULL,
+  day TEXT COLLATE "C" NOT NULL,
+  template BIGINT NOT NULL,
+  direct BIGINT NOT NULL,
+  PRIMARY KEY (account, day)
+) WITH (fillfactor = 50);
+
+-- When each API key's last send was accepted.
+CREATE TABLE sendwright_acceptance (
+  public_key TEXT COLLATE "C" PRIMARY KEY,
+  accepted_at BIGINT NOT NULL
+) WITH (fillfactor = 50);
+
+-- arrival: when the next message would find the session idle, in milliseconds with fractions.
+CREATE TABLE sendwright_pace (
+  session TEXT COLLATE "C" PRIMARY KEY,
+  arrival DOUBLE PRECISION NOT NULL
+) WITH (fillfactor = 50);
+
+-- next_at: not before it the session's next message to the phone.
+CREATE TABLE sendwright_pair (
+  session TEXT COLLATE "C" NOT NULL,
+  phone TEXT COLLATE "C" NOT NULL,
+  next_at BIGINT NOT NULL,
+  PRIMARY KEY (session, phone)
+);
+CREATE INDEX sendwright_pair_next ON sendwright_pair (session, next_at);
+
+CREATE TABLE sendwright_endpoint (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL UNIQUE,
+  account TEXT COLLATE "C" NOT NULL,
+  url TEXT NOT NULL,
+  events TEXT NOT NULL,
+  description TEXT,
+  enabled INTEGER NOT NULL,
+  disabled_reason TEXT,
+  secrets TEXT NOT NULL,
+  failing_since BIGINT,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint (account, seq);
+
+CREATE TABLE sendwright_event (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL,
+  account TEXT COLLATE "C" NOT NULL,
+  type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+
+-- attempts: all that were made; tries: those of the running schedule.
+-- due_at: when it may be taken: at next_at, or at the end of the lease while a worker has it; null when it is over.
+CREATE TABLE sendwright_delivery (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL UNIQUE,
+  endpoint BIGINT NOT NULL,
+  event BIGINT NOT NULL,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  tries INTEGER NOT NULL,
+  first_attempt_at BIGINT,
+  next_at BIGINT,
+  due_at BIGINT,
+  worker TEXT COLLATE "C",
+  fence BIGINT NOT NULL,
+  created_at BIGINT NOT NULL
+) WITH (fillfactor = 70);
+CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery (endpoint, seq);
+-- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
+CREATE INDEX sendwright_delivery_due ON sendwright_delivery (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
+
+CREATE TABLE sendwright_attempt (
+  delivery BIGINT NOT NULL,
+  number INTEGER NOT NULL,
+  at BIGINT NOT NULL,
+  status INTEGER,
+  duration_ms BIGINT NOT NULL,
+  reason TEXT,
+  excerpt TEXT NOT NULL,
+  PRIMARY KEY (delivery, number)
+);
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [initial]
