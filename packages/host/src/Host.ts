@@ -4,7 +4,7 @@ import { Sqlite } from "@sendwright/core/sqlite"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
-import type { HostConfig } from "./HostConfig.ts"
+import type { Database, HostConfig } from "./HostConfig.ts"
 import * as Adapter from "./http/Adapter.ts"
 import * as AdminHandlers from "./http/AdminHandlers.ts"
 import * as Description from "./http/Description.ts"
@@ -62,9 +62,20 @@ export const serve = (config: HostConfig) =>
     })
   )
 
+const stores = (database: Database) =>
+  database.kind === "sqlite"
+    ? Sqlite.layer({ filename: database.filename })
+    : // Loaded only where it is used.
+      Layer.unwrapEffect(
+        Effect.map(
+          Effect.promise(() => import("@sendwright/core/postgres")),
+          ({ Postgres }) => Postgres.layer({ url: database.url })
+        )
+      )
+
 const engine = (config: HostConfig) =>
   Engine.layer({ concurrency: config.workerConcurrency }).pipe(
-    Layer.provideMerge(Sqlite.layer({ filename: config.database })),
+    Layer.provideMerge(stores(config.database)),
     Layer.provide(Sender.layer(Sandbox.make())),
     Layer.provide(UndiciTransport.layer),
     Layer.provide(AddressPolicy.layer(config.allowedNetworks)),

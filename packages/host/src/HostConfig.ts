@@ -12,12 +12,16 @@ import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 
+/** Where the stores are. */
+export type Database =
+  | { readonly kind: "sqlite"; readonly filename: string }
+  | { readonly kind: "postgres"; readonly url: Redacted.Redacted }
+
 export interface HostConfig {
   readonly port: number
   readonly host: string
   readonly baseUrl: string
-  /** A file, or `:memory:`. */
-  readonly database: string
+  readonly database: Database
   readonly adminToken: Redacted.Redacted<string> | undefined
   readonly secretKey: Redacted.Redacted<Uint8Array>
   readonly logFormat: "pretty" | "json"
@@ -68,6 +72,14 @@ const sqliteFile = (text: string): string | undefined => {
   return file === undefined || file === ":memory:" ? file : resolve(file)
 }
 
+const databaseOf = (text: string): Database | undefined => {
+  if (/^postgres(ql)?:$/.test(URL.canParse(text) ? new URL(text).protocol : "")) {
+    return { kind: "postgres", url: Redacted.make(text) }
+  }
+  const filename = sqliteFile(text)
+  return filename === undefined ? undefined : { kind: "sqlite", filename }
+}
+
 const key = (text: string): Redacted.Redacted<Uint8Array> | undefined => {
   const bytes = Buffer.from(/^[A-Za-z0-9+/]+=*$/.test(text) ? text : "", "base64")
   return bytes.length === secretBytes ? Redacted.make(new Uint8Array(bytes)) : undefined
@@ -94,9 +106,9 @@ const settings = Config.all({
   baseUrl: Config.option(setting("BASE_URL", "an absolute http or https URL", httpUrl)),
   database: setting(
     "DATABASE_URL",
-    "sqlite:<file> or sqlite::memory: (PostgreSQL is not available yet)",
-    sqliteFile
-  ).pipe(Config.withDefault(resolve("./data/sendwright.db"))),
+    "sqlite:<file>, sqlite::memory: or postgres://<user>:<password>@<host>/<database>",
+    databaseOf
+  ).pipe(Config.withDefault({ kind: "sqlite" as const, filename: resolve("./data/sendwright.db") })),
   adminToken: Config.option(setting("ADMIN_TOKEN", "a text", (text) => Redacted.make(text))),
   secretKey: Config.option(
     setting("SECRET_KEY", `${secretBytes} bytes in base64 (openssl rand -base64 32)`, key)
@@ -142,6 +154,14 @@ const keyFile = (database: string) =>
     )
   )
 
+const ownKey = (database: Database): Effect.Effect<Redacted.Redacted<Uint8Array>, BadSetting> =>
+  database.kind === "sqlite"
+    ? keyFile(database.filename)
+    : new BadSetting({
+        variable: "SECRET_KEY",
+        reason: `must be given with PostgreSQL, the same to every process: ${secretBytes} bytes in base64 (openssl rand -base64 32)`
+      })
+
 const badSetting = (error: ConfigError.ConfigError): BadSetting => {
   const walk = (found: ConfigError.ConfigError): BadSetting =>
     found._op === "And" || found._op === "Or"
@@ -153,7 +173,7 @@ const badSetting = (error: ConfigError.ConfigError): BadSetting => {
 /** Reads the environment. */
 export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* () {
   const given = yield* Effect.mapError(settings, badSetting)
-  const secretKey = Option.isSome(given.secretKey) ? given.secretKey.value : yield* keyFile(given.database)
+  const secretKey = Option.isSome(given.secretKey) ? given.secretKey.value : yield* ownKey(given.database)
   return {
     ...given,
     baseUrl: Option.getOrElse(

@@ -24,7 +24,7 @@ describe("the settings", () => {
         port: 8080,
         host: "127.0.0.1",
         baseUrl: "http://127.0.0.1:8080",
-        database: ":memory:",
+        database: { kind: "sqlite", filename: ":memory:" },
         adminToken: undefined,
         logFormat: "pretty",
         role: "all",
@@ -46,7 +46,7 @@ describe("the settings", () => {
       const bad: Readonly<Record<string, ReadonlyArray<string>>> = {
         PORT: ["eighty", "65536", "-1", "1e3"],
         BASE_URL: ["example.com", "ftp://example.com"],
-        DATABASE_URL: ["postgres://localhost/x", "mysql://localhost", "sqlite:"],
+        DATABASE_URL: ["mysql://localhost", "sqlite:", "postgres"],
         SECRET_KEY: ["short", `${secretKey}AAAA`, `${secretKey.slice(0, -2)}!=`],
         LOG_FORMAT: ["xml"],
         LOG_LEVEL: ["loud", "constructor"],
@@ -62,9 +62,17 @@ describe("the settings", () => {
           expect(message.replace(/^\w+: /, "")).not.toContain(` ${value} `)
         }
       }
-      expect((yield* Effect.flip(load({ DATABASE_URL: "postgres://localhost/x" }))).message).toMatch(
-        /PostgreSQL is not available yet/
-      )
+    })
+  )
+
+  it.effect("name a PostgreSQL database, whose processes share a key that is given", () =>
+    Effect.gen(function* () {
+      const DATABASE_URL = "postgres://me:hidden@db.example/sends"
+      const { database } = yield* load({ DATABASE_URL, SECRET_KEY: secretKey })
+      expect(database.kind === "postgres" && Redacted.value(database.url)).toBe(DATABASE_URL)
+      expect(String(JSON.stringify(database))).not.toContain("hidden")
+      const { message } = yield* Effect.flip(load({ DATABASE_URL }))
+      expect(message).toMatch(/^SECRET_KEY: must be given with PostgreSQL/)
     })
   )
 
