@@ -4,11 +4,14 @@
  */
 import { describe } from "@effect/vitest"
 import * as accept from "./accept.ts"
+import * as causes from "./causes.ts"
 import * as deliveries from "./deliveries.ts"
 import * as dispatch from "./dispatch.ts"
 import * as history from "./history.ts"
 import * as leases from "./leases.ts"
 import * as limits from "./limits.ts"
+import * as liveness from "./liveness.ts"
+import * as pace from "./pace.ts"
 import * as paging from "./paging.ts"
 import * as read from "./read.ts"
 import * as receive from "./receive.ts"
@@ -23,7 +26,10 @@ export const suite = (name: string, layer: Stored): void => {
     limits.suite(layer)
     dispatch.suite(layer)
     leases.suite(layer)
+    liveness.suite(layer)
     turns.suite(layer)
+    pace.suite(layer)
+    causes.suite(layer)
     receive.suite(layer)
     history.suite(layer)
     read.suite(layer)
