@@ -191,7 +191,7 @@ export const send = (ids: Ids.Ids) =>
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
       const settledAt = yield* Clock.currentTimeMillis
       yield* jobs.exchange({ now: settledAt, settlements: [settlement], claim: null })
-      yield* wake.deliveries.notify
+      yield* Effect.zipRight(wake.deliveries.notify, wake.attempts.notify)
       return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }
     })
     const done = yield* Effect.acquireUseRelease(presence.enter, deliver, presence.leave).pipe(

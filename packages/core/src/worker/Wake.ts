@@ -19,10 +19,15 @@ const signal: Effect.Effect<Signal> = Effect.map(Effect.makeLatch(), (latch) => 
 
 export class Wake extends Context.Tag("@sendwright/core/worker/Wake")<
   Wake,
-  { readonly sends: Signal; readonly deliveries: Signal }
+  {
+    readonly sends: Signal
+    readonly deliveries: Signal
+    /** An attempt was made: a platform that is asked for news may have some. */
+    readonly attempts: Signal
+  }
 >() {
   static readonly layer: Layer.Layer<Wake> = Layer.effect(
     Wake,
-    Effect.all({ sends: signal, deliveries: signal })
+    Effect.all({ sends: signal, deliveries: signal, attempts: signal })
   )
 }

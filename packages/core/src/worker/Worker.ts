@@ -49,9 +49,6 @@ const lanes = 4
 const idleMs = 1000
 const pauseMs = 20
 
-/** How often senders that have to be asked are asked at the least. */
-const pollMs = 25
-
 export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
   Worker,
   {
@@ -98,6 +95,7 @@ const make = (options: Options) =>
         const loaded = isLoaded()
         const count = yield* Effect.uninterruptible(step)
         if (loaded) yield* wake.deliveries.notify
+        if (count > 0) yield* wake.attempts.notify
         if (count === 0) yield* rest(wake.sends, Effect.flatMap(Clock.currentTimeMillis, jobs.nextDue))
       })
       const end = Effect.zipRight(Effect.ignoreLogged(settle), leave)
@@ -130,8 +128,7 @@ const make = (options: Options) =>
     const listen = Effect.gen(function* () {
       const { count, nextAt } = yield* inbound.poll
       if (count > 0) yield* wake.deliveries.notify
-      const now = yield* Clock.currentTimeMillis
-      yield* Effect.sleep(nextAt === null ? pollMs : Math.min(pollMs, Math.max(1, nextAt - now)))
+      yield* rest(wake.attempts, Effect.succeed(nextAt))
     })
 
     const rescue = Effect.flatMap(sends.rescue, (count) =>

@@ -1,0 +1,231 @@
+/** What becomes of recipients whose worker died, stalled, or never heard whether its commit was made. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/TestClock"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
+import type { OutboundMessage } from "../../src/sender/Sender.ts"
+import * as Sender from "../../src/sender/Sender.ts"
+import { ConsentStore } from "../../src/storage/ConsentStore.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import { StorageError } from "../../src/storage/StorageError.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+import { observe } from "../../src/worker/Presence.ts"
+import * as Worker from "../../src/worker/Worker.ts"
+
+const accepted = Sender.SendResult.Accepted({ providerId: "p", status: "accepted" })
+const timedOut = Sender.SendResult.Ambiguous({
+  failure: { code: "timeout", provider_code: null, message: "No answer came.", permanent: false }
+})
+
+/** A platform that answers as it is told and remembers what it was sent. */
+const platform = (
+  some: Partial<Sender.Sender>,
+  send: (message: OutboundMessage) => Effect.Effect<Sender.SendResult> = () => Effect.succeed(accepted)
+) => {
+  const sent: Array<string> = []
+  const sender: Sender.Sender = {
+    provider: "sandbox",
+    deduplicates: false,
+    send: (message) =>
+      Effect.suspend(() => {
+        sent.push(message.messageId)
+        return send(message)
+      }),
+    ...some
+  }
+  return { sent, sender }
+}
+
+/** The engine over the stores that are provided. */
+const embedded = (sender: Sender.Sender) =>
+  Engine.layer({ concurrency: 8 }).pipe(
+    Layer.provide(RecordingTransport.layer),
+    Layer.provide(Sender.layer(sender)),
+    Layer.provide(SecretBox.layerRandom),
+    Layer.provide(AddressPolicy.layer([]))
+  )
+
+/** The same with its loops running. */
+const running = (sender: Sender.Sender) => Layer.provide(Worker.layerLoops, embedded(sender))
+
+/** A job whose recipients consent, at the test's time. */
+const accept = Effect.fnUntraced(function* (phones: number) {
+  const jobs = yield* JobStore
+  const who = yield* owner
+  const command = Fixtures.send(who, { phones, now: 0 })
+  const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: 0 }))
+  yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
+  yield* jobs.accept(command)
+  return { jobs, jobId: command.jobId }
+})
+
+/** The statuses, once a worker that is not there took `taken` recipients and so much time went by. */
+const bereaved = Effect.fnUntraced(function* (sender: Sender.Sender, taken: number, seconds: number) {
+  const { jobId, jobs } = yield* accept(3)
+  yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: taken } })
+  yield* Effect.provide(TestClock.adjust(`${seconds} seconds`), running(sender))
+  return (yield* results(jobId)).map(({ status }) => status)
+})
+
+describe("a worker that died", () => {
+  it.effect(
+    "has its recipients taken up within 30 seconds, and no sooner than it can be told from a slow one",
+    () =>
+      Effect.gen(function* () {
+        const before = platform({ deduplicates: true })
+        expect(yield* bereaved(before.sender, 2, 14)).toEqual(["sending", "sending", "queued"])
+        const after = platform({ deduplicates: true })
+        expect(yield* bereaved(after.sender, 2, 30)).toEqual(["accepted", "accepted", "accepted"])
+      }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("leaves unknown what can be neither repeated nor asked, and it is not sent again", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = platform({})
+      expect(yield* bereaved(sender, 2, 60)).toEqual(["unknown", "unknown", "accepted"])
+      expect(sent).toHaveLength(1)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("has its recipients looked up where the platform can be asked", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const { sender, sent } = platform({
+        lookUp: ({ messageId }) =>
+          Effect.sync(() => {
+            asked.push(messageId)
+            return messageId.endsWith("001") ? accepted : null
+          })
+      })
+      expect(yield* bereaved(sender, 2, 30)).toEqual(["accepted", "accepted", "accepted"])
+      expect(asked).toHaveLength(2)
+      expect(sent.map((id) => id.slice(-3)).sort()).toEqual(["002", "003"])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a worker that lives", () => {
+  it.effect("keeps what it has in hand, however long an attempt takes", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = platform({ deduplicates: true }, () =>
+        Effect.as(Effect.sleep("1 minute"), accepted)
+      )
+      const { jobId } = yield* accept(2)
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("1 second")
+        yield* Effect.provide(TestClock.adjust("1 minute"), running(platform({}).sender))
+      }).pipe(Effect.provide(running(sender)))
+      expect(sent).toHaveLength(2)
+      expect(yield* find(jobId)).toMatchObject({ status: "completed", counts: { accepted: 2 } })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("takes back what a commit took whose answer was lost", () =>
+    Effect.gen(function* () {
+      let lost = false
+      const forgetful = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
+            Effect.flatMap(jobs.exchange(command), (answer) => {
+              if (lost || answer.claimed.length === 0) return Effect.succeed(answer)
+              lost = true
+              return Effect.fail(new StorageError({ operation: "exchange", cause: "The connection broke." }))
+            })
+        }))
+      )
+      const { jobId } = yield* accept(2)
+      const { sender } = platform({ deduplicates: true })
+      yield* TestClock.adjust("30 seconds").pipe(Effect.provide(Layer.provide(running(sender), forgetful)))
+      expect(lost).toBe(true)
+      expect((yield* find(jobId)).status).toBe("completed")
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+/** Does what is due every quarter of an hour, for so many hours. */
+const hours = (count: number, sender: Sender.Sender) =>
+  Effect.gen(function* () {
+    const { drain } = yield* Engine.Engine
+    yield* Effect.repeatN(Effect.zipRight(drain, TestClock.adjust("15 minutes")), count * 4)
+  }).pipe(Effect.provide(embedded(sender)))
+
+describe("an attempt without an outcome", () => {
+  it.effect("is asked about before the next one", () =>
+    Effect.gen(function* () {
+      const answers = [timedOut, null, accepted]
+      let asked = 0
+      const { sender, sent } = platform(
+        {
+          lookUp: () =>
+            Effect.sync(() => {
+              asked += 1
+              return answers.shift() ?? null
+            })
+        },
+        () => Effect.succeed(timedOut)
+      )
+      const { jobId } = yield* accept(1)
+      yield* hours(2, sender)
+      expect((yield* results(jobId))[0]).toMatchObject({ status: "accepted", attempts: 4, uncertain: false })
+      expect([sent.length, asked]).toEqual([2, 3])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("leaves it unknown, not failed, when its attempts are used up", () =>
+    Effect.gen(function* () {
+      const { sender } = platform({ deduplicates: true }, () => Effect.succeed(timedOut))
+      const { jobId } = yield* accept(1)
+      yield* hours(3, sender)
+      expect((yield* results(jobId))[0]).toMatchObject({ status: "unknown", attempts: 8 })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a recipient that killed two workers", () => {
+  it.effect("is attempted while nothing else is", () =>
+    Effect.gen(function* () {
+      const { jobId, jobs } = yield* accept(9)
+      for (let death = 0; death < 2; death++) {
+        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+        yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })
+      }
+      let inFlight = 0
+      const beside: Array<number> = []
+      const { sender } = platform({ deduplicates: true }, ({ messageId }) =>
+        Effect.gen(function* () {
+          inFlight += 1
+          yield* Effect.sleep("1 second")
+          if (messageId.endsWith("001")) beside.push(inFlight)
+          inFlight -= 1
+          return accepted
+        })
+      )
+      yield* Effect.provide(TestClock.adjust("20 seconds"), running(sender))
+      expect(beside).toEqual([1])
+      expect((yield* find(jobId)).counts.accepted).toBe(9)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("who is dead", () => {
+  const second = 1_000_000_000n
+
+  it("is who said nothing new for the lease, by the watcher's own clock", () => {
+    const first = observe(new Map(), [{ worker: "a", beats: 1 }], 5n * second, 15_000)
+    expect(first.dead).toEqual([])
+    expect(observe(first.seen, [{ worker: "a", beats: 1 }], 20n * second - 1n, 15_000).dead).toEqual([])
+    expect(observe(first.seen, [{ worker: "a", beats: 1 }], 20n * second, 15_000).dead).toEqual(["a"])
+    expect(observe(first.seen, [{ worker: "a", beats: 2 }], 20n * second, 15_000).dead).toEqual([])
+    // Forgotten and seen again is seen for the first time.
+    const between = observe(first.seen, [], 10n * second, 15_000)
+    expect(observe(between.seen, [{ worker: "a", beats: 1 }], 20n * second, 15_000).dead).toEqual([])
+  })
+})
