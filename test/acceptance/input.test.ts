@@ -313,6 +313,13 @@ describe("the admin API", () => {
       ["GET", "/accounts/nobody", undefined, "/path/id"],
       ["POST", `/accounts/${owner.accountId}/sessions`, { name: "x", provider: "pigeon" }, "/provider"],
       ["POST", `/accounts/${owner.accountId}/sessions`, { name: "x", provider: "http" }, "/provider"],
+      ["PATCH", `/sessions/${owner.sessionId}`, { name: "" }, "/name"],
+      [
+        "PATCH",
+        `/sessions/${owner.sessionId}`,
+        { pacing: { messages_per_second: 0 } },
+        "/pacing/messages_per_second"
+      ],
       ["POST", `/sessions/${owner.sessionId}/keys`, { permissions: ["all"] }, "/permissions/0"],
       ["POST", `/keys/${owner.publicKey}/rotate`, { overlap_seconds: -1 }, "/overlap_seconds"],
       ["PUT", `/sessions/${owner.sessionId}/templates`, { templates: [{}] }, "/templates/0/name"],

@@ -1,12 +1,17 @@
 /** Reading jobs: a caller's own, and any for the operator. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { NotFound } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Job } from "../domain/Job.ts"
+import { dispatchable } from "../domain/Job.ts"
 import * as Money from "../domain/Money.ts"
+import type { Pacing } from "../domain/Pacing.ts"
+import { unpaced } from "../domain/Pacing.ts"
 import type { Page } from "../domain/Page.ts"
 import type { Status as RecipientStatus } from "../domain/Recipient.ts"
 import { JobStore } from "../storage/JobStore.ts"
+import { SessionStore } from "../storage/SessionStore.ts"
 import type { Caller, JobDetail, JobQuery } from "./Operations.ts"
 
 export interface DetailQuery {
@@ -14,9 +19,23 @@ export interface DetailQuery {
   readonly page: Page
 }
 
-const waitingFor = (job: Job, nextAt: Instant | null): JobDetail["waitingFor"] => {
-  if (job.status === "paused") return { limiter: "session", until: null }
-  return nextAt !== null && job.status === "processing" ? { limiter: "retry", until: nextAt } : null
+const waitingFor = (job: Job, nextAt: Instant | null, pacing: Pacing): JobDetail["waitingFor"] => {
+  if (job.status === "paused") {
+    return { limiter: job.pauseReason === "template_paused" ? "template" : "session", until: null }
+  }
+  if (!dispatchable(job.status)) return null
+  if (job.counts.queued > 0) {
+    return pacing.messages_per_second === null ? null : { limiter: "pace", until: null }
+  }
+  return nextAt === null ? null : { limiter: "retry", until: nextAt }
+}
+
+/** By its session's pace alone, when it has one: other jobs of the session and retries may make it later. */
+const expectedCompletionAt = (job: Job, { messages_per_second }: Pacing, now: Instant): Instant | null => {
+  const open = job.counts.queued + job.counts.sending
+  return messages_per_second === null || open === 0 || !dispatchable(job.status)
+    ? null
+    : now + Math.ceil((open * 1000) / messages_per_second)
 }
 
 /** A job with a page of its results and what it cost. */
@@ -28,11 +47,14 @@ export const detail = Effect.fnUntraced(function* (job: Job, query: DetailQuery)
   const waiting =
     job.counts.sending > 0 ? yield* jobs.results({ jobId: job.id, status: "sending", page: whole }) : null
   const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
+  const session = yield* (yield* SessionStore).find(job.sessionId)
+  const pacing = session?.pacing ?? unpaced
   const found: JobDetail = {
     job,
     results,
     actualCost: prices === null ? null : Money.total(prices),
-    waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due))
+    waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due), pacing),
+    expectedCompletionAt: expectedCompletionAt(job, pacing, yield* Clock.currentTimeMillis)
   }
   return found
 })

@@ -62,7 +62,12 @@ export interface JobDetail {
   /** Sum of the unit prices of what was delivered; null when nothing could be priced. */
   readonly actualCost: string | null
   /** What the dispatch waits for; null when it waits for nothing. */
-  readonly waitingFor: { readonly limiter: "retry" | "session"; readonly until: Instant | null } | null
+  readonly waitingFor: {
+    readonly limiter: "pace" | "retry" | "session" | "template"
+    readonly until: Instant | null
+  } | null
+  /** By the pace of its session; null when that has none, and once the job has left dispatch. */
+  readonly expectedCompletionAt: Instant | null
 }
 
 export interface JobQuery {

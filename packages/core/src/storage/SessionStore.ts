@@ -16,6 +16,12 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly accountId: string
       readonly page: Page
     }) => Effect.Effect<Paged<Session>, StorageError>
+    /** Replaces the given fields. Null when there is no such session. */
+    readonly change: (command: {
+      readonly id: string
+      readonly change: Partial<Pick<Session, "name" | "pacing">>
+      readonly now: Instant
+    }) => Effect.Effect<Session | null, StorageError>
     /**
      * Moves the session to a state and appends `session.connected` or `session.disconnected`; nothing happens
      * when it is there already. Leaving `connected` pauses its processing jobs (`session_disconnected`, with

@@ -1,5 +1,6 @@
 /** The whole engine in memory under the test clock: sends, receipts, retries, webhooks, direct messages. */
 import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -287,6 +288,28 @@ describe("a caller", () => {
       })
       yield* TestClock.adjust("30 seconds")
       expect((yield* engine.identify(credentials)).rate.remaining).toBe(0)
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+})
+
+describe("a paced session", () => {
+  it.effect("sends at its pace, and says when a job will be through", () =>
+    Effect.gen(function* () {
+      const { admin, caller, engine, send, session } = yield* prepared
+      const paced = yield* admin.sessions.change(session.id, { pacing: { messages_per_second: 2 } })
+      expect(paced.pacing).toEqual({ messages_per_second: 2, pair_interval_ms: null })
+      const { jobId } = yield* send("paced", ...Array.from({ length: 5 }, (_, n) => `3460000010${n}`))
+      yield* engine.drain
+      const now = yield* Clock.currentTimeMillis
+      const detail = yield* engine.job(caller, jobId, { page: whole })
+      expect(detail.waitingFor).toEqual({ limiter: "pace", until: null })
+      expect(detail.expectedCompletionAt).toBe(now + 2000)
+      for (let step = 0; step < 4; step++) {
+        yield* TestClock.adjust("500 millis")
+        yield* engine.drain
+      }
+      const done = yield* engine.job(caller, jobId, { page: whole })
+      expect(done).toMatchObject({ expectedCompletionAt: null, job: { status: "completed" } })
     }).pipe(Effect.provide(TestEngine.layer))
   )
 })

@@ -23,6 +23,12 @@ const PlanChange = Schema.Struct({
   subscription: optional(Schema.Literal("active", "inactive"))
 })
 
+/** null = no limit. */
+const PacingChange = Schema.Struct({
+  messages_per_second: optional(Schema.NullOr(Schema.Number.pipe(Schema.between(0.001, 10_000)))),
+  pair_interval_ms: optional(Schema.NullOr(Schema.Int.pipe(Schema.between(1, 86_400_000))))
+})
+
 const Permissions = Schema.Array(Schema.Literal(...ApiKey.permissions))
 const Overlap = optional(Schema.Int.pipe(Schema.between(0, 604_800)))
 
@@ -57,7 +63,8 @@ export const createSession = HttpApiEndpoint.post("createSession", "/admin/v1/ac
     Schema.Struct({
       name: Schema.String,
       provider: Schema.Literal(...Session.providers),
-      config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+      config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
+      pacing: optional(PacingChange)
     })
   )
   .addSuccess(Schemas.SessionDetail, created)
@@ -67,6 +74,10 @@ export const sessions = HttpApiEndpoint.get("sessions", "/admin/v1/accounts/:id/
   .addSuccess(Schemas.Sessions)
 export const session = HttpApiEndpoint.get("session", "/admin/v1/sessions/:id")
   .setPath(id)
+  .addSuccess(Schemas.SessionDetail)
+export const changeSession = HttpApiEndpoint.patch("changeSession", "/admin/v1/sessions/:id")
+  .setPath(id)
+  .setPayload(Schema.Struct({ name: optional(Schema.String), pacing: optional(PacingChange) }))
   .addSuccess(Schemas.SessionDetail)
 export const connect = HttpApiEndpoint.post("connect", "/admin/v1/sessions/:id/connect")
   .setPath(id)
@@ -216,6 +227,7 @@ export const group = HttpApiGroup.make("admin")
   .add(createSession)
   .add(sessions)
   .add(session)
+  .add(changeSession)
   .add(connect)
   .add(disconnect)
   .add(issueKey)

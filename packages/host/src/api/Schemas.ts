@@ -233,6 +233,10 @@ const SessionBody = Schema.Struct({
   account_id: Text,
   name: Text,
   provider: Schema.Literal(...Session.providers),
+  pacing: Schema.Struct({
+    messages_per_second: Schema.NullOr(Schema.Number),
+    pair_interval_ms: Schema.NullOr(Count)
+  }),
   state: Schema.Literal("connected", "connecting", "disconnected"),
   reason: NullableText,
   connected_since: NullableTime,

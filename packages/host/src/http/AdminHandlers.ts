@@ -55,6 +55,11 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
   forOperator(Api.session, ({ path }) =>
     Effect.map(admin.sessions.find(path.id), (found) => reply({ ...ok, session: Views.session(found) }))
   ),
+  forOperator(Api.changeSession, ({ path, payload }) =>
+    Effect.map(admin.sessions.change(path.id, payload), (found) =>
+      reply({ ...ok, session: Views.session(found) })
+    )
+  ),
   forOperator(Api.connect, ({ path }) =>
     Effect.map(admin.sessions.connect(path.id), (found) => reply({ ...ok, session: Views.session(found) }))
   ),

@@ -170,7 +170,7 @@ export const jobDetail = (found: Engine.JobDetail): View<typeof Schemas.JobDetai
         found.waitingFor === null
           ? null
           : { limiter: found.waitingFor.limiter, until: timeOrNull(found.waitingFor.until) },
-      expected_completion_at: null,
+      expected_completion_at: timeOrNull(found.expectedCompletionAt),
       results: found.results.items.map(result(found.job.id)),
       next_cursor: cursor(found.results.next)
     }
@@ -202,6 +202,7 @@ export const session = (found: Session.Session) => ({
   account_id: found.accountId,
   name: found.name,
   provider: found.provider,
+  pacing: found.pacing,
   state: found.state,
   reason: found.reason,
   connected_since: timeOrNull(found.connectedSince),

@@ -6,6 +6,7 @@ import type { Job, RecipientResult } from "../../domain/Job.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
+import type { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { Wake } from "../../worker/Wake.ts"
 import type { DetailQuery } from "../Jobs.ts"
@@ -34,6 +35,7 @@ const missing = Effect.fail(new NotFound({ what: "job" }))
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const store = yield* JobStore
+  const context = yield* Effect.context<JobStore | SessionStore>()
   const wake = yield* Wake
   const notify = Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
 
@@ -49,7 +51,7 @@ export const make = Effect.gen(function* () {
     find: Effect.fnUntraced(function* (id, query) {
       const job = yield* store.find(id)
       if (job === null || job.content.kind !== "template") return yield* missing
-      return yield* Effect.provideService(detail(job, query), JobStore, store)
+      return yield* Effect.provide(detail(job, query), context)
     }),
     cancel: Effect.fnUntraced(function* (id) {
       const now = yield* Clock.currentTimeMillis

@@ -18,6 +18,15 @@ import { Wake } from "../../worker/Wake.ts"
 import { refuse } from "./Faults.ts"
 import * as Text from "./Text.ts"
 
+/** Fields that are given; the others keep what they were. */
+export type PacingChange = { readonly [Field in keyof Pacing]?: Pacing[Field] | undefined }
+
+const withPacing = (pacing: Pacing, change: PacingChange | undefined): Pacing => ({
+  messages_per_second:
+    change?.messages_per_second === undefined ? pacing.messages_per_second : change.messages_per_second,
+  pair_interval_ms: change?.pair_interval_ms === undefined ? pacing.pair_interval_ms : change.pair_interval_ms
+})
+
 export interface Sessions {
   /** A sandbox session starts connected. */
   readonly create: (
@@ -26,8 +35,13 @@ export interface Sessions {
       readonly name: string
       readonly provider: Provider
       readonly config?: Readonly<Record<string, unknown>> | undefined
-      readonly pacing?: Partial<Pacing> | undefined
+      readonly pacing?: PacingChange | undefined
     }
+  ) => Effect.Effect<Session, InvalidRequest | NotFound | StorageError>
+  /** Fields that are absent stay. */
+  readonly change: (
+    id: string,
+    input: { readonly name?: string | undefined; readonly pacing?: PacingChange | undefined }
   ) => Effect.Effect<Session, InvalidRequest | NotFound | StorageError>
   readonly find: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Session>, NotFound | StorageError>
@@ -75,7 +89,7 @@ export const make = Effect.gen(function* () {
         name,
         provider,
         config: box.seal(`session|${id}`, JSON.stringify(config ?? {})),
-        pacing: { ...unpaced, ...pacing },
+        pacing: withPacing(unpaced, pacing),
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : "never_connected",
         connectedSince: connected ? now : null,
@@ -84,6 +98,15 @@ export const make = Effect.gen(function* () {
       }
       yield* store.create(session)
       return session
+    }),
+    change: Effect.fnUntraced(function* (id, { name, pacing }) {
+      yield* refuse(name === undefined ? [] : Text.faults(name, "name", 255))
+      const found = (yield* store.find(id)) ?? (yield* missing)
+      const now = yield* Clock.currentTimeMillis
+      const change = { name: name ?? found.name, pacing: withPacing(found.pacing, pacing) }
+      const session = yield* store.change({ id, change, now })
+      yield* wake.sends.notify
+      return session ?? (yield* missing)
     }),
     find: Effect.fnUntraced(function* (id) {
       return (yield* store.find(id)) ?? (yield* missing)

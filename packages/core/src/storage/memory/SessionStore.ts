@@ -32,6 +32,14 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
         const rows = [...db.sessions.values()].filter(({ value }) => value.accountId === accountId)
         return Paging.map(newestFirst(rows, page), ({ value }) => value)
       }),
+    change: ({ change, id, now }) =>
+      Effect.sync(() => {
+        const row = db.sessions.get(id)
+        if (row === undefined) return null
+        const session: Session = { ...row.value, ...change, updatedAt: now }
+        db.sessions.set(id, { ...row, value: session })
+        return session
+      }),
     transition: ({ id, now, reason, state }) =>
       Effect.sync(() => {
         const row = db.sessions.get(id)

@@ -40,6 +40,8 @@ const processingJobs = ({ indexedBy }: Dialect): string => `SELECT id FROM (
     WHERE worker IS NOT NULL AND session = ? AND status = 'processing'
   ) AS job ORDER BY id`
 
+const rename = "UPDATE sendwright_session SET name = ?, pacing = ?, updated_at = ? WHERE id = ?"
+
 const paused = "SELECT id FROM sendwright_job WHERE session = ? AND status = 'paused' ORDER BY id"
 
 const byId = "SELECT * FROM sendwright_session WHERE id = ?"
@@ -85,6 +87,14 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
             ...newestFirst(page)
           )
           return Page.map(Page.cut(rows, page.limit, seq), toSession)
+        }),
+      change: ({ change, id, now }) =>
+        db.write("SessionStore.change", function* () {
+          const found = yield* findSession(id, toChange)
+          if (found === null) return null
+          const session: Session = { ...found, ...change, updatedAt: now }
+          yield* run(rename, session.name, JSON.stringify(session.pacing), now, id)
+          return session
         }),
       transition: ({ id, now, reason, state }) =>
         db.write("SessionStore.transition", function* () {

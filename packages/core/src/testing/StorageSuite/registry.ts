@@ -78,6 +78,24 @@ export const suite = (layer: Stored) => {
   })
 
   describe("sessions", () => {
+    it.effect("change by the given fields, and are paced anew at once", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { sessionId: id, ...who } = yield* owner
+        yield* (yield* JobStore).accept(Fixtures.send({ ...who, sessionId: id }, { phones: 100 }))
+        const pacing = { messages_per_second: 20, pair_interval_ms: null }
+        expect(yield* sessions.change({ id, change: { pacing }, now: now + 1 })).toMatchObject({
+          name: "Session",
+          pacing,
+          updatedAt: now + 1
+        })
+        expect((yield* claim(100))[0]?.recipients).toHaveLength(1)
+        yield* sessions.change({ id, change: { name: "Renamed" }, now: now + 2 })
+        expect(yield* sessions.find(id)).toMatchObject({ name: "Renamed", pacing, state: "connected" })
+        expect(yield* sessions.change({ id: "nobody", change: {}, now })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("pause their running jobs when they go, and resume them when they are back", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
