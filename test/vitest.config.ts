@@ -8,6 +8,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
+    globalSetup: ["test/support/globalSetup.ts"],
     testTimeout: 20_000,
     maxWorkers: 2,
     minWorkers: 1

@@ -1,0 +1,316 @@
+/** What holds of PostgreSQL alone: nodes that start together, connections that break, the embedder's transaction. */
+
+import * as Client from "@effect/sql/SqlClient"
+import { describe, expect, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import Pg from "pg"
+import { freshDatabase } from "../../../../../test/support/Postgres.ts"
+import { JobStore } from "../../../src/storage/JobStore.ts"
+import * as Database from "../../../src/storage/postgres/Database.ts"
+import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
+import { migrations } from "../../../src/storage/postgres/Schema.ts"
+import { RateLimitStore } from "../../../src/storage/RateLimitStore.ts"
+import { StorageError } from "../../../src/storage/StorageError.ts"
+import * as Stores from "../../../src/storage/sql/Database.ts"
+import type { Migration } from "../../../src/storage/sql/Migrations.ts"
+import { MigrationError } from "../../../src/storage/sql/Migrations.ts"
+import { all, get, run } from "../../../src/storage/sql/Program.ts"
+import * as Fixtures from "../../../src/testing/Fixtures.ts"
+import * as StorageSuite from "../../../src/testing/StorageSuite/index.ts"
+import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
+
+const stores = (url: string) => Postgres.layer({ url: Redacted.make(url) })
+
+StorageSuite.suite("postgres", Layer.unwrapScoped(Effect.map(freshDatabase, stores)))
+
+/** A connection that has no part in ours. */
+const outside = (url: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const client = new Pg.Client(url)
+      client.on("error", () => {})
+      await client.connect()
+      return client
+    }),
+    (client) => Effect.promise(() => client.end().catch(() => {}))
+  )
+
+const query = (client: Pg.Client, text: string) =>
+  Effect.promise(() => client.query<Readonly<Record<string, unknown>>>(text)).pipe(
+    Effect.map(({ rows }) => rows)
+  )
+
+const table: Migration = {
+  id: 1,
+  name: "items",
+  statements: `CREATE TABLE item (id INTEGER PRIMARY KEY, body TEXT);
+    CREATE TABLE child (item INTEGER REFERENCES item (id) DEFERRABLE INITIALLY DEFERRED)`
+}
+
+const opened = (url: string, list: ReadonlyArray<Migration> = [table]) =>
+  Layer.build(Database.layer({ url: Redacted.make(url), migrations: list }))
+
+const database = Effect.gen(function* () {
+  const url = yield* freshDatabase
+  const context = yield* opened(url)
+  return {
+    url,
+    db: Context.get(context, Stores.Database),
+    sql: Context.get(context, Client.SqlClient),
+    other: yield* outside(url)
+  }
+})
+
+const insert = (id: number) => () => run("INSERT INTO item (id, body) VALUES (?, 'x')", id)
+
+const ids = function* () {
+  return (yield* all("SELECT id FROM item ORDER BY id")).map((row) => row["id"])
+}
+
+describe("nodes that start together on an empty database", () => {
+  // The long form is run by `BOOTS=100`.
+  const rounds = Number(process.env["BOOTS"] ?? 5)
+  it.scopedLive(
+    "are all up, and it is migrated once",
+    () =>
+      Effect.repeatN(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const url = yield* freshDatabase
+            const nodes = yield* Effect.forEach([1, 2, 3, 4], () => Effect.exit(Layer.build(stores(url))), {
+              concurrency: "unbounded"
+            })
+            expect(nodes.map(Exit.isSuccess)).toEqual([true, true, true, true])
+            const [row] = yield* query(yield* outside(url), "SELECT count(*) FROM sendwright_migration")
+            expect(Number(row?.["count"])).toBe(migrations.length)
+          })
+        ),
+        rounds - 1
+      ),
+    rounds * 5000
+  )
+})
+
+describe("a migration", () => {
+  const second: Migration = { id: 2, name: "more", statements: "CREATE TABLE more (id INTEGER)" }
+  const third: Migration = { id: 3, name: "last", statements: "CREATE TABLE last (id INTEGER)" }
+  const refused = (url: string, list: ReadonlyArray<Migration>) =>
+    Effect.map(Effect.flip(Effect.scoped(opened(url, list))), (error) =>
+      error instanceof MigrationError ? error.message : "another error"
+    )
+
+  it.scopedLive("that was altered, skipped or is unknown stops the start", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      yield* Effect.scoped(opened(url, [table, second]))
+      expect(yield* refused(url, [table, { ...second, statements: "SELECT 1" }])).toContain("altered")
+      expect(yield* refused(url, [table])).toContain("newer build")
+      const other = yield* outside(url)
+      yield* query(other, "DELETE FROM sendwright_migration WHERE id = 1")
+      expect(yield* refused(url, [table, second, third])).toContain("gap")
+      expect(yield* refused(url, [table, third])).toContain("its id should be 2")
+    })
+  )
+
+  it.scopedLive("that fails or ends its transaction leaves nothing of the boot", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const broken: Migration = { id: 2, name: "broken", statements: "CREATE TABLE half (id INTEGER); SELEC" }
+      expect(yield* refused(url, [table, broken])).toContain("its statements failed")
+      const other = yield* outside(url)
+      const tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+      expect(yield* query(other, tables)).toEqual([])
+      const ending: Migration = {
+        id: 2,
+        name: "ending",
+        statements: "CREATE TABLE half (id INTEGER); COMMIT"
+      }
+      expect(yield* refused(url, [table, ending])).toContain("ended the transaction")
+    })
+  )
+
+  it.scopedLive("whose process was killed is done by the next boot", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const other = yield* outside(url)
+      const slow: Migration = {
+        id: 2,
+        name: "slow",
+        statements: "CREATE TABLE slow (id INTEGER); SELECT pg_sleep(60)"
+      }
+      const boot = yield* Effect.fork(Effect.exit(Effect.scoped(opened(url, [table, slow]))))
+      const kill = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()`
+      yield* query(other, kill).pipe(Effect.repeat({ until: (rows) => rows.length > 0 }))
+      expect(Exit.isFailure(yield* boot.await.pipe(Effect.flatten))).toBe(true)
+      const context = yield* opened(url, [table, { ...slow, statements: "CREATE TABLE slow (id INTEGER)" }])
+      expect(yield* Context.get(context, Stores.Database).read("ids", ids)).toEqual([])
+    })
+  )
+})
+
+describe("a verb", () => {
+  it.scopedLive("fails typed when its COMMIT fails, and leaves nothing open", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      const orphan = db.write("orphan", () => run("INSERT INTO child (item) VALUES (99)"))
+      expect(yield* Effect.flip(orphan)).toBeInstanceOf(StorageError)
+      yield* db.write("insert", insert(1))
+      expect(yield* db.read("ids", ids)).toEqual([1])
+    })
+  )
+
+  it.scopedLive("dies of a bug, with nothing of it written", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      const bug = new TypeError("a bug")
+      const broken = db.write("bug", function* () {
+        yield* insert(1)()
+        throw bug
+      })
+      expect(yield* Effect.exit(broken)).toEqual(Exit.die(bug))
+      expect(yield* db.read("ids", ids)).toEqual([])
+    })
+  )
+
+  it.scopedLive("is run again when it waited in a circle with another", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      yield* db.write("insert", function* () {
+        yield* insert(1)()
+        yield* insert(2)()
+      })
+      let runs = 0
+      const both = (first: number, second: number) =>
+        db.write("both", function* () {
+          runs += 1
+          yield* get("SELECT id FROM item WHERE id = ? FOR UPDATE", first)
+          yield* get("SELECT pg_sleep(0.2)")
+          yield* get("SELECT id FROM item WHERE id = ? FOR UPDATE", second)
+        })
+      yield* Effect.all([both(1, 2), both(2, 1)], { concurrency: "unbounded" })
+      expect(runs).toBe(3)
+    })
+  )
+
+  it.scopedLive("fails typed when its connection is cut, and the next one works", () =>
+    Effect.gen(function* () {
+      const { db, other } = yield* database
+      const waiting = yield* Effect.fork(
+        Effect.flip(
+          db.write("cut", function* () {
+            yield* insert(1)()
+            yield* get("SELECT pg_sleep(60)")
+          })
+        )
+      )
+      const kill = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()`
+      yield* query(other, kill).pipe(Effect.repeat({ until: (rows) => rows.length > 0 }))
+      expect(yield* waiting.await.pipe(Effect.flatten)).toBeInstanceOf(StorageError)
+      yield* db.write("insert", insert(2))
+      expect(yield* db.read("ids", ids)).toEqual([2])
+    })
+  )
+})
+
+describe("the embedder's transaction", () => {
+  it.scopedLive("takes in a store's verb, and undoes it with itself", () =>
+    Effect.gen(function* () {
+      const { db, other, sql } = yield* database
+      const both = Effect.gen(function* () {
+        yield* sql`INSERT INTO item (id) VALUES (1)`
+        yield* db.write("insert", insert(2))
+        expect(yield* db.read("ids", ids)).toEqual([1, 2])
+        return yield* query(other, "SELECT id FROM item")
+      })
+      expect(yield* sql.withTransaction(both)).toEqual([])
+      expect(yield* db.read("ids", ids)).toEqual([1, 2])
+      const undone = Effect.zipRight(db.write("insert", insert(3)), Effect.fail("no"))
+      expect(yield* Effect.flip(sql.withTransaction(undone))).toBe("no")
+      expect(yield* db.read("ids", ids)).toEqual([1, 2])
+    })
+  )
+
+  it.scopedLive("outlives a verb that fails, without a trace of it", () =>
+    Effect.gen(function* () {
+      const { db, sql } = yield* database
+      yield* sql.withTransaction(
+        Effect.gen(function* () {
+          yield* db.write("insert", insert(1))
+          const faulty = db.write("faulty", function* () {
+            yield* insert(2)()
+            yield* insert(1)()
+          })
+          expect(yield* Effect.flip(faulty)).toBeInstanceOf(StorageError)
+          yield* db.write("insert", insert(3))
+        })
+      )
+      expect(yield* db.read("ids", ids)).toEqual([1, 3])
+    })
+  )
+
+  it.scopedLive("takes in a whole send", () =>
+    Effect.gen(function* () {
+      const context = yield* Layer.build(stores(yield* freshDatabase))
+      yield* Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const sql = yield* Client.SqlClient
+        const command = Fixtures.send(yield* owner, { phones: 3 })
+        const undone = Effect.zipRight(jobs.accept(command), Effect.fail("no"))
+        yield* Effect.flip(sql.withTransaction(undone))
+        expect(yield* jobs.find(command.jobId)).toBeNull()
+        yield* sql.withTransaction(jobs.accept(command))
+        expect((yield* jobs.find(command.jobId))?.counts.queued).toBe(3)
+      }).pipe(Effect.provide(context))
+    })
+  )
+})
+
+describe("a rate limit over two nodes", () => {
+  it.scopedLive("is never over the burst and the rate, and wastes nothing of the allowance", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const nodes = yield* Effect.forEach([1, 2], () =>
+        Effect.map(Layer.build(stores(url)), (context) => Context.get(context, RateLimitStore))
+      )
+      const minutes = 5
+      const allowed = yield* Effect.forEach(
+        Array.from({ length: 4 }, (_, key) => `key ${key}`),
+        (key) =>
+          Effect.gen(function* () {
+            let count = 0
+            for (let ms = 0; ms <= minutes * 60_000; ms += 700) {
+              const ask = { key, limit: 60, periodMs: 60_000, now: 1_700_000_000_000 + ms }
+              const asked = yield* Effect.forEach(nodes, (node) => node.consume(ask), {
+                concurrency: "unbounded"
+              })
+              count += asked.filter((decision) => decision.allowed).length
+            }
+            return count
+          }),
+        { concurrency: 4 }
+      )
+      for (const count of allowed) {
+        expect(count).toBeLessThanOrEqual(60 + 60 * minutes)
+        expect(count).toBeGreaterThanOrEqual(0.99 * (60 + 60 * minutes))
+      }
+    })
+  )
+
+  it.scopedLive("is not granted again to a node whose clock is behind", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const context = yield* Layer.build(stores(url))
+      const limits = Context.get(context, RateLimitStore)
+      const now = 1_700_000_000_000
+      const ask = (skew: number) => limits.consume({ key: "k", limit: 2, periodMs: 60_000, now: now + skew })
+      const decisions = yield* Effect.forEach([600_000, 600_000, -600_000, 600_000], ask)
+      expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false, false])
+    })
+  )
+})

@@ -1,0 +1,39 @@
+/** Empty databases on the tests' PostgreSQL. */
+import { randomBytes } from "node:crypto"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import Pg from "pg"
+import { inject } from "vitest"
+
+const connect = (url: string) =>
+  Effect.tryPromise(async () => {
+    const client = new Pg.Client(url)
+    client.on("error", () => {})
+    await client.connect()
+    return client
+  })
+
+/** The server may still be starting. */
+const patiently = Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 150 })
+
+const run = (client: Pg.Client, statement: string) => Effect.promise(() => client.query(statement))
+
+/** The URL of a database that is empty, and gone after the scope. */
+export const freshDatabase: Effect.Effect<string, never, Scope.Scope> = Effect.gen(function* () {
+  const server = inject("postgres")
+  const name = `sendwright_test_${randomBytes(6).toString("hex")}`
+  const within = (statement: string) =>
+    Effect.acquireUseRelease(
+      Effect.orDie(patiently(connect(server))),
+      (client) => run(client, statement),
+      (client) => Effect.promise(() => client.end())
+    )
+  yield* Effect.acquireRelease(within(`CREATE DATABASE ${name}`), () =>
+    within(`DROP DATABASE ${name} WITH (FORCE)`)
+  )
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  return url.href
+}).pipe(Effect.withClock(Clock.make()))
