@@ -68,7 +68,7 @@ export type Settled =
       readonly failure: Recipient.Failure
       readonly uncertain: boolean
     }
-  | { readonly _tag: "Released" }
+  | { readonly _tag: "Released"; readonly uncertain: boolean }
 
 const settledFlags = { lost: 0, uncertain: false }
 
@@ -123,12 +123,15 @@ export const settle = (
             { failure: outcome.failure, nextAt: outcome.at, lost: 0, uncertain: outcome.uncertain },
             now
           )
-    case "Released":
+    case "Released": {
       if (Recipient.leftDispatch(recipient.status)) return recipient
+      const uncertain = recipient.uncertain || outcome.uncertain
       if (job.status === "canceling" || job.status === "canceled") {
-        return moved(recipient, recipient.uncertain ? "unknown" : "canceled", over(recipient.failure), now)
+        return moved(recipient, uncertain ? "unknown" : "canceled", over(recipient.failure), now)
       }
-      return moved(recipient, recipient.status, { attempts: recipient.attempts - 1, nextAt: now }, now)
+      const attempts = recipient.attempts - 1
+      return moved(recipient, recipient.status, { attempts, uncertain, nextAt: now }, now)
+    }
   }
 }
 

@@ -100,7 +100,7 @@ const dispatch = Effect.fnUntraced(function* (claimed: ClaimedJob, caller: Calle
   const started = yield* Clock.currentTimeMillis
   const sender = senders.get(caller.session.provider)
   const [recipient] = claimed.recipients
-  if (recipient === undefined) return Outcome.Released()
+  if (recipient === undefined) return Outcome.Released({ uncertain: false })
   let { attempts } = recipient
   let outcome = yield* Dispatch.attempt(sender, claimed, recipient)
   while (outcome._tag === "Retry") {

@@ -93,8 +93,8 @@ export type Outcome = Data.TaggedEnum<{
   Unknown: { readonly failure: Failure }
   /** Consent was gone at dispatch. */
   Skipped: { readonly failure: Failure }
-  /** It was never attempted (the worker is stopping): due again at once, at no cost of an attempt. */
-  Released: Record<never, never>
+  /** The worker stops: due again at once, at no cost of an attempt. Uncertain: its attempt was under way. */
+  Released: { readonly uncertain: boolean }
 }>
 export const Outcome = Data.taggedEnum<Outcome>()
 

@@ -126,14 +126,37 @@ export const attempt = Effect.fnUntraced(function* (
     : yield* meaning(found, true)
 })
 
-/**
- * Attempts a whole window with bounded concurrency: a fixed set of fibers that pull the next recipient.
- */
+const stopped: Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message: "The service stopped during the attempt; the platform may or may not have the message.",
+  permanent: false
+}
+
+/** The attempts of one window. */
+export interface Attempts {
+  /** Makes them, with bounded concurrency. May be interrupted. */
+  readonly run: Effect.Effect<void>
+  /**
+   * What became of every recipient, once `run` has ended. When it was interrupted: what was not begun is due again
+   * at no cost, and what was under way too where a repetition does no harm; else it is unknown.
+   */
+  readonly settlements: () => ReadonlyArray<Settlement>
+}
+
+/** A window that could not even begin goes back as it was: nothing of it was attempted. */
+export const released = ({ fence, jobId, recipients }: ClaimedJob): Attempts => ({
+  run: Effect.void,
+  settlements: () =>
+    recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released({ uncertain: false }) }))
+})
+
+/** Asks for consent once more and prepares the attempts: a fixed set of fibers will pull the next recipient. */
 export const window = (
   sender: Sender | undefined,
   job: ClaimedJob,
   concurrency: number
-): Effect.Effect<ReadonlyArray<Settlement>, StorageError, ConsentStore> =>
+): Effect.Effect<Attempts, StorageError, ConsentStore> =>
   Effect.gen(function* () {
     const consents = yield* ConsentStore
     const verdicts = yield* consents.verdicts({
@@ -141,31 +164,39 @@ export const window = (
       phones: job.recipients.map(({ phone }) => phone),
       purpose: Job.purpose(job.content)
     })
-    const settlements: Array<Settlement> = []
-    const settled = (recipient: ClaimedRecipient, outcome: Outcome) =>
-      settlements.push({ jobId: job.jobId, fence: job.fence, index: recipient.index, outcome })
+    const outcomes = new Map<number, Outcome>()
     const allowed = job.recipients.filter((recipient, place) => {
       const verdict: Consent.Verdict = verdicts[place] ?? { _tag: "Missing" }
       if (verdict._tag === "Granted") return true
-      settled(recipient, Outcome.Skipped({ failure: consentGone(verdict) }))
+      outcomes.set(recipient.index, Outcome.Skipped({ failure: consentGone(verdict) }))
       return false
     })
+    const begun = new Set<number>()
     const pending = allowed.values()
     const pull: Effect.Effect<void> = Effect.suspend(() => {
       const { done, value } = pending.next()
-      return done === true
-        ? Effect.void
-        : Effect.flatMap(attempt(sender, job, value), (outcome) => {
-            settled(value, outcome)
-            return pull
-          })
+      if (done === true) return Effect.void
+      begun.add(value.index)
+      return Effect.flatMap(attempt(sender, job, value), (outcome) => {
+        outcomes.set(value.index, outcome)
+        return pull
+      })
     })
-    yield* Effect.all(
-      Array.from({ length: Math.min(concurrency, allowed.length) }, () => pull),
-      {
-        concurrency: "unbounded",
-        discard: true
-      }
-    )
-    return settlements
+    const interrupted = (index: number): Outcome => {
+      const harmless = !begun.has(index) || sender === undefined || canRecover(sender)
+      return harmless
+        ? Outcome.Released({ uncertain: begun.has(index) })
+        : Outcome.Unknown({ failure: stopped })
+    }
+    const lanes = Array.from({ length: Math.min(concurrency, allowed.length) }, () => pull)
+    return {
+      run: Effect.all(lanes, { concurrency: "unbounded", discard: true }),
+      settlements: () =>
+        job.recipients.map(({ index }) => ({
+          jobId: job.jobId,
+          fence: job.fence,
+          index,
+          outcome: outcomes.get(index) ?? interrupted(index)
+        }))
+    }
   })

@@ -1,15 +1,17 @@
 /** Claims due recipients, attempts them, and hands in what became of them together with the next claim. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type { Provider } from "../domain/Session.ts"
 import type { Sender } from "../sender/Sender.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
 import type { ConsentStore } from "../storage/ConsentStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
-import { JobStore, Outcome } from "../storage/JobStore.ts"
+import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import * as Dispatch from "./Dispatch.ts"
+import type { Grace } from "./Grace.ts"
 import { observe, Presence } from "./Presence.ts"
 
 /** Takes one window after the other. What its attempts brought is kept until it is handed in. */
@@ -34,6 +36,8 @@ export const make = (options: {
   readonly lanes: number
   /** Recipients per window. */
   readonly window: number
+  /** Once it has begun nothing new is taken. */
+  readonly grace: Grace
 }): Effect.Effect<SendWorker, never, ConsentStore | JobStore | Presence | Senders | SessionStore> =>
   Effect.gen(function* () {
     const jobs = yield* JobStore
@@ -52,25 +56,36 @@ export const make = (options: {
         session === null ? undefined : senders.get(session.provider)
       )
 
-    /** A window that could not even begin goes back as it was: nothing of it was attempted. */
-    const released = ({ fence, jobId, recipients }: ClaimedJob): ReadonlyArray<Settlement> =>
-      recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released() }))
-
-    const attempt = (job: ClaimedJob): Effect.Effect<ReadonlyArray<Settlement>> =>
+    const prepare = (job: ClaimedJob): Effect.Effect<Dispatch.Attempts> =>
       Effect.flatMap(senderOf(job.sessionId), (sender) => Dispatch.window(sender, job, options.window)).pipe(
         Effect.provide(context),
         Effect.catchAll((error) =>
-          Effect.as(Effect.logError("A window could not begin", error), released(job))
+          Effect.as(Effect.logError("A window could not begin", error), Dispatch.released(job))
         )
       )
 
-    const attemptAll = (claimed: ReadonlyArray<ClaimedJob>): Effect.Effect<ReadonlyArray<Settlement>> => {
-      const alone = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
-      return Effect.forEach(claimed, attempt, { concurrency: "unbounded" }).pipe(
-        Effect.map((outcomes) => outcomes.flat()),
-        attempts.withPermits(alone ? options.lanes : 1)
-      )
-    }
+    /** Attempts the windows. When the process stops they have the grace to end, and then they are interrupted. */
+    const attemptAll = (
+      claimed: ReadonlyArray<ClaimedJob>,
+      restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>,
+      done: (settlements: ReadonlyArray<Settlement>) => void
+    ): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        const windows = yield* Effect.forEach(claimed, prepare, { concurrency: "unbounded" })
+        const alone = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
+        const runs = windows.map(({ run }) => run)
+        const fiber = yield* Effect.all(runs, { concurrency: "unbounded", discard: true }).pipe(
+          attempts.withPermits(alone ? options.lanes : 1),
+          Effect.interruptible,
+          // A child would be interrupted with this fiber at once.
+          Effect.forkDaemon
+        )
+        const end = Effect.zipRight(options.grace.within(Fiber.await(fiber)), Fiber.interrupt(fiber))
+        yield* restore(Fiber.join(fiber)).pipe(
+          Effect.onInterrupt(() => end),
+          Effect.ensuring(Effect.sync(() => done(windows.flatMap(({ settlements }) => settlements()))))
+        )
+      })
 
     const open: Effect.Effect<Lane> = Effect.map(presence.enter, (first) => {
       let worker = first
@@ -88,11 +103,16 @@ export const make = (options: {
         worker = yield* presence.enter
       })
       return {
-        step: Effect.gen(function* () {
-          const claimed = yield* Effect.onError(handIn(options.window), () => renew)
-          settlements = yield* attemptAll(claimed)
-          return settlements.length
-        }),
+        step: Effect.uninterruptibleMask((restore) =>
+          Effect.gen(function* () {
+            const limit = options.grace.hasBegun() ? null : options.window
+            const claimed = yield* Effect.onError(handIn(limit), () => renew)
+            yield* attemptAll(claimed, restore, (outcomes) => {
+              settlements = outcomes
+            })
+            return settlements.length
+          })
+        ),
         settle: Effect.suspend(() => (settlements.length === 0 ? Effect.void : Effect.asVoid(handIn(null)))),
         isLoaded: () => settlements.length > 0,
         leave: Effect.suspend(() => presence.leave(worker))

@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Ids from "../domain/Ids.ts"
@@ -18,6 +19,7 @@ import { WebhookStore } from "../storage/WebhookStore.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
+import * as Grace from "./Grace.ts"
 import * as Inbound from "./Inbound.ts"
 import { defaultLeaseMs, type Presence, paceOf } from "./Presence.ts"
 import * as SendWorker from "./SendWorker.ts"
@@ -33,13 +35,16 @@ export interface Options {
   readonly headerNames: HeaderNames
   /** How long a worker that does not say that it lives is believed to live; see {@link Presence}. */
   readonly leaseMs: number
+  /** How long what is in flight may still take when the loops end. */
+  readonly graceMs: number
 }
 
 export const defaults: Options = {
   concurrency: 64,
   deliveries: 32,
   headerNames: defaultHeaderNames,
-  leaseMs: defaultLeaseMs
+  leaseMs: defaultLeaseMs,
+  graceMs: 25_000
 }
 
 /** Windows that are dispatched side by side, so that one slow send does not hold up the rest. */
@@ -53,8 +58,10 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
   Worker,
   {
     readonly inbound: Inbound.Inbound
-    /** Starts the loops; they end with the scope, after what is in flight. */
+    /** Starts the loops. They end with the scope, after what is in flight or the grace. */
     readonly start: Effect.Effect<void, never, Scope.Scope>
+    /** From here on the loops take nothing new, and the grace runs: for a process that has more to close. */
+    readonly stop: Effect.Effect<void>
     readonly drain: Effect.Effect<void, StorageError>
   }
 >() {}
@@ -77,7 +84,8 @@ const make = (options: Options) =>
     const ids = Ids.make(yield* Ids.RandomBytes)
     const worker = ids.uuid(yield* Clock.currentTimeMillis)
     const window = Math.max(1, Math.ceil(options.concurrency / lanes))
-    const sends = yield* SendWorker.make({ lanes, window })
+    const grace = Grace.make(options.graceMs)
+    const sends = yield* SendWorker.make({ lanes, window, grace })
     const webhooks = yield* WebhookWorker.make({ worker, headerNames: options.headerNames })
 
     /** Sleeps until notified, until the next thing is due, or until it is time to look anyway. */
@@ -93,7 +101,7 @@ const make = (options: Options) =>
     const lane = Effect.flatMap(sends.open, ({ isLoaded, leave, settle, step }) => {
       const next = Effect.gen(function* () {
         const loaded = isLoaded()
-        const count = yield* Effect.uninterruptible(step)
+        const count = yield* step
         if (loaded) yield* wake.deliveries.notify
         if (count > 0) yield* wake.attempts.notify
         if (count === 0) yield* rest(wake.sends, Effect.flatMap(Clock.currentTimeMillis, jobs.nextDue))
@@ -102,28 +110,25 @@ const make = (options: Options) =>
       return Effect.onInterrupt(supervised("Dispatch", next), () => end)
     })
 
-    const deliveries = Effect.gen(function* () {
-      let inFlight = 0
-      const scope = yield* Effect.scope
-      const step = Effect.gen(function* () {
-        const free = options.deliveries - inFlight
-        const claimed = free > 0 ? yield* webhooks.claim(free) : []
-        for (const delivery of claimed) {
-          inFlight += 1
-          const done = Effect.suspend(() => {
-            inFlight -= 1
-            return wake.deliveries.notify
-          })
-          yield* webhooks.deliver(delivery).pipe(
-            Effect.catchAllCause((cause) => Effect.logError("A webhook delivery failed", cause)),
-            Effect.ensuring(done),
-            Effect.forkIn(scope)
-          )
-        }
-        if (claimed.length === 0) yield* rest(wake.deliveries, webhookStore.nextDue)
+    const deliveries = Effect.scoped(
+      Effect.gen(function* () {
+        const inFlight = yield* FiberSet.make()
+        const step = Effect.gen(function* () {
+          const free = grace.hasBegun() ? 0 : options.deliveries - (yield* FiberSet.size(inFlight))
+          const claimed = free > 0 ? yield* webhooks.claim(free) : []
+          for (const delivery of claimed) {
+            const attempt = webhooks.deliver(delivery).pipe(
+              Effect.catchAllCause((cause) => Effect.logError("A webhook delivery failed", cause)),
+              Effect.ensuring(wake.deliveries.notify)
+            )
+            yield* FiberSet.run(inFlight, attempt)
+          }
+          if (claimed.length === 0) yield* rest(wake.deliveries, webhookStore.nextDue)
+        })
+        const end = grace.within(FiberSet.awaitEmpty(inFlight))
+        return yield* Effect.onInterrupt(supervised("Webhook delivery", step), () => end)
       })
-      return yield* supervised("Webhook delivery", step)
-    })
+    )
 
     const listen = Effect.gen(function* () {
       const { count, nextAt } = yield* inbound.poll
@@ -136,11 +141,15 @@ const make = (options: Options) =>
     )
 
     const start = Effect.gen(function* () {
-      yield* Effect.forEach(Array.from({ length: lanes }), () => Effect.forkScoped(lane), { discard: true })
-      yield* Effect.forkScoped(deliveries)
-      yield* Effect.forkScoped(supervised("Receipts", listen))
       const paced = Effect.zipRight(rescue, Effect.sleep(paceOf(options.leaseMs)))
-      yield* Effect.forkScoped(supervised("Rescue", paced))
+      const loops = [
+        ...Array.from({ length: lanes }, () => lane),
+        deliveries,
+        supervised("Receipts", listen),
+        supervised("Rescue", paced)
+      ]
+      // One fiber, so that they all end at the same time and share the grace.
+      yield* Effect.forkScoped(Effect.all(loops, { concurrency: "unbounded", discard: true }))
     })
 
     const drainSends = Effect.acquireUseRelease(
@@ -168,7 +177,7 @@ const make = (options: Options) =>
       return rescued + sent + count + delivered
     }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
 
-    return { inbound, start, drain }
+    return { inbound, start, stop: grace.begin, drain }
   })
 
 export const layer = (

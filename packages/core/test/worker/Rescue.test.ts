@@ -5,69 +5,16 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as Ids from "../../src/domain/Ids.ts"
 import * as Engine from "../../src/engine/Engine.ts"
-import * as SecretBox from "../../src/secret/SecretBox.ts"
-import type { OutboundMessage } from "../../src/sender/Sender.ts"
-import * as Sender from "../../src/sender/Sender.ts"
-import { ConsentStore } from "../../src/storage/ConsentStore.ts"
+import type { Sender } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
-import * as Fixtures from "../../src/testing/Fixtures.ts"
-import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
-import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
-import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+import { find, results } from "../../src/testing/StorageSuite/Setup.ts"
 import { observe } from "../../src/worker/Presence.ts"
-import * as Worker from "../../src/worker/Worker.ts"
-
-const accepted = Sender.SendResult.Accepted({ providerId: "p", status: "accepted" })
-const timedOut = Sender.SendResult.Ambiguous({
-  failure: { code: "timeout", provider_code: null, message: "No answer came.", permanent: false }
-})
-
-/** A platform that answers as it is told and remembers what it was sent. */
-const platform = (
-  some: Partial<Sender.Sender>,
-  send: (message: OutboundMessage) => Effect.Effect<Sender.SendResult> = () => Effect.succeed(accepted)
-) => {
-  const sent: Array<string> = []
-  const sender: Sender.Sender = {
-    provider: "sandbox",
-    deduplicates: false,
-    send: (message) =>
-      Effect.suspend(() => {
-        sent.push(message.messageId)
-        return send(message)
-      }),
-    ...some
-  }
-  return { sent, sender }
-}
-
-/** The engine over the stores that are provided. */
-const embedded = (sender: Sender.Sender) =>
-  Engine.layer({ concurrency: 8 }).pipe(
-    Layer.provide(RecordingTransport.layer),
-    Layer.provide(Sender.layer(sender)),
-    Layer.provide(SecretBox.layerRandom),
-    Layer.provide(AddressPolicy.layer([]))
-  )
-
-/** The same with its loops running. */
-const running = (sender: Sender.Sender) => Layer.provide(Worker.layerLoops, embedded(sender))
-
-/** A job whose recipients consent, at the test's time. */
-const accept = Effect.fnUntraced(function* (phones: number) {
-  const jobs = yield* JobStore
-  const who = yield* owner
-  const command = Fixtures.send(who, { phones, now: 0 })
-  const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: 0 }))
-  yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
-  yield* jobs.accept(command)
-  return { jobs, jobId: command.jobId }
-})
+import { accept, accepted, embedded, platform, running, timedOut } from "./Support.ts"
 
 /** The statuses, once a worker that is not there took `taken` recipients and so much time went by. */
-const bereaved = Effect.fnUntraced(function* (sender: Sender.Sender, taken: number, seconds: number) {
+const bereaved = Effect.fnUntraced(function* (sender: Sender, taken: number, seconds: number) {
   const { jobId, jobs } = yield* accept(3)
   yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: taken } })
   yield* Effect.provide(TestClock.adjust(`${seconds} seconds`), running(sender))
@@ -152,7 +99,7 @@ describe("a worker that lives", () => {
 })
 
 /** Does what is due every quarter of an hour, for so many hours. */
-const hours = (count: number, sender: Sender.Sender) =>
+const hours = (count: number, sender: Sender) =>
   Effect.gen(function* () {
     const { drain } = yield* Engine.Engine
     yield* Effect.repeatN(Effect.zipRight(drain, TestClock.adjust("15 minutes")), count * 4)

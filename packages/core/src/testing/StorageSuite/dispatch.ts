@@ -165,7 +165,7 @@ export const suite = (layer: Stored) => {
       Effect.gen(function* () {
         yield* accept()
         const job = yield* only(yield* claim())
-        yield* settle(outcomes(job, Outcome.Released()))
+        yield* settle(outcomes(job, Outcome.Released({ uncertain: false })))
         const again = yield* only(yield* claim())
         expect(again.recipients[0]?.attempts).toBe(1)
       }).pipe(Effect.provide(layer))

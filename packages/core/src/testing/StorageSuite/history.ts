@@ -25,7 +25,7 @@ const outcome = FastCheck.constantFrom<Outcome>(
   Outcome.Skipped({ failure }),
   Outcome.Retry({ at: now + 3, failure, uncertain: false }),
   Outcome.Retry({ at: now + 3, failure, uncertain: true }),
-  Outcome.Released()
+  Outcome.Released({ uncertain: false })
 )
 
 const pick = FastCheck.nat(50)

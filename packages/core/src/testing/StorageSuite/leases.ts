@@ -81,7 +81,7 @@ export const suite = (layer: Stored): void => {
         const { jobs, settle } = yield* claimed(4, 3)
         yield* settle([
           [0, taken],
-          [1, Outcome.Released()]
+          [1, Outcome.Released({ uncertain: false })]
         ])
         expect(yield* claim()).toEqual([])
         expect(yield* jobs.nextDue(now)).toBeNull()
@@ -112,7 +112,12 @@ export const suite = (layer: Stored): void => {
         yield* claim(250, late, "worker-2")
         yield* listen(accountId)
         const before = [yield* find(jobId), yield* results(jobId)]
-        for (const outcome of [taken, failed, Outcome.Unknown({ failure }), Outcome.Released()]) {
+        for (const outcome of [
+          taken,
+          failed,
+          Outcome.Unknown({ failure }),
+          Outcome.Released({ uncertain: false })
+        ]) {
           expect(yield* settle([[0, outcome]], { at: late + 1 })).toBe(0)
         }
         expect([yield* find(jobId), yield* results(jobId)]).toEqual(before)
@@ -145,7 +150,7 @@ export const suite = (layer: Stored): void => {
         yield* jobs.cancel({ jobId, now })
         yield* settle([
           [0, Outcome.Retry({ at: now, failure, uncertain: false })],
-          [1, Outcome.Released()]
+          [1, Outcome.Released({ uncertain: false })]
         ])
         expect(yield* claim()).toEqual([])
         yield* settle([[2, taken]])

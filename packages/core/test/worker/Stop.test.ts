@@ -1,0 +1,72 @@
+/** What becomes of what is under way when a process stops. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
+import type { Sender } from "../../src/sender/Sender.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import { results } from "../../src/testing/StorageSuite/Setup.ts"
+import { accept, accepted, platform, running } from "./Support.ts"
+
+const taking = (seconds: number) => () => Effect.as(Effect.sleep(`${seconds} seconds`), accepted)
+
+/** A job of ten is being sent, two at a time in a lane, when the process stops; what is left of it after so long. */
+const stoppedAfter = Effect.fnUntraced(function* (sender: Sender, seconds: number) {
+  const { jobId } = yield* accept(10)
+  const scope = yield* Scope.make()
+  yield* Layer.buildWithScope(running(sender), scope)
+  yield* TestClock.adjust("1 second")
+  const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
+  yield* TestClock.adjust(`${seconds} seconds`)
+  const ended = (yield* Fiber.poll(stopping))._tag === "Some"
+  const recipients = yield* results(jobId)
+  if (!ended) yield* TestClock.adjust("1 minute")
+  yield* Fiber.join(stopping)
+  return { ended, recipients }
+})
+
+describe("a process that stops", () => {
+  it.effect("waits for what is in flight, hands it in and takes nothing new", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = platform({}, taking(10))
+      const before = yield* stoppedAfter(sender, 8)
+      expect(before.ended).toBe(false)
+      expect(sent).toHaveLength(2)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("has its outcomes recorded when they come within the grace", () =>
+    Effect.gen(function* () {
+      const { sender } = platform({}, taking(10))
+      const { ended, recipients } = yield* stoppedAfter(sender, 9)
+      expect(ended).toBe(true)
+      expect(recipients.map(({ attempts, status }) => [status, attempts]).slice(0, 3)).toEqual([
+        ["accepted", 1],
+        ["accepted", 1],
+        ["queued", 0]
+      ])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("gives up after the grace: what may be repeated is due again at no cost of an attempt", () =>
+    Effect.gen(function* () {
+      const { sender } = platform({ deduplicates: true }, taking(100))
+      expect((yield* stoppedAfter(sender, 24)).ended).toBe(false)
+      const { ended, recipients } = yield* stoppedAfter(sender, 25)
+      expect(ended).toBe(true)
+      expect(recipients[0]).toMatchObject({ status: "sending", attempts: 0, uncertain: true })
+      expect(recipients[0]?.nextAt).not.toBeNull()
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("leaves unknown after the grace what may not be repeated", () =>
+    Effect.gen(function* () {
+      const { sender } = platform({}, taking(100))
+      const { recipients } = yield* stoppedAfter(sender, 25)
+      expect(recipients.map(({ status }) => status).slice(0, 3)).toEqual(["unknown", "unknown", "queued"])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})

@@ -1,0 +1,62 @@
+/** What tests of the worker share: a platform that does as it is told, and the engine over the test's stores. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
+import type { OutboundMessage } from "../../src/sender/Sender.ts"
+import * as Sender from "../../src/sender/Sender.ts"
+import { ConsentStore } from "../../src/storage/ConsentStore.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import { owner } from "../../src/testing/StorageSuite/Setup.ts"
+import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+import * as Worker from "../../src/worker/Worker.ts"
+
+export const accepted = Sender.SendResult.Accepted({ providerId: "p", status: "accepted" })
+
+export const timedOut = Sender.SendResult.Ambiguous({
+  failure: { code: "timeout", provider_code: null, message: "No answer came.", permanent: false }
+})
+
+/** A platform that answers as it is told and remembers what it was sent. */
+export const platform = (
+  some: Partial<Sender.Sender>,
+  send: (message: OutboundMessage) => Effect.Effect<Sender.SendResult> = () => Effect.succeed(accepted)
+) => {
+  const sent: Array<string> = []
+  const sender: Sender.Sender = {
+    provider: "sandbox",
+    deduplicates: false,
+    send: (message) =>
+      Effect.suspend(() => {
+        sent.push(message.messageId)
+        return send(message)
+      }),
+    ...some
+  }
+  return { sent, sender }
+}
+
+/** The engine over the stores that are provided. */
+export const embedded = (sender: Sender.Sender) =>
+  Engine.layer({ concurrency: 8 }).pipe(
+    Layer.provide(RecordingTransport.layer),
+    Layer.provide(Sender.layer(sender)),
+    Layer.provide(SecretBox.layerRandom),
+    Layer.provide(AddressPolicy.layer([]))
+  )
+
+/** The same with its loops running. */
+export const running = (sender: Sender.Sender) => Layer.provideMerge(Worker.layerLoops, embedded(sender))
+
+/** A job whose recipients consent, at the test's time. */
+export const accept = Effect.fnUntraced(function* (phones: number) {
+  const jobs = yield* JobStore
+  const who = yield* owner
+  const command = Fixtures.send(who, { phones, now: 0 })
+  const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: 0 }))
+  yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
+  yield* jobs.accept(command)
+  return { jobs, jobId: command.jobId }
+})
