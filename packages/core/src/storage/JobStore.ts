@@ -137,9 +137,10 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      *
      * Settling updates recipients, counts, the job's status and events, and counts as settled only what is still
      * in flight under its fence. Claiming takes due recipients (`nextAt` not later than `now`) of dispatchable jobs
-     * of connected sessions of which nobody has any in hand, at most `limit` in all, sessions in turn so that none
-     * waits for another's backlog, within a session by the time they are due; each is `sending` then and its
-     * attempt counted.
+     * of connected sessions of which nobody has any in hand, at most `limit` in all: a window for each session in
+     * turn, so that none waits for another's backlog (what one leaves is the next one's), within its pace, and
+     * within a session by the time they are due. Each is `sending` then and its attempt counted. A job whose
+     * template is not approved pauses instead.
      */
     readonly exchange: (command: {
       readonly now: Instant

@@ -225,13 +225,12 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       const order = turn < 0 ? sessions : [...sessions.slice(turn), ...sessions.slice(0, turn)]
       const claimed: Array<ClaimedJob> = []
       let left = claim.limit
-      order.forEach((id, place) => {
+      for (const id of order) {
         const session = db.sessions.get(id)?.value
-        if (session === undefined || left <= 0 || claimed.some(isSuspect)) return
-        const wanted = Math.ceil(left / (order.length - place))
+        if (session === undefined || left <= 0 || claimed.some(isSuspect)) continue
         const pace = session.pacing.messages_per_second
         const arrival = db.paces.get(id) ?? null
-        const most = pace === null ? wanted : Pacing.grant(arrival, pace, wanted, now).granted
+        const most = pace === null ? left : Pacing.grant(arrival, pace, left, now).granted
         const jobs = claimOf(
           session,
           due.get(id) ?? [],
@@ -244,7 +243,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
         left -= taken
         if (taken > 0) lastServed = id
         claimed.push(...jobs)
-      })
+      }
       return claimed
     }
 

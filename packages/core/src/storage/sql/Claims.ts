@@ -184,12 +184,11 @@ export const make = (rows: JobRows): Claims => {
       const sessions = yield* sessionsInTurn(limit, now)
       const claimed: Array<ClaimedJob> = []
       let left = limit
-      for (const [place, session] of sessions.entries()) {
+      for (const session of sessions) {
         if (left <= 0 || claimed.some(isSuspect)) break
-        const wanted = Math.ceil(left / (sessions.length - place))
         const pace = session.pacing.messages_per_second
         const arrival = pace === null ? null : yield* arrivalOf(session.id)
-        const most = pace === null ? wanted : Pacing.grant(arrival, pace, wanted, now).granted
+        const most = pace === null ? left : Pacing.grant(arrival, pace, left, now).granted
         const jobs = yield* claimOf(session, most, worker, claimed.length === 0, now, told)
         const taken = jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
         if (taken === 0) continue
