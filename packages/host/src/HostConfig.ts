@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
-import { AddressPolicy } from "@sendwright/core"
+import { AddressPolicy, Sandbox } from "@sendwright/core"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
 import * as Data from "effect/Data"
@@ -20,7 +20,8 @@ export type Database =
 export interface HostConfig {
   readonly port: number
   readonly host: string
-  readonly baseUrl: string
+  /** Undefined: the address that it listens on, see {@link baseUrlOf}. */
+  readonly baseUrl: string | undefined
   readonly database: Database
   readonly adminToken: Redacted.Redacted<string> | undefined
   readonly secretKey: Redacted.Redacted<Uint8Array>
@@ -29,7 +30,15 @@ export interface HostConfig {
   readonly allowedNetworks: ReadonlyArray<AddressPolicy.Network>
   readonly role: "all" | "api" | "worker"
   readonly workerConcurrency: number
+  /** From the signal to the end of the process. */
+  readonly stopGraceMs: number
+  /** How long an attempt of the sandbox platform takes. */
+  readonly sandboxLatencyMs: number
 }
+
+/** The public address of a host that listens on the port, which may be another than the one asked for: 0 is any. */
+export const baseUrlOf = ({ baseUrl, host }: Pick<HostConfig, "baseUrl" | "host">, port: number): string =>
+  baseUrl ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`
 
 /** A setting that cannot be used; the message names its variable and what would be right. */
 export class BadSetting extends Data.TaggedError("BadSetting")<{
@@ -123,7 +132,14 @@ const settings = Config.all({
     networks
   ).pipe(Config.withDefault([])),
   role: oneOf("ROLE", "all", "api", "worker").pipe(Config.withDefault("all" as const)),
-  workerConcurrency: whole("WORKER_CONCURRENCY", 1, 10_000).pipe(Config.withDefault(64))
+  workerConcurrency: whole("WORKER_CONCURRENCY", 1, 10_000).pipe(Config.withDefault(64)),
+  stopGraceMs: whole("STOP_GRACE", 1, 3600).pipe(
+    Config.withDefault(25),
+    Config.map((seconds) => seconds * 1000)
+  ),
+  sandboxLatencyMs: whole("SANDBOX_LATENCY_MS", 0, 600_000).pipe(
+    Config.withDefault(Sandbox.defaults.latencyMs)
+  )
 })
 
 /** The embedded default's own key: made beside the database at the first start, readable by its owner only. */
@@ -176,10 +192,7 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
   const secretKey = Option.isSome(given.secretKey) ? given.secretKey.value : yield* ownKey(given.database)
   return {
     ...given,
-    baseUrl: Option.getOrElse(
-      given.baseUrl,
-      () => `http://${given.host.includes(":") ? `[${given.host}]` : given.host}:${given.port}`
-    ),
+    baseUrl: Option.getOrUndefined(given.baseUrl),
     adminToken: Option.getOrUndefined(given.adminToken),
     secretKey
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Starts the host from the environment; SIGINT and SIGTERM stop it after what is under way. */
+/** Starts the host from the environment; SIGINT and SIGTERM stop it after what is under way, a second one at once. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
@@ -8,9 +8,11 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Host from "./Host.ts"
 import * as HostConfig from "./HostConfig.ts"
+import * as Signals from "./Signals.ts"
 
 const program = Effect.gen(function* () {
   const config = yield* HostConfig.load
+  yield* Signals.watch(config.stopGraceMs)
   const logger = config.logFormat === "json" ? Logger.json : Logger.pretty
   yield* Layer.launch(Host.layer(config)).pipe(
     Logger.withMinimumLogLevel(config.logLevel),
@@ -26,6 +28,8 @@ const first = (text: string): string => text.split("\n")[0] ?? text
 const causeOf = (error: { readonly cause?: unknown; readonly message: string }): string =>
   first(error.cause instanceof Error ? error.cause.message : error.message)
 
+const severalProcesses = " Several processes share a PostgreSQL database (DATABASE_URL=postgres://…)."
+
 const reason = (error: Failure): string => {
   switch (error._tag) {
     case "BadSetting":
@@ -33,8 +37,9 @@ const reason = (error: Failure): string => {
     case "ServeError":
       return `HOST, PORT: ${causeOf(error)}`
     case "MigrationError":
-    case "StorageError":
       return `DATABASE_URL: ${causeOf(error)}`
+    case "StorageError":
+      return `DATABASE_URL: ${causeOf(error)}${error.operation === "open a database that is already open" ? severalProcesses : ""}`
   }
 }
 

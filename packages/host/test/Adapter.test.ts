@@ -9,6 +9,7 @@ import * as Description from "../src/http/Description.ts"
 import type { EngineError } from "../src/http/Problems.ts"
 import * as Problems from "../src/http/Problems.ts"
 import { forAnyone, reply } from "../src/http/Route.ts"
+import * as ServiceHandlers from "../src/http/ServiceHandlers.ts"
 
 /** Nobody calls the engine in these tests; a method that is called says its name. */
 const engine = new Proxy(Object.create(null), {
@@ -81,6 +82,37 @@ describe("the adapter", () => {
         Effect.map(handle(get("GET", { "x-request-id": given })), (a) => a.headers["x-request-id"])
       expect(yield* id("abc")).toBe("abc")
       for (const bad of ["", "a b", "é", "x".repeat(129)]) expect(yield* id(bad)).toMatch(/^[0-9a-f-]{36}$/)
+    })
+  )
+})
+
+describe("while the service stops, the adapter", () => {
+  it.effect("refuses all that comes, and says when to come back; whether it lives is still answered", () =>
+    Effect.gen(function* () {
+      const handle = yield* Adapter.make({
+        engine: Engine.Engine.of(engine),
+        routes: ServiceHandlers.make(Effect.void),
+        pages: new Map([["/docs", { access: "anyone", contentType: "text/html", text: Effect.succeed("") }]]),
+        baseUrl: "http://base",
+        adminToken: Redacted.make("token"),
+        stopping: MutableRef.make(true)
+      })
+      const statuses = yield* Effect.forEach(
+        ["/health/live", "/health/ready", "/problems/internal", "/docs", "/nothing"],
+        (url) =>
+          Effect.map(handle({ ...get(), url }), ({ headers, status }) => [
+            url,
+            status,
+            headers["retry-after"]
+          ])
+      )
+      expect(statuses).toEqual([
+        ["/health/live", 200, undefined],
+        ["/health/ready", 503, "1"],
+        ["/problems/internal", 503, "1"],
+        ["/docs", 503, "1"],
+        ["/nothing", 503, "1"]
+      ])
     })
   )
 })

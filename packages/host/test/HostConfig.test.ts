@@ -23,21 +23,23 @@ describe("the settings", () => {
       expect(config).toMatchObject({
         port: 8080,
         host: "127.0.0.1",
-        baseUrl: "http://127.0.0.1:8080",
         database: { kind: "sqlite", filename: ":memory:" },
         adminToken: undefined,
         logFormat: "pretty",
         role: "all",
+        stopGraceMs: 25_000,
         allowedNetworks: []
       })
       expect(Redacted.value(config.secretKey)).toHaveLength(32)
     })
   )
 
-  it.effect("make a base URL of any address", () =>
+  it.effect("make a base URL of any address, with the port that is listened on", () =>
     Effect.gen(function* () {
-      expect((yield* load({ HOST: "::1", PORT: "81" })).baseUrl).toBe("http://[::1]:81")
-      expect((yield* load({ BASE_URL: "https://api.example/" })).baseUrl).toBe("https://api.example")
+      const { baseUrlOf } = HostConfig
+      expect(baseUrlOf(yield* load({}), 8080)).toBe("http://127.0.0.1:8080")
+      expect(baseUrlOf(yield* load({ HOST: "::1", PORT: "0" }), 81)).toBe("http://[::1]:81")
+      expect(baseUrlOf(yield* load({ BASE_URL: "https://api.example/" }), 81)).toBe("https://api.example")
     })
   )
 
@@ -52,7 +54,9 @@ describe("the settings", () => {
         LOG_LEVEL: ["loud", "constructor"],
         WEBHOOK_ALLOWED_NETWORKS: ["10.0.0.0", "10.0.0.0/8,nonsense"],
         ROLE: ["both"],
-        WORKER_CONCURRENCY: ["0", "many"]
+        WORKER_CONCURRENCY: ["0", "many"],
+        STOP_GRACE: ["0", "25s", "0.5"],
+        SANDBOX_LATENCY_MS: ["-1", "slow"]
       }
       for (const [variable, values] of Object.entries(bad)) {
         for (const value of values) {

@@ -1,25 +1,14 @@
 /** The binding over a real socket: what only a server can get wrong. */
-import { createServer } from "node:http"
 import { connect } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
-import * as TestClock from "effect/TestClock"
-import type { Adapter } from "../src/http/Adapter.ts"
+import * as Adapter from "../src/http/Adapter.ts"
 import * as Serve from "../src/http/Serve.ts"
-
-const freePort = Effect.async<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    server.close(() =>
-      resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
-    )
-  })
-})
 
 /** Everything the server says to these bytes until it hangs up, or until `enough`. */
 const exchange = (port: number, text: string, enough = /$^/) =>
@@ -33,24 +22,45 @@ const exchange = (port: number, text: string, enough = /$^/) =>
     })
     socket.on("close", done)
     socket.on("error", done)
+    return Effect.sync(() => socket.destroy())
   })
+
+interface Serving {
+  readonly graceMs?: number
+  readonly besides?: Effect.Effect<void>
+  readonly patience?: Serve.Patience
+}
 
 /** Stopped by interruption, as a signal stops the process. */
-const serving = (handle: Adapter) =>
+const serving = (
+  handle: Adapter.Adapter,
+  { besides = Effect.void, graceMs = 10_000, patience = Serve.patience }: Serving = {}
+) =>
   Effect.gen(function* () {
-    const port = yield* freePort
     const stopping = MutableRef.make(false)
-    const listening = yield* Deferred.make<void>()
-    const running = yield* Layer.effectDiscard(Deferred.succeed(listening, undefined)).pipe(
-      Layer.provideMerge(Serve.layer({ handle, stopping, address: { port, host: "127.0.0.1" } })),
-      Layer.launch,
+    const listening = yield* Deferred.make<number>()
+    const running = yield* Serve.start({
+      address: { port: 0, host: "127.0.0.1" },
+      served: () => Effect.map(Adapter.refusing("http://base"), (refuse) => ({ handle, refuse })),
+      stopping,
+      graceMs,
+      patience,
+      besides: { end: besides, underWay: () => [] }
+    }).pipe(
+      Effect.flatMap((port) => Deferred.succeed(listening, port)),
+      Effect.zipRight(Effect.never),
+      Effect.scoped,
       Effect.forkDaemon
     )
-    yield* Deferred.await(listening)
-    return { port, stopping, stop: Fiber.interrupt(running) }
+    const stopped = Effect.repeat(Effect.sleep(5), { until: () => MutableRef.get(stopping) })
+    return {
+      port: yield* Deferred.await(listening),
+      /** Answers as soon as the stop has begun. */
+      stop: Effect.zipLeft(Effect.fork(Fiber.interrupt(running)), stopped)
+    }
   })
 
-const echo: Adapter = ({ body }) =>
+const echo: Adapter.Adapter = ({ body }) =>
   Effect.map(body(10), (bytes) => ({
     status: bytes === undefined ? 413 : 200,
     headers: {},
@@ -60,8 +70,17 @@ const echo: Adapter = ({ body }) =>
 const post = (headers: ReadonlyArray<string>, body: string) =>
   ["POST / HTTP/1.1", "Host: x", ...headers, "", body].join("\r\n")
 
-/** Real time for sockets, whatever the clock of the test says. */
-const turns = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 100)))
+const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+/** A handler that ends when it is told to, and says that it has begun. */
+const held = Effect.gen(function* () {
+  const begun = yield* Deferred.make<void>()
+  const may = yield* Deferred.make<void>()
+  const answer = Effect.zipRight(Deferred.succeed(begun, undefined), Deferred.await(may))
+  return { begun: Deferred.await(begun), release: Deferred.succeed(may, undefined), answer }
+})
+
+const fine = { status: 200, headers: {}, body: "done" }
 
 describe("the server", () => {
   it.live("reads the body of a request that offers an upgrade", () =>
@@ -81,7 +100,7 @@ describe("the server", () => {
         /ok$/
       )
       expect(heard).toMatch(/^HTTP\/1\.1 200 .*\r\n\r\nok$/s)
-      yield* stop
+      yield* Effect.flatMap(stop, Fiber.join)
     })
   )
 
@@ -96,45 +115,121 @@ describe("the server", () => {
       ]) {
         expect(yield* exchange(port, request, /too large$/)).toMatch(/^HTTP\/1\.1 413 /)
       }
-      yield* stop
+      yield* Effect.flatMap(stop, Fiber.join)
     })
   )
 
   it.live("stops after what is under way, and hangs up on whoever it answered", () =>
     Effect.gen(function* () {
-      const begun = yield* Deferred.make<void>()
-      const may = yield* Deferred.make<void>()
-      const { port, stop, stopping } = yield* serving(() =>
-        Deferred.succeed(begun, undefined).pipe(
-          Effect.zipRight(Deferred.await(may)),
-          Effect.as({ status: 200, headers: {}, body: "done" })
-        )
+      const { answer, begun, release } = yield* held
+      const { port, stop } = yield* serving(({ method }) =>
+        Effect.as(method === "GET" ? answer : Effect.void, fine)
       )
-      const client = yield* Effect.fork(exchange(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
-      yield* Deferred.await(begun)
-      const stopped = yield* Effect.fork(stop)
-      yield* Effect.repeat(Effect.sleep(5), { until: () => MutableRef.get(stopping) })
-      yield* Effect.sleep(50)
+      const client = yield* Effect.fork(exchange(port, get))
+      yield* begun
+      const stopped = yield* stop
+      // One that comes now is answered, so by then the server has come to wait.
+      const last = /^HTTP\/1\.1 200 .*connection: close.*done$/is
+      expect(yield* exchange(port, post([], ""))).toMatch(last)
       expect(yield* stopped.poll).toEqual(Option.none())
-      yield* Deferred.succeed(may, undefined)
-      expect(yield* client.await).toMatchObject({ _tag: "Success", value: expect.stringMatching(/done$/) })
-      expect(yield* client.await).toMatchObject({ value: expect.stringMatching(/connection: close/i) })
-      expect(yield* stopped.await).toMatchObject({ _tag: "Success" })
-      expect(yield* exchange(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")).toBe("")
+      yield* release
+      expect(yield* Fiber.join(client)).toMatch(last)
+      yield* Fiber.join(stopped)
+      expect(yield* exchange(port, get)).toBe("")
     })
   )
 
-  it.effect("stops although a client never ends its request", () =>
+  it.live("answers while something besides it ends, and then stops at once", () =>
+    Effect.gen(function* () {
+      const { answer, begun, release } = yield* held
+      const { port, stop } = yield* serving(() => Effect.succeed(fine), { besides: answer })
+      const idle = yield* Effect.fork(exchange(port, "GET / HTTP/1.1\r\nHost: x\r\n"))
+      const stopped = yield* stop
+      yield* begun
+      expect(yield* exchange(port, get)).toMatch(/done$/)
+      expect(yield* stopped.poll).toEqual(Option.none())
+      yield* release
+      const [took] = yield* Effect.timed(Fiber.join(stopped))
+      expect(Duration.toMillis(took)).toBeLessThan(1000)
+      expect(yield* Fiber.join(idle)).toBe("")
+    })
+  )
+
+  it.live("waits for what a handler does after its client is gone", () =>
+    Effect.gen(function* () {
+      const { answer, begun, release } = yield* held
+      const { port, stop } = yield* serving(() => Effect.uninterruptible(Effect.as(answer, fine)))
+      const client = yield* Effect.fork(exchange(port, get))
+      yield* begun
+      yield* Fiber.interrupt(client)
+      const stopped = yield* stop
+      expect(yield* exchange(port, "nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 /)
+      expect(yield* stopped.poll).toEqual(Option.none())
+      yield* release
+      yield* Fiber.join(stopped)
+    })
+  )
+
+  it.live("stops although a client never ends its request", () =>
+    Effect.gen(function* () {
+      const { port, stop } = yield* serving(echo, { graceMs: 300 })
+      const client = yield* Effect.fork(exchange(port, post(["Content-Length: 9"], "slow")))
+      yield* exchange(port, post(["Content-Length: 2"], "ok"), /ok$/)
+      const [took] = yield* Effect.timed(Effect.flatMap(stop, Fiber.join))
+      expect(Duration.toMillis(took)).toBeGreaterThanOrEqual(290)
+      expect(Duration.toMillis(took)).toBeLessThan(3000)
+      expect(yield* Fiber.join(client)).toBe("")
+    })
+  )
+})
+
+describe("what is no request", () => {
+  const problem = (heard: string) => {
+    const [head = "", body = ""] = heard.split("\r\n\r\n")
+    return { head, body: JSON.parse(body) }
+  }
+
+  it.live("is refused like any other, and the connection is closed", () =>
     Effect.gen(function* () {
       const { port, stop } = yield* serving(echo)
-      const client = yield* Effect.fork(exchange(port, post(["Content-Length: 9"], "slow")))
-      yield* turns
-      const stopped = yield* Effect.fork(stop)
-      yield* turns
-      expect(yield* stopped.poll).toEqual(Option.none())
-      yield* TestClock.adjust("10 seconds")
-      expect(yield* stopped.await).toMatchObject({ _tag: "Success" })
-      expect(yield* client.await).toMatchObject({ value: "" })
+      const cases = [
+        ["nonsense\r\n\r\n", 400, "malformed_request"],
+        ["GET / HTTP/1.1\r\n\r\n", 400, "malformed_request"],
+        [post(["Content-Length: 2", "Content-Length: 3"], "ok"), 400, "malformed_request"],
+        [post(["Transfer-Encoding: chunked"], "zz\r\n"), 400, "malformed_request"],
+        [`GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(16 * 1024)}\r\n\r\n`, 431, "headers_too_large"],
+        [`GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(2_000_000)}\r\n\r\n`, 431, "headers_too_large"]
+      ] as const
+      for (const [bytes, status, code] of cases) {
+        const { body, head } = problem(yield* exchange(port, bytes))
+        expect([bytes.slice(0, 60), head.slice(0, 13)]).toEqual([bytes.slice(0, 60), `HTTP/1.1 ${status} `])
+        expect(head).toMatch(/content-type: application\/problem\+json/i)
+        expect(head).toMatch(/x-content-type-options: nosniff/i)
+        expect(head).toMatch(/connection: close/i)
+        expect(body).toMatchObject({ ok: false, status, code, type: `http://base/problems/${code}` })
+        expect(head.toLowerCase()).toContain(`x-request-id: ${body.request_id}`)
+      }
+      yield* Effect.flatMap(stop, Fiber.join)
+    })
+  )
+
+  it.live("is one that never comes to its end", () =>
+    Effect.gen(function* () {
+      const { port, stop } = yield* serving(echo, { patience: { headers: 100, request: 200, look: 50 } })
+      const half = yield* exchange(port, "GET / HTTP/1.1\r\nHost: x\r\n")
+      expect(problem(half).body).toMatchObject({ status: 408, code: "request_timeout" })
+      const { body } = problem(yield* exchange(port, post(["Content-Length: 9"], "slow")))
+      expect(body).toMatchObject({ status: 408, code: "request_timeout" })
+      yield* Effect.flatMap(stop, Fiber.join)
+    })
+  )
+
+  it.live("is not one that expects something", () =>
+    Effect.gen(function* () {
+      const { port, stop } = yield* serving(echo)
+      const heard = yield* exchange(port, post(["Expect: tea", "Content-Length: 2"], "ok"), /ok$/)
+      expect(heard).toMatch(/^HTTP\/1\.1 200 .*ok$/s)
+      yield* Effect.flatMap(stop, Fiber.join)
     })
   )
 })

@@ -49,7 +49,7 @@ export interface Options {
   readonly pages: ReadonlyMap<string, Page>
   readonly baseUrl: string
   readonly adminToken: Redacted.Redacted<string> | undefined
-  /** Set once the service stops: what still comes over an open connection is refused, what is under way ends. */
+  /** Set once the service stops: what comes then is refused, but for health; what is under way ends. */
   readonly stopping: MutableRef.MutableRef<boolean>
 }
 
@@ -172,6 +172,42 @@ const rateLimitHeaders = (limit: number, remaining: number, resetAfterMs: number
   "ratelimit-policy": `"per-minute";q=${limit};w=60`,
   ratelimit: `"per-minute";r=${remaining};t=${Math.ceil(resetAfterMs / 1000)}`
 })
+
+const problemResponse = (
+  { headers, problem }: Refused,
+  context: { readonly baseUrl: string; readonly requestId: string }
+): PlainResponse => ({
+  status: Problems.statusOf(problem),
+  headers: {
+    ...headers,
+    ...(problem.retryAfterMs === null
+      ? {}
+      : { "retry-after": String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))) }),
+    "content-type": "application/problem+json"
+  },
+  body: JSON.stringify(Problems.body(problem, context))
+})
+
+const counted = (route: string, status: number): Effect.Effect<void> =>
+  Effect.tagMetrics(Metric.increment(requests), { route, status: String(status) })
+
+const sealed = (response: PlainResponse, requestId: string): PlainResponse => ({
+  ...response,
+  headers: { ...securityHeaders, ...response.headers, "x-request-id": requestId }
+})
+
+/** The refusal of what came and is no request, or none yet: no route saw it, and it has the form of all others. */
+export const refusing = (baseUrl: string) =>
+  Effect.map(Ids.RandomBytes, (random) => {
+    const ids = Ids.make(random)
+    return (code: Problems.HostCode, detail: string): Effect.Effect<PlainResponse> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const requestId = ids.uuid(now)
+        const refused = new Refused(Problems.problem(code, detail))
+        const response = problemResponse(refused, { baseUrl, requestId })
+        return Effect.as(counted("none", response.status), sealed(response, requestId))
+      })
+  })
 
 const visible = /^[\x21-\x7e]{1,128}$/
 
@@ -306,18 +342,6 @@ export const make = (options: Options) =>
       body: JSON.stringify(body)
     })
 
-    const problemResponse = ({ headers, problem }: Refused, requestId: string): PlainResponse => ({
-      status: Problems.statusOf(problem),
-      headers: {
-        ...headers,
-        ...(problem.retryAfterMs === null
-          ? {}
-          : { "retry-after": String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))) }),
-        "content-type": "application/problem+json"
-      },
-      body: JSON.stringify(Problems.body(problem, { baseUrl, requestId }))
-    })
-
     const pageResponse = (request: PlainRequest, page: Page): Effect.Effect<PlainResponse, Refused> =>
       Effect.zipRight(
         page.access === "operator" ? operator(request) : Effect.void,
@@ -331,12 +355,14 @@ export const make = (options: Options) =>
     const routed = (
       request: PlainRequest
     ): { readonly name: string; readonly answer: Effect.Effect<PlainResponse, Refused> } => {
-      if (MutableRef.get(stopping)) return { name: "none", answer: Effect.fail(stopped) }
       const [path = "", query = ""] = request.url.split(/\?(.*)/s)
       const method = request.method === "HEAD" ? "GET" : request.method
       const page = pages.get(path)
       const methods = page === undefined ? routesOf(path) : new Map<string, Matched>()
       const matched = methods.get(method)
+      if (MutableRef.get(stopping) && matched?.route.whileStopping !== true) {
+        return { name: "none", answer: Effect.fail(stopped) }
+      }
       if (matched !== undefined) return { name: matched.route.pattern, answer: run(request, matched, query) }
       if (page !== undefined && method === "GET") return { name: path, answer: pageResponse(request, page) }
       const known = page === undefined ? [...methods.keys()] : ["GET"]
@@ -369,14 +395,12 @@ export const make = (options: Options) =>
                 : Effect.logError("A request failed unexpectedly", refused.cause).pipe(
                     Effect.annotateLogs({ requestId })
                   ),
-              problemResponse(refused, requestId)
+              problemResponse(refused, { baseUrl, requestId })
             )
           )
         )
         const ended = yield* Clock.currentTimeMillis
-        yield* Metric.increment(requests).pipe(
-          Effect.tagMetrics({ route: name, status: String(response.status) })
-        )
+        yield* counted(name, response.status)
         yield* Effect.logDebug("Answered").pipe(
           Effect.annotateLogs({
             method: request.method,
@@ -386,11 +410,9 @@ export const make = (options: Options) =>
             requestId
           })
         )
-        return {
-          ...response,
-          headers: { ...securityHeaders, ...response.headers, "x-request-id": requestId }
-        }
+        return sealed(response, requestId)
       })
   })
 
 export type Adapter = Effect.Effect.Success<ReturnType<typeof make>>
+export type Refuse = Effect.Effect.Success<ReturnType<typeof refusing>>

@@ -27,6 +27,9 @@ export type HostCode =
   | "method_not_allowed"
   | "payload_too_large"
   | "unsupported_media_type"
+  | "malformed_request"
+  | "request_timeout"
+  | "headers_too_large"
   | "internal"
   | "unavailable"
 
@@ -38,6 +41,12 @@ interface Entry {
 
 /** The catalogue behind `GET /problems/{code}`. */
 export const catalogue = {
+  malformed_request: {
+    status: 400,
+    title: "Malformed request",
+    description:
+      "What came is no HTTP/1.1 request: the request line, a header, the length or a chunk of the body cannot be read, or the Host header is missing. The connection is closed."
+  },
   invalid_credentials: {
     status: 401,
     title: "Invalid credentials",
@@ -91,6 +100,12 @@ export const catalogue = {
     title: "Method not allowed",
     description: "The path exists, but not with this method. The Allow header lists those that it has."
   },
+  request_timeout: {
+    status: 408,
+    title: "Request timeout",
+    description:
+      "The headers did not come within 10 seconds, or the whole request within 15. Nothing was done, and the connection is closed; repeat the request."
+  },
   session_disconnected: {
     status: 409,
     title: "Session disconnected",
@@ -136,6 +151,12 @@ export const catalogue = {
     title: "Minimum wait active",
     description:
       "The plan's minimum wait since this key's last accepted send has not passed. Wait as many seconds as Retry-After says."
+  },
+  headers_too_large: {
+    status: 431,
+    title: "Headers too large",
+    description:
+      "The request line and the headers are over 16 KiB together. Nothing was done, and the connection is closed."
   },
   internal: {
     status: 500,

@@ -55,6 +55,8 @@ export interface Route {
   readonly pattern: string
   readonly status: number
   readonly takesBody: boolean
+  /** Whether it is still served while the service stops. */
+  readonly whileStopping: boolean
   /** For a route that takes a key, the caller is known before the shape is looked at. */
   readonly handler:
     | { readonly access: "anyone"; readonly prepare: Prepare }
@@ -142,6 +144,7 @@ const common = <Path, Query, Payload, Headers, Success>(
   pattern: endpoint.path,
   status: HttpApiSchema.getStatusSuccess(endpoint.successSchema),
   takesBody: Option.isSome(endpoint.payloadSchema),
+  whileStopping: false,
   refusal: () => ({})
 })
 

@@ -9,9 +9,17 @@ import { forAnyone, reply } from "./Route.ts"
 
 const isCode = (text: string): text is Problems.Code => Object.hasOwn(Problems.catalogue, text)
 
+/** All that a worker answers. One that stops is alive until it has ended, and ready for nothing at once. */
+export const health = (ready: Effect.Effect<void, EngineError>): ReadonlyArray<Route> => [
+  {
+    ...forAnyone(Api.live, () => Effect.succeed(reply({ ok: true, status: "live" }))),
+    whileStopping: true
+  },
+  forAnyone(Api.ready, () => Effect.as(ready, reply({ ok: true, status: "ready" })))
+]
+
 export const make = (ready: Effect.Effect<void, EngineError>): ReadonlyArray<Route> => [
-  forAnyone(Api.live, () => Effect.succeed(reply({ ok: true, status: "live" }))),
-  forAnyone(Api.ready, () => Effect.as(ready, reply({ ok: true, status: "ready" }))),
+  ...health(ready),
   forAnyone(Api.problem, ({ path: { code } }) => {
     if (isCode(code)) {
       const { description, status, title } = Problems.catalogue[code]

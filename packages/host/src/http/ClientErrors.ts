@@ -1,0 +1,81 @@
+/** What Node refuses before there is a request: it gets the answer that every refusal has, and the connection ends. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { STATUS_CODES } from "node:http"
+import type { Duplex } from "node:stream"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Runtime from "effect/Runtime"
+import type { PlainResponse, Refuse } from "./Adapter.ts"
+import type { HostCode } from "./Problems.ts"
+
+/** How long a client that is still talking is listened to, so that it gets to read the answer. */
+const lingerMs = 1000
+
+const refusals: ReadonlyMap<string, readonly [HostCode, string]> = new Map([
+  ["HPE_HEADER_OVERFLOW", ["headers_too_large", "The headers must be at most 16 KiB."]],
+  ["HPE_CHUNK_EXTENSIONS_OVERFLOW", ["payload_too_large", "The extensions of a chunk are too long."]],
+  ["ERR_HTTP_REQUEST_TIMEOUT", ["request_timeout", "The request did not come in time."]]
+])
+
+const malformed: readonly [HostCode, string] = ["malformed_request", "This is no HTTP/1.1 request."]
+
+const codeOf = (error: Error): string => ("code" in error ? String(error.code) : "")
+
+const written = ({ body, headers, status }: PlainResponse, now: number): string => {
+  const all = {
+    ...headers,
+    date: new Date(now).toUTCString(),
+    "content-length": String(Buffer.byteLength(body)),
+    connection: "close"
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`, ...lines, "", body].join("\r\n")
+}
+
+const hungUp = (socket: Duplex): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    const done = (): void => resume(Effect.void)
+    socket.once("end", done).once("close", done)
+  })
+
+/** To hang up on what is still being sent would take the answer from the client, too. */
+const say = (socket: Duplex, response: PlainResponse): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const text = written(response, yield* Clock.currentTimeMillis)
+    yield* Effect.sync(() => {
+      socket.end(text)
+      socket.resume()
+    })
+    yield* Effect.timeoutOption(hungUp(socket), lingerMs)
+  })
+
+/** Answers for the server for as long as it is there. */
+export const answer = (server: Server, refuse: Refuse): Effect.Effect<void> =>
+  Effect.map(Effect.runtime(), (runtime) => {
+    const run = Runtime.runFork(runtime)
+    const answers = new WeakMap<Duplex, ServerResponse>()
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      answers.set(request.socket, response)
+    })
+    // Not a reason to refuse, whatever it expects; only `100-continue` has a meaning, and Node answers that.
+    server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+      server.emit("request", request, response)
+    })
+    server.on("clientError", (error: Error, socket: Duplex) => {
+      const code = codeOf(error)
+      const last = answers.get(socket)
+      const midway = last?.headersSent === true && !last.writableFinished
+      if (!socket.writable || midway || code === "ECONNRESET") {
+        socket.destroy()
+        return
+      }
+      const [problem, detail] = refusals.get(code) ?? malformed
+      const told = Effect.flatMap(refuse(problem, detail), (response) => say(socket, response))
+      run(
+        Effect.ensuring(
+          told,
+          Effect.sync(() => socket.destroy())
+        )
+      )
+    })
+  })

@@ -1,0 +1,36 @@
+/** Counts what is under way, for whoever waits for its end. */
+import * as Effect from "effect/Effect"
+
+export interface InFlight {
+  readonly count: () => number
+  readonly enter: () => void
+  readonly leave: () => void
+  readonly during: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Returns once nothing is under way. */
+  readonly none: Effect.Effect<void>
+}
+
+export const make = (): InFlight => {
+  const idle = Effect.unsafeMakeLatch(true)
+  let count = 0
+  const enter = (): void => {
+    count += 1
+    idle.unsafeClose()
+  }
+  const leave = (): void => {
+    count -= 1
+    if (count === 0) idle.unsafeOpen()
+  }
+  return {
+    count: () => count,
+    enter,
+    leave,
+    during: (effect) =>
+      Effect.acquireUseRelease(
+        Effect.sync(enter),
+        () => effect,
+        () => Effect.sync(leave)
+      ),
+    none: idle.await
+  }
+}
