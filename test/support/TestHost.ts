@@ -14,13 +14,25 @@ export interface Answer {
   readonly json: unknown
 }
 
+/** How a process ended. */
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  /** Since the first signal that was sent. */
+  readonly afterMs: number
+}
+
 export interface TestHost {
   readonly base: string
   readonly adminToken: string
   readonly output: () => string
   readonly request: (path: string, options?: RequestOptions) => Promise<Answer>
   readonly admin: (path: string, body?: unknown, method?: string) => Promise<Answer>
+  /** Waits for the end, and deletes the database that the host was given here. */
   readonly stop: () => Promise<void>
+  /** Sends a signal and waits for nothing. */
+  readonly signal: (name: NodeJS.Signals) => void
+  readonly ended: Promise<Ended>
 }
 
 export interface RequestOptions {
@@ -64,14 +76,14 @@ const main = fileURLToPath(new URL("../../packages/host/dist/main.js", import.me
 
 export const start = async (environment: Readonly<Record<string, string>> = {}): Promise<TestHost> => {
   const folder = mkdtempSync(join(tmpdir(), "sendwright-test-"))
-  const port = await freePort()
-  const base = `http://127.0.0.1:${port}`
+  const port = environment["PORT"] ?? String(await freePort())
+  let base = `http://127.0.0.1:${port}`
   const adminToken = "test-admin-token-0123456789abcdef"
   let output = ""
   const child = spawn(process.execPath, [main], {
     env: {
       PATH: process.env["PATH"] ?? "",
-      PORT: String(port),
+      PORT: port,
       HOST: "127.0.0.1",
       BASE_URL: base,
       DATABASE_URL: `sqlite:${join(folder, "host.db")}`,
@@ -89,6 +101,17 @@ export const start = async (environment: Readonly<Record<string, string>> = {}):
   child.stderr.on("data", (chunk) => {
     output += chunk
   })
+  let signaled: number | undefined
+  const signal = (name: NodeJS.Signals) => {
+    signaled ??= performance.now()
+    child.kill(name)
+  }
+  const ended = new Promise<Ended>((resolve) =>
+    // Not `exit`: what was written last would be missing.
+    child.once("close", (code, by) =>
+      resolve({ code, signal: by, afterMs: performance.now() - (signaled ?? performance.now()) })
+    )
+  )
 
   const request: TestHost["request"] = async (path, options = {}) => {
     const { body, headers = {}, raw } = options
@@ -104,16 +127,14 @@ export const start = async (environment: Readonly<Record<string, string>> = {}):
   }
 
   const stop = async () => {
-    const ended = new Promise((resolve) => child.once("exit", resolve))
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill("SIGTERM")
-      await ended
-    }
+    if (child.exitCode === null && child.signalCode === null) signal("SIGTERM")
+    await ended
     rmSync(folder, { recursive: true, force: true })
   }
 
   for (let tries = 0; ; tries++) {
     if (child.exitCode !== null || tries > 150) throw new Error(`The host did not start:\n${output}`)
+    if (port === "0") base = /Sendwright is on (http:[^\s"]+)/.exec(output)?.[1] ?? base
     const ready = await fetch(`${base}/health/ready`).catch(() => undefined)
     if (ready?.ok === true) break
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -130,7 +151,9 @@ export const start = async (environment: Readonly<Record<string, string>> = {}):
         ...(method === undefined ? {} : { method }),
         ...(body === undefined ? {} : { body })
       }),
-    stop
+    stop,
+    signal,
+    ended
   }
 }
 

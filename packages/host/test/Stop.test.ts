@@ -1,0 +1,215 @@
+/** How a host ends: real processes, real signals, slow sends. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, describe, expect, it } from "vitest"
+import type { Answer, Tenant, TestHost } from "../../../test/support/TestHost.ts"
+import { at, consent, eventually, items, sendBody, start, tenant } from "../../../test/support/TestHost.ts"
+
+const folders: Array<string> = []
+const hosts: Array<TestHost> = []
+
+afterEach(async () => {
+  for (const host of hosts.splice(0)) {
+    host.signal("SIGKILL")
+    await host.stop()
+  }
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+})
+
+const database = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), "sendwright-stop-"))
+  folders.push(folder)
+  return `sqlite:${join(folder, "host.db")}`
+}
+
+const launch = async (environment: Readonly<Record<string, string>>): Promise<TestHost> => {
+  const host = await start({ LOG_LEVEL: "debug", ...environment })
+  hosts.push(host)
+  return host
+}
+
+/** The attempts that left a host, by message id, as its log tells them. */
+const attemptsOf = (...ran: ReadonlyArray<TestHost>): ReadonlyArray<string> =>
+  ran.flatMap((host) =>
+    [...host.output().matchAll(/"An attempt leaves",\{"messageId":"([^"]+)"/g)].map((match) => match[1] ?? "")
+  )
+
+const phones = (count: number): ReadonlyArray<string> =>
+  Array.from({ length: count }, (_, index) => `3460000${1000 + index}`)
+
+const direct = (owner: Tenant, to: string): Promise<Answer> =>
+  owner.post("/api/public/messages/send", { to, message: "Hello" })
+
+const status = async (host: TestHost, path: string): Promise<number> => (await host.request(path)).status
+
+const refuses = (host: TestHost) =>
+  eventually(
+    () => status(host, "/health/ready"),
+    (found) => found === 503,
+    5000
+  )
+
+const until = (isSo: () => boolean) => eventually(async () => isSo(), Boolean)
+
+describe("SIGTERM under load", () => {
+  it("loses no accepted job, sends nothing twice, wastes no attempt, and ends with 0 within the grace", async () => {
+    const DATABASE_URL = database()
+    const first = await launch({ DATABASE_URL, SANDBOX_LATENCY_MS: "300" })
+    const owner = await tenant(first)
+    const to = phones(250)
+    await consent(first, owner.accountId, ...to)
+    const accepted: Array<string> = []
+    const accept = async (): Promise<void> => {
+      const answer = await owner.send(sendBody(owner.templateId, ...to), `load-${accepted.length}`)
+      if (answer.status !== 202) return
+      accepted.push(String(at(answer.json, "job_id")))
+      await accept()
+    }
+    // The last is refused, or finds nobody.
+    const load = accept().catch(() => undefined)
+    await until(() => accepted.length >= 3 && attemptsOf(first).length > 100)
+    first.signal("SIGTERM")
+    await load
+    expect(await first.ended).toMatchObject({ code: 0, signal: null })
+    expect((await first.ended).afterMs).toBeLessThan(5000)
+    expect(first.output()).toMatch(/Stopping\. Waiting at most .* [1-9]\d* attempt\(s\) to send/)
+    const before = attemptsOf(first).length
+    expect(before).toBeLessThan(accepted.length * to.length)
+
+    const second = await launch({ DATABASE_URL })
+    const results = await eventually(
+      async () => {
+        const jobs = await Promise.all(
+          accepted.map((id) =>
+            second.request(`/api/v1/template-messages/${id}`, { headers: owner.credentials })
+          )
+        )
+        return jobs.flatMap(({ json }) => items(json, "job", "results"))
+      },
+      (found) =>
+        found.length === accepted.length * to.length &&
+        found.every((each) => at(each, "status") !== "queued" && at(each, "status") !== "sending")
+    )
+    expect(results).toHaveLength(accepted.length * to.length)
+    const ids = results.map((each) => String(at(each, "message_id")))
+    expect(attemptsOf(first, second).toSorted()).toEqual(ids.toSorted())
+    expect(new Set(results.map((each) => at(each, "attempts")))).toEqual(new Set([1]))
+    for (const each of results) expect(["accepted", "sent", "delivered"]).toContain(at(each, "status"))
+  }, 60_000)
+})
+
+describe("a host that stops", () => {
+  it("is alive and not ready at once, refuses what comes, and answers what is under way", async () => {
+    const host = await launch({ DATABASE_URL: database(), SANDBOX_LATENCY_MS: "1500" })
+    const owner = await tenant(host)
+    await consent(host, owner.accountId, "34600001000")
+    const message = direct(owner, "34600001000")
+    await until(() => attemptsOf(host).length === 1)
+    host.signal("SIGTERM")
+    expect(await refuses(host)).toBe(503)
+    expect(await status(host, "/health/live")).toBe(200)
+    const refused = await owner.get("/api/v1/connection")
+    expect([refused.status, at(refused.json, "code")]).toEqual([503, "unavailable"])
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1)
+    expect(refused.headers.get("connection")).toBe("close")
+    const answer = await message
+    expect([answer.status, at(answer.json, "ok")], answer.text).toEqual([200, true])
+    expect(await host.ended).toMatchObject({ code: 0, signal: null })
+  }, 30_000)
+
+  it("answers while nothing but sends is under way", async () => {
+    const host = await launch({ DATABASE_URL: database(), SANDBOX_LATENCY_MS: "1500" })
+    const owner = await tenant(host)
+    await consent(host, owner.accountId, "34600001000")
+    await owner.send(sendBody(owner.templateId, "34600001000"), "one")
+    await until(() => attemptsOf(host).length === 1)
+    host.signal("SIGINT")
+    expect(await refuses(host)).toBe(503)
+    expect(await status(host, "/health/live")).toBe(200)
+    expect(await host.ended).toMatchObject({ code: 0, signal: null })
+  }, 30_000)
+
+  it("does not wait beyond its grace, and what it leaves is never sent again", async () => {
+    const DATABASE_URL = database()
+    const first = await launch({
+      DATABASE_URL,
+      SANDBOX_LATENCY_MS: "600000",
+      STOP_GRACE: "4",
+      WORKER_CONCURRENCY: "8"
+    })
+    const owner = await tenant(first)
+    const to = phones(20)
+    await consent(first, owner.accountId, ...to)
+    const answer = await owner.send(sendBody(owner.templateId, ...to.slice(1)), "hanging")
+    const message = direct(owner, String(to[0])).catch(() => undefined)
+    const slow = connect(Number(new URL(first.base).port), "127.0.0.1")
+    slow.on("error", () => undefined)
+    slow.write("POST /api/public/test HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+    await until(() => attemptsOf(first).length >= 3)
+    first.signal("SIGTERM")
+    const ended = await first.ended
+    expect(ended).toMatchObject({ code: 0, signal: null })
+    expect(ended.afterMs).toBeGreaterThan(3000)
+    expect(ended.afterMs).toBeLessThan(4500)
+    expect(first.output()).toMatch(/The grace is over: \d+ request\(s\) are left without an answer/)
+    await message
+    slow.destroy()
+
+    const begun = new Set(attemptsOf(first))
+    const second = await launch({ DATABASE_URL })
+    const jobId = String(at(answer.json, "job_id"))
+    const results = await eventually(
+      async () => {
+        const { json } = await second.request(`/api/v1/template-messages/${jobId}`, {
+          headers: owner.credentials
+        })
+        return items(json, "job", "results")
+      },
+      (found) => found.every((each) => at(each, "status") !== "queued" && at(each, "status") !== "sending")
+    )
+    expect(results).toHaveLength(to.length - 1)
+    for (const each of results) {
+      const wasBegun = begun.has(String(at(each, "message_id")))
+      expect([wasBegun, at(each, "status") === "unknown"]).toEqual([wasBegun, wasBegun])
+      expect(at(each, "attempts")).toBe(1)
+    }
+    const all = attemptsOf(first, second)
+    expect(all).toHaveLength(new Set(all).size)
+  }, 60_000)
+
+  it.each([
+    ["SIGTERM", 143],
+    ["SIGINT", 130]
+  ] as const)(
+    "ends at once at a second signal, %s",
+    async (name, code) => {
+      const host = await launch({ DATABASE_URL: database(), SANDBOX_LATENCY_MS: "600000" })
+      const owner = await tenant(host)
+      await consent(host, owner.accountId, "34600001000")
+      const message = direct(owner, "34600001000").catch(() => undefined)
+      await until(() => attemptsOf(host).length === 1)
+      host.signal("SIGTERM")
+      expect(await refuses(host)).toBe(503)
+      host.signal(name)
+      const ended = await host.ended
+      expect(ended).toMatchObject({ code, signal: null })
+      expect(ended.afterMs).toBeLessThan(5000)
+      await message
+    },
+    30_000
+  )
+
+  it("takes the echo of an interrupt from a terminal for no second signal", async () => {
+    const host = await launch({ DATABASE_URL: database(), SANDBOX_LATENCY_MS: "1000" })
+    const owner = await tenant(host)
+    await consent(host, owner.accountId, "34600001000")
+    const message = direct(owner, "34600001000")
+    await until(() => attemptsOf(host).length === 1)
+    host.signal("SIGINT")
+    host.signal("SIGINT")
+    expect((await message).status).toBe(200)
+    expect(await host.ended).toMatchObject({ code: 0, signal: null })
+  }, 30_000)
+})
