@@ -208,6 +208,8 @@ describe("a host that stops", () => {
     const message = direct(owner, "34600001000")
     await until(() => attemptsOf(host).length === 1)
     host.signal("SIGINT")
+    // Both at once would be one.
+    await until(() => host.output().includes("Stopping."))
     host.signal("SIGINT")
     expect((await message).status).toBe(200)
     expect(await host.ended).toMatchObject({ code: 0, signal: null })
