@@ -1,6 +1,16 @@
 /** The service as one layer: engine, storage, senders, workers and the server, by the configuration. */
-import { AddressPolicy, Engine, Sandbox, SecretBox, Sender, UndiciTransport, Worker } from "@sendwright/core"
+import {
+  AddressPolicy,
+  Engine,
+  Sandbox,
+  SecretBox,
+  Sender,
+  UndiciTransport,
+  WebhookTransport,
+  Worker
+} from "@sendwright/core"
 import { Sqlite } from "@sendwright/core/sqlite"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -111,14 +121,28 @@ const watched = (sender: Sender.Sender, attempts: InFlight.InFlight): Sender.Sen
     )
 })
 
-const engine = (config: HostConfig, attempts: InFlight.InFlight) =>
+/** Each webhook is counted while it is under way. */
+const counting = (webhooks: InFlight.InFlight) =>
+  Layer.map(UndiciTransport.layer, (context) => {
+    const { post } = Context.get(context, WebhookTransport.WebhookTransport)
+    return Context.make(WebhookTransport.WebhookTransport, {
+      post: (request) => webhooks.during(post(request))
+    })
+  })
+
+interface UnderWay {
+  readonly attempts: InFlight.InFlight
+  readonly webhooks: InFlight.InFlight
+}
+
+const engine = (config: HostConfig, { attempts, webhooks }: UnderWay) =>
   Engine.layer({
     concurrency: config.workerConcurrency,
     graceMs: config.stopGraceMs * graceShare
   }).pipe(
     Layer.provideMerge(stores(config.database)),
     Layer.provide(Sender.layer(watched(Sandbox.make({ latencyMs: config.sandboxLatencyMs }), attempts))),
-    Layer.provide(UndiciTransport.layer),
+    Layer.provide(counting(webhooks)),
     Layer.provide(AddressPolicy.layer(config.allowedNetworks)),
     Layer.provide(SecretBox.layer(config.secretKey))
   )
@@ -135,12 +159,13 @@ const warnOfHalf = ({ database, role }: HostConfig): Effect.Effect<void> =>
 export const layer = (config: HostConfig) =>
   Layer.suspend(() => {
     const attempts = InFlight.make()
-    const underWay = () => [`${attempts.count()} attempt(s) to send`]
+    const webhooks = InFlight.make()
+    const underWay = () => [`${attempts.count()} attempt(s) to send`, `${webhooks.count()} webhook(s)`]
     return Layer.scopedDiscard(
       Effect.gen(function* () {
         yield* warnOfHalf(config)
         const end = yield* loops(config.role)
         yield* serve(config, { end, underWay })
       })
-    ).pipe(Layer.provide(engine(config, attempts)))
+    ).pipe(Layer.provide(engine(config, { attempts, webhooks })))
   })

@@ -1,5 +1,7 @@
 /** How a host ends: real processes, real signals, slow sends. */
 import { mkdtempSync, rmSync } from "node:fs"
+import type { ServerResponse } from "node:http"
+import { createServer } from "node:http"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -129,6 +131,36 @@ describe("a host that stops", () => {
     expect(await refuses(host)).toBe(503)
     expect(await status(host, "/health/live")).toBe(200)
     expect(await host.ended).toMatchObject({ code: 0, signal: null })
+  }, 30_000)
+
+  it("waits for the webhooks that are under way, and they are not delivered again", async () => {
+    const DATABASE_URL = database()
+    const waiting: Array<ServerResponse> = []
+    const receiver = createServer((_, response) => waiting.push(response))
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve))
+    const address = receiver.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    const first = await launch({ DATABASE_URL })
+    const owner = await tenant(first)
+    await consent(first, owner.accountId, "34600001000")
+    const created = await first.admin(`/accounts/${owner.accountId}/webhooks`, {
+      url: `http://127.0.0.1:${port}/`,
+      events: ["message.accepted"]
+    })
+    await direct(owner, "34600001000")
+    await until(() => waiting.length === 1)
+    first.signal("SIGTERM")
+    await until(() => first.output().includes("1 webhook(s)"))
+    expect(await refuses(first)).toBe(503)
+    waiting[0]?.end()
+    expect(await first.ended).toMatchObject({ code: 0, signal: null })
+
+    const second = await launch({ DATABASE_URL })
+    const { json } = await second.admin(`/webhooks/${at(created.json, "webhook", "id")}/deliveries`)
+    expect(items(json, "deliveries")).toHaveLength(1)
+    expect(at(json, "deliveries", 0, "status")).toBe("delivered")
+    expect(waiting).toHaveLength(1)
+    receiver.close()
   }, 30_000)
 
   it("does not wait beyond its grace, and what it leaves is never sent again", async () => {
