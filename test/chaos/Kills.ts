@@ -1,0 +1,163 @@
+/** Processes are killed while they send: at random times, and at every named point. */
+import * as Gateway from "./Gateway.ts"
+import * as Ledger from "./Ledger.ts"
+import type { Order } from "./node.ts"
+import { points } from "./Points.ts"
+import { fill, type Node, sleep, startNode, until } from "./Processes.ts"
+import type { Random } from "./Random.ts"
+
+export interface Setting {
+  /** Makes an empty store, as {@link Order.store}. */
+  readonly freshStore: () => Promise<string>
+  readonly random: Random
+  /** Processes at once: one on SQLite. */
+  readonly nodes: number
+  readonly kills: number
+  readonly jobs: number
+  readonly recipients: number
+  readonly say: (text: string) => void
+}
+
+const leaseMs = 3000
+
+const orderOf = (setting: Setting, store: string, gateway: string, kind: Gateway.Kind): Order => ({
+  task: "work",
+  store,
+  gateway,
+  kind,
+  leaseMs,
+  concurrency: 16,
+  dies: null,
+  skew: null,
+  jobs: setting.jobs,
+  recipients: setting.recipients,
+  messagesPerSecond: null
+})
+
+/** Everything ends once nobody is killed any more. */
+const quiet = (ledger: Ledger.Ledger, withinMs = 60_000): Promise<void> =>
+  until("The end of all jobs", async () => (await ledger.open()) === 0, withinMs)
+
+/** SIGKILL at random times. A process takes about a second to be there, so the sends are paced to outlast the kills. */
+export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Ledger.Account> => {
+  const { kills, nodes: count, random } = setting
+  const store = await setting.freshStore()
+  // On the plain one a reset leaves a recipient unknown without any kill, and the bound below would not be exact.
+  const resets = kind === "plain" ? 0 : 0.005
+  const gateway = await Gateway.start(kind, random, { latencyMs: [5, 120], resets })
+  const total = setting.jobs * setting.recipients
+  const cycleMs = 1600
+  const order = orderOf(setting, store, gateway.url, kind)
+  await fill({ ...order, messagesPerSecond: Math.max(1, total / ((kills * cycleMs) / 1000)) })
+  const ledger = Ledger.open(store)
+  const inFlight = new Set<string>()
+  const nodes: Array<Node> = Array.from({ length: count }, () => startNode(order))
+  for (let kill = 1; kill <= kills; kill++) {
+    await sleep(cycleMs * (0.6 + 0.8 * random()))
+    const place = Math.floor(random() * nodes.length)
+    const node = nodes[place]
+    node?.kill("SIGKILL")
+    await node?.ended
+    for (const row of await ledger.inFlight()) inFlight.add(row)
+    nodes[place] = startNode(order)
+    if (kill % 25 === 0) setting.say(`${kill} kills, ${await ledger.open()} recipients open`)
+  }
+  await quiet(ledger, 120_000)
+  for (const node of nodes) node.kill("SIGTERM")
+  await Promise.all(nodes.map(({ ended }) => ended))
+  const fault = `kill -9 at random times, ${kind} gateway`
+  const result = await Ledger.account(ledger, gateway, { fault, faults: kills, inFlight: inFlight.size })
+  await ledger.close()
+  await gateway.close()
+  return result
+}
+
+/** The process kills itself at a named point, each in turn; the next one goes on. */
+export const atPoints = async (setting: Setting, kind: Gateway.Kind): Promise<Ledger.Account> => {
+  const { random } = setting
+  const store = await setting.freshStore()
+  const gateway = await Gateway.start(kind, random, { latencyMs: [20, 80], resets: 0 })
+  const order = orderOf(setting, store, gateway.url, kind)
+  const accepts = points.filter((point) => point.includes("accept"))
+  const sends = points.filter((point) => !point.includes("accept"))
+  await fill(
+    order,
+    accepts.map((at) => ({ at, after: 1 + Math.floor(random() * setting.jobs) }))
+  )
+  const ledger = Ledger.open(store)
+  const inFlight = new Set<string>()
+  let faults = accepts.length
+  for (let round = 0; (await ledger.open()) > 0 && round < 2; round++) {
+    for (const at of sends) {
+      const node = startNode({ ...order, dies: { at, after: 1 + Math.floor(random() * 6) } })
+      // With little left it may not come to the point so often.
+      const ended = await Promise.race([node.ended, sleep(8000)])
+      if (ended === undefined) node.kill("SIGKILL")
+      await node.ended
+      faults += 1
+      for (const row of await ledger.inFlight()) inFlight.add(row)
+    }
+  }
+  const last = startNode(order)
+  await quiet(ledger)
+  last.kill("SIGTERM")
+  await last.ended
+  const fault = `kill -9 at each named point, ${kind} gateway`
+  const result = await Ledger.account(ledger, gateway, { fault, faults, inFlight: inFlight.size })
+  await ledger.close()
+  await gateway.close()
+  return result
+}
+
+/** SIGTERM under load: what is in flight is finished, nothing is unknown. */
+export const stopped = async (setting: Setting): Promise<Ledger.Account> => {
+  const { random } = setting
+  const store = await setting.freshStore()
+  const gateway = await Gateway.start("plain", random, { latencyMs: [20, 300], resets: 0 })
+  const order = orderOf(setting, store, gateway.url, "plain")
+  await fill(order)
+  const ledger = Ledger.open(store)
+  const stops = 3
+  for (let stop = 0; stop < stops; stop++) {
+    const node = startNode(order)
+    await sleep(2000 + 1000 * random())
+    node.kill("SIGTERM")
+    const end = await node.ended
+    if (end !== 0) throw new Error(`A stopped process ended with ${end}:\n${node.output()}`)
+    if ((await ledger.inFlight()).size > 0) throw new Error("A stopped process left recipients in flight.")
+  }
+  const node = startNode({ ...order, concurrency: 256 })
+  await quiet(ledger)
+  node.kill("SIGTERM")
+  await node.ended
+  const told = { fault: "SIGTERM under load, plain gateway", faults: stops, inFlight: 0 }
+  const result = await Ledger.account(ledger, gateway, told)
+  await ledger.close()
+  await gateway.close()
+  return result
+}
+
+/** Clocks ten minutes apart, and one that is set back by an hour while it works. */
+export const skewed = async (setting: Setting): Promise<Ledger.Account> => {
+  const { random } = setting
+  const store = await setting.freshStore()
+  const gateway = await Gateway.start("plain", random, { latencyMs: [10, 100], resets: 0 })
+  const order = orderOf(setting, store, gateway.url, "plain")
+  await fill(order)
+  const ledger = Ledger.open(store)
+  const minute = 60_000
+  const skews = [
+    { ms: 10 * minute, laterMs: 10 * minute, afterMs: 0 },
+    { ms: 0, laterMs: -60 * minute, afterMs: 4000 }
+  ]
+  const nodes = skews.map((skew) => startNode({ ...order, skew }))
+  const right = startNode(order)
+  await quiet(ledger, 120_000)
+  for (const node of [...nodes, right]) node.kill("SIGTERM")
+  await Promise.all([...nodes, right].map(({ ended }) => ended))
+  const told = { fault: "clocks 10 min apart, one set back by 1 h", faults: skews.length, inFlight: 0 }
+  const result = await Ledger.account(ledger, gateway, told)
+  await ledger.close()
+  await gateway.close()
+  return result
+}

@@ -1,0 +1,50 @@
+/** The named points between the steps of a send, at which a process can be made to die. */
+import { JobStore } from "@sendwright/core"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+export const points = [
+  "before the claim's commit",
+  "after the claim's commit",
+  "before the outcomes' commit",
+  "after the outcomes' commit",
+  "before the accept's commit",
+  "after the accept's commit"
+] as const
+export type Point = (typeof points)[number]
+
+/** Kills this process the moment it has come to the point so often. */
+export const layerDie = (dies: { readonly at: Point; readonly after: number } | null) =>
+  Layer.effect(
+    JobStore.JobStore,
+    Effect.map(JobStore.JobStore, (jobs) => {
+      let times = 0
+      const at = (point: Point) =>
+        Effect.sync(() => {
+          if (dies === null || dies.at !== point) return
+          times += 1
+          if (times >= dies.after) process.kill(process.pid, "SIGKILL")
+        })
+      const around = <A, E>(before: Point, effect: Effect.Effect<A, E>, after: Point) =>
+        Effect.zipRight(at(before), Effect.zipLeft(effect, at(after)))
+      const { accept, exchange } = jobs
+      const watched: typeof jobs = {
+        ...jobs,
+        accept: (command) =>
+          around("before the accept's commit", accept(command), "after the accept's commit"),
+        exchange: (command) => {
+          const made = exchange(command)
+          if (command.settlements.length > 0) {
+            return around("before the outcomes' commit", made, "after the outcomes' commit")
+          }
+          return Effect.zipRight(
+            at("before the claim's commit"),
+            Effect.tap(made, ({ claimed }) =>
+              claimed.length > 0 ? at("after the claim's commit") : Effect.void
+            )
+          )
+        }
+      }
+      return watched
+    })
+  )

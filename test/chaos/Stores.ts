@@ -1,0 +1,47 @@
+/** Empty stores for the chaos, gone at the end. */
+import { randomBytes } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import Pg from "pg"
+import type { PostgresServer } from "../support/PostgresServer.ts"
+import { freePort, start } from "../support/PostgresServer.ts"
+
+export interface Stores {
+  readonly fresh: () => Promise<string>
+  /** The server that can be killed; `undefined` on SQLite. */
+  readonly server: PostgresServer | undefined
+  readonly close: () => Promise<void>
+}
+
+export const sqlite = (): Stores => {
+  const folder = mkdtempSync(join(tmpdir(), "sendwright-chaos-"))
+  let count = 0
+  return {
+    fresh: async () => {
+      count += 1
+      return `sqlite:${join(folder, `${count}.db`)}`
+    },
+    server: undefined,
+    close: async () => rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Always a server of its own, with every sync to the disk: it is going to be killed. */
+export const postgres = async (): Promise<Stores> => {
+  const server = await start({ port: await freePort(), durable: true })
+  return {
+    fresh: async () => {
+      const name = `chaos_${randomBytes(6).toString("hex")}`
+      const client = new Pg.Client(server.url)
+      await client.connect()
+      await client.query(`CREATE DATABASE ${name}`)
+      await client.end()
+      const url = new URL(server.url)
+      url.pathname = `/${name}`
+      return url.href
+    },
+    server,
+    close: server.stop
+  }
+}
