@@ -107,12 +107,14 @@ describe("processes on one database", () => {
 
   it("of PostgreSQL share the work: what one accepts another sends, and one that stops hands over", async () => {
     const common = { DATABASE_URL: postgres, SECRET_KEY: Buffer.alloc(32, 7).toString("base64") }
-    const worker = { ...common, ROLE: "worker", SANDBOX_LATENCY_MS: "100", WORKER_CONCURRENCY: "8" }
+    const worker = { ...common, ROLE: "worker" }
+    // It would take 20 seconds for all, so it is stopped in the midst of them.
+    const slow = { SANDBOX_LATENCY_MS: "200", WORKER_CONCURRENCY: "4" }
     await running({ ...common, ROLE: "api" }, async (api) => {
       const owner = await tenant(api)
       const phones = Array.from({ length: 100 }, (_, index) => `3460000${1000 + index}`)
       await consent(api, owner.accountId, ...phones)
-      const first = await start({ LOG_LEVEL: "debug", ...worker })
+      const first = await start({ LOG_LEVEL: "debug", ...worker, ...slow })
       const sent = await owner.send(sendBody(owner.templateId, ...phones), "shared")
       expect(sent.status, sent.text).toBe(202)
       await eventually(
