@@ -1,6 +1,6 @@
 /** The platform at the other end: it never dies, and remembers what it was sent. */
 import { createServer } from "node:http"
-import type { Random } from "./Random.ts"
+import type { Random } from "../support/Random.ts"
 
 /** Whether a second request under one message id is dropped, or is a second message to a person. */
 export type Kind = "deduplicating" | "plain"

@@ -1,10 +1,11 @@
 /** Processes are killed while they send: at random times, and at every named point. */
+
+import type { Random } from "../support/Random.ts"
 import * as Gateway from "./Gateway.ts"
 import * as Ledger from "./Ledger.ts"
 import type { Order } from "./node.ts"
 import { points } from "./Points.ts"
 import { fill, type Node, sleep, startNode, until } from "./Processes.ts"
-import type { Random } from "./Random.ts"
 
 export interface Setting {
   /** Makes an empty store, as {@link Order.store}. */
@@ -38,7 +39,7 @@ const orderOf = (setting: Setting, store: string, gateway: string, kind: Gateway
 const quiet = (ledger: Ledger.Ledger, withinMs = 60_000): Promise<void> =>
   until("The end of all jobs", async () => (await ledger.open()) === 0, withinMs)
 
-/** SIGKILL at random times. A process takes about a second to be there, so the sends are paced to outlast the kills. */
+/** SIGKILL at random times of a process's life. The sends are paced so that they outlast the kills. */
 export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Ledger.Account> => {
   const { kills, nodes: count, random } = setting
   const store = await setting.freshStore()
@@ -46,23 +47,24 @@ export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   const resets = kind === "plain" ? 0 : 0.005
   const gateway = await Gateway.start(kind, random, { latencyMs: [5, 120], resets })
   const total = setting.jobs * setting.recipients
-  const cycleMs = 1600
+  const lifeMs = 800
   const order = orderOf(setting, store, gateway.url, kind)
-  await fill({ ...order, messagesPerSecond: Math.max(1, total / ((kills * cycleMs) / 1000)) })
+  await fill({ ...order, messagesPerSecond: Math.max(1, total / ((kills * lifeMs) / 1000)) })
   const ledger = Ledger.open(store)
   const inFlight = new Set<string>()
   const nodes: Array<Node> = Array.from({ length: count }, () => startNode(order))
   for (let kill = 1; kill <= kills; kill++) {
-    await sleep(cycleMs * (0.6 + 0.8 * random()))
     const place = Math.floor(random() * nodes.length)
     const node = nodes[place]
+    await node?.up
+    await sleep(2 * lifeMs * random())
     node?.kill("SIGKILL")
     await node?.ended
     for (const row of await ledger.inFlight()) inFlight.add(row)
     nodes[place] = startNode(order)
     if (kill % 25 === 0) setting.say(`${kill} kills, ${await ledger.open()} recipients open`)
   }
-  await quiet(ledger, 120_000)
+  await quiet(ledger, 300_000)
   for (const node of nodes) node.kill("SIGTERM")
   await Promise.all(nodes.map(({ ended }) => ended))
   const fault = `kill -9 at random times, ${kind} gateway`
@@ -153,7 +155,10 @@ export const skewed = async (setting: Setting): Promise<Ledger.Account> => {
   const nodes = skews.map((skew) => startNode({ ...order, skew }))
   const right = startNode(order)
   await quiet(ledger, 120_000)
-  for (const node of [...nodes, right]) node.kill("SIGTERM")
+  for (const node of [...nodes, right]) {
+    if (!node.isAlive()) throw new Error(`A node died:\n${node.output()}`)
+    node.kill("SIGTERM")
+  }
   await Promise.all([...nodes, right].map(({ ended }) => ended))
   const told = { fault: "clocks 10 min apart, one set back by 1 h", faults: skews.length, inFlight: 0 }
   const result = await Ledger.account(ledger, gateway, told)

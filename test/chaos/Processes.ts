@@ -4,6 +4,8 @@ import { fileURLToPath } from "node:url"
 import type { Order } from "./node.ts"
 
 export interface Node {
+  /** When it works, or has ended. */
+  readonly up: Promise<unknown>
   readonly ended: Promise<number | NodeJS.Signals>
   readonly isAlive: () => boolean
   readonly kill: (signal: NodeJS.Signals) => void
@@ -26,7 +28,9 @@ export const startNode = (order: Order): Node => {
   const ended = new Promise<number | NodeJS.Signals>((resolve) =>
     child.once("exit", (code, signal) => resolve(signal ?? code ?? 1))
   )
+  const told = new Promise((resolve) => child.stdout?.once("data", resolve))
   return {
+    up: Promise.race([told, ended]),
     ended,
     isAlive: () => child.exitCode === null && child.signalCode === null,
     kill: (signal) => {

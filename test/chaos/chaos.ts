@@ -4,11 +4,11 @@
  *   npm run chaos -- --store sqlite|postgres [--kills 200] [--recipients 2000] [--seed 1] [--only kills]
  */
 import { parseArgs } from "node:util"
+import { random } from "../support/Random.ts"
 import type { Kind } from "./Gateway.ts"
 import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import * as Outages from "./Outages.ts"
-import { random } from "./Random.ts"
 import * as Stores from "./Stores.ts"
 
 const { values } = parseArgs({

@@ -110,11 +110,20 @@ const skewed = (skew: NonNullable<Order["skew"]>): Clock.Clock => {
   const began = performance.now()
   const now = () =>
     real.unsafeCurrentTimeMillis() + (performance.now() - began < skew.afterMs ? skew.ms : skew.laterMs)
-  return { ...real, unsafeCurrentTimeMillis: now, currentTimeMillis: Effect.sync(now) }
+  return {
+    [Clock.ClockTypeId]: Clock.ClockTypeId,
+    unsafeCurrentTimeMillis: now,
+    currentTimeMillis: Effect.sync(now),
+    unsafeCurrentTimeNanos: () => real.unsafeCurrentTimeNanos(),
+    currentTimeNanos: real.currentTimeNanos,
+    sleep: (duration) => real.sleep(duration)
+  }
 }
 
 const clock = order.skew === null ? Layer.empty : Layer.setClock(skewed(order.skew))
 
-const work = Layer.launch(Layer.provide(Worker.layerLoops, engine))
+const up = Layer.effectDiscard(Effect.sync(() => process.stdout.write("up\n")))
+
+const work = Layer.launch(Layer.provide(up, Layer.provide(Worker.layerLoops, engine)))
 
 runMain((order.task === "fill" ? Effect.provide(fill, engine) : work).pipe(Effect.provide(clock)))

@@ -107,6 +107,11 @@ export const make = (options: {
           Effect.gen(function* () {
             const limit = options.grace.hasBegun() ? null : options.window
             const claimed = yield* Effect.onError(handIn(limit), () => renew)
+            if (options.grace.hasBegun()) {
+              // The stop came while they were taken.
+              settlements = claimed.flatMap((job) => Dispatch.released(job).settlements())
+              return 0
+            }
             yield* attemptAll(claimed, restore, (outcomes) => {
               settlements = outcomes
             })

@@ -1,0 +1,125 @@
+/** What must hold after every step, and what must hold in the end. Each throws with what is wrong. */
+import * as Time from "../../packages/core/src/domain/Instant.ts"
+import * as Job from "../../packages/core/src/domain/Job.ts"
+import * as Recipient from "../../packages/core/src/domain/Recipient.ts"
+import type { World } from "./World.ts"
+import { messageId } from "./World.ts"
+
+const hold = (condition: boolean, what: string): void => {
+  if (!condition) throw new Error(what)
+}
+
+interface Seen {
+  readonly status: Recipient.Status
+  readonly sequence: number
+  /** How often its status went back: at an operator's word only. */
+  readonly falls: number
+}
+
+/** Remembers what was seen, to see that nothing goes back. */
+export const make = () => {
+  const before = new Map<string, Seen>()
+
+  const afterStep = (world: World): void => {
+    const { db, platform, promised, retried, tenants } = world
+    for (const { fence, inFlight, job, recipients, worker } of db.jobs.values()) {
+      const tally = { ...Recipient.noCounts }
+      for (const { recipient } of recipients) tally[recipient.status] += 1
+      hold(recipients.length === job.recipients, `${job.id} lost a recipient`)
+      for (const status of Recipient.statuses) {
+        hold(job.counts[status] === tally[status], `${job.id} counts ${status} wrongly`)
+      }
+      const open = tally.queued + tally.sending
+      hold(Job.hasEnded(job.status) === (open === 0), `${job.id} is ${job.status} with ${open} open`)
+      hold((job.completedAt !== null) === Job.hasEnded(job.status), `${job.id} has a wrong end`)
+      const awaited = recipients.filter((tracked) => tracked.fence !== null)
+      hold(awaited.length === inFlight, `${job.id} has ${inFlight} in flight and awaits ${awaited.length}`)
+      hold((worker !== null) === inFlight > 0, `${job.id} is in a hand that holds nothing`)
+      hold(
+        awaited.every((tracked) => tracked.fence === fence),
+        `${job.id} awaits under an old fence`
+      )
+      const provider = tenants.find(({ sessionId }) => sessionId === job.sessionId)?.provider
+      for (const { fence: awaits, recipient } of recipients) {
+        const id = messageId(job.id, recipient.index)
+        const retries = retried.get(id) ?? 0
+        const known = before.get(id)
+        const fell = known !== undefined && Recipient.rank(recipient.status) < Recipient.rank(known.status)
+        const falls = (known?.falls ?? 0) + (fell ? 1 : 0)
+        hold(falls <= retries, `${id} fell from ${known?.status} to ${recipient.status}`)
+        hold(known === undefined || recipient.sequence >= known.sequence, `${id} has an older sequence`)
+        before.set(id, { status: recipient.status, sequence: recipient.sequence, falls })
+        const effects = platform.effects.get(id) ?? 0
+        hold(effects <= 1 + retries, `${id} reached its person ${effects} times`)
+        const recorded = Recipient.wasAccepted(recipient.status)
+        hold(!recorded || effects > 0, `${id} is ${recipient.status} and nobody sent it`)
+        if (provider === "sandbox" || effects === 0 || awaits !== null || retries > 0) continue
+        const named = recorded || recipient.status === "unknown" || recipient.status === "failed"
+        const asked = provider === "whatsapp_cloud" && recipient.status === "sending" && recipient.uncertain
+        hold(named || asked, `${id} was sent and is ${recipient.status}`)
+      }
+    }
+    for (const [key, jobId] of promised)
+      hold(db.jobs.has(jobId), `${key} was promised ${jobId}, which is not there`)
+    for (const { accountId, quota } of tenants) {
+      const days = new Map<string, number>()
+      for (const { job } of db.jobs.values()) {
+        if (job.accountId !== accountId || job.content.kind !== "template") continue
+        const day = Time.utcDay(job.createdAt)
+        days.set(day, (days.get(day) ?? 0) + job.recipients)
+      }
+      for (const [day, used] of days) {
+        hold(used <= quota, `${accountId} used ${used} of ${quota} on ${day}`)
+        hold(
+          db.usage.get(`${accountId}|${day}|template`) === used,
+          `${accountId} was charged wrongly on ${day}`
+        )
+      }
+    }
+  }
+
+  /** Everything has ended, every state was told, and everybody who listens heard it. */
+  const inTheEnd = (world: World): void => {
+    afterStep(world)
+    const { db, received } = world
+    const told = new Map<string, { readonly sequence: number; readonly status: string }>()
+    const sequences = new Set<string>()
+    for (const delivery of db.deliveries.values()) {
+      const { endpointId, event, id, status } = delivery
+      if (db.endpoints.get(endpointId)?.value.url.includes("healthy") !== true) continue
+      hold(status === "delivered", `Delivery ${id} of ${event.type} is ${status}`)
+      const bodies = received.get(event.id)
+      hold(
+        bodies?.size === 1 && bodies.has(event.body),
+        `Event ${event.id} came in ${bodies?.size ?? 0} forms`
+      )
+      const {
+        data
+      }: {
+        readonly data: { readonly message_id?: string; readonly sequence?: number; readonly status?: string }
+      } = JSON.parse(event.body)
+      if (data.message_id === undefined || data.sequence === undefined) continue
+      const mark = `${data.message_id} ${data.sequence}`
+      hold(!sequences.has(mark), `${mark} was told twice`)
+      sequences.add(mark)
+      const last = told.get(data.message_id)
+      if (last === undefined || last.sequence < data.sequence) {
+        told.set(data.message_id, { sequence: data.sequence, status: data.status ?? "" })
+      }
+    }
+    for (const { job, recipients } of db.jobs.values()) {
+      hold(Job.hasEnded(job.status), `${job.id} never ended: ${job.status}, ${JSON.stringify(job.counts)}`)
+      for (const { recipient } of recipients) {
+        const untold = job.content.kind === "direct" ? ["canceled", "unknown", "skipped"] : ["canceled"]
+        if (untold.includes(recipient.status)) continue
+        const id = messageId(job.id, recipient.index)
+        hold(
+          told.get(id)?.status === recipient.status,
+          `${id} is ${recipient.status}, told ${told.get(id)?.status}`
+        )
+      }
+    }
+  }
+
+  return { afterStep, inTheEnd }
+}

@@ -1,0 +1,41 @@
+/**
+ * Simulates many seeds, or one again.
+ *
+ *   npm run simulate -- --seeds 10000 [--from 1]
+ *   npm run simulate -- --seed 4711
+ */
+import { parseArgs } from "node:util"
+import { run } from "./Simulation.ts"
+
+const { values } = parseArgs({
+  options: { seeds: { type: "string" }, from: { type: "string" }, seed: { type: "string" } }
+})
+
+const whole = (text: string | undefined, otherwise: number): number => {
+  const number = text === undefined ? otherwise : Number(text)
+  if (Number.isInteger(number) && number >= 0) return number
+  throw new Error("Seeds are whole numbers.")
+}
+
+const from = whole(values.seed ?? values.from, 1)
+const count = values.seed === undefined ? whole(values.seeds, 200) : 1
+const total = { jobs: 0, messages: 0, crashes: 0, days: 0 }
+const failures: Array<string> = []
+for (let seed = from; seed < from + count; seed++) {
+  try {
+    const { crashes, digest, jobs, messages, simulatedMs } = await run(seed)
+    total.jobs += jobs
+    total.messages += messages
+    total.crashes += crashes
+    total.days += simulatedMs / 86_400_000
+    if (values.seed !== undefined) console.log(`Seed ${seed}: ${digest}`)
+  } catch (error) {
+    failures.push(String(error))
+    console.log(String(error))
+  }
+  if ((seed - from + 1) % 100 === 0) console.log(`${seed - from + 1} seeds, ${failures.length} failed`)
+}
+console.log(
+  `${count} seeds, ${failures.length} failed: ${total.days.toFixed(0)} simulated days, ${total.jobs} jobs, ${total.messages} messages, ${total.crashes} crashes`
+)
+process.exit(failures.length === 0 ? 0 : 1)
