@@ -19,7 +19,8 @@ export interface Setting {
   readonly say: (text: string) => void
 }
 
-const leaseMs = 3000
+/** Short, so that a process that lives for a second or two takes back what the one before it held. */
+const leaseMs = 900
 
 const orderOf = (setting: Setting, store: string, gateway: string, kind: Gateway.Kind): Order => ({
   task: "work",
@@ -47,7 +48,7 @@ export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   const resets = kind === "plain" ? 0 : 0.005
   const gateway = await Gateway.start(kind, random, { latencyMs: [5, 120], resets })
   const total = setting.jobs * setting.recipients
-  const lifeMs = 800
+  const lifeMs = 1300
   const order = orderOf(setting, store, gateway.url, kind)
   await fill({ ...order, messagesPerSecond: Math.max(1, total / ((kills * lifeMs) / 1000)) })
   const ledger = Ledger.open(store)
@@ -93,7 +94,8 @@ export const atPoints = async (setting: Setting, kind: Gateway.Kind): Promise<Le
     for (const at of sends) {
       const node = startNode({ ...order, dies: { at, after: 1 + Math.floor(random() * 6) } })
       // With little left it may not come to the point so often.
-      const ended = await Promise.race([node.ended, sleep(8000)])
+      await node.up
+      const ended = await Promise.race([node.ended, sleep(4000)])
       if (ended === undefined) node.kill("SIGKILL")
       await node.ended
       faults += 1
@@ -122,7 +124,8 @@ export const stopped = async (setting: Setting): Promise<Ledger.Account> => {
   const stops = 3
   for (let stop = 0; stop < stops; stop++) {
     const node = startNode(order)
-    await sleep(2000 + 1000 * random())
+    await node.up
+    await sleep(1000 * random())
     node.kill("SIGTERM")
     const end = await node.ended
     if (end !== 0) throw new Error(`A stopped process ended with ${end}:\n${node.output()}`)

@@ -6,6 +6,7 @@
 import { parseArgs } from "node:util"
 import { random } from "../support/Random.ts"
 import type { Kind } from "./Gateway.ts"
+import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import * as Outages from "./Outages.ts"
@@ -61,9 +62,11 @@ const setting: Kills.Setting = {
 
 const kinds: ReadonlyArray<Kind> = ["deduplicating", "plain"]
 
-const scenarios: ReadonlyArray<readonly [string, () => Promise<Account>]> = [
+type Scenario = readonly [name: string, run: () => Promise<Account | undefined>]
+
+const scenarios: ReadonlyArray<Scenario> = [
   ...kinds.flatMap(
-    (kind): ReadonlyArray<readonly [string, () => Promise<Account>]> => [
+    (kind): ReadonlyArray<Scenario> => [
       ["points", () => Kills.atPoints(setting, kind)],
       ["kills", () => Kills.atRandom(setting, kind)]
     ]
@@ -72,10 +75,11 @@ const scenarios: ReadonlyArray<readonly [string, () => Promise<Account>]> = [
 ]
 
 const { server } = store
-const shared: typeof scenarios =
+const others: ReadonlyArray<Scenario> =
   server === undefined
-    ? []
+    ? [["disk", () => Hosts.diskFull(setting)]]
     : [
+        ["twins", () => Hosts.twins(setting, kills * 50)],
         ["skew", () => Kills.skewed(setting)],
         ["restarts", () => Outages.restarts(setting, server, Math.max(2, Math.round(kills / 20)))],
         ["half-open", () => Outages.halfOpen(setting, Math.max(2, Math.round(kills / 50)))]
@@ -84,10 +88,11 @@ const shared: typeof scenarios =
 console.log(`Store ${values.store}, seed ${seed}, ${jobs * perJob} recipients in ${jobs} jobs`)
 const accounts: Array<Account> = []
 try {
-  for (const [name, run] of [...scenarios, ...shared]) {
+  for (const [name, run] of [...scenarios, ...others]) {
     if (values.only !== undefined && values.only !== name) continue
     console.log(name)
-    accounts.push(await run())
+    const account = await run()
+    if (account !== undefined) accounts.push(account)
   }
 } finally {
   await store.close()

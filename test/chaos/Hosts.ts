@@ -1,0 +1,134 @@
+/** What is broken around real hosts and asked over HTTP: a full disk, and one key from everywhere at once. */
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { Answer } from "../support/TestHost.ts"
+import { at, consent, sendBody, start, tenant } from "../support/TestHost.ts"
+import type { Setting } from "./Kills.ts"
+import type { Account } from "./Ledger.ts"
+import * as Ledger from "./Ledger.ts"
+
+const none = { lost: 0, repeated: 0, unexplained: 0, unknown: 0, inFlight: 0, parked: 0 }
+
+const phones = Array.from({ length: 100 }, (_, n) => `346123${String(n).padStart(5, "0")}`)
+
+/** A small file system of its own; `undefined` where this user may not mount one. */
+const mount = (folder: string): boolean => {
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], { stdio: "ignore" })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Sends until the disk is full, and for as long again; then space comes back. Every acknowledged send has to be there,
+ * every other one has to have been told so, and it has to work again within 5 seconds.
+ */
+export const diskFull = async (setting: Setting): Promise<Account | undefined> => {
+  const folder = mkdtempSync(join(tmpdir(), "sendwright-disk-"))
+  if (!mount(folder)) {
+    setting.say("left out: no file system can be mounted here (it needs root)")
+    return undefined
+  }
+  const ballast = join(folder, "ballast")
+  try {
+    writeFileSync(ballast, Buffer.alloc(1_500_000))
+    const file = join(folder, "full.db")
+    const host = await start({ DATABASE_URL: `sqlite:${file}`, ROLE: "api", LOG_LEVEL: "none" })
+    const owner = await tenant(host)
+    await consent(host, owner.accountId, ...phones)
+    const acknowledged = new Set<string>()
+    let refused = 0
+    const send = async (key: string): Promise<number> => {
+      const answer = await owner.send(sendBody(owner.templateId, ...phones), key)
+      if (answer.status === 202) acknowledged.add(String(at(answer.json, "job_id")))
+      else if (answer.status === 503 && at(answer.json, "code") === "unavailable") refused += 1
+      else throw new Error(`A full disk was answered with ${answer.status}: ${answer.text}`)
+      return answer.status
+    }
+    let sends = 0
+    while (refused < 20) sends += (await send(`key-${sends}`)) > 0 ? 1 : 0
+    rmSync(ballast)
+    const freed = performance.now()
+    while ((await send(`key-${sends}`)) !== 202) {
+      if (performance.now() - freed > 5000)
+        throw new Error("It did not work within 5 s of space coming back.")
+    }
+    setting.say(`works ${(performance.now() - freed).toFixed(0)} ms after space came back`)
+    await host.stop()
+    const again = await start({ DATABASE_URL: `sqlite:${file}`, ROLE: "api", LOG_LEVEL: "none" })
+    let lost = 0
+    for (const jobId of acknowledged) {
+      if ((await again.admin(`/jobs/${jobId}`)).status !== 200) lost += 1
+    }
+    const ledger = Ledger.open(`sqlite:${file}`)
+    const jobs = await ledger.jobs()
+    await ledger.close()
+    await again.stop()
+    return {
+      ...none,
+      fault: "a full disk while accepting",
+      faults: refused,
+      sends: acknowledged.size,
+      lost,
+      repeated: jobs - acknowledged.size
+    }
+  } finally {
+    execFileSync("umount", [folder], { stdio: "ignore" })
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** One Idempotency-Key, so many requests at once over four hosts that share a database: one job. */
+export const twins = async (setting: Setting, count: number): Promise<Account> => {
+  const store = await setting.freshStore()
+  const environment = {
+    DATABASE_URL: store,
+    SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
+    ROLE: "api",
+    LOG_LEVEL: "none"
+  }
+  const hosts = await Promise.all([1, 2, 3, 4].map(() => start(environment)))
+  const [first] = hosts
+  if (first === undefined) throw new Error("There is no host.")
+  const owner = await tenant(first)
+  await consent(first, owner.accountId, ...phones)
+  const body = sendBody(owner.templateId, ...phones)
+  const answers = new Map<string, number>()
+  const ask = async (place: number): Promise<void> => {
+    const host = hosts[place % hosts.length] ?? first
+    // With so many sockets some are reset: a client sends again under its key, which is what the key is for.
+    const again = async (left: number): Promise<Answer> => {
+      try {
+        return await host.request("/api/v1/template-messages/send", {
+          headers: { ...owner.credentials, "idempotency-key": "twins" },
+          body
+        })
+      } catch (error) {
+        if (left === 0) throw error
+        return again(left - 1)
+      }
+    }
+    const answer = await again(20)
+    const told = answer.status === 202 ? String(at(answer.json, "job_id")) : `${answer.status}`
+    answers.set(told, (answers.get(told) ?? 0) + 1)
+  }
+  await Promise.all(Array.from({ length: count }, (_, place) => ask(place)))
+  const ledger = Ledger.open(store)
+  const jobs = await ledger.jobs()
+  await ledger.close()
+  await Promise.all(hosts.map((host) => host.stop()))
+  const [[told, times] = ["", 0]] = [...answers].sort(([, a], [, b]) => b - a)
+  setting.say(`${times} of ${count} answered ${told}; ${answers.size} different answers; ${jobs} job(s)`)
+  return {
+    ...none,
+    fault: "one key from everywhere at once, 4 hosts",
+    faults: count,
+    sends: jobs,
+    lost: count - times,
+    repeated: jobs - 1
+  }
+}

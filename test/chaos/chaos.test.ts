@@ -1,0 +1,59 @@
+/** The short form of the chaos: real processes, killed at random and at every named point; `npm run chaos` is the long one. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { random } from "../support/Random.ts"
+import * as Hosts from "./Hosts.ts"
+import * as Kills from "./Kills.ts"
+import type { Account } from "./Ledger.ts"
+import type { Stores } from "./Stores.ts"
+import * as Store from "./Stores.ts"
+
+const whole = ({ lost, repeated, unexplained }: Account) => ({ lost, repeated, unexplained })
+const nothing = { lost: 0, repeated: 0, unexplained: 0 }
+
+const suite = (name: string, open: () => Promise<Stores>, nodes: number): void => {
+  describe(name, () => {
+    let stores: Stores
+    let setting: Kills.Setting
+    beforeAll(async () => {
+      stores = await open()
+      const told = { freshStore: stores.fresh, random: random(1), say: () => {} }
+      setting = { ...told, nodes, kills: 4, jobs: 4, recipients: 50 }
+    }, 60_000)
+    afterAll(() => stores.close())
+
+    it("loses nothing and repeats nothing at a gateway that deduplicates, killed at every point", async () => {
+      expect(whole(await Kills.atPoints(setting, "deduplicating"))).toEqual(nothing)
+    }, 120_000)
+
+    it("sends nothing twice to one that does not, and names all that it cannot know", async () => {
+      const account = await Kills.atRandom(setting, "plain")
+      expect(whole(account)).toEqual(nothing)
+      expect(account.unknown).toBeLessThanOrEqual(account.inFlight)
+    }, 120_000)
+
+    it("leaves nothing unknown when it is stopped under load", async () => {
+      const account = await Kills.stopped({ ...setting, jobs: 6, recipients: 100 })
+      expect({ ...whole(account), unknown: account.unknown }).toEqual({ ...nothing, unknown: 0 })
+    }, 120_000)
+
+    if (nodes === 1) {
+      it("loses no acknowledged send on a full disk, and works again when there is space", async () => {
+        const account = await Hosts.diskFull(setting)
+        // Undefined where no file system can be mounted.
+        if (account !== undefined) expect(whole(account)).toEqual(nothing)
+      }, 120_000)
+    } else {
+      it("sends nothing twice while clocks are ten minutes apart", async () => {
+        const account = await Kills.skewed(setting)
+        expect({ ...whole(account), unknown: account.unknown }).toEqual({ ...nothing, unknown: 0 })
+      }, 120_000)
+
+      it("makes one job of one key, wherever it is sent", async () => {
+        expect(whole(await Hosts.twins(setting, 400))).toEqual(nothing)
+      }, 120_000)
+    }
+  })
+}
+
+suite("SQLite", async () => Store.sqlite(), 1)
+suite("PostgreSQL", Store.postgres, 3)
