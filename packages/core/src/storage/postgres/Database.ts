@@ -24,7 +24,7 @@ import type { Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
 import type { Migration } from "../sql/Migrations.ts"
 import { MigrationError, migrate, verify } from "../sql/Migrations.ts"
-import type { Answer, Program, Row, Statement } from "../sql/Program.ts"
+import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import { run, script } from "../sql/Program.ts"
 
 export interface Options {
@@ -91,6 +91,13 @@ const prepare = (text: string): Prepared => {
   return fresh
 }
 
+/**
+ * PostgreSQL's text has no NUL. What callers give us has none either; what platforms and receivers answer may have,
+ * and must not keep the rest of their answer from being recorded.
+ */
+const storable = (parameter: SqlParameter): SqlParameter =>
+  typeof parameter === "string" && parameter.includes("\0") ? parameter.replaceAll("\0", "\ufffd") : parameter
+
 /** What the driver or the server says; anything else that is thrown in a verb is a bug of ours. */
 class Refused {
   readonly cause: unknown
@@ -124,7 +131,7 @@ const over =
         return { rows: [], changes: 0 }
       }
       const { name, text: numbered } = prepare(text)
-      const values = [...parameters]
+      const values = parameters.map(storable)
       const result = await client.query<Row>({ name, text: numbered, values, types })
       return { rows: result.rows, changes: result.rowCount ?? 0 }
     } catch (cause) {
@@ -240,7 +247,7 @@ const toAnswer = (result: unknown): Answer => {
 
 const joined = <A>(connection: Connection, verb: () => Program<A>): Effect.Effect<A, Refused> => {
   const execute = ({ parameters, text }: Statement) =>
-    Effect.mapBoth(connection.executeRaw(prepare(text).text, parameters), {
+    Effect.mapBoth(connection.executeRaw(prepare(text).text, parameters.map(storable)), {
       onFailure: (error) => new Refused(error.cause),
       onSuccess: toAnswer
     })

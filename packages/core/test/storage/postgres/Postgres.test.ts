@@ -177,6 +177,17 @@ describe("a verb", () => {
     })
   )
 
+  it.scopedLive("stores what a platform answered, NUL or not", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      yield* db.write("nul", () => run("INSERT INTO item (id, body) VALUES (?, ?)", 1, "a\0b"))
+      const read = db.read("body", function* () {
+        return (yield* get("SELECT body FROM item"))?.["body"]
+      })
+      expect(yield* read).toBe("a\ufffdb")
+    })
+  )
+
   it.scopedLive("is run again when it waited in a circle with another", () =>
     Effect.gen(function* () {
       const { db } = yield* database
