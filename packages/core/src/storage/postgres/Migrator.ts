@@ -1,0 +1,81 @@
+/** Migrations on PostgreSQL: one transaction under an advisory lock, on a connection of its own. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import Pg from "pg"
+import { StorageError } from "../StorageError.ts"
+import type { Migration } from "../sql/Migrations.ts"
+import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
+import type { Program } from "../sql/Program.ts"
+import { run, script } from "../sql/Program.ts"
+import { over, perform, Refused } from "./Statements.ts"
+
+const connectTimeout = 5_000
+
+const table = `CREATE TABLE IF NOT EXISTS sendwright_migration (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL
+  )`
+
+function* apply(statements: string): Program<boolean> {
+  yield* script(statements)
+  try {
+    // Refused outside a transaction.
+    yield* run("SAVEPOINT sendwright_migration")
+    return true
+  } catch {
+    return false
+  }
+}
+
+const settings = `SELECT current_setting('synchronous_commit') AS commits, current_setting('server_encoding') AS encoding`
+
+/** What was answered must survive a power cut, and text must come back as it was. */
+const checkSettings = async (client: Pg.Client): Promise<void> => {
+  const { rows } = await client.query<{ readonly commits: string; readonly encoding: string }>(settings)
+  if (rows[0]?.commits === "off") {
+    throw new Error(
+      "synchronous_commit is off for this user or database: what is answered could be lost. Set it on, for example by ALTER ROLE … SET synchronous_commit = on."
+    )
+  }
+  if (rows[0]?.encoding !== "UTF8") {
+    throw new Error(`The database's encoding is ${rows[0]?.encoding}. Create it with ENCODING 'UTF8'.`)
+  }
+}
+
+/** On a connection of its own without time-outs: who boots while another migrates waits for it. */
+const prepareDatabase = async (
+  options: { readonly url: Redacted.Redacted },
+  migrations: ReadonlyArray<Migration>,
+  now: number
+): Promise<void> => {
+  const client = new Pg.Client({
+    connectionString: Redacted.value(options.url),
+    application_name: "sendwright migration",
+    connectionTimeoutMillis: connectTimeout
+  })
+  client.on("error", () => {})
+  await client.connect()
+  try {
+    await checkSettings(client)
+    await client.query("BEGIN")
+    await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
+    await client.query("SELECT pg_advisory_xact_lock(hashtextextended('sendwright migration', 0))")
+    await perform(migrateAll(migrations, now, table, apply), over(client))
+    await client.query("COMMIT")
+    await perform(verify(migrations), over(client))
+  } finally {
+    // Ends what is open, too.
+    await client.end().catch(() => {})
+  }
+}
+
+export const migrate = (options: { readonly url: Redacted.Redacted }, migrations: ReadonlyArray<Migration>) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.tryPromise({
+      try: () => prepareDatabase(options, migrations, now),
+      catch: (cause) =>
+        cause instanceof MigrationError
+          ? cause
+          : new StorageError({ operation: "open", cause: cause instanceof Refused ? cause.cause : cause })
+    })
+  )

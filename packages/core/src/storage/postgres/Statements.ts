@@ -1,0 +1,217 @@
+/** How a verb runs over a connection: named prepared statements, in a transaction, again after a collision. */
+import type { Connection } from "@effect/sql/SqlConnection"
+import * as Effect from "effect/Effect"
+import Pg from "pg"
+import { StorageError } from "../StorageError.ts"
+import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
+
+/** `int8` and sums, which the driver leaves as text; none of ours is beyond 2^53. */
+const toNumber = Number
+const int8 = 20
+
+const types: Pg.CustomTypesConfig = {
+  getTypeParser: (type, format) =>
+    type === int8 && format !== "binary" ? toNumber : Pg.types.getTypeParser(type, format)
+}
+
+interface Prepared {
+  readonly name: string
+  readonly text: string
+}
+
+const prepared = new Map<string, Prepared>()
+
+/** The statement in PostgreSQL's notation of parameters, under a name that each connection prepares once. */
+const prepare = (text: string): Prepared => {
+  const known = prepared.get(text)
+  if (known !== undefined) return known
+  let place = 0
+  const numbered = text.replaceAll("?", () => {
+    place += 1
+    return `$${place}`
+  })
+  const fresh = { name: `sendwright_${prepared.size + 1}`, text: numbered }
+  prepared.set(text, fresh)
+  return fresh
+}
+
+/**
+ * PostgreSQL's text has no NUL. What callers give us has none either; what platforms and receivers answer may have,
+ * and must not keep the rest of their answer from being recorded.
+ */
+const storable = (parameter: SqlParameter): SqlParameter =>
+  typeof parameter === "string" && parameter.includes("\0") ? parameter.replaceAll("\0", "\ufffd") : parameter
+
+/** What the driver or the server says; anything else that is thrown in a verb is a bug of ours. */
+export class Refused {
+  readonly cause: unknown
+  constructor(cause: unknown) {
+    this.cause = cause
+  }
+}
+
+const codeOf = (cause: unknown): string =>
+  cause instanceof Pg.DatabaseError && cause.code !== undefined ? cause.code : ""
+
+/** Serialization failure and deadlock: nothing happened, and it passes when it is done again. */
+const isCollision = (cause: unknown): boolean => ["40001", "40P01"].includes(codeOf(cause))
+
+/** How often a verb that collides is run. */
+const tries = 10
+
+export const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError> =>
+  cause instanceof Refused
+    ? Effect.fail(new StorageError({ operation, cause: cause.cause }))
+    : Effect.die(cause)
+
+type Execute = (statement: Statement) => Promise<Answer>
+
+export const over =
+  (client: Pg.ClientBase): Execute =>
+  async ({ parameters, text, wants }) => {
+    try {
+      if (wants === "script") {
+        await client.query(text)
+        return { rows: [], changes: 0 }
+      }
+      const { name, text: numbered } = prepare(text)
+      const values = parameters.map(storable)
+      const result = await client.query<Row>({ name, text: numbered, values, types })
+      return { rows: result.rows, changes: result.rowCount ?? 0 }
+    } catch (cause) {
+      throw new Refused(cause)
+    }
+  }
+
+export const perform = async <A>(program: Program<A>, execute: Execute): Promise<A> => {
+  let step = program.next()
+  while (step.done !== true) {
+    let answer: Answer
+    try {
+      answer = await execute(step.value)
+    } catch (cause) {
+      step = program.throw(cause)
+      continue
+    }
+    step = program.next(answer)
+  }
+  return step.value
+}
+
+const command = async (client: Pg.ClientBase, text: string): Promise<string> => {
+  try {
+    return (await client.query(text)).command
+  } catch (cause) {
+    throw new Refused(cause)
+  }
+}
+
+const rollBack = async (client: Pg.PoolClient): Promise<boolean> => {
+  try {
+    await client.query("ROLLBACK")
+    return true
+  } catch {
+    // The connection is dropped then, and the server rolls back.
+    return false
+  }
+}
+
+/** A transaction around the verb. Throws what made it fail, with nothing left open. */
+export const transact = async <A>(client: Pg.PoolClient, verb: () => Program<A>): Promise<A> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await command(client, "BEGIN")
+      const value = await perform(verb(), over(client))
+      // A transaction that a statement broke is rolled back by COMMIT, without an error.
+      if ((await command(client, "COMMIT")) !== "COMMIT") {
+        throw new Refused(new Error("The transaction was rolled back"))
+      }
+      return value
+    } catch (cause) {
+      const clean = await rollBack(client)
+      const again = clean && cause instanceof Refused && isCollision(cause.cause) && attempt < tries
+      if (!again) throw cause
+    }
+  }
+}
+
+const connect = (pool: Pg.Pool): Effect.Effect<Pg.PoolClient, Refused> =>
+  Effect.async((resume) => {
+    let waiting = true
+    pool.connect((error, client) => {
+      if (client === undefined) return resume(Effect.fail(new Refused(error)))
+      if (waiting) return resume(Effect.succeed(client))
+      client.release()
+    })
+    return Effect.sync(() => {
+      waiting = false
+    })
+  })
+
+/** Runs a step on a connection of its own. One that failed is not used again: its state is not known. */
+export const onConnection = <A>(
+  pool: Pg.Pool,
+  operation: string,
+  step: (client: Pg.PoolClient) => Promise<A>
+): Effect.Effect<A, StorageError> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.matchEffect(restore(connect(pool)), {
+      onFailure: (refused) => failure(operation, refused),
+      onSuccess: (client) =>
+        Effect.async<A, StorageError>((resume) => {
+          step(client).then(
+            (value) => {
+              client.release()
+              resume(Effect.succeed(value))
+            },
+            (cause: unknown) => {
+              client.release(!(cause instanceof Refused && codeOf(cause.cause) !== ""))
+              resume(failure(operation, cause))
+            }
+          )
+        })
+    })
+  )
+
+// Inside the embedder's transaction
+
+const isResult = (value: unknown): value is Pg.QueryResult<Row> =>
+  typeof value === "object" && value !== null && "rows" in value && "fields" in value
+
+/** The embedder's connection reads by the embedder's types: what we read as numbers comes as text. */
+const toAnswer = (result: unknown): Answer => {
+  if (!isResult(result)) throw new TypeError("The connection answered something that is no result")
+  const numbers = result.fields.filter(({ dataTypeID }) => dataTypeID === int8).map(({ name }) => name)
+  const rows = result.rows.map((row) => {
+    const read = numbers.map((name) => [name, row[name] === null ? null : Number(row[name])] as const)
+    return { ...row, ...Object.fromEntries(read) }
+  })
+  return { rows, changes: result.rowCount ?? 0 }
+}
+
+export const joined = <A>(connection: Connection, verb: () => Program<A>): Effect.Effect<A, Refused> => {
+  const execute = ({ parameters, text }: Statement) =>
+    Effect.mapBoth(connection.executeRaw(prepare(text).text, parameters.map(storable)), {
+      onFailure: (error) => new Refused(error.cause),
+      onSuccess: toAnswer
+    })
+  const follow = (
+    program: Program<A>,
+    next: () => IteratorResult<Statement, A>
+  ): Effect.Effect<A, Refused> => {
+    try {
+      const step = next()
+      if (step.done === true) return Effect.succeed(step.value)
+      return Effect.matchEffect(execute(step.value), {
+        onFailure: (refused) => follow(program, () => program.throw(refused)),
+        onSuccess: (answer) => follow(program, () => program.next(answer))
+      })
+    } catch (cause) {
+      return cause instanceof Refused ? Effect.fail(cause) : Effect.die(cause)
+    }
+  }
+  return Effect.suspend(() => {
+    const program = verb()
+    return follow(program, () => program.next())
+  })
+}
