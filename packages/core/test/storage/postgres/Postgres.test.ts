@@ -204,7 +204,7 @@ describe("a verb", () => {
           yield* get("SELECT id FROM item WHERE id = ? FOR UPDATE", second)
         })
       yield* Effect.all([both(1, 2), both(2, 1)], { concurrency: "unbounded" })
-      expect(runs).toBe(3)
+      expect(runs).toBeGreaterThan(2)
     })
   )
 
