@@ -18,11 +18,23 @@ const connect = (url: string) =>
 /** The server may still be starting. */
 const patiently = Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 150 })
 
+/** Once for a file: when there is no server, its tests fail together instead of each after a wait of its own. */
+const awake = Effect.suspend(() => patiently(connect(inject("postgres")))).pipe(
+  Effect.flatMap((client) => Effect.promise(() => client.end())),
+  Effect.mapError(
+    (cause) =>
+      new Error("The tests' PostgreSQL does not answer; why is told at the start of the run.", { cause })
+  ),
+  Effect.cached,
+  Effect.runSync
+)
+
 const run = (client: Pg.Client, statement: string) => Effect.promise(() => client.query(statement))
 
 /** The URL of a database that is empty, and gone after the scope. */
 export const freshDatabase: Effect.Effect<string, never, Scope.Scope> = Effect.gen(function* () {
   const server = inject("postgres")
+  yield* Effect.orDie(awake)
   const name = `sendwright_test_${randomBytes(6).toString("hex")}`
   const within = (statement: string) =>
     Effect.acquireUseRelease(

