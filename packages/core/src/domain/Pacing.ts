@@ -19,7 +19,7 @@ const burstMs = 50
 
 /**
  * How far ahead of the clock what is kept may be. Clocks of nodes differ, and the slower one waits for the faster
- * one's messages; but a clock that was set back must not stop a session for as long as it was set back.
+ * one's messages. What is further ahead was written before a clock was set back, and is forgotten.
  */
 const horizonMs = 30 * Time.minute
 
@@ -29,7 +29,7 @@ const rounding = 1e-6
 const toleranceOf = (messagesPerSecond: number): number => Math.max(burstMs, 1000 / messagesPerSecond)
 
 const from = (arrival: number | null, now: Instant): number =>
-  Math.min(Math.max(arrival ?? now, now), now + horizonMs)
+  arrival === null || arrival > now + horizonMs ? now : Math.max(arrival, now)
 
 /** When the next message may go, `now` at the earliest. */
 export const nextAt = (arrival: number | null, messagesPerSecond: number, now: Instant): Instant =>

@@ -8,13 +8,16 @@ import { get } from "../sql/Program.ts"
 import { real } from "../sql/Rows.ts"
 import { Pool } from "./Database.ts"
 
-/** Clocks of nodes differ. What a faster one wrote is no reason to grant the allowance again. */
+/**
+ * Clocks of nodes differ. What a faster one wrote is no reason to grant the allowance again; what is further ahead
+ * was written before a clock was set back, and is forgotten.
+ */
 const horizonMs = 30 * Time.minute
 
 // `RateLimit.decide` as one statement: it writes when the request is allowed, and answers nothing when it is not.
 const consume = `INSERT INTO sendwright_rate AS rate (key, arrival) VALUES (?, ?)
-  ON CONFLICT (key) DO UPDATE SET arrival = least(greatest(rate.arrival, ?), ?) + ?
-  WHERE least(greatest(rate.arrival, ?), ?) + ? <= ?
+  ON CONFLICT (key) DO UPDATE SET arrival = CASE WHEN rate.arrival > ? THEN ? ELSE greatest(rate.arrival, ?) END + ?
+  WHERE CASE WHEN rate.arrival > ? THEN ? ELSE greatest(rate.arrival, ?) END + ? <= ?
   RETURNING arrival`
 
 const find = "SELECT arrival FROM sendwright_rate WHERE key = ?"
@@ -25,7 +28,7 @@ export const layer: Layer.Layer<RateLimitStore, never, Pool> = Layer.effect(
     consume: ({ key, limit, now, periodMs }) =>
       pool.alone("RateLimitStore.consume", function* () {
         const interval = periodMs / limit
-        const from = [now, now + horizonMs, interval] as const
+        const from = [now + horizonMs, now, now, interval] as const
         const allowed = yield* get(consume, key, now + interval, ...from, ...from, now + periodMs)
         const row = allowed ?? (yield* get(find, key))
         const kept = row === undefined ? now : real(row, "arrival")
