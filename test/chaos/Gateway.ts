@@ -37,6 +37,8 @@ export const start = (
     }
     setTimeout(() => response.end(), between(options.latencyMs))
   })
+  // Longer than any silence: a connection closed for its idleness would look like an answer lost.
+  server.keepAliveTimeout = 3_600_000
   return new Promise((resolve, reject) => {
     server.once("error", reject)
     server.listen(0, "127.0.0.1", () => {

@@ -19,15 +19,18 @@ export interface Setting {
   readonly say: (text: string) => void
 }
 
-/** Short, so that a process that lives for a second or two takes back what the one before it held. */
-const leaseMs = 900
+/**
+ * Short, so that a process that lives for a second takes back what the one before it held. Where several live, one that
+ * has to wait for its turn of the processor must not be taken for dead.
+ */
+const leaseOf = ({ nodes }: Setting): number => (nodes === 1 ? 300 : 1500)
 
 const orderOf = (setting: Setting, store: string, gateway: string, kind: Gateway.Kind): Order => ({
   task: "work",
   store,
   gateway,
   kind,
-  leaseMs,
+  leaseMs: leaseOf(setting),
   concurrency: 16,
   dies: null,
   skew: null,
@@ -35,6 +38,8 @@ const orderOf = (setting: Setting, store: string, gateway: string, kind: Gateway
   recipients: setting.recipients,
   messagesPerSecond: null
 })
+
+const nobody: ReadonlySet<string> = new Set()
 
 /** Everything ends once nobody is killed any more. */
 const quiet = (ledger: Ledger.Ledger, withinMs = 60_000): Promise<void> =>
@@ -46,11 +51,11 @@ export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   const store = await setting.freshStore()
   // On the plain one a reset leaves a recipient unknown without any kill, and the bound below would not be exact.
   const resets = kind === "plain" ? 0 : 0.005
-  const gateway = await Gateway.start(kind, random, { latencyMs: [5, 120], resets })
+  const gateway = await Gateway.start(kind, random, { latencyMs: [20, 300], resets })
   const total = setting.jobs * setting.recipients
-  const lifeMs = 1300
+  const lifeMs = 650
   const order = orderOf(setting, store, gateway.url, kind)
-  await fill({ ...order, messagesPerSecond: Math.max(1, total / ((kills * lifeMs) / 1000)) })
+  const accepted = await fill({ ...order, messagesPerSecond: Math.max(1, total / ((kills * lifeMs) / 1000)) })
   const ledger = Ledger.open(store)
   const inFlight = new Set<string>()
   const nodes: Array<Node> = Array.from({ length: count }, () => startNode(order))
@@ -69,7 +74,13 @@ export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   for (const node of nodes) node.kill("SIGTERM")
   await Promise.all(nodes.map(({ ended }) => ended))
   const fault = `kill -9 at random times, ${kind} gateway`
-  const result = await Ledger.account(ledger, gateway, { fault, faults: kills, inFlight: inFlight.size })
+  const result = await Ledger.account(ledger, gateway, {
+    fault,
+    faults: kills,
+    accepted,
+    each: setting.recipients,
+    inFlight
+  })
   await ledger.close()
   await gateway.close()
   return result
@@ -83,7 +94,7 @@ export const atPoints = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   const order = orderOf(setting, store, gateway.url, kind)
   const accepts = points.filter((point) => point.includes("accept"))
   const sends = points.filter((point) => !point.includes("accept"))
-  await fill(
+  const accepted = await fill(
     order,
     accepts.map((at) => ({ at, after: 1 + Math.floor(random() * setting.jobs) }))
   )
@@ -107,7 +118,13 @@ export const atPoints = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   last.kill("SIGTERM")
   await last.ended
   const fault = `kill -9 at each named point, ${kind} gateway`
-  const result = await Ledger.account(ledger, gateway, { fault, faults, inFlight: inFlight.size })
+  const result = await Ledger.account(ledger, gateway, {
+    fault,
+    faults,
+    accepted,
+    each: setting.recipients,
+    inFlight
+  })
   await ledger.close()
   await gateway.close()
   return result
@@ -119,7 +136,7 @@ export const stopped = async (setting: Setting): Promise<Ledger.Account> => {
   const store = await setting.freshStore()
   const gateway = await Gateway.start("plain", random, { latencyMs: [20, 300], resets: 0 })
   const order = orderOf(setting, store, gateway.url, "plain")
-  await fill(order)
+  const accepted = await fill(order)
   const ledger = Ledger.open(store)
   const stops = 3
   for (let stop = 0; stop < stops; stop++) {
@@ -135,25 +152,32 @@ export const stopped = async (setting: Setting): Promise<Ledger.Account> => {
   await quiet(ledger)
   node.kill("SIGTERM")
   await node.ended
-  const told = { fault: "SIGTERM under load, plain gateway", faults: stops, inFlight: 0 }
+  const told = {
+    fault: "SIGTERM under load, plain gateway",
+    faults: stops,
+    accepted,
+    each: setting.recipients,
+    inFlight: nobody
+  }
   const result = await Ledger.account(ledger, gateway, told)
   await ledger.close()
   await gateway.close()
   return result
 }
 
-/** Clocks ten minutes apart, and one that is set back by an hour while it works. */
+/** Clocks ten minutes apart, and one that is set back by an hour while it works, in the midst of all. */
 export const skewed = async (setting: Setting): Promise<Ledger.Account> => {
   const { random } = setting
   const store = await setting.freshStore()
-  const gateway = await Gateway.start("plain", random, { latencyMs: [10, 100], resets: 0 })
+  // Slow, so that much is left when the clock is set back.
+  const gateway = await Gateway.start("plain", random, { latencyMs: [200, 800], resets: 0 })
   const order = orderOf(setting, store, gateway.url, "plain")
-  await fill(order)
+  const accepted = await fill(order)
   const ledger = Ledger.open(store)
   const minute = 60_000
   const skews = [
     { ms: 10 * minute, laterMs: 10 * minute, afterMs: 0 },
-    { ms: 0, laterMs: -60 * minute, afterMs: 4000 }
+    { ms: 0, laterMs: -60 * minute, afterMs: 2500 }
   ]
   const nodes = skews.map((skew) => startNode({ ...order, skew }))
   const right = startNode(order)
@@ -163,8 +187,13 @@ export const skewed = async (setting: Setting): Promise<Ledger.Account> => {
     node.kill("SIGTERM")
   }
   await Promise.all([...nodes, right].map(({ ended }) => ended))
-  const told = { fault: "clocks 10 min apart, one set back by 1 h", faults: skews.length, inFlight: 0 }
-  const result = await Ledger.account(ledger, gateway, told)
+  const result = await Ledger.account(ledger, gateway, {
+    fault: "clocks 10 min apart, one set back by 1 h",
+    faults: skews.length,
+    accepted,
+    each: setting.recipients,
+    inFlight: nobody
+  })
   await ledger.close()
   await gateway.close()
   return result

@@ -4,13 +4,21 @@ import Sqlite from "better-sqlite3"
 import Pg from "pg"
 import type { Gateway } from "./Gateway.ts"
 
+export interface Recipient {
+  /** The number of its row. */
+  readonly row: string
+  readonly job: string
+  readonly messageId: string
+  readonly status: string
+  /** Whether it was given up because processes died over it. */
+  readonly parked: boolean
+}
+
 export interface Ledger {
-  /** Recipients by the numbers of their rows. */
+  /** The rows of those that await an outcome. */
   readonly inFlight: () => Promise<ReadonlySet<string>>
   readonly open: () => Promise<number>
-  readonly recipients: () => Promise<
-    ReadonlyArray<{ readonly row: string; readonly messageId: string; readonly status: string }>
-  >
+  readonly recipients: () => Promise<ReadonlyArray<Recipient>>
   readonly jobs: () => Promise<number>
   readonly close: () => Promise<void>
 }
@@ -20,6 +28,7 @@ interface Found {
   readonly job: string
   readonly place: string | number
   readonly status: string
+  readonly failure: string | null
 }
 
 type Query = <Row>(text: string) => Promise<ReadonlyArray<Row>>
@@ -45,13 +54,16 @@ const over = (query: Query, close: () => Promise<void>): Ledger => ({
   },
   recipients: async () => {
     const rows = await query<Found>(
-      `SELECT recipient.seq AS "row", job.id AS job, recipient.seq & 4095 AS place, recipient.status
+      `SELECT recipient.seq AS "row", job.id AS job, recipient.seq & 4095 AS place, recipient.status,
+         recipient.failure
        FROM sendwright_recipient AS recipient, sendwright_job AS job WHERE job.seq = recipient.seq >> 12`
     )
-    return rows.map(({ job, place, row, status }) => ({
+    return rows.map(({ failure, job, place, row, status }) => ({
       row: String(row),
+      job,
       messageId: Ids.messageId(job, Number(place)),
-      status
+      status,
+      parked: status === "failed" && failure !== null && failure.includes("poisoned")
     }))
   },
   close
@@ -81,7 +93,15 @@ export const open = (store: string): Ledger => {
       }
     }
   }
-  return over(query, () => pool.end())
+  const ledger = over(query, () => pool.end())
+  return {
+    ...ledger,
+    // What a process asked for as it was killed is still done by the server.
+    inFlight: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      return ledger.inFlight()
+    }
+  }
 }
 
 /** One row of the table. */
@@ -89,11 +109,14 @@ export interface Account {
   readonly fault: string
   readonly faults: number
   readonly sends: number
-  /** Still open in the end, or recorded as accepted though the gateway never saw it. */
+  /** Acknowledged and not there, still open in the end, or recorded as accepted though the gateway never saw it. */
   readonly lost: number
-  /** Messages that a person got more than once. */
+  /** Messages that a person got more than once, and recipients of a job that nobody was told of. */
   readonly repeated: number
-  /** Seen by the gateway, and neither recorded as accepted nor named `unknown` or `failed` with a reason. */
+  /**
+   * Sent by the gateway's word, and not recorded as accepted, `unknown` or parked; `unknown` without having been in
+   * flight at a fault; failed though no process died over it.
+   */
   readonly unexplained: number
   readonly unknown: number
   /** The most that can be unknown. */
@@ -104,25 +127,41 @@ export interface Account {
 export const account = async (
   ledger: Ledger,
   gateway: Gateway,
-  told: { readonly fault: string; readonly faults: number; readonly inFlight: number }
+  told: {
+    readonly fault: string
+    readonly faults: number
+    /** The jobs that were acknowledged, each with so many recipients. */
+    readonly accepted: ReadonlySet<string>
+    readonly each: number
+    /** The rows of those that were in flight at the faults. */
+    readonly inFlight: ReadonlySet<string>
+  }
 ): Promise<Account> => {
+  const { accepted, each, fault, faults, inFlight } = told
   const recipients = await ledger.recipients()
-  const count = (holds: (each: { readonly messageId: string; readonly status: string }) => boolean) =>
-    recipients.filter(holds).length
-  const seen = (messageId: string) => gateway.effects.get(messageId) ?? 0
+  const count = (holds: (recipient: Recipient) => boolean) => recipients.filter(holds).length
+  const ended: ReadonlyArray<string> = ["accepted", "failed", "unknown"]
+  const explains: ReadonlyArray<string> = ["accepted", "unknown"]
+  const known = new Set(recipients.map(({ messageId }) => messageId))
+  const seen = ({ messageId }: Recipient) => gateway.effects.has(messageId)
+  const there = count(({ job }) => accepted.has(job))
   return {
-    ...told,
+    fault,
+    faults,
     sends: recipients.length,
-    lost: count(
-      ({ messageId, status }) =>
-        status === "queued" || status === "sending" || (status === "accepted" && seen(messageId) === 0)
-    ),
-    repeated: [...gateway.effects.values()].filter((effects) => effects > 1).length,
-    unexplained: count(
-      ({ messageId, status }) =>
-        seen(messageId) > 0 && status !== "accepted" && status !== "unknown" && status !== "failed"
-    ),
+    lost:
+      accepted.size * each -
+      there +
+      count((one) => !ended.includes(one.status) || (one.status === "accepted" && !seen(one))),
+    repeated:
+      recipients.length - there + [...gateway.effects.values()].filter((effects) => effects > 1).length,
+    unexplained:
+      count((one) => seen(one) && !explains.includes(one.status) && !one.parked) +
+      count(({ row, status }) => status === "unknown" && !inFlight.has(row)) +
+      count(({ parked, status }) => status === "failed" && !parked) +
+      [...gateway.effects.keys()].filter((messageId) => !known.has(messageId)).length,
     unknown: count(({ status }) => status === "unknown"),
-    parked: count(({ status }) => status === "failed")
+    inFlight: inFlight.size,
+    parked: count(({ parked }) => parked)
   }
 }

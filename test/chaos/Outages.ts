@@ -21,6 +21,8 @@ const orderOf = (setting: Setting, store: string, gateway: string): Order => ({
   messagesPerSecond: null
 })
 
+const nobody: ReadonlySet<string> = new Set()
+
 const drained = (ledger: Ledger.Ledger): Promise<void> =>
   until("The end of all jobs", async () => (await ledger.open()) === 0, 180_000)
 
@@ -35,7 +37,10 @@ export const restarts = async (
   const gateway = await Gateway.start("deduplicating", random, { latencyMs: [10, 100], resets: 0 })
   const seconds = count * 7.5
   const order = orderOf(setting, store, gateway.url)
-  await fill({ ...order, messagesPerSecond: Math.max(1, (setting.jobs * setting.recipients) / seconds) })
+  const accepted = await fill({
+    ...order,
+    messagesPerSecond: Math.max(1, (setting.jobs * setting.recipients) / seconds)
+  })
   const ledger = Ledger.open(store)
   const nodes = Array.from({ length: setting.nodes }, () => startNode(order))
   await until("The first send", async () => gateway.requests() > 0, 30_000)
@@ -50,7 +55,13 @@ export const restarts = async (
   for (const node of nodes) if (!node.isAlive()) throw new Error(`A node died:\n${node.output()}`)
   for (const node of nodes) node.kill("SIGTERM")
   await Promise.all(nodes.map(({ ended }) => ended))
-  const told = { fault: "PostgreSQL restarted every 5 to 10 s", faults: count, inFlight: 0 }
+  const told = {
+    fault: "PostgreSQL restarted every 5 to 10 s",
+    faults: count,
+    accepted,
+    each: setting.recipients,
+    inFlight: nobody
+  }
   const result = await Ledger.account(ledger, gateway, told)
   await ledger.close()
   await gateway.close()
@@ -108,7 +119,7 @@ export const halfOpen = async (setting: Setting, count: number): Promise<Ledger.
   const gateway = await Gateway.start("deduplicating", random, { latencyMs: [10, 100], resets: 0 })
   const order = orderOf(setting, store, gateway.url)
   const rate = Math.max(1, (setting.jobs * setting.recipients) / (count * 20))
-  await fill({ ...order, messagesPerSecond: rate })
+  const accepted = await fill({ ...order, messagesPerSecond: rate })
   const between = proxy(new URL(store))
   const ledger = Ledger.open(store)
   const through = { ...order, store: (await between.listen()).href }
@@ -127,7 +138,13 @@ export const halfOpen = async (setting: Setting, count: number): Promise<Ledger.
   for (const node of nodes) node.kill("SIGTERM")
   await Promise.all(nodes.map(({ ended }) => ended))
   between.close()
-  const told = { fault: "connections open at one end only", faults: count, inFlight: 0 }
+  const told = {
+    fault: "connections open at one end only",
+    faults: count,
+    accepted,
+    each: setting.recipients,
+    inFlight: nobody
+  }
   const result = await Ledger.account(ledger, gateway, told)
   await ledger.close()
   await gateway.close()

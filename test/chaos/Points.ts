@@ -1,4 +1,5 @@
 /** The named points between the steps of a send, at which a process can be made to die. */
+import type { Sender } from "@sendwright/core"
 import { JobStore } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -6,6 +7,8 @@ import * as Layer from "effect/Layer"
 export const points = [
   "before the claim's commit",
   "after the claim's commit",
+  "before a send",
+  "after a send",
   "before the outcomes' commit",
   "after the outcomes' commit",
   "before the accept's commit",
@@ -13,20 +16,32 @@ export const points = [
 ] as const
 export type Point = (typeof points)[number]
 
+export interface Death {
+  readonly at: Point
+  /** The how manieth time that it comes there. */
+  readonly after: number
+}
+
 /** Kills this process the moment it has come to the point so often. */
-export const layerDie = (dies: { readonly at: Point; readonly after: number } | null) =>
+const reaper = (dies: Death | null) => {
+  let times = 0
+  const at = (point: Point) =>
+    Effect.sync(() => {
+      if (dies === null || dies.at !== point) return
+      times += 1
+      if (times >= dies.after) process.kill(process.pid, "SIGKILL")
+    })
+  const around = <A, E>(before: Point, effect: Effect.Effect<A, E>, after: Point) =>
+    Effect.zipRight(at(before), Effect.zipLeft(effect, at(after)))
+  return { at, around }
+}
+
+/** Dies at the points of the store. */
+export const layerDie = (dies: Death | null) =>
   Layer.effect(
     JobStore.JobStore,
     Effect.map(JobStore.JobStore, (jobs) => {
-      let times = 0
-      const at = (point: Point) =>
-        Effect.sync(() => {
-          if (dies === null || dies.at !== point) return
-          times += 1
-          if (times >= dies.after) process.kill(process.pid, "SIGKILL")
-        })
-      const around = <A, E>(before: Point, effect: Effect.Effect<A, E>, after: Point) =>
-        Effect.zipRight(at(before), Effect.zipLeft(effect, at(after)))
+      const { around, at } = reaper(dies)
       const { accept, exchange } = jobs
       const watched: typeof jobs = {
         ...jobs,
@@ -48,3 +63,9 @@ export const layerDie = (dies: { readonly at: Point; readonly after: number } | 
       return watched
     })
   )
+
+/** Dies at the points of a send, while others of the same window are under way. */
+export const dying = (sender: Sender.Sender, dies: Death | null): Sender.Sender => {
+  const { around } = reaper(dies)
+  return { ...sender, send: (message) => around("before a send", sender.send(message), "after a send") }
+}

@@ -1,32 +1,34 @@
 /** Starts the processes of {@link ./node.ts}, and ends only those. */
-import { type ChildProcess, spawn } from "node:child_process"
-import { fileURLToPath } from "node:url"
-import type { Order } from "./node.ts"
+import { spawn } from "node:child_process"
+import { mortal } from "../support/mortal.ts"
+import type { Order, Tenant } from "./node.ts"
+import * as Program from "./Program.ts"
 
 export interface Node {
   /** When it works, or has ended. */
   readonly up: Promise<unknown>
+  /** Its exit code, or what killed it; all of its output is there then. */
   readonly ended: Promise<number | NodeJS.Signals>
   readonly isAlive: () => boolean
   readonly kill: (signal: NodeJS.Signals) => void
   readonly output: () => string
 }
 
-const program = fileURLToPath(new URL("./node.ts", import.meta.url))
-
 export const startNode = (order: Order): Node => {
   let output = ""
-  const child: ChildProcess = spawn(process.execPath, ["--import", "tsx", program], {
-    env: { ...process.env, CHAOS: JSON.stringify(order) },
-    stdio: ["ignore", "pipe", "pipe"]
-  })
+  const child = mortal(
+    spawn(process.execPath, [Program.file()], {
+      env: { ...process.env, CHAOS: JSON.stringify(order) },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+  )
   const hear = (chunk: unknown): void => {
     output = (output + String(chunk)).slice(-20_000)
   }
   child.stdout?.on("data", hear)
   child.stderr?.on("data", hear)
   const ended = new Promise<number | NodeJS.Signals>((resolve) =>
-    child.once("exit", (code, signal) => resolve(signal ?? code ?? 1))
+    child.once("close", (code, signal) => resolve(signal ?? code ?? 1))
   )
   const told = new Promise((resolve) => child.stdout?.once("data", resolve))
   return {
@@ -55,14 +57,33 @@ export const until = async (
   }
 }
 
-/** Queues the jobs, again and again when the process that does it dies. */
+/** What a node told of something. */
+const told = (node: Node, what: string): ReadonlyArray<string> =>
+  node
+    .output()
+    .split("\n")
+    .flatMap((line) => (line.startsWith(`${what} `) ? [line.slice(what.length + 1)] : []))
+
+/**
+ * Queues the jobs, again and again when the process that does it dies, under the same keys. Answers the jobs that
+ * were acknowledged.
+ */
 export const fill = async (
   order: Order,
   dies: ReadonlyArray<NonNullable<Order["dies"]>> = []
-): Promise<void> => {
+): Promise<ReadonlySet<string>> => {
+  const first = startNode({ ...order, task: "prepare" })
+  await first.ended
+  const [prepared] = told(first, "prepared")
+  if (prepared === undefined) throw new Error(`The tenant could not be made:\n${first.output()}`)
+  const tenant: Tenant = JSON.parse(prepared)
+  const accepted = new Set<string>()
   for (const each of [...dies, null]) {
-    const node = startNode({ ...order, task: "fill", dies: each })
+    const node = startNode({ ...order, task: "fill", tenant, dies: each })
     const end = await node.ended
-    if (each === null && end !== 0) throw new Error(`The jobs could not be queued:\n${node.output()}`)
+    for (const jobId of told(node, "accepted")) accepted.add(jobId)
+    if (end !== 0 && (each === null || end !== "SIGKILL"))
+      throw new Error(`The jobs could not be queued:\n${node.output()}`)
   }
+  return accepted
 }

@@ -9,9 +9,12 @@ import { freePort, start } from "../support/PostgresServer.ts"
 
 export interface Stores {
   readonly fresh: () => Promise<string>
-  /** The server that can be killed; `undefined` on SQLite. */
-  readonly server: PostgresServer | undefined
   readonly close: () => Promise<void>
+}
+
+export interface PostgresStores extends Stores {
+  /** The server, which can be killed. */
+  readonly server: PostgresServer
 }
 
 export const sqlite = (): Stores => {
@@ -22,13 +25,12 @@ export const sqlite = (): Stores => {
       count += 1
       return `sqlite:${join(folder, `${count}.db`)}`
     },
-    server: undefined,
     close: async () => rmSync(folder, { recursive: true, force: true })
   }
 }
 
 /** Always a server of its own, with every sync to the disk: it is going to be killed. */
-export const postgres = async (): Promise<Stores> => {
+export const postgres = async (): Promise<PostgresStores> => {
   const server = await start({ port: await freePort(), durable: true })
   return {
     fresh: async () => {

@@ -1,11 +1,11 @@
 /**
  * Breaks real processes and their databases, and says what became of every message.
  *
- *   npm run chaos -- --store sqlite|postgres [--kills 200] [--recipients 2000] [--seed 1] [--only kills]
+ *   npm run chaos -- --store sqlite|postgres [--kills 200] [--recipients 2000] [--seed 1] [--only kills] [--quick]
  */
 import { parseArgs } from "node:util"
 import { random } from "../support/Random.ts"
-import type { Kind } from "./Gateway.ts"
+import * as Accepting from "./Accepting.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
@@ -15,15 +15,16 @@ import * as Stores from "./Stores.ts"
 const { values } = parseArgs({
   options: {
     store: { type: "string", default: "sqlite" },
-    kills: { type: "string", default: "200" },
-    recipients: { type: "string", default: "2000" },
+    kills: { type: "string" },
+    recipients: { type: "string" },
     seed: { type: "string", default: "1" },
-    only: { type: "string" }
+    only: { type: "string" },
+    quick: { type: "boolean", default: false }
   }
 })
 
-const whole = (name: "kills" | "recipients" | "seed"): number => {
-  const number = Number(values[name])
+const whole = (name: "kills" | "recipients" | "seed", otherwise: number): number => {
+  const number = values[name] === undefined ? otherwise : Number(values[name])
   if (Number.isInteger(number) && number > 0) return number
   throw new Error(`--${name} must be a whole number above 0.`)
 }
@@ -42,61 +43,97 @@ const columns = [
 
 const line = (cells: ReadonlyArray<string | number>): string => `| ${cells.join(" | ")} |`
 
-const say = (text: string): void => console.log(`  ${text}`)
+const { quick } = values
+const seed = whole("seed", 1)
+const kills = whole("kills", quick ? 5 : 200)
+const perJob = 50
+const jobs = Math.max(1, Math.round(whole("recipients", quick ? 300 : 2000) / perJob))
 
-const seed = whole("seed")
-const kills = whole("kills")
-const perJob = 250
-const jobs = Math.max(1, Math.round(whole("recipients") / perJob))
-const store = values.store === "postgres" ? await Stores.postgres() : Stores.sqlite()
+/** Half of the short form is waiting, and it may take place at the same time; a long one has enough to do with two. */
+const lanes = quick ? 6 : 2
 
-const setting: Kills.Setting = {
-  freshStore: store.fresh,
-  random: random(seed),
-  nodes: store.server === undefined ? 1 : 3,
-  kills,
-  jobs,
-  recipients: perJob,
-  say
+type Scenario = readonly [name: string, run: (setting: Kills.Setting) => Promise<Account | undefined>]
+
+/** On a server of its own, which nobody else misses when it is killed. */
+const alone = async <A>(run: (stores: Stores.PostgresStores) => Promise<A>): Promise<A> => {
+  const stores = await Stores.postgres()
+  try {
+    return await run(stores)
+  } finally {
+    await stores.close()
+  }
 }
 
-const kinds: ReadonlyArray<Kind> = ["deduplicating", "plain"]
-
-type Scenario = readonly [name: string, run: () => Promise<Account | undefined>]
-
-const scenarios: ReadonlyArray<Scenario> = [
-  ...kinds.flatMap(
-    (kind): ReadonlyArray<Scenario> => [
-      ["points", () => Kills.atPoints(setting, kind)],
-      ["kills", () => Kills.atRandom(setting, kind)]
-    ]
-  ),
-  ["stop", () => Kills.stopped(setting)]
+const always: ReadonlyArray<Scenario> = [
+  ["kills", (setting) => Kills.atRandom(setting, "deduplicating")],
+  ["kills", (setting) => Kills.atRandom(setting, "plain")],
+  ["points", (setting) => Kills.atPoints(setting, "deduplicating")],
+  ["points", (setting) => Kills.atPoints(setting, "plain")],
+  ["stop", (setting) => Kills.stopped(setting)],
+  ["accepting", (setting) => Accepting.killed(setting, Math.ceil(kills / 4))]
 ]
 
-const { server } = store
-const others: ReadonlyArray<Scenario> =
-  server === undefined
-    ? [["disk", () => Hosts.diskFull(setting)]]
-    : [
-        ["twins", () => Hosts.twins(setting, kills * 50)],
-        ["skew", () => Kills.skewed(setting)],
-        ["restarts", () => Outages.restarts(setting, server, Math.max(2, Math.round(kills / 20)))],
-        ["half-open", () => Outages.halfOpen(setting, Math.max(2, Math.round(kills / 50)))]
-      ]
+const ofSqlite: ReadonlyArray<Scenario> = [["disk", (setting) => Hosts.diskFull(setting)]]
+
+const ofPostgres: ReadonlyArray<Scenario> = [
+  ["half-open", (setting) => Outages.halfOpen(setting, quick ? 1 : Math.max(2, Math.round(kills / 50)))],
+  [
+    "restarts",
+    (setting) =>
+      alone(({ fresh, server }) =>
+        Outages.restarts({ ...setting, freshStore: fresh }, server, quick ? 1 : Math.ceil(kills / 20))
+      )
+  ],
+  [
+    "restarts",
+    (setting) =>
+      alone(({ fresh, server }) =>
+        Accepting.restarted({ ...setting, freshStore: fresh }, server, quick ? 1 : Math.ceil(kills / 20))
+      )
+  ],
+  ["skew", (setting) => Kills.skewed(setting)],
+  ["twins", (setting) => Hosts.twins(setting, kills * 50)]
+]
+
+const isPostgres = values.store === "postgres"
+const stores = isPostgres ? await Stores.postgres() : Stores.sqlite()
+const scenarios = [...always, ...(isPostgres ? ofPostgres : ofSqlite)].filter(
+  ([name]) => values.only === undefined || values.only === name
+)
 
 console.log(`Store ${values.store}, seed ${seed}, ${jobs * perJob} recipients in ${jobs} jobs`)
-const accounts: Array<Account> = []
-try {
-  for (const [name, run] of [...scenarios, ...others]) {
-    if (values.only !== undefined && values.only !== name) continue
-    console.log(name)
-    const account = await run()
-    if (account !== undefined) accounts.push(account)
+const accounts = new Map<number, Account>()
+const failures: Array<string> = []
+const waiting = scenarios.entries()
+const lane = async (): Promise<void> => {
+  for (const [place, [name, run]] of waiting) {
+    const began = performance.now()
+    const say = (text: string): void => console.log(`  ${name}: ${text}`)
+    const setting: Kills.Setting = {
+      freshStore: stores.fresh,
+      random: random(seed * 1000 + place),
+      nodes: isPostgres ? 3 : 1,
+      kills,
+      jobs,
+      recipients: perJob,
+      say
+    }
+    // The others go on; what this one has started ends with this process.
+    const account = await run(setting).catch((error: unknown) => {
+      failures.push(`${name}: ${String(error)}`)
+      return undefined
+    })
+    if (account === undefined) continue
+    accounts.set(place, account)
+    say(`${account.fault}: over after ${((performance.now() - began) / 1000).toFixed(0)} s`)
   }
-} finally {
-  await store.close()
 }
+try {
+  await Promise.all(Array.from({ length: lanes }, lane))
+} finally {
+  await stores.close()
+}
+
 console.log()
 console.log(
   line([
@@ -112,6 +149,13 @@ console.log(
   ])
 )
 console.log(line(columns.map((_, place) => (place === 0 ? "---" : "--:"))))
-for (const account of accounts) console.log(line(columns.map((column) => account[column])))
-const broken = accounts.filter((each) => each.lost + each.repeated + each.unexplained > 0)
-process.exit(broken.length === 0 ? 0 : 1)
+for (const [place] of scenarios.entries()) {
+  const account = accounts.get(place)
+  if (account !== undefined) console.log(line(columns.map((column) => account[column])))
+}
+for (const failure of failures) console.error(failure)
+const broken = [...accounts.values()].filter(
+  ({ inFlight, lost, repeated, unexplained, unknown }) =>
+    lost + repeated + unexplained > 0 || unknown > inFlight
+)
+process.exit(broken.length + failures.length === 0 ? 0 : 1)

@@ -3,7 +3,7 @@
  * it does is said by `CHAOS`, a JSON of {@link Order}.
  */
 import { Agent, request } from "node:http"
-import { AddressPolicy, Engine, JobStore, SecretBox, Sender, UndiciTransport, Worker } from "@sendwright/core"
+import { AddressPolicy, Engine, SecretBox, Sender, UndiciTransport, Worker } from "@sendwright/core"
 import { Postgres } from "@sendwright/core/postgres"
 import { Sqlite } from "@sendwright/core/sqlite"
 import * as Clock from "effect/Clock"
@@ -11,11 +11,21 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Kind } from "./Gateway.ts"
-import { layerDie, type Point } from "./Points.ts"
+import { type Death, dying, layerDie } from "./Points.ts"
 import { runMain } from "./runMain.ts"
 
+/** Who sends. */
+export interface Tenant {
+  readonly publicKey: string
+  readonly secretKey: string
+  readonly templateId: number
+}
+
 export interface Order {
-  readonly task: "work" | "fill"
+  /** `prepare` makes the tenant and tells it, `fill` sends its jobs and tells each that was accepted. */
+  readonly task: "prepare" | "fill" | "work"
+  /** Whose jobs `fill` sends. */
+  readonly tenant?: Tenant
   /** `sqlite:<file>` or `postgres://…` */
   readonly store: string
   readonly gateway: string
@@ -23,7 +33,7 @@ export interface Order {
   readonly leaseMs: number
   readonly concurrency: number
   /** Where it kills itself, at which time that it comes there; null = it waits for the driver to do it. */
-  readonly dies: { readonly at: Point; readonly after: number } | null
+  readonly dies: Death | null
   /** By how much its clock is wrong, and how wrong it becomes after so many milliseconds. */
   readonly skew: { readonly ms: number; readonly laterMs: number; readonly afterMs: number } | null
   readonly jobs: number
@@ -67,16 +77,19 @@ const stores = order.store.startsWith("postgres")
 const engine = Engine.layer({ leaseMs: order.leaseMs, concurrency: order.concurrency, graceMs: 10_000 }).pipe(
   Layer.provideMerge(layerDie(order.dies)),
   Layer.provideMerge(stores),
-  Layer.provide(Sender.layer(sender)),
+  Layer.provide(Sender.layer(dying(sender, order.dies))),
   Layer.provide(UndiciTransport.layer),
   Layer.provide(AddressPolicy.layer([])),
   Layer.provide(SecretBox.layer(Redacted.make(new Uint8Array(32))))
 )
 
-/** A tenant by a name that is always the same: a filler that died is run again and finds what it did. */
-const fill = Effect.gen(function* () {
-  const { admin, identify, send } = yield* Engine.Engine
-  const jobs = yield* JobStore.JobStore
+const tell = (what: string, value: string): Effect.Effect<void> =>
+  Effect.sync(() => process.stdout.write(`${what} ${value}\n`))
+
+const phones = Array.from({ length: order.recipients }, (_, n) => `346${String(n).padStart(8, "0")}`)
+
+const prepare = Effect.gen(function* () {
+  const { admin } = yield* Engine.Engine
   const plan = { minimum_wait_ms: 0, daily_template_recipients: null, requests_per_minute: 1_000_000 }
   const account = yield* admin.accounts.create({ name: "chaos", plan })
   const pacing = { messages_per_second: order.messagesPerSecond }
@@ -90,19 +103,24 @@ const fill = Effect.gen(function* () {
       components: [{ type: "BODY", text: "Hello {{1}}" }]
     }
   ])
-  const phones = Array.from({ length: order.recipients }, (_, n) => `346${String(n).padStart(8, "0")}`)
-  yield* admin.consents.record(
-    account.id,
-    phones.map((phone) => ({ phone, source: "chaos" }))
-  )
-  const caller = yield* identify({ publicKey: key.publicKey, secretKey })
+  const consents = phones.map((phone) => ({ phone, source: "chaos" }))
+  yield* admin.consents.record(account.id, consents)
+  const { publicKey } = key
+  const tenant: Tenant = { publicKey, secretKey, templateId: template?.templateId ?? 0 }
+  yield* tell("prepared", JSON.stringify(tenant))
+})
+
+/** One that died is run again: what it had accepted, its keys answer. */
+const fill = Effect.gen(function* () {
+  const { identify, send } = yield* Engine.Engine
+  const { publicKey, secretKey, templateId } = order.tenant ?? { publicKey: "", secretKey: "", templateId: 0 }
+  const caller = yield* identify({ publicKey, secretKey })
   const recipients = phones.map((phone) => ({ phone, variables: { "body.1": "Ana" } }))
   for (let job = 0; job < order.jobs; job++) {
-    const request = { template_id: template?.templateId ?? 0, recipients }
-    // Sent again after a failure whose outcome is not known: the key makes them one.
-    yield* Effect.retry(send(caller, { idempotencyKey: `job-${job}`, request }), { times: 20 })
+    const request = { template_id: templateId, recipients }
+    const { jobId } = yield* send(caller, { idempotencyKey: `job-${job}`, request })
+    yield* tell("accepted", jobId)
   }
-  yield* jobs.nextDue(0)
 })
 
 const skewed = (skew: NonNullable<Order["skew"]>): Clock.Clock => {
@@ -126,4 +144,10 @@ const up = Layer.effectDiscard(Effect.sync(() => process.stdout.write("up\n")))
 
 const work = Layer.launch(Layer.provide(up, Layer.provide(Worker.layerLoops, engine)))
 
-runMain((order.task === "fill" ? Effect.provide(fill, engine) : work).pipe(Effect.provide(clock)))
+const tasks: Readonly<Record<Order["task"], Effect.Effect<unknown, unknown>>> = {
+  prepare: Effect.provide(prepare, engine),
+  fill: Effect.provide(fill, engine),
+  work
+}
+
+runMain(Effect.provide(tasks[order.task], clock))

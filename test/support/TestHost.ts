@@ -5,6 +5,7 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { mortal } from "./mortal.ts"
 
 export interface Answer {
   readonly status: number
@@ -80,21 +81,23 @@ export const start = async (environment: Readonly<Record<string, string>> = {}):
   let base = `http://127.0.0.1:${port}`
   const adminToken = "test-admin-token-0123456789abcdef"
   let output = ""
-  const child = spawn(process.execPath, [main], {
-    env: {
-      PATH: process.env["PATH"] ?? "",
-      PORT: port,
-      HOST: "127.0.0.1",
-      BASE_URL: base,
-      DATABASE_URL: `sqlite:${join(folder, "host.db")}`,
-      ADMIN_TOKEN: adminToken,
-      LOG_LEVEL: "info",
-      LOG_FORMAT: "json",
-      WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
-      ...environment
-    },
-    stdio: ["ignore", "pipe", "pipe"]
-  })
+  const child = mortal(
+    spawn(process.execPath, [main], {
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        PORT: port,
+        HOST: "127.0.0.1",
+        BASE_URL: base,
+        DATABASE_URL: `sqlite:${join(folder, "host.db")}`,
+        ADMIN_TOKEN: adminToken,
+        LOG_LEVEL: "info",
+        LOG_FORMAT: "json",
+        WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
+        ...environment
+      },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+  )
   child.stdout.on("data", (chunk) => {
     output += chunk
   })
@@ -133,7 +136,11 @@ export const start = async (environment: Readonly<Record<string, string>> = {}):
   }
 
   for (let tries = 0; ; tries++) {
-    if (child.exitCode !== null || tries > 150) throw new Error(`The host did not start:\n${output}`)
+    if (child.exitCode !== null || tries > 150) {
+      child.kill("SIGKILL")
+      rmSync(folder, { recursive: true, force: true })
+      throw new Error(`The host did not start:\n${output}`)
+    }
     if (port === "0") base = /Sendwright is on (http:[^\s"]+)/.exec(output)?.[1] ?? base
     const ready = await fetch(`${base}/health/ready`).catch(() => undefined)
     if (ready?.ok === true) break
