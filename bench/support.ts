@@ -34,7 +34,7 @@ export const engine = (latencyMs: number) =>
       Engine.layer().pipe(
         Layer.provideMerge(Sqlite.layer({ filename })),
         Layer.provide(Sender.layer(sender(latencyMs))),
-        Layer.provide(UndiciTransport.layer),
+        Layer.provide(UndiciTransport.layer()),
         Layer.provide(AddressPolicy.layer([])),
         Layer.provide(SecretBox.layerRandom)
       )

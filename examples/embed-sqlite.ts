@@ -18,7 +18,7 @@ export const layer = (filename: string) =>
     Layer.provideMerge(Engine.layer()),
     Layer.provideMerge(Sqlite.layer({ filename })),
     Layer.provide(Sender.layer(Sandbox.make())),
-    Layer.provide(UndiciTransport.layer),
+    Layer.provide(UndiciTransport.layer()),
     Layer.provide(AddressPolicy.layer([])),
     Layer.provide(SecretBox.layerRandom)
   )

@@ -1,7 +1,7 @@
 /** A webhook receiver as a customer would write one: verify the raw body first, then parse, then answer 2xx. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { Signature } from "@sendwright/core"
+import { verifyWebhook, WebhookRefused } from "@sendwright/core"
 
 export interface Receiver {
   readonly url: string
@@ -15,26 +15,19 @@ export interface Receiver {
 export const start = async (secret: () => string): Promise<Receiver> => {
   const seen = new Map<string, string>()
   let forged = 0
-  const header = (value: string | ReadonlyArray<string> | undefined) =>
-    typeof value === "string" ? value : undefined
   const server = createServer(async (request, response) => {
     const chunks: Array<Buffer> = []
     for await (const chunk of request) chunks.push(chunk)
-    const body = Buffer.concat(chunks).toString("utf8")
-    const genuine = Signature.verify({
-      body,
-      timestamp: header(request.headers["x-service-timestamp"]),
-      signature: header(request.headers["x-service-signature"]),
-      secrets: [secret()],
-      now: Math.floor(Date.now() / 1000)
-    })
-    if (genuine) {
-      const event: { id: string; type: string } = JSON.parse(body)
-      seen.set(event.id, event.type)
-    } else {
+    try {
+      const body = Buffer.concat(chunks)
+      const { id, type } = verifyWebhook({ body, headers: request.headers, secrets: secret() })
+      seen.set(id, type)
+      response.writeHead(204).end()
+    } catch (error) {
+      if (!(error instanceof WebhookRefused)) throw error
       forged += 1
+      response.writeHead(400).end()
     }
-    response.writeHead(genuine ? 204 : 401).end()
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const address = server.address()

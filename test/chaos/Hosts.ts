@@ -8,6 +8,7 @@ import { at, consent, sendBody, start, tenant } from "../support/TestHost.ts"
 import type { Setting } from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import * as Ledger from "./Ledger.ts"
+import { sleep } from "./Processes.ts"
 
 const none = { lost: 0, repeated: 0, unexplained: 0, unknown: 0, inFlight: 0, parked: 0 }
 
@@ -98,21 +99,26 @@ export const twins = async (setting: Setting, count: number): Promise<Account> =
   await consent(first, owner.accountId, ...phones)
   const body = sendBody(owner.templateId, ...phones)
   const answers = new Map<string, number>()
+  let refusals = 0
   const ask = async (place: number): Promise<void> => {
     const host = hosts[place % hosts.length] ?? first
-    // With so many sockets some are reset: a client sends again under its key, which is what the key is for.
+    // With so many at once some sockets are reset, and some are told to come again: their key lets them.
     const again = async (left: number): Promise<Answer> => {
-      try {
-        return await host.request("/api/v1/template-messages/send", {
+      const answer = await host
+        .request("/api/v1/template-messages/send", {
           headers: { ...owner.credentials, "idempotency-key": "twins" },
           body
         })
-      } catch (error) {
-        if (left === 0) throw error
-        return again(left - 1)
-      }
+        .catch((error: unknown) => {
+          if (left === 0) throw error
+          return undefined
+        })
+      if (answer !== undefined && (answer.status !== 503 || left === 0)) return answer
+      refusals += answer === undefined ? 0 : 1
+      await sleep(1000 * setting.random())
+      return again(left - 1)
     }
-    const answer = await again(20)
+    const answer = await again(60)
     const told = answer.status === 202 ? String(at(answer.json, "job_id")) : `${answer.status}`
     answers.set(told, (answers.get(told) ?? 0) + 1)
   }
@@ -122,7 +128,7 @@ export const twins = async (setting: Setting, count: number): Promise<Account> =
   await ledger.close()
   await Promise.all(hosts.map((host) => host.stop()))
   const [[told, times] = ["", 0]] = [...answers].sort(([, a], [, b]) => b - a)
-  setting.say(`${times} of ${count} answered ${told}; ${answers.size} different answers; ${jobs} job(s)`)
+  setting.say(`${times} of ${count} answered ${told}; ${answers.size} different answers; ${jobs} job(s); ${refusals} refusals`)
   return {
     ...none,
     fault: "one key from everywhere at once, 4 hosts",

@@ -54,8 +54,13 @@ export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   const gateway = await Gateway.start(kind, random, { latencyMs: [20, 300], resets })
   const total = setting.jobs * setting.recipients
   const lifeMs = 650
+  // Where others go on while one begins anew, more is sent between two kills.
+  const betweenMs = count === 1 ? lifeMs : 3 * lifeMs
   const order = orderOf(setting, store, gateway.url, kind)
-  const accepted = await fill({ ...order, messagesPerSecond: Math.max(1, total / ((kills * lifeMs) / 1000)) })
+  const accepted = await fill({
+    ...order,
+    messagesPerSecond: Math.max(1, total / ((kills * betweenMs) / 1000))
+  })
   const ledger = Ledger.open(store)
   const inFlight = new Set<string>()
   const nodes: Array<Node> = Array.from({ length: count }, () => startNode(order))

@@ -78,7 +78,7 @@ const engine = Engine.layer({ leaseMs: order.leaseMs, concurrency: order.concurr
   Layer.provideMerge(layerDie(order.dies)),
   Layer.provideMerge(stores),
   Layer.provide(Sender.layer(dying(sender, order.dies))),
-  Layer.provide(UndiciTransport.layer),
+  Layer.provide(UndiciTransport.layer()),
   Layer.provide(AddressPolicy.layer([])),
   Layer.provide(SecretBox.layer(Redacted.make(new Uint8Array(32))))
 )

@@ -152,7 +152,7 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
         const status = post(url, body)
         yield* pass
         return status === 0
-          ? { _tag: "Unanswered" as const, reason: "timeout" as const }
+          ? { _tag: "Unanswered" as const, reason: "timeout" as const, status: null }
           : { _tag: "Answered" as const, status, retryAfter: null, excerpt: "" }
       })
   })

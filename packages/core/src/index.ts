@@ -1,4 +1,4 @@
-/** Sendwright's engine. Namespaces only; SQLite is `@sendwright/core/sqlite`, test helpers `@sendwright/core/testing`. */
+/** Sendwright's engine. Namespaces, and what receivers of webhooks need by name; SQLite is `@sendwright/core/sqlite`, test helpers `@sendwright/core/testing`. */
 export * as Account from "./domain/Account.ts"
 export * as ApiKey from "./domain/ApiKey.ts"
 export * as Consent from "./domain/Consent.ts"
@@ -46,5 +46,12 @@ export * as WebhookStore from "./storage/WebhookStore.ts"
 export * as AddressPolicy from "./webhook/AddressPolicy.ts"
 export * as Signature from "./webhook/Signature.ts"
 export * as UndiciTransport from "./webhook/UndiciTransport.ts"
+export {
+  verifyWebhook,
+  type WebhookEvent,
+  type WebhookHeaders,
+  WebhookRefused,
+  type WebhookRequest
+} from "./webhook/Verify.ts"
 export * as WebhookTransport from "./webhook/WebhookTransport.ts"
 export * as Worker from "./worker/Worker.ts"

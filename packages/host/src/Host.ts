@@ -122,8 +122,8 @@ const watched = (sender: Sender.Sender, attempts: InFlight.InFlight): Sender.Sen
 })
 
 /** Each webhook is counted while it is under way. */
-const counting = (webhooks: InFlight.InFlight) =>
-  Layer.map(UndiciTransport.layer, (context) => {
+const counting = ({ webhookProxy: proxy }: HostConfig, webhooks: InFlight.InFlight) =>
+  Layer.map(UndiciTransport.layer({ proxy }), (context) => {
     const { post } = Context.get(context, WebhookTransport.WebhookTransport)
     return Context.make(WebhookTransport.WebhookTransport, {
       post: (request) => webhooks.during(post(request))
@@ -138,11 +138,13 @@ interface UnderWay {
 const engine = (config: HostConfig, { attempts, webhooks }: UnderWay) =>
   Engine.layer({
     concurrency: config.workerConcurrency,
+    headerNames: config.webhookHeaders,
+    deliveryJitter: config.webhookJitter,
     graceMs: config.stopGraceMs * graceShare
   }).pipe(
     Layer.provideMerge(stores(config.database)),
     Layer.provide(Sender.layer(watched(Sandbox.make({ latencyMs: config.sandboxLatencyMs }), attempts))),
-    Layer.provide(counting(webhooks)),
+    Layer.provide(counting(config, webhooks)),
     Layer.provide(AddressPolicy.layer(config.allowedNetworks)),
     Layer.provide(SecretBox.layer(config.secretKey))
   )

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
-import { AddressPolicy, Sandbox } from "@sendwright/core"
+import { AddressPolicy, Sandbox, Signature } from "@sendwright/core"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
 import * as Data from "effect/Data"
@@ -28,6 +28,10 @@ export interface HostConfig {
   readonly logFormat: "pretty" | "json"
   readonly logLevel: LogLevel.LogLevel
   readonly allowedNetworks: ReadonlyArray<AddressPolicy.Network>
+  readonly webhookProxy: Redacted.Redacted<string> | undefined
+  readonly webhookHeaders: Signature.HeaderNames
+  /** As a part of the delay: 0.2 = ±20 %. */
+  readonly webhookJitter: number
   readonly role: "all" | "api" | "worker"
   readonly workerConcurrency: number
   /** From the signal to the end of the process. */
@@ -100,6 +104,20 @@ const networks = (text: string): ReadonlyArray<AddressPolicy.Network> | undefine
   return known.length === parsed.length ? known : undefined
 }
 
+/** RFC 9110 §5.1, and nothing that a delivery carries already. */
+const headerName = (text: string): string | undefined =>
+  /^[A-Za-z][A-Za-z0-9-]{0,63}$/.test(text) &&
+  !/^(webhook-|content-|host$|connection$|transfer-encoding$|user-agent$)/i.test(text)
+    ? text
+    : undefined
+
+const header = (name: string, otherwise: string) =>
+  setting(
+    name,
+    "the name of a header that nothing else uses, of letters, digits and hyphens",
+    headerName
+  ).pipe(Config.withDefault(otherwise))
+
 const levels: Readonly<Record<string, LogLevel.LogLevel>> = {
   trace: LogLevel.Trace,
   debug: LogLevel.Debug,
@@ -131,6 +149,17 @@ const settings = Config.all({
     "a comma-separated list of CIDR networks such as 127.0.0.0/8",
     networks
   ).pipe(Config.withDefault([])),
+  webhookProxy: Config.option(
+    setting("WEBHOOK_PROXY", "an absolute http or https URL", (text) =>
+      Option.getOrUndefined(Option.map(Option.fromNullable(httpUrl(text)), Redacted.make))
+    )
+  ),
+  signatureHeader: header("WEBHOOK_SIGNATURE_HEADER", Signature.defaultHeaderNames.signature),
+  timestampHeader: header("WEBHOOK_TIMESTAMP_HEADER", Signature.defaultHeaderNames.timestamp),
+  webhookJitter: whole("WEBHOOK_RETRY_JITTER", 0, 100).pipe(
+    Config.withDefault(20),
+    Config.map((percent) => percent / 100)
+  ),
   role: oneOf("ROLE", "all", "api", "worker").pipe(Config.withDefault("all" as const)),
   workerConcurrency: whole("WORKER_CONCURRENCY", 1, 10_000).pipe(Config.withDefault(64)),
   stopGraceMs: whole("STOP_GRACE", 1, 3600).pipe(
@@ -188,12 +217,18 @@ const badSetting = (error: ConfigError.ConfigError): BadSetting => {
 
 /** Reads the environment. */
 export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* () {
-  const given = yield* Effect.mapError(settings, badSetting)
+  const { signatureHeader, timestampHeader, ...given } = yield* Effect.mapError(settings, badSetting)
   const secretKey = Option.isSome(given.secretKey) ? given.secretKey.value : yield* ownKey(given.database)
   return {
     ...given,
     baseUrl: Option.getOrUndefined(given.baseUrl),
     adminToken: Option.getOrUndefined(given.adminToken),
+    webhookProxy: Option.getOrUndefined(given.webhookProxy),
+    webhookHeaders: {
+      signature: signatureHeader,
+      previousSignature: `${signatureHeader}-Previous`,
+      timestamp: timestampHeader
+    },
     secretKey
   }
 })

@@ -2,6 +2,7 @@
  * Events (decisions.md §7): what webhooks tell. Each is written in the same commit as the change it tells, its
  * body encoded once, so that id and bytes stay the same over all attempts.
  */
+import * as Arrays from "effect/Array"
 import type { Account } from "./Account.ts"
 import type { ConsentRecord } from "./Consent.ts"
 import * as Ids from "./Ids.ts"
@@ -39,10 +40,14 @@ export const types = [
   "webhook.disabled"
 ] as const
 
-export type Type = (typeof types)[number]
+/** Many changes of recipients in one event, for endpoints that ask for it; subscribed to as `recipient.*`. */
+export const batchType = "recipient.batch"
+
+type Single = (typeof types)[number]
+export type Type = Single | typeof batchType
 
 const known: ReadonlySet<string> = new Set(types)
-const isType = (text: string): text is Type => known.has(text)
+const isType = (text: string): text is Single => known.has(text)
 
 /** An event before it has an id. */
 export interface Draft {
@@ -74,6 +79,42 @@ export const matches = (patterns: ReadonlyArray<string>, type: Type): boolean =>
     (pattern) =>
       pattern === "*" || pattern === type || (pattern.endsWith(".*") && type.startsWith(pattern.slice(0, -1)))
   )
+
+/** Changes in one event of many. */
+export const batchSize = 100
+
+const batch = (changes: ReadonlyArray<Draft>): Draft => ({
+  type: batchType,
+  data: { changes: changes.map(({ data, type }) => ({ type, data })) }
+})
+
+/** An endpoint as the outbox sees it. */
+export interface Subscriber<Key> {
+  readonly key: Key
+  readonly events: ReadonlyArray<string>
+  readonly batchRecipients: boolean
+}
+
+/** Which events of one commit go where. What nobody subscribes to becomes none. */
+export const address = <Key>(
+  drafts: ReadonlyArray<Draft>,
+  subscribers: ReadonlyArray<Subscriber<Key>>
+): ReadonlyArray<{ readonly draft: Draft; readonly to: ReadonlyArray<Key> }> => {
+  const isRecipient = ({ type }: Draft) => type.startsWith("recipient.")
+  const single = drafts.map((draft) => ({
+    draft,
+    to: subscribers.flatMap(({ batchRecipients, events, key }) =>
+      matches(events, draft.type) && !(batchRecipients && isRecipient(draft)) ? [key] : []
+    )
+  }))
+  const batched = subscribers
+    .filter(({ batchRecipients }) => batchRecipients)
+    .flatMap(({ events, key }) => {
+      const changes = drafts.filter((draft) => isRecipient(draft) && matches(events, draft.type))
+      return Arrays.chunksOf(changes, batchSize).map((some) => ({ draft: batch(some), to: [key] }))
+    })
+  return [...batched, ...single].filter(({ to }) => to.length > 0)
+}
 
 /** What a change of a recipient tells; nothing for statuses that have no event (`queued`, `sending`, `canceled`). */
 export const recipientChanged = (

@@ -24,11 +24,14 @@ export const deliveryWindow = 8 * Time.day
 /** Of ±20 %. */
 export const deliveryJitter = 0.2
 
+/** A receiver is obeyed up to here: one that asks for a month would lose what it asked for. */
+export const longestRetryAfter = Time.day
+
 /**
  * When the next attempt of a delivery is due; `undefined` when it is given up.
  *
  * @param failed how many attempts have failed, at least 1
- * @param retryAfterMs what the receiver asked for; obeyed when it is longer than the schedule
+ * @param retryAfterMs what the receiver asked for; obeyed when it is longer than the schedule, up to a day
  */
 export const nextDelivery = (options: {
   readonly failed: number
@@ -40,7 +43,7 @@ export const nextDelivery = (options: {
 }): Instant | undefined => {
   const delay = deliveryDelays[options.failed - 1] ?? Time.day
   const jittered = Math.round(delay * (1 - options.jitter + 2 * options.jitter * options.draw))
-  const at = options.now + Math.max(jittered, options.retryAfterMs ?? 0)
+  const at = options.now + Math.max(jittered, Math.min(options.retryAfterMs ?? 0, longestRetryAfter))
   return at - options.firstAttemptAt > deliveryWindow ? undefined : at
 }
 

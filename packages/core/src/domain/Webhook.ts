@@ -1,6 +1,7 @@
 /** Webhook endpoints, deliveries (one event to one endpoint) and attempts (one HTTP request of a delivery). */
 
 import type { Type } from "./Event.ts"
+import { batchType, matches } from "./Event.ts"
 import type { Instant } from "./Instant.ts"
 
 export interface EndpointSecret {
@@ -24,12 +25,37 @@ export interface Endpoint {
   readonly secrets: ReadonlyArray<EndpointSecret>
   /** Since when nothing but failures has come; null after a success. */
   readonly failingSince: Instant | null
+  /** The most deliveries per second, over all nodes; null = as fast as it answers. */
+  readonly deliveriesPerSecond: number | null
+  /** Whether changes of recipients come many to an event. */
+  readonly batchRecipients: boolean
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }
 
+/** What an operator may change of an endpoint. */
+export type Change = Partial<
+  Pick<
+    Endpoint,
+    | "url"
+    | "events"
+    | "description"
+    | "enabled"
+    | "disabledReason"
+    | "deliveriesPerSecond"
+    | "batchRecipients"
+  >
+>
+
 /** `pending` waits for its next attempt, `exhausted` was given up after the schedule. */
 export type DeliveryStatus = "pending" | "delivered" | "exhausted"
+
+/**
+ * Why an attempt was no success: another status than 2xx; no whole answer in time; no connection, or one that broke;
+ * an address that may not be reached; a secret that this server's key does not open.
+ */
+export const failures = ["status", "timeout", "connection", "address_refused", "secret_unreadable"] as const
+export type Failure = (typeof failures)[number]
 
 export interface Attempt {
   /** From 1. */
@@ -38,8 +64,8 @@ export interface Attempt {
   /** The answer's HTTP status; null when there was none. */
   readonly status: number | null
   readonly durationMs: number
-  /** Why there was no success: `timeout`, `connection`, `status`, `address_refused`; null for a success. */
-  readonly reason: string | null
+  /** Why there was no success; null for a success. */
+  readonly reason: Failure | null
   /** The start of the answer's body, at most 16 KiB. */
   readonly excerpt: string
 }
@@ -57,11 +83,7 @@ export interface Delivery {
 }
 
 /** The endpoint with fields replaced; enabling it forgets why it was disabled. */
-export const change = (
-  endpoint: Endpoint,
-  fields: Partial<Pick<Endpoint, "url" | "events" | "description" | "enabled" | "disabledReason">>,
-  now: Instant
-): Endpoint => {
+export const change = (endpoint: Endpoint, fields: Change, now: Instant): Endpoint => {
   const next = { ...endpoint, ...fields, updatedAt: now }
   return next.enabled && !endpoint.enabled ? { ...next, disabledReason: null, failingSince: null } : next
 }
@@ -69,7 +91,12 @@ export const change = (
 /** The endpoint after an attempt: how long it has been failing, and whether that disabled it. */
 export const afterAttempt = (
   endpoint: Endpoint,
-  attempt: { readonly delivered: boolean; readonly disable: string | null; readonly now: Instant }
+  attempt: {
+    readonly delivered: boolean
+    /** The reason to disable it. */
+    readonly disable: string | null
+    readonly now: Instant
+  }
 ): Endpoint => {
   if (attempt.delivered)
     return endpoint.failingSince === null ? endpoint : { ...endpoint, failingSince: null }
@@ -78,3 +105,13 @@ export const afterAttempt = (
     ? failing
     : { ...failing, enabled: false, disabledReason: attempt.disable, updatedAt: attempt.now }
 }
+
+/**
+ * Whether a kept event is one that the endpoint should have. Not what is about endpoints; nor a single change of a
+ * recipient when it gets those in batches, for it has it in a batch.
+ */
+export const misses = (endpoint: Endpoint, type: Type): boolean =>
+  type !== batchType &&
+  !type.startsWith("webhook.") &&
+  !(endpoint.batchRecipients && type.startsWith("recipient.")) &&
+  matches(endpoint.events, type)

@@ -7,7 +7,7 @@ import type * as Effect from "effect/Effect"
 import type { Draft } from "../domain/Event.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Attempt, Delivery, Endpoint, EndpointSecret } from "../domain/Webhook.ts"
+import type { Attempt, Change, Delivery, Endpoint, EndpointSecret } from "../domain/Webhook.ts"
 import type { StorageError } from "./StorageError.ts"
 
 export interface ClaimedDelivery {
@@ -32,6 +32,21 @@ export interface DeliverySettlement {
   readonly disable: string | null
 }
 
+/** What may be taken: so many in all, and of each endpoint as many as it has room for. */
+export interface DeliveryClaim {
+  readonly worker: string
+  /** Until when they are the worker's. */
+  readonly until: Instant
+  readonly limit: number
+  /** Endpoints that are passed over, whatever waits for them. */
+  readonly full: ReadonlyArray<string>
+  /** How many of any other endpoint, at least 1. */
+  readonly room: (endpointId: string) => number
+}
+
+/** Replayed at once; whoever wants more asks again. */
+export const replayLimit = 1000
+
 export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookStore")<
   WebhookStore,
   {
@@ -42,12 +57,13 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       readonly accountId: string
       readonly page: Page
     }) => Effect.Effect<Paged<Endpoint>, StorageError>
-    /** Replaces the given fields; enabling makes what waited due at once. Null when there is no such endpoint. */
+    /**
+     * Replaces the given fields. Enabling makes what waited due at once, oldest first and with a fresh schedule. Null
+     * when there is no such endpoint.
+     */
     readonly change: (command: {
       readonly id: string
-      readonly change: Partial<
-        Pick<Endpoint, "url" | "events" | "description" | "enabled" | "disabledReason">
-      >
+      readonly change: Change
       readonly now: Instant
     }) => Effect.Effect<Endpoint | null, StorageError>
     /** With its deliveries; false when there was none. */
@@ -66,13 +82,21 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       readonly now: Instant
     }) => Effect.Effect<string | null, StorageError>
 
-    /** Hands in attempts and takes due deliveries of enabled endpoints, oldest due first, in one commit. */
+    /**
+     * Hands in attempts and takes due deliveries of enabled endpoints, in one commit. Endpoints have their turns; of
+     * each the oldest due go first, no more than its rate allows.
+     */
     readonly exchange: (command: {
       readonly now: Instant
       readonly settlements: ReadonlyArray<DeliverySettlement>
-      readonly claim: { readonly worker: string; readonly until: Instant; readonly limit: number } | null
+      readonly claim: DeliveryClaim | null
     }) => Effect.Effect<
-      { readonly settled: number; readonly claimed: ReadonlyArray<ClaimedDelivery> },
+      {
+        readonly settled: number
+        readonly claimed: ReadonlyArray<ClaimedDelivery>
+        /** Endpoints that the attempts disabled. */
+        readonly disabled: ReadonlyArray<Endpoint>
+      },
       StorageError
     >
 
@@ -82,19 +106,38 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       readonly endpointId: string
       readonly page: Page
     }) => Effect.Effect<Paged<Delivery>, StorageError>
-    /** Makes a delivery due at once with a fresh schedule, its attempts kept; null when there is none. */
+    /**
+     * Makes a delivery due at once with a fresh schedule, its attempts kept; null when there is none. One that a worker
+     * has in its hands stays as it is.
+     */
     readonly replay: (command: {
       readonly deliveryId: string
       readonly now: Instant
     }) => Effect.Effect<Delivery | null, StorageError>
-    /** The same for all of an endpoint that were created since a time and are not delivered; answers how many. */
-    readonly replaySince: (command: {
+    /**
+     * The same for those of an endpoint that were created since a time, were attempted and did not arrive: at most
+     * {@link replayLimit}, those that still wait for a later attempt and those that were given up. Answers how many;
+     * what is due already is not among them.
+     */
+    readonly replayFailed: (command: {
+      readonly endpointId: string
+      readonly since: Instant
+      readonly now: Instant
+    }) => Effect.Effect<number, StorageError>
+    /**
+     * Delivers to an endpoint what it now subscribes to and never got: events since a time that are kept because
+     * another endpoint of the account got them. At most {@link replayLimit}; answers how many.
+     */
+    readonly replayMissing: (command: {
       readonly endpointId: string
       readonly since: Instant
       readonly now: Instant
     }) => Effect.Effect<number, StorageError>
 
-    /** When the next delivery is due or the next lease ends; null when nothing waits. */
-    readonly nextDue: Effect.Effect<Instant | null, StorageError>
+    /** When the next delivery is due or the next lease ends, not looking at some endpoints; null when nothing waits. */
+    readonly nextDue: (query: {
+      readonly now: Instant
+      readonly full: ReadonlyArray<string>
+    }) => Effect.Effect<Instant | null, StorageError>
   }
 >() {}

@@ -11,6 +11,7 @@ import type { Session } from "../domain/Session.ts"
 import type { TemplateContent } from "../domain/Template.ts"
 import type { Endpoint } from "../domain/Webhook.ts"
 import type { AcceptSend } from "../storage/JobStore.ts"
+import type { DeliveryClaim } from "../storage/WebhookStore.ts"
 
 /** A time far from any test clock: what is stored can only come from the argument. */
 export const now = 1_900_000_000_000
@@ -109,8 +110,20 @@ export const endpoint = (accountId: string, some: Partial<Endpoint> = {}): Endpo
   disabledReason: null,
   secrets: [{ sealed: "sealed", createdAt: now, expiresAt: null }],
   failingSince: null,
+  deliveriesPerSecond: null,
+  batchRecipients: false,
   createdAt: now,
   updatedAt: now,
+  ...some
+})
+
+/** Takes whatever is due. */
+export const deliveryClaim = (some: Partial<DeliveryClaim> = {}): DeliveryClaim => ({
+  worker: "w",
+  until: now + 30_000,
+  limit: 10_000,
+  full: [],
+  room: () => 10_000,
   ...some
 })
 

@@ -30,6 +30,15 @@ const globalUnicastV6 = ipaddr.IPv6.parseCIDR("2000::/3")
 /** Metadata services that a cloud put on public-looking addresses. */
 const metadata: ReadonlySet<string> = new Set(["168.63.129.16"])
 
+/** The IPv4 address inside an ISATAP one (RFC 5214 §6.1), which a router of that tunnel would go to. */
+const tunneled = (address: ipaddr.IPv4 | ipaddr.IPv6): string | undefined => {
+  const bytes = address.toByteArray()
+  const [flags = 0, zero, high, low, ...embedded] = bytes.slice(8)
+  return bytes.length === 16 && (flags & 0xfd) === 0 && zero === 0 && high === 0x5e && low === 0xfe
+    ? embedded.join(".")
+    : undefined
+}
+
 const maximumUrl = 2048
 
 const insideName = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/
@@ -45,6 +54,8 @@ const make = (networks: ReadonlyArray<Network>): Context.Tag.Service<AddressPoli
       return true
     }
     if (address.range() !== "unicast" || metadata.has(address.toString())) return false
+    const within = tunneled(address)
+    if (within !== undefined) return allows(within)
     return address.kind() === "ipv4" || address.match(globalUnicastV6)
   }
 

@@ -17,22 +17,28 @@ export const defaultHeaderNames: HeaderNames = {
   timestamp: "X-Service-Timestamp"
 }
 
+/** As it is sent, or as it came: a text is UTF-8. */
+export type Body = string | Uint8Array
+
+const hmac = (key: string | Buffer, prefix: string, body: Body, encoding: "hex" | "base64"): string =>
+  createHmac("sha256", key).update(prefix).update(body).digest(encoding)
+
 /** `timestamp` in Unix seconds; the secret as it was shown, prefix included. */
-export const sign = (secret: string, timestamp: number, body: string): string =>
-  createHmac("sha256", secret).update(`${timestamp}.${body}`).digest("hex")
+export const sign = (secret: string, timestamp: number, body: Body): string =>
+  hmac(secret, `${timestamp}.`, body, "hex")
 
 const standardKey = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64")
 
 /** One entry of the `webhook-signature` list. */
-export const signStandard = (secret: string, id: string, timestamp: number, body: string): string =>
-  `v1,${createHmac("sha256", standardKey(secret)).update(`${id}.${timestamp}.${body}`).digest("base64")}`
+export const signStandard = (secret: string, id: string, timestamp: number, body: Body): string =>
+  `v1,${hmac(standardKey(secret), `${id}.${timestamp}.`, body, "base64")}`
 
 /** The headers of one attempt. `secrets`: the current one first, then those whose overlap has not ended. */
 export const headers = (options: {
   readonly id: string
   /** Unix seconds of the attempt. */
   readonly timestamp: number
-  readonly body: string
+  readonly body: Body
   readonly secrets: readonly [string, ...ReadonlyArray<string>]
   readonly names: HeaderNames
 }): Readonly<Record<string, string>> => {
@@ -51,28 +57,27 @@ export const headers = (options: {
 /** A receiver refuses what is older, or newer, than this. */
 export const toleranceSeconds = 300
 
+/** A header's Unix seconds; `undefined` for anything else. */
+export const readTimestamp = (header: string): number | undefined =>
+  /^\d{1,12}$/.test(header) ? Number(header) : undefined
+
+export const isFresh = (timestamp: number, nowSeconds: number): boolean =>
+  Math.abs(nowSeconds - timestamp) <= toleranceSeconds
+
+/** In a time that does not depend on where they differ. */
 const equal = (a: string, b: string): boolean => {
   const left = Buffer.from(a)
   const right = Buffer.from(b)
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/**
- * For receivers: whether a delivery is ours and fresh. Give it the body as it arrived, before any parsing.
- *
- * @param options.now Unix seconds
- */
-export const verify = (options: {
-  readonly body: string
-  readonly timestamp: string | undefined
-  readonly signature: string | undefined
-  readonly secrets: ReadonlyArray<string>
-  readonly now: number
-}): boolean => {
-  const { body, now, signature, timestamp } = options
-  if (signature === undefined || timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) return false
-  if (Math.abs(now - Number(timestamp)) > toleranceSeconds) return false
-  return options.secrets
-    .map((secret) => equal(sign(secret, Number(timestamp), body), signature))
+/** Whether any of the signatures is by any of the secrets; all are compared, whichever it is. */
+export const matches = (
+  signatures: ReadonlyArray<string>,
+  secrets: ReadonlyArray<string>,
+  signed: (secret: string) => string
+): boolean =>
+  secrets
+    .map(signed)
+    .flatMap((expected) => signatures.map((signature) => equal(expected, signature)))
     .some((matched) => matched)
-}

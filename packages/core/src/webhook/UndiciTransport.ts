@@ -1,32 +1,30 @@
 /**
- * Webhook deliveries over undici. The address policy is asked about the address that was really connected to,
- * before a byte is written: a name may resolve to anything by then, and a look-up hook is never called for an IP
- * literal. Redirects are not followed, and one timer bounds connecting, headers and body.
+ * Webhook deliveries over undici: to public addresses only, without redirects, one timer for connecting, headers and
+ * body, and nothing of the caller's trace in the headers. An egress proxy, where there is one, connects in our place
+ * and is then who must refuse inside addresses; those that the URL itself names are refused here all the same.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Agent, buildConnector, request } from "undici"
+import * as Redacted from "effect/Redacted"
+import type { Dispatcher } from "undici"
+import { Agent, ProxyAgent, request } from "undici"
 import { AddressPolicy } from "./AddressPolicy.ts"
+import * as GuardedConnector from "./GuardedConnector.ts"
 import type { WebhookAnswer } from "./WebhookTransport.ts"
 import { excerptBytes, timeoutMs, WebhookTransport } from "./WebhookTransport.ts"
 
-class AddressRefused extends Error {
-  readonly code = "ADDRESS_REFUSED"
+export interface Options {
+  /** An HTTP proxy that every delivery goes through, by CONNECT; it may carry a user and a password. */
+  readonly proxy?: Redacted.Redacted<string> | undefined
+  /** For connecting, headers and body together; {@link timeoutMs} unless said otherwise. */
+  readonly timeoutMs?: number | undefined
 }
 
-const guardedAgent = (allows: (address: string) => boolean): Agent => {
-  const connect = buildConnector({ timeout: timeoutMs })
-  return new Agent({
-    connect: (options, callback) =>
-      connect(options, (error, socket) => {
-        if (error !== null) return callback(error, null)
-        if (socket.remoteAddress !== undefined && allows(socket.remoteAddress)) return callback(null, socket)
-        socket.destroy()
-        return callback(new AddressRefused("The address is not allowed."), null)
-      }),
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs
-  })
+const dispatcherOf = (allows: GuardedConnector.Allows, { proxy }: Options, timeoutMs: number): Dispatcher => {
+  const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
+  return proxy === undefined
+    ? new Agent({ connect: GuardedConnector.make(allows, { timeoutMs }), ...timeouts })
+    : new ProxyAgent({ uri: Redacted.value(proxy), ...timeouts })
 }
 
 /** The start of the body; the rest is not read. */
@@ -42,38 +40,45 @@ const excerpt = async (body: AsyncIterable<Buffer> & { destroy: () => unknown })
   return Buffer.concat(chunks).subarray(0, excerptBytes).toString("utf8")
 }
 
-const unanswered = (error: unknown, timedOut: boolean): WebhookAnswer => {
-  if (error instanceof AddressRefused) return { _tag: "Unanswered", reason: "address_refused" }
+const unanswered = (error: unknown, timedOut: boolean, status: number | null): WebhookAnswer => {
   const code = error instanceof Error && "code" in error ? String(error.code) : ""
-  return { _tag: "Unanswered", reason: timedOut || code.endsWith("_TIMEOUT") ? "timeout" : "connection" }
+  const refused = code === "ADDRESS_REFUSED"
+  const late = timedOut || code.endsWith("_TIMEOUT")
+  return { _tag: "Unanswered", reason: refused ? "address_refused" : late ? "timeout" : "connection", status }
 }
 
-export const layer: Layer.Layer<WebhookTransport, never, AddressPolicy> = Layer.scoped(
-  WebhookTransport,
-  Effect.gen(function* () {
-    const policy = yield* AddressPolicy
-    const agent = yield* Effect.acquireRelease(
-      Effect.sync(() => guardedAgent(policy.allows)),
-      (agent) => Effect.promise(() => agent.destroy())
-    )
-    return {
-      post: ({ body, headers, url }) =>
-        Effect.promise(async (interrupted): Promise<WebhookAnswer> => {
-          const timeout = AbortSignal.timeout(timeoutMs)
-          const signal = AbortSignal.any([interrupted, timeout])
-          try {
-            const answer = await request(url, { method: "POST", headers, body, dispatcher: agent, signal })
-            const retryAfter = answer.headers["retry-after"]
-            return {
-              _tag: "Answered",
-              status: answer.statusCode,
-              retryAfter: typeof retryAfter === "string" ? retryAfter : null,
-              excerpt: await excerpt(answer.body)
+export const layer = (options: Options = {}): Layer.Layer<WebhookTransport, never, AddressPolicy> =>
+  Layer.scoped(
+    WebhookTransport,
+    Effect.gen(function* () {
+      const policy = yield* AddressPolicy
+      const limitMs = options.timeoutMs ?? timeoutMs
+      const dispatcher = yield* Effect.acquireRelease(
+        Effect.sync(() => dispatcherOf(policy.allows, options, limitMs)),
+        (dispatcher) => Effect.promise(() => dispatcher.destroy())
+      )
+      return {
+        post: ({ body, headers, url }) =>
+          Effect.promise(async (interrupted): Promise<WebhookAnswer> => {
+            if (policy.check(url) !== undefined)
+              return unanswered(new GuardedConnector.AddressRefused(), false, null)
+            const timeout = AbortSignal.timeout(limitMs)
+            const signal = AbortSignal.any([interrupted, timeout])
+            let status: number | null = null
+            try {
+              const answer = await request(url, { method: "POST", headers, body, dispatcher, signal })
+              status = answer.statusCode
+              const retryAfter = answer.headers["retry-after"]
+              return {
+                _tag: "Answered",
+                status,
+                retryAfter: typeof retryAfter === "string" ? retryAfter : null,
+                excerpt: await excerpt(answer.body)
+              }
+            } catch (error) {
+              return unanswered(error, timeout.aborted, status)
             }
-          } catch (error) {
-            return unanswered(error, timeout.aborted)
-          }
-        })
-    }
-  })
-)
+          })
+      }
+    })
+  )

@@ -1,6 +1,7 @@
 /** How a delivery reaches its receiver: one POST, no redirects, one time limit for all of it. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { Failure } from "../domain/Webhook.ts"
 
 export interface WebhookRequest {
   readonly url: string
@@ -8,7 +9,6 @@ export interface WebhookRequest {
   readonly body: string
 }
 
-/** `reason` is one of the words that attempts are logged with. */
 export type WebhookAnswer =
   | {
       readonly _tag: "Answered"
@@ -18,7 +18,12 @@ export type WebhookAnswer =
       /** At most 16 KiB. */
       readonly excerpt: string
     }
-  | { readonly _tag: "Unanswered"; readonly reason: "timeout" | "connection" | "address_refused" }
+  | {
+      readonly _tag: "Unanswered"
+      readonly reason: Extract<Failure, "timeout" | "connection" | "address_refused">
+      /** When the headers came and the body did not. */
+      readonly status: number | null
+    }
 
 /** For connecting, the headers and the body together (decisions.md §7). */
 export const timeoutMs = 15_000

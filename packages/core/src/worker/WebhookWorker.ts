@@ -9,11 +9,12 @@ import * as Retry from "../domain/Retry.ts"
 import type { Attempt } from "../domain/Webhook.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import type { StorageError } from "../storage/StorageError.ts"
-import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
+import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../storage/WebhookStore.ts"
 import { WebhookStore } from "../storage/WebhookStore.ts"
 import * as Signature from "../webhook/Signature.ts"
 import type { WebhookAnswer } from "../webhook/WebhookTransport.ts"
 import { timeoutMs, WebhookTransport } from "../webhook/WebhookTransport.ts"
+import type * as Receivers from "./Receivers.ts"
 
 /** Longer than one attempt can take. */
 export const leaseMs = 2 * timeoutMs
@@ -22,10 +23,17 @@ export const leaseMs = 2 * timeoutMs
 export const disableAfterMs = 5 * Time.day
 
 export interface WebhookWorker {
-  /** Takes due deliveries, at most so many. */
-  readonly claim: (limit: number) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StorageError>
-  /** Attempts one delivery and hands in what became of it. */
-  readonly deliver: (delivery: ClaimedDelivery) => Effect.Effect<void, StorageError>
+  /** Hands in attempts and takes due deliveries, in one commit. */
+  readonly exchange: (
+    settlements: ReadonlyArray<DeliverySettlement>,
+    claim: Pick<DeliveryClaim, "limit" | "full" | "room"> | null
+  ) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StorageError>
+  readonly attempt: (delivery: ClaimedDelivery) => Effect.Effect<Attempted>
+}
+
+export interface Attempted {
+  readonly settlement: DeliverySettlement
+  readonly outcome: Receivers.Outcome
 }
 
 /** `Retry-After` in seconds or as an HTTP date; null for anything else. */
@@ -36,38 +44,50 @@ export const readRetryAfter = (header: string | null, now: Instant): number | nu
   return Number.isNaN(date) ? null : Math.max(0, date - now)
 }
 
-/** What an answer means for the delivery and its endpoint. */
+type Answer = WebhookAnswer | { readonly _tag: "Unsent"; readonly reason: "secret_unreadable" }
+
+/** What an answer means for the delivery, its endpoint, and what else waits for that. */
 export const decide = (
   delivery: Pick<ClaimedDelivery, "attempts" | "firstAttemptAt" | "endpoint">,
-  answer: WebhookAnswer,
+  answer: Answer,
   now: Instant,
-  draw: number
-): Pick<DeliverySettlement, "next" | "disable"> & Pick<Attempt, "reason"> => {
-  const answered = answer._tag === "Answered"
-  if (answered && answer.status >= 200 && answer.status < 300) {
-    return { next: "delivered", disable: null, reason: null }
+  random: { readonly jitter: number; readonly draw: number }
+): Pick<DeliverySettlement, "next" | "disable"> &
+  Pick<Attempt, "reason"> &
+  Pick<Receivers.Outcome, "holdMs"> => {
+  const status = answer._tag === "Answered" ? answer.status : null
+  if (status !== null && status >= 200 && status < 300) {
+    return { next: "delivered", disable: null, reason: null, holdMs: null }
   }
+  const retryAfterMs = answer._tag === "Answered" ? readRetryAfter(answer.retryAfter, now) : null
   const next = Retry.nextDelivery({
     failed: delivery.attempts + 1,
     firstAttemptAt: delivery.firstAttemptAt ?? now,
     now,
-    retryAfterMs: answered ? readRetryAfter(answer.retryAfter, now) : null,
-    jitter: Retry.deliveryJitter,
-    draw
+    retryAfterMs,
+    ...random
   })
   const { failingSince } = delivery.endpoint
   const disable =
-    answered && answer.status === 410
+    status === 410
       ? "The receiver answered 410 Gone."
       : failingSince !== null && now - failingSince >= disableAfterMs
         ? "Every delivery failed for 5 days."
         : null
-  return { next: next ?? null, disable, reason: answered ? "status" : answer.reason }
+  // Too many requests, or none for now: that is said of the receiver and not of one event.
+  const holds = retryAfterMs !== null && (status === 429 || status === 503)
+  return {
+    next: next ?? null,
+    disable,
+    reason: answer._tag === "Answered" ? "status" : answer.reason,
+    holdMs: holds ? Math.min(retryAfterMs, Retry.longestRetryAfter) : null
+  }
 }
 
 export const make = (options: {
   readonly worker: string
   readonly headerNames: Signature.HeaderNames
+  readonly jitter: number
 }): Effect.Effect<WebhookWorker, never, SecretBox | WebhookStore | WebhookTransport> =>
   Effect.gen(function* () {
     const box = yield* SecretBox
@@ -85,11 +105,14 @@ export const make = (options: {
           })
         )
 
-    const post = (delivery: ClaimedDelivery, now: Instant): Effect.Effect<WebhookAnswer> => {
+    const post = (delivery: ClaimedDelivery, now: Instant): Effect.Effect<Answer> => {
       const [current, ...previous] = secrets(delivery, now)
       if (current === undefined) {
-        return Effect.dieMessage(
-          `The secret of webhook ${delivery.endpoint.id} cannot be read with this SECRET_KEY.`
+        return Effect.as(
+          Effect.logError(
+            `The secret of webhook ${delivery.endpoint.id} cannot be read with this SECRET_KEY`
+          ),
+          { _tag: "Unsent", reason: "secret_unreadable" }
         )
       }
       const headers = Signature.headers({
@@ -107,28 +130,36 @@ export const make = (options: {
     }
 
     return {
-      claim: Effect.fnUntraced(function* (limit) {
+      exchange: Effect.fnUntraced(function* (settlements, claim) {
         const now = yield* Clock.currentTimeMillis
-        const claim = { worker: options.worker, until: now + leaseMs, limit }
-        const { claimed } = yield* store.exchange({ now, settlements: [], claim })
+        const { claimed, disabled } = yield* store.exchange({
+          now,
+          settlements,
+          claim: claim === null ? null : { ...claim, worker: options.worker, until: now + leaseMs }
+        })
+        for (const { disabledReason, id } of disabled) {
+          yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
+        }
         return claimed
       }),
-      deliver: Effect.fnUntraced(function* (delivery) {
+      attempt: Effect.fnUntraced(function* (delivery) {
         const at = yield* Clock.currentTimeMillis
         const answer = yield* post(delivery, at)
         const now = yield* Clock.currentTimeMillis
-        const { disable, next, reason } = decide(delivery, answer, now, yield* Random.next)
-        const answered = answer._tag === "Answered" ? answer : { status: null, excerpt: "" }
+        const random = { jitter: options.jitter, draw: yield* Random.next }
+        const { disable, holdMs, next, reason } = decide(delivery, answer, now, random)
         const attempt = {
           at,
-          status: answered.status,
+          status: answer._tag === "Unsent" ? null : answer.status,
           durationMs: now - at,
           reason,
-          excerpt: answered.excerpt
+          excerpt: answer._tag === "Answered" ? answer.excerpt : ""
         }
         const { deliveryId, fence } = delivery
-        const settlements = [{ deliveryId, fence, attempt, next, disable }]
-        yield* store.exchange({ now, settlements, claim: null })
+        return {
+          settlement: { deliveryId, fence, attempt, next, disable },
+          outcome: { delivered: next === "delivered", holdMs }
+        }
       })
     }
   })

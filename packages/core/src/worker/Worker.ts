@@ -10,11 +10,13 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Retry from "../domain/Retry.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
+import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
 import { WebhookStore } from "../storage/WebhookStore.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
@@ -22,6 +24,7 @@ import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Grace from "./Grace.ts"
 import * as Inbound from "./Inbound.ts"
 import { defaultLeaseMs, type Presence, paceOf } from "./Presence.ts"
+import * as Receivers from "./Receivers.ts"
 import * as SendWorker from "./SendWorker.ts"
 import type { Signal } from "./Wake.ts"
 import { Wake } from "./Wake.ts"
@@ -30,9 +33,11 @@ import * as WebhookWorker from "./WebhookWorker.ts"
 export interface Options {
   /** Sends in flight at once. */
   readonly concurrency: number
-  /** Webhook deliveries in flight at once. */
+  /** Webhook deliveries in flight at once, over all receivers. */
   readonly deliveries: number
   readonly headerNames: HeaderNames
+  /** By which part a delivery's next attempt is sooner or later than the schedule says, at most: 0.2 = ±20 %. */
+  readonly deliveryJitter: number
   /** How long a worker that does not say that it lives is believed to live; see {@link Presence}. */
   readonly leaseMs: number
   /** How long what is in flight may still take when the loops end. */
@@ -41,8 +46,9 @@ export interface Options {
 
 export const defaults: Options = {
   concurrency: 64,
-  deliveries: 32,
+  deliveries: 512,
   headerNames: defaultHeaderNames,
+  deliveryJitter: Retry.deliveryJitter,
   leaseMs: defaultLeaseMs,
   graceMs: 25_000
 }
@@ -86,7 +92,8 @@ const make = (options: Options) =>
     const window = Math.max(1, Math.ceil(options.concurrency / lanes))
     const grace = Grace.make(options.graceMs)
     const sends = yield* SendWorker.make({ lanes, window, grace })
-    const webhooks = yield* WebhookWorker.make({ worker, headerNames: options.headerNames })
+    const { deliveryJitter: jitter, headerNames } = options
+    const webhooks = yield* WebhookWorker.make({ worker, headerNames, jitter })
 
     /** Sleeps until notified, until the next thing is due, or until it is time to look anyway. */
     const rest = (signal: Signal, nextDue: Effect.Effect<Instant | null, StorageError>) =>
@@ -113,19 +120,52 @@ const make = (options: Options) =>
     const deliveries = Effect.scoped(
       Effect.gen(function* () {
         const inFlight = yield* FiberSet.make()
-        const step = Effect.gen(function* () {
-          const free = grace.hasBegun() ? 0 : options.deliveries - (yield* FiberSet.size(inFlight))
-          const claimed = free > 0 ? yield* webhooks.claim(free) : []
-          for (const delivery of claimed) {
-            const attempt = webhooks.deliver(delivery).pipe(
-              Effect.catchAllCause((cause) => Effect.logError("A webhook delivery failed", cause)),
-              Effect.ensuring(wake.deliveries.notify)
-            )
-            yield* FiberSet.run(inFlight, attempt)
-          }
-          if (claimed.length === 0) yield* rest(wake.deliveries, webhookStore.nextDue)
+        const receivers = Receivers.make(options.deliveries)
+        const answered: Array<DeliverySettlement> = []
+
+        const exchange = (claim: Parameters<typeof webhooks.exchange>[1]) =>
+          Effect.suspend(() => {
+            const settlements = answered.splice(0)
+            // Handed in again if need be: each counts once.
+            const keep = Effect.sync(() => answered.unshift(...settlements))
+            return Effect.onError(webhooks.exchange(settlements, claim), () => keep)
+          })
+
+        const attempt = (delivery: ClaimedDelivery) =>
+          webhooks.attempt(delivery).pipe(
+            Effect.tap(({ outcome, settlement }) =>
+              Effect.map(Clock.currentTimeMillis, (now) => {
+                receivers.end(delivery.endpoint.id, outcome, now)
+                answered.push(settlement)
+              })
+            ),
+            Effect.catchAllCause((cause) => Effect.logError("A webhook delivery failed", cause)),
+            Effect.ensuring(wake.deliveries.notify)
+          )
+
+        /** What is held back until later does not keep the loop awake. */
+        const nextDue = Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const due = yield* webhookStore.nextDue({ now, full: receivers.full(now) })
+          const freed = receivers.nextAt(now)
+          return due === null ? freed : Math.min(due, freed ?? due)
         })
-        const end = grace.within(FiberSet.awaitEmpty(inFlight))
+
+        const step = Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const limit = grace.hasBegun() ? 0 : options.deliveries - receivers.inHand()
+          const claim = { limit, full: receivers.full(now), room: receivers.room }
+          const claimed = limit > 0 || answered.length > 0 ? yield* exchange(claim) : []
+          for (const delivery of claimed) {
+            receivers.begin(delivery.endpoint.id)
+            yield* FiberSet.run(inFlight, attempt(delivery))
+          }
+          if (claimed.length === 0 && answered.length === 0) yield* rest(wake.deliveries, nextDue)
+        })
+        const end = Effect.zipRight(
+          grace.within(FiberSet.awaitEmpty(inFlight)),
+          Effect.ignoreLogged(Effect.suspend(() => (answered.length > 0 ? exchange(null) : Effect.void)))
+        )
         return yield* Effect.onInterrupt(supervised("Webhook delivery", step), () => end)
       })
     )
@@ -164,8 +204,13 @@ const make = (options: Options) =>
     )
 
     const drainDeliveries = Effect.gen(function* () {
-      const claimed = yield* webhooks.claim(options.deliveries)
-      yield* Effect.forEach(claimed, webhooks.deliver, { concurrency: "unbounded", discard: true })
+      const everything = { limit: options.deliveries, full: [], room: () => options.deliveries }
+      const claimed = yield* webhooks.exchange([], everything)
+      const attempted = yield* Effect.forEach(claimed, webhooks.attempt, { concurrency: "unbounded" })
+      yield* webhooks.exchange(
+        attempted.map(({ settlement }) => settlement),
+        null
+      )
       return claimed.length
     })
 

@@ -141,7 +141,12 @@ export const consents = HttpApiEndpoint.get("consents", "/admin/v1/accounts/:id/
   .setUrlParams(Schema.Struct({ phone: Schema.String }))
   .addSuccess(Schemas.ConsentState)
 
-const endpointFields = { events: optional(Schema.Array(Schema.String)), description: optional(Schema.String) }
+const endpointFields = {
+  events: optional(Schema.Array(Schema.String)),
+  description: optional(Schema.String),
+  deliveries_per_second: optional(Schema.NullOr(Schema.Number)),
+  batch_recipients: optional(Schema.Boolean)
+}
 
 export const createWebhook = HttpApiEndpoint.post("createWebhook", "/admin/v1/accounts/:id/webhooks")
   .setPath(id)
@@ -173,7 +178,7 @@ export const deliveries = HttpApiEndpoint.get("deliveries", "/admin/v1/webhooks/
   .addSuccess(Schemas.Deliveries)
 export const replayWebhook = HttpApiEndpoint.post("replayWebhook", "/admin/v1/webhooks/:id/replay")
   .setPath(id)
-  .setPayload(Schema.Struct({ since: TimeText }))
+  .setPayload(Schema.Struct({ since: TimeText, which: optional(Schema.Literal("failed", "missing")) }))
   .addSuccess(Schemas.Replayed)
 export const replayDelivery = HttpApiEndpoint.post("replayDelivery", "/admin/v1/deliveries/:id/replay")
   .setPath(id)

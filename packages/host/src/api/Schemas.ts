@@ -1,5 +1,5 @@
 /** The wire: every body of the contract (decisions.md §3, §5, §8). Nothing here transforms; times are already text. */
-import { Job, Recipient, Session, Template } from "@sendwright/core"
+import { Job, Recipient, Session, Template, Webhook } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 
 const Ok = Schema.Literal(true)
@@ -308,6 +308,10 @@ const WebhookBody = Schema.Struct({
   description: NullableText,
   enabled: Schema.Boolean,
   disabled_reason: NullableText,
+  failing_since: NullableTime,
+  deliveries_per_second: Schema.NullOr(Schema.Number),
+  batch_recipients: Schema.Boolean,
+  secrets: Schema.Array(Schema.Struct({ created_at: Time, expires_at: NullableTime })),
   created_at: Time,
   updated_at: Time
 }).annotations({ identifier: "Webhook" })
@@ -336,7 +340,7 @@ const DeliveryBody = Schema.Struct({
       at: Time,
       status: Schema.NullOr(Count),
       duration_ms: Count,
-      reason: NullableText,
+      reason: Schema.NullOr(Schema.Literal(...Webhook.failures)),
       response: Text
     })
   )

@@ -11,6 +11,17 @@ import * as Views from "./Views.ts"
 const ok = { ok: true } as const
 const jobPage = 250
 
+const endpointChange = <
+  Payload extends {
+    readonly batch_recipients?: boolean | undefined
+    readonly deliveries_per_second?: number | null | undefined
+  }
+>({
+  batch_recipients: batchRecipients,
+  deliveries_per_second: deliveriesPerSecond,
+  ...rest
+}: Payload) => ({ ...rest, batchRecipients, deliveriesPerSecond })
+
 export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArray<Route> => [
   forOperator(Api.createAccount, ({ payload }) =>
     Effect.map(admin.accounts.create(payload), (found) => reply({ ...ok, account: Views.account(found) }))
@@ -125,7 +136,7 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
   ),
 
   forOperator(Api.createWebhook, ({ path, payload }) =>
-    Effect.map(admin.webhooks.create(path.id, payload), ({ endpoint, secret }) =>
+    Effect.map(admin.webhooks.create(path.id, endpointChange(payload)), ({ endpoint, secret }) =>
       reply({ ...ok, webhook: Views.webhook(endpoint), secret })
     )
   ),
@@ -135,7 +146,7 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     )
   ),
   forOperator(Api.changeWebhook, ({ path, payload }) =>
-    Effect.map(admin.webhooks.change(path.id, payload), (found) =>
+    Effect.map(admin.webhooks.change(path.id, endpointChange(payload)), (found) =>
       reply({ ...ok, webhook: Views.webhook(found) })
     )
   ),
@@ -155,8 +166,9 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     )
   ),
   forOperator(Api.replayWebhook, ({ path, payload }) =>
-    Effect.map(admin.webhooks.replaySince(path.id, Instant.parse(payload.since) ?? 0), (replayed) =>
-      reply({ ...ok, replayed })
+    Effect.map(
+      admin.webhooks.replaySince(path.id, Instant.parse(payload.since) ?? 0, payload.which ?? "failed"),
+      (replayed) => reply({ ...ok, replayed })
     )
   ),
   forOperator(Api.replayDelivery, ({ path }) =>

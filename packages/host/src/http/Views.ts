@@ -229,6 +229,13 @@ export const webhook = (found: Webhook.Endpoint) => ({
   description: found.description,
   enabled: found.enabled,
   disabled_reason: found.disabledReason,
+  failing_since: timeOrNull(found.failingSince),
+  deliveries_per_second: found.deliveriesPerSecond,
+  batch_recipients: found.batchRecipients,
+  secrets: found.secrets.map(({ createdAt, expiresAt }) => ({
+    created_at: time(createdAt),
+    expires_at: timeOrNull(expiresAt)
+  })),
   created_at: time(found.createdAt),
   updated_at: time(found.updatedAt)
 })

@@ -9,11 +9,11 @@ import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
-import type { Delivery, Endpoint } from "../../domain/Webhook.ts"
+import type { Delivery, Endpoint, EndpointSecret } from "../../domain/Webhook.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
-import { WebhookStore } from "../../storage/WebhookStore.ts"
+import { replayLimit, WebhookStore } from "../../storage/WebhookStore.ts"
 import { AddressPolicy } from "../../webhook/AddressPolicy.ts"
 import { Wake } from "../../worker/Wake.ts"
 import { refuse } from "./Faults.ts"
@@ -30,6 +30,10 @@ export interface EndpointChange {
   readonly events?: ReadonlyArray<string> | undefined
   readonly description?: string | undefined
   readonly enabled?: boolean | undefined
+  /** The most deliveries per second; null = as fast as it answers. */
+  readonly deliveriesPerSecond?: number | null | undefined
+  /** Whether changes of recipients come up to a hundred to an event, `recipient.batch`. */
+  readonly batchRecipients?: boolean | undefined
 }
 
 export interface Webhooks {
@@ -43,21 +47,35 @@ export interface Webhooks {
     input: EndpointChange
   ) => Effect.Effect<Endpoint, InvalidRequest | NotFound | StorageError>
   readonly remove: (id: string) => Effect.Effect<void, NotFound | StorageError>
-  /** The old secret signs beside the new one for the overlap; a day unless said otherwise. */
+  /**
+   * The old secrets sign beside the new one for the overlap; a day unless said otherwise, and a week at most. Refused
+   * while {@link oldSecrets} old ones still sign.
+   */
   readonly rotate: (
     id: string,
     input: { readonly overlapSeconds?: number | undefined }
-  ) => Effect.Effect<Registered, NotFound | StorageError>
+  ) => Effect.Effect<Registered, InvalidRequest | NotFound | StorageError>
   /** Sends a `webhook.test` to this endpoint alone; answers the delivery's id. */
   readonly test: (id: string) => Effect.Effect<string, NotFound | StorageError>
   readonly deliveries: (id: string, page: Page) => Effect.Effect<Paged<Delivery>, NotFound | StorageError>
   readonly replay: (deliveryId: string) => Effect.Effect<Delivery, NotFound | StorageError>
-  /** Delivers again what was created since a time and did not arrive; answers how many. */
-  readonly replaySince: (id: string, since: Instant) => Effect.Effect<number, NotFound | StorageError>
+  /**
+   * Delivers again, of what was created since a time, what was attempted and did not arrive, or what never was a
+   * delivery to this endpoint (`missing`); answers how many. Asked twice, it finds nothing more.
+   */
+  readonly replaySince: (
+    id: string,
+    since: Instant,
+    which: "failed" | "missing"
+  ) => Effect.Effect<number, NotFound | StorageError>
 }
 
 const defaultOverlapSeconds = 24 * 60 * 60
+const longestOverlapSeconds = 7 * 24 * 60 * 60
 const secretBytes = 32
+
+/** Secrets that sign beside the current one, at most. */
+export const oldSecrets = 10
 
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
@@ -79,7 +97,12 @@ export const make = Effect.gen(function* () {
     return (yield* store.find(id)) ?? (yield* missing)
   })
 
-  const faults = ({ description, events, url }: EndpointChange): ReadonlyArray<Fault.Fault> => {
+  const faults = ({
+    deliveriesPerSecond,
+    description,
+    events,
+    url
+  }: EndpointChange): ReadonlyArray<Fault.Fault> => {
     const message = url === undefined ? undefined : policy.check(url)
     return [
       ...(message === undefined ? [] : [Fault.make(["url"], "invalid_value", message)]),
@@ -97,6 +120,16 @@ export const make = Effect.gen(function* () {
       ...(events !== undefined && events.length === 0
         ? [Fault.make(["events"], "out_of_range", "`events` must have at least one pattern.")]
         : []),
+      ...(typeof deliveriesPerSecond === "number" &&
+      !(deliveriesPerSecond > 0 && deliveriesPerSecond <= 10_000)
+        ? [
+            Fault.make(
+              ["deliveries_per_second"],
+              "out_of_range",
+              "`deliveries_per_second` must be above 0 and at most 10,000, or null for no limit."
+            )
+          ]
+        : []),
       ...(description === undefined || description === "" ? [] : Text.faults(description, "description", 500))
     ]
   }
@@ -104,6 +137,23 @@ export const make = Effect.gen(function* () {
   const freshSecret = (id: string, now: Instant) => {
     const secret = `whsec_${Buffer.from(randomBytes(secretBytes)).toString("base64")}`
     return { secret, kept: { sealed: box.seal(`webhook|${id}`, secret), createdAt: now, expiresAt: null } }
+  }
+
+  const rotationFaults = (
+    secrets: ReadonlyArray<EndpointSecret>,
+    overlapSeconds: number | undefined,
+    now: Instant
+  ): ReadonlyArray<Fault.Fault> => {
+    const fault = (message: string) => [Fault.make(["overlap_seconds"], "out_of_range", message)]
+    if (overlapSeconds !== undefined && overlapSeconds > longestOverlapSeconds) {
+      return fault(`\`overlap_seconds\` must be at most ${longestOverlapSeconds}, a week.`)
+    }
+    const living = secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > now).length
+    return living > oldSecrets && overlapSeconds !== 0
+      ? fault(
+          `${oldSecrets} old secrets still sign. Wait until one has expired, or give \`overlap_seconds\` 0, which ends them all.`
+        )
+      : []
   }
 
   const webhooks: Webhooks = {
@@ -123,6 +173,8 @@ export const make = Effect.gen(function* () {
         disabledReason: null,
         secrets: [kept],
         failingSince: null,
+        deliveriesPerSecond: input.deliveriesPerSecond ?? null,
+        batchRecipients: input.batchRecipients ?? false,
         createdAt: now,
         updatedAt: now
       }
@@ -137,11 +189,13 @@ export const make = Effect.gen(function* () {
       yield* find(id)
       yield* refuse(faults(input))
       const now = yield* Clock.currentTimeMillis
-      const { description, enabled, events, url } = input
+      const { batchRecipients, deliveriesPerSecond, description, enabled, events, url } = input
       const change = {
         ...(url === undefined ? {} : { url }),
         ...(events === undefined ? {} : { events }),
         ...(description === undefined ? {} : { description }),
+        ...(deliveriesPerSecond === undefined ? {} : { deliveriesPerSecond }),
+        ...(batchRecipients === undefined ? {} : { batchRecipients }),
         ...(enabled === undefined
           ? {}
           : { enabled, disabledReason: enabled ? null : "Disabled by the operator." })
@@ -155,6 +209,8 @@ export const make = Effect.gen(function* () {
     }),
     rotate: Effect.fnUntraced(function* (id, { overlapSeconds }) {
       const now = yield* Clock.currentTimeMillis
+      const { secrets } = yield* find(id)
+      yield* refuse(rotationFaults(secrets, overlapSeconds, now))
       const { kept, secret } = freshSecret(id, now)
       const expireOthersAt = now + (overlapSeconds ?? defaultOverlapSeconds) * Time.second
       const endpoint = (yield* store.rotate({ id, secret: kept, expireOthersAt, now })) ?? (yield* missing)
@@ -178,12 +234,19 @@ export const make = Effect.gen(function* () {
       yield* due
       return delivery ?? (yield* new NotFound({ what: "delivery" }))
     }),
-    replaySince: Effect.fnUntraced(function* (id, since) {
+    replaySince: Effect.fnUntraced(function* (id, since, which) {
       yield* find(id)
       const now = yield* Clock.currentTimeMillis
-      const count = yield* store.replaySince({ endpointId: id, since, now })
-      yield* due
-      return count
+      const verb = which === "failed" ? store.replayFailed : store.replayMissing
+      let replayed = 0
+      // A part at a time, so that a long outage keeps nobody else waiting.
+      for (let more = true; more; ) {
+        const count = yield* verb({ endpointId: id, since, now })
+        replayed += count
+        more = count === replayLimit
+        yield* due
+      }
+      return replayed
     })
   }
   return webhooks

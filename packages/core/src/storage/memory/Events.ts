@@ -10,7 +10,7 @@ const eventOf = (db: Database, accountId: string, draft: Draft, now: Instant): E
   return { id, accountId, type: draft.type, createdAt: now, body: Events.encode(id, draft, now) }
 }
 
-const deliver = (db: Database, endpoint: Endpoint, event: Event, now: Instant): string => {
+export const deliver = (db: Database, endpoint: Endpoint, event: Event, now: Instant): string => {
   const id = db.ids.uuid(now)
   db.deliveries.set(id, {
     position: db.nextPosition(),
@@ -22,6 +22,7 @@ const deliver = (db: Database, endpoint: Endpoint, event: Event, now: Instant): 
     tries: 0,
     firstAttemptAt: null,
     nextAt: now,
+    dueAt: now,
     leaseUntil: null,
     fence: 0,
     createdAt: now
@@ -37,14 +38,13 @@ export const append = (
   now: Instant,
   except?: string
 ): void => {
-  const endpoints = [...db.endpoints.values()]
+  const subscribers = [...db.endpoints.values()]
     .map(({ value }) => value)
     .filter((endpoint) => endpoint.accountId === accountId && endpoint.id !== except)
-  for (const draft of drafts) {
-    const subscribed = endpoints.filter((endpoint) => Events.matches(endpoint.events, draft.type))
-    if (subscribed.length === 0) continue
+    .map((endpoint) => ({ ...endpoint, key: endpoint }))
+  for (const { draft, to } of Events.address(drafts, subscribers)) {
     const event = eventOf(db, accountId, draft, now)
-    for (const endpoint of subscribed) deliver(db, endpoint, event, now)
+    for (const endpoint of to) deliver(db, endpoint, event, now)
   }
 }
 

@@ -46,6 +46,8 @@ export interface DeliveryRow extends Positioned {
   readonly tries: number
   readonly firstAttemptAt: Instant | null
   readonly nextAt: Instant | null
+  /** As `nextAt`, or earlier to keep its place in a queue. */
+  readonly dueAt: Instant | null
   readonly leaseUntil: Instant | null
   readonly fence: number
   readonly createdAt: Instant

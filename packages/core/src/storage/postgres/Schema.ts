@@ -263,4 +263,22 @@ CREATE TABLE sendwright_attempt (
 `
 }
 
-export const migrations: ReadonlyArray<Migration> = [initial]
+const endpoints: Migration = {
+  id: 2,
+  name: "endpoints of their own pace",
+  statements: `
+ALTER TABLE sendwright_endpoint ADD COLUMN deliveries_per_second DOUBLE PRECISION;
+ALTER TABLE sendwright_endpoint ADD COLUMN batch_recipients INTEGER NOT NULL DEFAULT 0;
+
+-- Sessions and webhook endpoints.
+ALTER TABLE sendwright_pace RENAME COLUMN session TO paced;
+
+-- Every request writes it, and a crash may give each key one burst again: not worth waiting for the disk.
+ALTER TABLE sendwright_rate SET UNLOGGED;
+
+-- What was attempted and waits: little, and found without reading a backlog that was not.
+CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [initial, endpoints]

@@ -10,10 +10,21 @@ import * as Progress from "../../domain/Progress.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { ClaimedJob } from "../JobStore.ts"
 import type { JobRows } from "./Jobs.ts"
+import * as Pace from "./Pace.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import type { StoredJob } from "./Rows.ts"
-import { insertRows, integer, integerOrNull, json, keysOf, limited, real, text, textOrNull } from "./Rows.ts"
+import {
+  insertRows,
+  integer,
+  integerOrNull,
+  json,
+  keysOf,
+  limited,
+  realOrNull,
+  text,
+  textOrNull
+} from "./Rows.ts"
 
 export interface Claim {
   readonly worker: string
@@ -50,16 +61,11 @@ const dueSessions = `${waiting}
 const earliestOfSessions = `${waiting}
   SELECT session.pacing, pace.arrival,
     (SELECT min(next_at) FROM sendwright_job WHERE session = waiting.session AND next_at IS NOT NULL) AS due
-  FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.session = session.id
+  FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
   WHERE session.id = waiting.session AND session.state = 'connected'`
 
 /** Above every session's id. */
 const lastSession = "\u{10ffff}"
-
-const findPace = "SELECT arrival FROM sendwright_pace WHERE session = ?"
-
-const setPace = `INSERT INTO sendwright_pace (session, arrival) VALUES (?, ?)
-  ON CONFLICT (session) DO UPDATE SET arrival = excluded.arrival`
 
 const findPairs = (place: string): string =>
   `SELECT phone, next_at FROM sendwright_pair WHERE session = ? AND next_at > ? AND phone IN (${place})`
@@ -99,12 +105,6 @@ export const make = (rows: JobRows): Claims => {
         ? yield* all(dueSessions, "", lastServed, now, most - after.length)
         : []
     return [...after, ...before].map((row) => ({ id: text(row, "id"), pacing: json(row, "pacing") }))
-  }
-
-  function* arrivalOf(session: string): Program<number | null> {
-    yield* dialect.serialize(`pace ${session}`)
-    const row = yield* get(findPace, session)
-    return row === undefined ? null : real(row, "arrival")
   }
 
   /** Those whose phone had no message lately; the others are put off. */
@@ -187,13 +187,13 @@ export const make = (rows: JobRows): Claims => {
       for (const session of sessions) {
         if (left <= 0 || claimed.some(isSuspect)) break
         const pace = session.pacing.messages_per_second
-        const arrival = pace === null ? null : yield* arrivalOf(session.id)
+        const arrival = pace === null ? null : yield* Pace.arrivalOf(dialect, session.id)
         const most = pace === null ? left : Pacing.grant(arrival, pace, left, now).granted
         const jobs = yield* claimOf(session, most, worker, claimed.length === 0, now, told)
         const taken = jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
         if (taken === 0) continue
         if (pace !== null) {
-          yield* run(setPace, session.id, Pacing.grant(arrival, pace, taken, now).arrival)
+          yield* Pace.save(session.id, Pacing.grant(arrival, pace, taken, now).arrival)
         }
         left -= taken
         lastServed = session.id
@@ -207,8 +207,8 @@ export const make = (rows: JobRows): Claims => {
       const pacing: Pacing.Pacing = row === undefined ? Pacing.unpaced : json(row, "pacing")
       const { messages_per_second: pace, pair_interval_ms: interval } = pacing
       if (pace !== null) {
-        const arrival = Pacing.count(yield* arrivalOf(sessionId), pace, now)
-        yield* run(setPace, sessionId, arrival)
+        const arrival = Pacing.count(yield* Pace.arrivalOf(dialect, sessionId), pace, now)
+        yield* Pace.save(sessionId, arrival)
       }
       if (interval !== null) {
         yield* dialect.serialize(`pairs ${sessionId}`)
@@ -222,7 +222,7 @@ export const make = (rows: JobRows): Claims => {
         const due = integerOrNull(row, "due")
         if (due === null) continue
         const pace = json<Pacing.Pacing>(row, "pacing").messages_per_second
-        const arrival = row["arrival"] === null ? null : real(row, "arrival")
+        const arrival = realOrNull(row, "arrival")
         const at = pace === null ? due : Math.max(due, Pacing.nextAt(arrival, pace, now))
         if (next === null || at < next) next = at
       }

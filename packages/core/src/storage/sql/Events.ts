@@ -5,7 +5,7 @@ import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Program } from "./Program.ts"
 import { all } from "./Program.ts"
-import { insertRows, integer, json, text } from "./Rows.ts"
+import { flag, insertRows, integer, json, text } from "./Rows.ts"
 
 const insertEvents = insertRows("sendwright_event", ["id", "account", "type", "body", "created_at"], ["id"])
 
@@ -22,24 +22,36 @@ const insertDeliveries = insertRows("sendwright_delivery", [
   "created_at"
 ])
 
+/** What is kept, on its way to endpoints. */
+export function* deliver(
+  deliveries: ReadonlyArray<{
+    readonly id: string
+    readonly endpoint: number
+    readonly event: number | null
+  }>,
+  now: Instant
+): Program<void> {
+  yield* insertDeliveries(
+    deliveries.map(({ endpoint, event, id }) => [id, endpoint, event, "pending", 0, 0, now, now, 0, now])
+  )
+}
+
 /** Each event for its endpoints, by their keys; answers the deliveries' ids. */
 export function* enqueue(
   ids: Ids,
   accountId: string,
-  events: ReadonlyArray<{ readonly draft: Draft; readonly endpoints: ReadonlyArray<number> }>,
+  events: ReadonlyArray<{ readonly draft: Draft; readonly to: ReadonlyArray<number> }>,
   now: Instant
 ): Program<ReadonlyArray<string>> {
-  const rows = events.map(({ draft, endpoints }) => ({ id: ids.uuid(now), draft, endpoints }))
+  const rows = events.map(({ draft, to }) => ({ id: ids.uuid(now), draft, to }))
   const inserted = yield* insertEvents(
     rows.map(({ draft, id }) => [id, accountId, draft.type, Event.encode(id, draft, now), now])
   )
   const keys = new Map(inserted.map((row) => [text(row, "id"), integer(row, "seq")]))
-  const deliveries = rows.flatMap(({ endpoints, id }) =>
-    endpoints.map((endpoint) => ({ id: ids.uuid(now), endpoint, event: keys.get(id) ?? null }))
+  const deliveries = rows.flatMap(({ id, to }) =>
+    to.map((endpoint) => ({ id: ids.uuid(now), endpoint, event: keys.get(id) ?? null }))
   )
-  yield* insertDeliveries(
-    deliveries.map(({ endpoint, event, id }) => [id, endpoint, event, "pending", 0, 0, now, now, 0, now])
-  )
+  yield* deliver(deliveries, now)
   return deliveries.map(({ id }) => id)
 }
 
@@ -57,17 +69,15 @@ export function* append(
 ): Program<void> {
   if (drafts.length === 0) return
   const rows = yield* all(
-    "SELECT seq, events FROM sendwright_endpoint WHERE account = ? AND id <> ? ORDER BY seq",
+    "SELECT seq, events, batch_recipients FROM sendwright_endpoint WHERE account = ? AND id <> ? ORDER BY seq",
     accountId,
     except
   )
-  const endpoints = rows.map((row) => ({
-    seq: integer(row, "seq"),
-    patterns: json<ReadonlyArray<string>>(row, "events")
+  const subscribers = rows.map((row) => ({
+    key: integer(row, "seq"),
+    events: json<ReadonlyArray<string>>(row, "events"),
+    batchRecipients: flag(row, "batch_recipients")
   }))
-  const events = drafts.flatMap((draft) => {
-    const told = endpoints.flatMap(({ patterns, seq }) => (Event.matches(patterns, draft.type) ? [seq] : []))
-    return told.length === 0 ? [] : [{ draft, endpoints: told }]
-  })
+  const events = Event.address(drafts, subscribers)
   if (events.length > 0) yield* enqueue(ids, accountId, events, now)
 }

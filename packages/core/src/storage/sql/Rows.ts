@@ -16,6 +16,7 @@ import type { Session, State } from "../../domain/Session.ts"
 import * as Sessions from "../../domain/Session.ts"
 import type { Template, TemplateContent } from "../../domain/Template.ts"
 import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
+import * as Webhook from "../../domain/Webhook.ts"
 import type { Held, Tracked } from "../JobSteps.ts"
 import type { Program, Row, SqlParameter, SqlValue } from "./Program.ts"
 import { all, run } from "./Program.ts"
@@ -48,8 +49,9 @@ export const integerOrNull = (row: Row, name: string): number | null => {
 
 /** A number that may have a fraction. */
 export const real = integer
+export const realOrNull = integerOrNull
 
-const flag = (row: Row, name: string): boolean => integer(row, name) === 1
+export const flag = (row: Row, name: string): boolean => integer(row, name) === 1
 
 /** JSON of our own writing: `JSON.parse` answers `any`, and the type is the one that was written. */
 export const json = <A>(row: Row, name: string): A => JSON.parse(text(row, name))
@@ -424,6 +426,8 @@ export const endpointColumns = [
   "disabled_reason",
   "secrets",
   "failing_since",
+  "deliveries_per_second",
+  "batch_recipients",
   "created_at",
   "updated_at"
 ]
@@ -438,6 +442,8 @@ export const fromEndpoint = (endpoint: Endpoint): Parameters => [
   endpoint.disabledReason,
   JSON.stringify(endpoint.secrets),
   endpoint.failingSince,
+  endpoint.deliveriesPerSecond,
+  endpoint.batchRecipients ? 1 : 0,
   endpoint.createdAt,
   endpoint.updatedAt
 ]
@@ -452,18 +458,22 @@ export const toEndpoint = (row: Row): Endpoint => ({
   disabledReason: textOrNull(row, "disabled_reason"),
   secrets: json(row, "secrets"),
   failingSince: integerOrNull(row, "failing_since"),
+  deliveriesPerSecond: integerOrNull(row, "deliveries_per_second"),
+  batchRecipients: flag(row, "batch_recipients"),
   createdAt: integer(row, "created_at"),
   updatedAt: integer(row, "updated_at")
 })
 
 export const deliveryStatus = oneOf<DeliveryStatus>(["pending", "delivered", "exhausted"])
-export const eventType = oneOf(Event.types)
+export const eventType = oneOf<Event.Type>([...Event.types, Event.batchType])
+
+const failure = oneOf(Webhook.failures)
 
 export const toAttempt = (row: Row): Attempt => ({
   number: integer(row, "number"),
   at: integer(row, "at"),
   status: integerOrNull(row, "status"),
   durationMs: integer(row, "duration_ms"),
-  reason: textOrNull(row, "reason"),
+  reason: row["reason"] === null ? null : failure(row, "reason"),
   excerpt: text(row, "excerpt")
 })

@@ -5,29 +5,33 @@ import * as ApiKey from "../../domain/ApiKey.ts"
 import * as Event from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Pacing from "../../domain/Pacing.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Attempt, Delivery, Endpoint } from "../../domain/Webhook.ts"
 import * as Webhook from "../../domain/Webhook.ts"
-import type { ClaimedDelivery, DeliverySettlement } from "../WebhookStore.ts"
-import { WebhookStore } from "../WebhookStore.ts"
+import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../WebhookStore.ts"
+import { replayLimit, WebhookStore } from "../WebhookStore.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
+import * as Pace from "./Pace.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import {
   deliveryStatus,
+  end,
   endpointColumns,
   eventType,
   fromEndpoint,
   insertInto,
+  insertRows,
   integer,
   integerOrNull,
   limited,
   newestFirst,
+  realOrNull,
   seq,
   text,
-  textOrNull,
   toAttempt,
   toEndpoint
 } from "./Rows.ts"
@@ -40,7 +44,7 @@ interface Stored {
 const insert = insertInto("sendwright_endpoint", endpointColumns)
 
 const update = `UPDATE sendwright_endpoint SET url = ?, events = ?, description = ?, enabled = ?, disabled_reason = ?,
-  secrets = ?, failing_since = ?, updated_at = ? WHERE id = ?`
+  secrets = ?, failing_since = ?, deliveries_per_second = ?, batch_recipients = ?, updated_at = ? WHERE id = ?`
 
 const byId = "SELECT * FROM sendwright_endpoint WHERE id = ?"
 
@@ -59,6 +63,8 @@ function* save(endpoint: Endpoint): Program<Endpoint> {
     endpoint.disabledReason,
     JSON.stringify(endpoint.secrets),
     endpoint.failingSince,
+    endpoint.deliveriesPerSecond,
+    endpoint.batchRecipients ? 1 : 0,
     endpoint.updatedAt,
     endpoint.id
   )
@@ -67,12 +73,7 @@ function* save(endpoint: Endpoint): Program<Endpoint> {
 
 // Attempts
 
-const updateDelivery = `UPDATE sendwright_delivery
-  SET status = ?, attempts = ?, tries = tries + 1, first_attempt_at = coalesce(first_attempt_at, ?), next_at = ?,
-    due_at = ?, worker = NULL
-  WHERE seq = ?`
-
-const insertAttempt = insertInto("sendwright_attempt", [
+const insertAttempts = insertRows("sendwright_attempt", [
   "delivery",
   "number",
   "at",
@@ -82,111 +83,196 @@ const insertAttempt = insertInto("sendwright_attempt", [
   "excerpt"
 ])
 
-const leased = "SELECT seq, endpoint, attempts, worker, fence FROM sendwright_delivery WHERE id = ?"
-const endpointOf = "SELECT * FROM sendwright_endpoint WHERE seq = ?"
+const putOff = `UPDATE sendwright_delivery
+  SET status = ?, attempts = attempts + 1, tries = tries + 1, first_attempt_at = coalesce(first_attempt_at, ?),
+    next_at = ?, due_at = ?, worker = NULL
+  WHERE id = ?`
 
-function* settle(
-  ids: Ids.Ids,
-  { forUpdate }: Dialect,
-  settlement: DeliverySettlement,
-  now: Instant
-): Program<boolean> {
-  const { attempt, deliveryId, disable, fence, next } = settlement
-  const row = yield* get(leased + forUpdate("sendwright_delivery"), deliveryId)
-  if (row === undefined || textOrNull(row, "worker") === null || integer(row, "fence") !== fence) return false
-  const number = integer(row, "attempts") + 1
-  const { at, durationMs, excerpt, reason, status } = attempt
-  yield* run(insertAttempt, seq(row), number, at, status, durationMs, reason, excerpt)
-  const reached = next === "delivered" ? "delivered" : next === null ? "exhausted" : "pending"
-  const nextAt = typeof next === "number" ? next : null
-  yield* run(updateDelivery, reached, number, at, nextAt, nextAt, seq(row))
-  const found = yield* get(endpointOf + forUpdate("sendwright_endpoint"), integer(row, "endpoint"))
-  if (found === undefined) return true
-  const endpoint = toEndpoint(found)
-  const after = Webhook.afterAttempt(endpoint, { delivered: next === "delivered", disable, now })
-  if (after !== endpoint) yield* save(after)
-  if (endpoint.enabled && !after.enabled) {
+const endpointBySeq = "SELECT * FROM sendwright_endpoint WHERE seq = ?"
+
+/** Those whose deliveries are the worker's still, with the row of each. */
+interface Awaited {
+  readonly settlement: DeliverySettlement
+  readonly row: Row
+}
+
+const byEndpoint = (awaited: ReadonlyArray<Awaited>): ReadonlyMap<number, ReadonlyArray<Awaited>> => {
+  const groups = new Map<number, Array<Awaited>>()
+  for (const each of awaited) {
+    const key = integer(each.row, "endpoint")
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [each])
+    else group.push(each)
+  }
+  return groups
+}
+
+const afterAll = (endpoint: Endpoint, awaited: ReadonlyArray<Awaited>, now: Instant): Endpoint =>
+  awaited.reduce(
+    (before, { settlement: { disable, next } }) =>
+      Webhook.afterAttempt(before, { delivered: next === "delivered", disable, now }),
+    endpoint
+  )
+
+const exchangeOf = (ids: Ids.Ids, dialect: Dialect) => {
+  const named = `SELECT ${dialect.elements.value} FROM ${dialect.elements.from}`
+  const awaitedRows = `SELECT seq, id, endpoint, attempts, fence FROM sendwright_delivery
+    WHERE worker IS NOT NULL AND id IN (${named})${dialect.forUpdate("sendwright_delivery")}`
+  const arrived = `UPDATE sendwright_delivery SET status = 'delivered', attempts = attempts + 1, tries = tries + 1,
+      next_at = NULL, due_at = NULL, worker = NULL
+    WHERE id IN (${named})`
+
+  /** Most attempts change nothing of their endpoint, and then nobody waits for its row. */
+  function* settleEndpoint(
+    key: number,
+    awaited: ReadonlyArray<Awaited>,
+    now: Instant
+  ): Program<Endpoint | undefined> {
+    const seen = yield* get(endpointBySeq, key)
+    if (seen === undefined) return undefined
+    const known = toEndpoint(seen)
+    if (afterAll(known, awaited, now) === known) return undefined
+    const row = yield* get(endpointBySeq + dialect.forUpdate("sendwright_endpoint"), key)
+    if (row === undefined) return undefined
+    const before = toEndpoint(row)
+    const after = yield* save(afterAll(before, awaited, now))
+    if (!before.enabled || after.enabled) return undefined
     const draft = Event.webhookDisabled(after, after.disabledReason ?? "")
     yield* Events.append(ids, after.accountId, [draft], now, after.id)
+    return after
   }
-  return true
-}
 
-// Jumps from endpoint to endpoint, so that it costs the same however much waits for each, enabled or not.
-const waiting = `WITH RECURSIVE waiting (endpoint) AS (
-    SELECT min(endpoint) FROM sendwright_delivery WHERE due_at IS NOT NULL
-    UNION ALL
-    SELECT (SELECT min(endpoint) FROM sendwright_delivery WHERE due_at IS NOT NULL AND endpoint > waiting.endpoint)
-    FROM waiting WHERE endpoint IS NOT NULL
-  )
-  SELECT endpoint.*,
-    (SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL) AS due
-  FROM waiting CROSS JOIN sendwright_endpoint AS endpoint
-  WHERE endpoint.seq = waiting.endpoint AND endpoint.enabled = 1`
-
-const oldestDue = `SELECT delivery.seq, delivery.id, delivery.tries, delivery.first_attempt_at, delivery.due_at,
-    delivery.fence, event.id AS event_id, event.body
-  FROM sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
-  WHERE event.seq = delivery.event AND delivery.endpoint = ? AND delivery.due_at IS NOT NULL AND delivery.due_at <= ?
-  ORDER BY delivery.due_at, delivery.seq LIMIT 1`
-
-const lease = "UPDATE sendwright_delivery SET due_at = ?, worker = ?, fence = ? WHERE seq = ?"
-
-interface Head extends Stored {
-  readonly row: Row
-  readonly dueAt: Instant
-}
-
-function* headOf(
-  { skipLocked }: Dialect,
-  { endpoint, seq: key }: Stored,
-  now: Instant
-): Program<Head | undefined> {
-  const row = yield* get(oldestDue + skipLocked("delivery"), key, now)
-  return row === undefined ? undefined : { seq: key, endpoint, row, dueAt: integer(row, "due_at") }
-}
-
-const isOlder = (a: Head, b: Head): boolean =>
-  a.dueAt < b.dueAt || (a.dueAt === b.dueAt && seq(a.row) < seq(b.row))
-
-/** Merges the endpoints' queues by the time they are due. */
-function* claimDue(
-  dialect: Dialect,
-  claim: { readonly worker: string; readonly until: Instant; readonly limit: number },
-  now: Instant
-): Program<ReadonlyArray<ClaimedDelivery>> {
-  const heads: Array<Head> = []
-  for (const row of yield* all(waiting)) {
-    if (integer(row, "due") > now) continue
-    const head = yield* headOf(dialect, { seq: seq(row), endpoint: toEndpoint(row) }, now)
-    if (head !== undefined) heads.push(head)
+  function* settle(
+    settlements: ReadonlyArray<DeliverySettlement>,
+    now: Instant
+  ): Program<{ readonly settled: number; readonly disabled: ReadonlyArray<Endpoint> }> {
+    if (settlements.length === 0) return { settled: 0, disabled: [] }
+    const byId = new Map(settlements.map((settlement) => [settlement.deliveryId, settlement]))
+    const awaited: Array<Awaited> = []
+    for (const row of yield* all(awaitedRows, JSON.stringify([...byId.keys()]))) {
+      const settlement = byId.get(text(row, "id"))
+      if (settlement?.fence === integer(row, "fence")) awaited.push({ settlement, row })
+    }
+    yield* insertAttempts(
+      awaited.map(({ row, settlement: { attempt } }) => {
+        const { at, durationMs, excerpt, reason, status } = attempt
+        return [seq(row), integer(row, "attempts") + 1, at, status, durationMs, reason, excerpt]
+      })
+    )
+    const delivered = awaited.filter(({ settlement }) => settlement.next === "delivered")
+    if (delivered.length > 0) {
+      yield* run(arrived, JSON.stringify(delivered.map(({ settlement }) => settlement.deliveryId)))
+    }
+    for (const { settlement } of awaited) {
+      const { attempt, deliveryId, next } = settlement
+      if (next === "delivered") continue
+      const status = next === null ? "exhausted" : "pending"
+      yield* run(putOff, status, attempt.at, next, next, deliveryId)
+    }
+    const disabled: Array<Endpoint> = []
+    const groups = [...byEndpoint(awaited)].sort(([a], [b]) => a - b)
+    for (const [key, group] of groups) {
+      const endpoint = yield* settleEndpoint(key, group, now)
+      if (endpoint !== undefined) disabled.push(endpoint)
+    }
+    return { settled: awaited.length, disabled }
   }
-  const claimed: Array<ClaimedDelivery> = []
-  while (claimed.length < claim.limit) {
-    let oldest: Head | undefined
-    let place = -1
-    heads.forEach((head, at) => {
-      if (oldest !== undefined && !isOlder(head, oldest)) return
-      oldest = head
-      place = at
-    })
-    if (oldest === undefined) break
-    const { endpoint, row } = oldest
-    const fence = integer(row, "fence") + 1
-    yield* run(lease, claim.until, claim.worker, fence, seq(row))
-    claimed.push({
+
+  // Jumps from endpoint to endpoint, so that it costs the same however much waits for each, enabled or not.
+  const waiting = `WITH RECURSIVE waiting (endpoint) AS (
+      SELECT min(endpoint) FROM sendwright_delivery WHERE due_at IS NOT NULL AND endpoint > ?
+      UNION ALL
+      SELECT (SELECT min(endpoint) FROM sendwright_delivery WHERE due_at IS NOT NULL AND endpoint > waiting.endpoint)
+      FROM waiting WHERE endpoint IS NOT NULL
+    )`
+  const open = `endpoint.seq = waiting.endpoint AND endpoint.enabled = 1 AND endpoint.id NOT IN (${named})`
+  const dueEndpoints = `${waiting}
+    SELECT endpoint.* FROM waiting CROSS JOIN sendwright_endpoint AS endpoint
+    WHERE ${open} AND waiting.endpoint <= ?
+      AND EXISTS (SELECT 1 FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at <= ?)
+    ${limited}`
+  const earliest = `${waiting}
+    SELECT endpoint.deliveries_per_second, pace.arrival,
+      (SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL) AS due
+    FROM waiting CROSS JOIN sendwright_endpoint AS endpoint LEFT JOIN sendwright_pace AS pace ON pace.paced = endpoint.id
+    WHERE ${open}`
+  const oldestDue = `SELECT delivery.id, delivery.tries, delivery.first_attempt_at, delivery.due_at, delivery.fence,
+      event.id AS event_id, event.body
+    FROM sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
+    WHERE event.seq = delivery.event AND delivery.endpoint = ? AND delivery.due_at IS NOT NULL AND delivery.due_at <= ?
+    ORDER BY delivery.due_at, delivery.seq ${limited}${dialect.skipLocked("delivery")}`
+  const lease = `UPDATE sendwright_delivery SET due_at = ?, worker = ?, fence = fence + 1 WHERE id IN (${named})`
+
+  // Whose turn it was. A verb that is run again only moves it on, which no endpoint suffers from.
+  let lastServed = 0
+
+  function* endpointsInTurn({ full, limit }: DeliveryClaim, now: Instant): Program<ReadonlyArray<Stored>> {
+    const passed = JSON.stringify(full)
+    const after = yield* all(dueEndpoints, lastServed, passed, end, now, limit)
+    const before =
+      after.length < limit && lastServed > 0
+        ? yield* all(dueEndpoints, 0, passed, lastServed, now, limit - after.length)
+        : []
+    return [...after, ...before].map((row) => ({ seq: seq(row), endpoint: toEndpoint(row) }))
+  }
+
+  function* take({ endpoint, seq: key }: Stored, most: number, now: Instant): Program<ReadonlyArray<Due>> {
+    const perSecond = endpoint.deliveriesPerSecond
+    const arrival = perSecond === null ? null : yield* Pace.arrivalOf(dialect, endpoint.id)
+    const granted = perSecond === null ? most : Pacing.grant(arrival, perSecond, most, now).granted
+    const rows = granted === 0 ? [] : yield* all(oldestDue, key, now, granted)
+    if (perSecond !== null && rows.length > 0) {
+      yield* Pace.save(endpoint.id, Pacing.grant(arrival, perSecond, rows.length, now).arrival)
+    }
+    return rows.map((row) => ({ endpoint, row }))
+  }
+
+  /** Every endpoint that has its turn gets the same share of the limit. */
+  function* claimDue(claim: DeliveryClaim, now: Instant): Program<ReadonlyArray<ClaimedDelivery>> {
+    if (claim.limit <= 0) return []
+    const endpoints = yield* endpointsInTurn(claim, now)
+    const share = Math.ceil(claim.limit / Math.max(1, endpoints.length))
+    const due: Array<Due> = []
+    for (const stored of endpoints) {
+      const most = Math.min(share, claim.room(stored.endpoint.id), claim.limit - due.length)
+      if (most > 0) {
+        due.push(...(yield* take(stored, most, now)))
+        lastServed = stored.seq
+      }
+    }
+    if (due.length > 0) {
+      yield* run(lease, claim.until, claim.worker, JSON.stringify(due.map(({ row }) => text(row, "id"))))
+    }
+    return due.map(({ endpoint, row }) => ({
       deliveryId: text(row, "id"),
-      fence,
+      fence: integer(row, "fence") + 1,
       endpoint,
       eventId: text(row, "event_id"),
       body: text(row, "body"),
       attempts: integer(row, "tries"),
       firstAttemptAt: integerOrNull(row, "first_attempt_at")
-    })
-    const next = yield* headOf(dialect, oldest, now)
-    heads.splice(place, 1, ...(next === undefined ? [] : [next]))
+    }))
   }
-  return claimed
+
+  function* nextDue(full: ReadonlyArray<string>, now: Instant): Program<Instant | null> {
+    let next: Instant | null = null
+    for (const row of yield* all(earliest, 0, JSON.stringify(full))) {
+      const due = integerOrNull(row, "due")
+      if (due === null) continue
+      const perSecond = realOrNull(row, "deliveries_per_second")
+      const paced = perSecond === null ? due : Pacing.nextAt(realOrNull(row, "arrival"), perSecond, now)
+      const at = Math.max(due, paced)
+      if (next === null || at < next) next = at
+    }
+    return next
+  }
+
+  return { settle, claimDue, nextDue }
+}
+
+interface Due {
+  readonly endpoint: Endpoint
+  readonly row: Row
 }
 
 // Reading
@@ -225,11 +311,25 @@ function* findDelivery(id: string): Program<Delivery | null> {
 const restart = `UPDATE sendwright_delivery
   SET status = 'pending', tries = 0, first_attempt_at = NULL, next_at = ?, due_at = ?, worker = NULL`
 
-const restartOne = `${restart} WHERE id = ?`
-const restartSince = `${restart} WHERE endpoint = ? AND created_at >= ? AND status <> 'delivered'`
+// One whose lease has not ended is under way.
+const restartOne = `${restart} WHERE id = ? AND (worker IS NULL OR due_at <= ?)`
 
-const resume = `UPDATE sendwright_delivery SET next_at = ?, due_at = ?
-  WHERE endpoint = ? AND due_at IS NOT NULL AND worker IS NULL`
+const restartFailed = `${restart} WHERE seq IN (
+    SELECT seq FROM sendwright_delivery
+    WHERE endpoint = ? AND created_at >= ?
+      AND (status = 'exhausted' OR tries > 0 AND worker IS NULL AND due_at > ?)
+    ORDER BY seq ${limited}
+  )`
+
+// Due since they were made, so that they keep their order among those that were never attempted.
+const resume = `UPDATE sendwright_delivery SET tries = 0, first_attempt_at = NULL, next_at = ?, due_at = created_at
+  WHERE endpoint = ? AND tries > 0 AND due_at IS NOT NULL AND worker IS NULL`
+
+const missing = `SELECT DISTINCT event.seq, event.type FROM sendwright_endpoint AS other
+  CROSS JOIN sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
+  WHERE other.account = ? AND delivery.endpoint = other.seq AND delivery.created_at >= ? AND event.seq = delivery.event
+    AND event.seq NOT IN (SELECT event FROM sendwright_delivery WHERE endpoint = ? AND created_at >= ?)
+  ORDER BY event.seq`
 
 export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
   WebhookStore,
@@ -237,6 +337,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
     const toChange = byId + db.dialect.forUpdate("sendwright_endpoint")
+    const { claimDue, nextDue, settle } = exchangeOf(ids, db.dialect)
     return {
       create: (endpoint) =>
         db.write("WebhookStore.create", function* () {
@@ -260,7 +361,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
           const found = yield* find(id, toChange)
           if (found === undefined) return null
           const endpoint = yield* save(Webhook.change(found.endpoint, change, now))
-          if (endpoint.enabled && !found.endpoint.enabled) yield* run(resume, now, now, found.seq)
+          if (endpoint.enabled && !found.endpoint.enabled) yield* run(resume, now, found.seq)
           return endpoint
         }),
       remove: (id) =>
@@ -287,16 +388,13 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
           const found = yield* find(endpointId)
           if (found === undefined) return null
           const { accountId } = found.endpoint
-          const [delivery] = yield* Events.enqueue(ids, accountId, [{ draft, endpoints: [found.seq] }], now)
+          const [delivery] = yield* Events.enqueue(ids, accountId, [{ draft, to: [found.seq] }], now)
           return delivery ?? null
         }),
       exchange: ({ claim, now, settlements }) =>
         db.write("WebhookStore.exchange", function* () {
-          let settled = 0
-          for (const settlement of settlements) {
-            if (yield* settle(ids, db.dialect, settlement, now)) settled += 1
-          }
-          return { settled, claimed: claim === null ? [] : yield* claimDue(db.dialect, claim, now) }
+          const { disabled, settled } = yield* settle(settlements, now)
+          return { settled, disabled, claimed: claim === null ? [] : yield* claimDue(claim, now) }
         }),
       findDelivery: (id) => db.read("WebhookStore.findDelivery", () => findDelivery(id)),
       deliveries: ({ endpointId, page }) =>
@@ -311,19 +409,31 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
         }),
       replay: ({ deliveryId, now }) =>
         db.write("WebhookStore.replay", function* () {
-          yield* run(restartOne, now, now, deliveryId)
+          yield* run(restartOne, now, now, deliveryId, now)
           return yield* findDelivery(deliveryId)
         }),
-      replaySince: ({ endpointId, now, since }) =>
-        db.write("WebhookStore.replaySince", function* () {
-          const endpoint = yield* find(endpointId)
-          return endpoint === undefined ? 0 : yield* run(restartSince, now, now, endpoint.seq, since)
+      replayFailed: ({ endpointId, now, since }) =>
+        db.write("WebhookStore.replayFailed", function* () {
+          const found = yield* find(endpointId)
+          return found === undefined
+            ? 0
+            : yield* run(restartFailed, now, now, found.seq, since, now, replayLimit)
         }),
-      nextDue: db.read("WebhookStore.nextDue", function* () {
-        return (yield* all(waiting))
-          .map((row) => integer(row, "due"))
-          .reduce<Instant | null>((next, due) => (next === null || due < next ? due : next), null)
-      })
+      replayMissing: ({ endpointId, now, since }) =>
+        db.write("WebhookStore.replayMissing", function* () {
+          const found = yield* find(endpointId, toChange)
+          if (found === undefined) return 0
+          const rows = yield* all(missing, found.endpoint.accountId, since, found.seq, since)
+          const wanted = rows
+            .filter((row) => Webhook.misses(found.endpoint, eventType(row, "type")))
+            .slice(0, replayLimit)
+          yield* Events.deliver(
+            wanted.map((row) => ({ id: ids.uuid(now), endpoint: found.seq, event: seq(row) })),
+            now
+          )
+          return wanted.length
+        }),
+      nextDue: ({ full, now }) => db.read("WebhookStore.nextDue", () => nextDue(full, now))
     }
   })
 )

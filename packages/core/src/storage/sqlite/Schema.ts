@@ -283,4 +283,19 @@ CREATE INDEX sendwright_pair_next ON sendwright_pair (session, next_at);
 `
 }
 
-export const migrations: ReadonlyArray<Migration> = [initial, liveness]
+const endpoints: Migration = {
+  id: 3,
+  name: "endpoints of their own pace",
+  statements: `
+ALTER TABLE sendwright_endpoint ADD COLUMN deliveries_per_second REAL;
+ALTER TABLE sendwright_endpoint ADD COLUMN batch_recipients INTEGER NOT NULL DEFAULT 0;
+
+-- Sessions and webhook endpoints.
+ALTER TABLE sendwright_pace RENAME COLUMN session TO paced;
+
+-- What was attempted and waits: little, and found without reading a backlog that was not.
+CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [initial, liveness, endpoints]

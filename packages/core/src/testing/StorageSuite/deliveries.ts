@@ -3,8 +3,9 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Event from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
+import { EventLog } from "../../storage/EventLog.ts"
 import { JobStore } from "../../storage/JobStore.ts"
-import type { ClaimedDelivery, DeliverySettlement } from "../../storage/WebhookStore.ts"
+import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../../storage/WebhookStore.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
@@ -17,9 +18,10 @@ const make = Effect.gen(function* () {
   const draft = Event.webhookTest({ id: accountId }, endpoint.id)
   const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
   const claim = (at: number, limit = 100) => {
-    const lease = { worker: "w", until: at + 30_000, limit }
+    const lease = Fixtures.deliveryClaim({ until: at + 30_000, limit })
     return Effect.map(store.exchange({ now: at, settlements: [], claim: lease }), ({ claimed }) => claimed)
   }
+  const nextDue = store.nextDue({ now, full: [] })
   const settle = (delivery: ClaimedDelivery | undefined, next: DeliverySettlement["next"], at: number) => {
     const settlement = {
       deliveryId: delivery?.deliveryId ?? "",
@@ -35,7 +37,7 @@ const make = Effect.gen(function* () {
   }
   const attempts = (id: string | null) =>
     Effect.map(store.findDelivery(id ?? ""), (delivery) => delivery?.attempts.length)
-  return { attempts, claim, endpoint, send, settle, store }
+  return { attempts, claim, endpoint, nextDue, send, settle, store }
 })
 
 export const suite = (layer: Stored): void => {
@@ -48,6 +50,94 @@ export const suite = (layer: Stored): void => {
         const ids = (claimed: ReadonlyArray<ClaimedDelivery>) => claimed.map(({ deliveryId }) => deliveryId)
         expect(ids(yield* claim(now + 20, 2))).toEqual([first, second])
         expect(ids(yield* claim(now + 20, 2))).toEqual([later])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "that waited for a disabled endpoint start their schedule afresh, in the order of their making",
+      () =>
+        Effect.gen(function* () {
+          const { claim, endpoint, send, settle, store } = yield* make
+          const [first, second] = [yield* send(now), yield* send(now + 1)]
+          const tried = yield* claim(now + 1, 1)
+          expect(tried.map(({ deliveryId }) => deliveryId)).toEqual([first])
+          yield* settle(tried[0], now + 86_400_000, now + 1)
+          const enable = (enabled: boolean, at: number) =>
+            store.change({ id: endpoint.id, change: { enabled, disabledReason: null }, now: at })
+          yield* enable(false, now + 2)
+          const third = yield* send(now + 3)
+          const week = now + 7 * 86_400_000
+          yield* enable(true, week)
+          const resumed = yield* claim(week)
+          expect(
+            resumed.map(({ attempts, deliveryId, firstAttemptAt }) => [deliveryId, attempts, firstAttemptAt])
+          ).toEqual([first, second, third].map((id) => [id, 0, null]))
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of many endpoints have their turns, whatever waits for one of them", () =>
+      Effect.gen(function* () {
+        const { claim, endpoint, send, store } = yield* make
+        for (let n = 0; n < 20; n++) yield* send(now + n)
+        const other = yield* listen(endpoint.accountId)
+        const draft = Event.webhookTest({ id: endpoint.accountId }, other.id)
+        yield* store.send({ endpointId: other.id, draft, now: now + 50 })
+        const taken = yield* claim(now + 60, 4)
+        expect(taken.map((each) => each.endpoint.id).sort()).toEqual(
+          [endpoint.id, endpoint.id, other.id].sort()
+        )
+        expect(yield* claim(now + 60, 4)).toHaveLength(4)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are taken from no endpoint that is full, and no more than another has room for", () =>
+      Effect.gen(function* () {
+        const { endpoint, nextDue, send, store } = yield* make
+        for (let n = 0; n < 5; n++) yield* send(now)
+        const claim = (some: Partial<DeliveryClaim>) =>
+          Effect.map(
+            store.exchange({ now, settlements: [], claim: Fixtures.deliveryClaim(some) }),
+            ({ claimed }) => claimed.length
+          )
+        expect(yield* claim({ full: [endpoint.id] })).toBe(0)
+        expect(yield* store.nextDue({ now, full: [endpoint.id] })).toBeNull()
+        expect(yield* claim({ room: () => 2 })).toBe(2)
+        expect(yield* claim({ limit: 0 })).toBe(0)
+        expect(yield* nextDue).toBe(now)
+        expect(yield* claim({})).toBe(3)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("keep to the rate of their endpoint", () =>
+      Effect.gen(function* () {
+        const { claim, endpoint, send, store } = yield* make
+        yield* store.change({ id: endpoint.id, change: { deliveriesPerSecond: 2 }, now })
+        for (let n = 0; n < 10; n++) yield* send(now)
+        const taken: Array<number> = []
+        for (let at = now; at < now + 3000; at += 100) {
+          for (const _ of yield* claim(at)) taken.push(at - now)
+        }
+        expect(taken).toEqual([0, 500, 1000, 1500, 2000, 2500])
+        expect(yield* store.nextDue({ now: now + 2500, full: [] })).toBe(now + 3000)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of all that an endpoint missed are made once, and what it does not subscribe to never", () =>
+      Effect.gen(function* () {
+        const { claim, endpoint, store } = yield* make
+        const log = yield* EventLog
+        const late = Fixtures.endpoint(endpoint.accountId, { events: ["session.*"] })
+        const session = Event.sessionChanged(Fixtures.session(endpoint.accountId))
+        const consent = Event.consentRecorded(Fixtures.consent("5511987654321"))
+        const drafts = session === undefined ? [consent] : [session, consent]
+        yield* log.append({ accountId: endpoint.accountId, drafts, now: now - 1 })
+        yield* log.append({ accountId: endpoint.accountId, drafts, now })
+        yield* store.create(late)
+        const replay = store.replayMissing({ endpointId: late.id, since: now, now: now + 1 })
+        expect([yield* replay, yield* replay]).toEqual([1, 0])
+        const [taken] = (yield* claim(now + 1)).filter((each) => each.endpoint.id === late.id)
+        expect(JSON.parse(taken?.body ?? "{}")).toMatchObject({ type: "session.connected" })
+        expect(yield* store.replayMissing({ endpointId: "nobody", since: now, now })).toBe(0)
       }).pipe(Effect.provide(layer))
     )
 
@@ -65,45 +155,48 @@ export const suite = (layer: Stored): void => {
 
     it.effect("that waited for a disabled endpoint are due at once when it is enabled", () =>
       Effect.gen(function* () {
-        const { claim, endpoint, send, settle, store } = yield* make
+        const { claim, endpoint, nextDue, send, settle, store } = yield* make
         yield* send(now)
         const [delivery] = yield* claim(now)
         yield* settle(delivery, now + 3_600_000, now)
         const enable = (enabled: boolean, at: number) =>
           store.change({ id: endpoint.id, change: { enabled, disabledReason: null }, now: at })
         yield* enable(false, now + 1)
-        expect(yield* store.nextDue).toBeNull()
+        expect(yield* nextDue).toBeNull()
         yield* enable(true, now + 2)
-        expect(yield* store.nextDue).toBe(now + 2)
+        expect(yield* nextDue).toBe(now)
         expect((yield* claim(now + 2)).map(({ deliveryId }) => deliveryId)).toEqual([delivery?.deliveryId])
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect(
-      "that are replayed are due at once, also while an attempt is under way, whose answer is lost",
-      () =>
-        Effect.gen(function* () {
-          const { claim, send, settle, store } = yield* make
-          const id = yield* send(now)
-          const [lost] = yield* claim(now)
-          expect(yield* store.nextDue).toBe(now + 30_000)
-          yield* store.replay({ deliveryId: id ?? "", now: now + 1 })
-          expect(yield* store.nextDue).toBe(now + 1)
-          const [fresh] = yield* claim(now + 1)
-          expect([fresh?.deliveryId, fresh?.attempts, fresh?.firstAttemptAt]).toEqual([id, 0, null])
-          expect(yield* settle(lost, "delivered", now + 2)).toBe(0)
-          expect(yield* settle(fresh, "delivered", now + 3)).toBe(1)
-        }).pipe(Effect.provide(layer))
+    it.effect("that are replayed are due at once; one that is under way is left to its worker", () =>
+      Effect.gen(function* () {
+        const { attempts, claim, nextDue, send, settle, store } = yield* make
+        const id = yield* send(now)
+        const [held] = yield* claim(now)
+        yield* store.replay({ deliveryId: id ?? "", now: now + 1 })
+        expect(yield* nextDue).toBe(now + 30_000)
+        expect(yield* settle(held, now + 3_600_000, now + 2)).toBe(1)
+        yield* store.replay({ deliveryId: id ?? "", now: now + 3 })
+        expect(yield* nextDue).toBe(now + 3)
+        const [fresh] = yield* claim(now + 3)
+        expect([fresh?.deliveryId, fresh?.attempts, fresh?.firstAttemptAt]).toEqual([id, 0, null])
+        expect(yield* settle(fresh, "delivered", now + 4)).toBe(1)
+        // Delivered again, at an operator's word, and once however often that is said.
+        for (const at of [now + 5, now + 6]) yield* store.replay({ deliveryId: id ?? "", now: at })
+        expect(yield* claim(now + 6)).toHaveLength(1)
+        expect(yield* attempts(id)).toBe(2)
+      }).pipe(Effect.provide(layer))
     )
 
     it.effect("are replayed from the time that is given, inclusive", () =>
       Effect.gen(function* () {
-        const { claim, endpoint, send, settle, store } = yield* make
+        const { claim, endpoint, nextDue, send, settle, store } = yield* make
         for (const at of [now, now + 1, now + 2]) yield* send(at)
         for (const delivery of yield* claim(now + 2)) yield* settle(delivery, null, now + 2)
-        expect(yield* store.nextDue).toBeNull()
-        expect(yield* store.replaySince({ endpointId: endpoint.id, since: now + 1, now: now + 9 })).toBe(2)
-        expect(yield* store.replaySince({ endpointId: "nobody", since: now, now: now + 9 })).toBe(0)
+        expect(yield* nextDue).toBeNull()
+        expect(yield* store.replayFailed({ endpointId: endpoint.id, since: now + 1, now: now + 9 })).toBe(2)
+        expect(yield* store.replayFailed({ endpointId: "nobody", since: now, now: now + 9 })).toBe(0)
       }).pipe(Effect.provide(layer))
     )
   })

@@ -12,8 +12,33 @@ const page = { limit: 100, after: null }
 
 const claim = Effect.fnUntraced(function* (at = now, limit = 100) {
   const store = yield* WebhookStore
-  const command = { now: at, settlements: [], claim: { worker: "w", until: at + 30_000, limit } }
+  const command = {
+    now: at,
+    settlements: [],
+    claim: Fixtures.deliveryClaim({ until: at + 30_000, limit })
+  }
   return (yield* store.exchange(command)).claimed
+})
+
+const settlement = (
+  delivery: ClaimedDelivery | undefined,
+  some: Partial<DeliverySettlement>,
+  at = now
+): DeliverySettlement => ({
+  deliveryId: delivery?.deliveryId ?? "",
+  fence: delivery?.fence ?? -1,
+  attempt: { at, status: 200, durationMs: 5, reason: null, excerpt: "answer" },
+  next: "delivered",
+  disable: null,
+  ...some
+})
+
+const handIn = Effect.fnUntraced(function* (
+  delivery: ClaimedDelivery | undefined,
+  some: Partial<DeliverySettlement>
+) {
+  const store = yield* WebhookStore
+  return (yield* store.exchange({ now, settlements: [settlement(delivery, some)], claim: null })).disabled
 })
 
 const settle = Effect.fnUntraced(function* (
@@ -22,15 +47,8 @@ const settle = Effect.fnUntraced(function* (
   at = now
 ) {
   const store = yield* WebhookStore
-  const settlement: DeliverySettlement = {
-    deliveryId: delivery?.deliveryId ?? "",
-    fence: delivery?.fence ?? -1,
-    attempt: { at, status: 200, durationMs: 5, reason: null, excerpt: "answer" },
-    next: "delivered",
-    disable: null,
-    ...some
-  }
-  return (yield* store.exchange({ now: at, settlements: [settlement], claim: null })).settled
+  return (yield* store.exchange({ now: at, settlements: [settlement(delivery, some, at)], claim: null }))
+    .settled
 })
 
 const append = Effect.fnUntraced(function* (accountId: string, at = now) {
@@ -70,9 +88,9 @@ export const suite = (layer: Stored) =>
         const endpoint = yield* listen(accountId)
         yield* append(accountId)
         const [first] = yield* claim()
-        const failed = { at: now, status: 500, durationMs: 7, reason: "status", excerpt: "no" }
+        const failed = { at: now, status: 500, durationMs: 7, reason: "status" as const, excerpt: "no" }
         expect(yield* settle(first, { attempt: failed, next: now + 5000 })).toBe(1)
-        expect(yield* store.nextDue).toBe(now + 5000)
+        expect(yield* store.nextDue({ now, full: [] })).toBe(now + 5000)
         expect(yield* claim(now + 4999)).toEqual([])
         const [second] = yield* claim(now + 5000)
         expect(second).toMatchObject({
@@ -89,7 +107,7 @@ export const suite = (layer: Stored) =>
           [1, 500],
           [2, 200]
         ])
-        expect(yield* store.nextDue).toBeNull()
+        expect(yield* store.nextDue({ now, full: [] })).toBeNull()
       }).pipe(Effect.provide(layer))
     )
 
@@ -116,8 +134,9 @@ export const suite = (layer: Stored) =>
         yield* append(accountId)
         const claimed = yield* claim()
         const mine = claimed.find((each) => each.endpoint.id === endpoint.id)
-        const gone = { at: now, status: 410, durationMs: 1, reason: "status", excerpt: "" }
-        yield* settle(mine, { attempt: gone, next: now + 5000, disable: "gone" })
+        const gone = { at: now, status: 410, durationMs: 1, reason: "status" as const, excerpt: "" }
+        const disabled = yield* handIn(mine, { attempt: gone, next: now + 5000, disable: "gone" })
+        expect(disabled.map(({ id }) => id)).toEqual([endpoint.id])
         expect(yield* store.find(endpoint.id)).toMatchObject({ enabled: false, disabledReason: "gone" })
         yield* append(accountId, now + 1)
         const meanwhile = yield* claim(now + 10_000)
@@ -163,7 +182,7 @@ export const suite = (layer: Stored) =>
         yield* settle(first, {})
         yield* settle(second, { next: null })
         expect(yield* claim(now + 100_000)).toEqual([])
-        expect(yield* store.replaySince({ endpointId: endpoint.id, since: now, now: now + 20 })).toBe(1)
+        expect(yield* store.replayFailed({ endpointId: endpoint.id, since: now, now: now + 20 })).toBe(1)
         expect((yield* claim(now + 20)).map(({ attempts, deliveryId }) => [deliveryId, attempts])).toEqual([
           [second?.deliveryId, 0]
         ])

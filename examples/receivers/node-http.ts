@@ -1,0 +1,39 @@
+/**
+ * Webhooks with node:http: the bytes as they came are verified, then the event is handled once, then answered.
+ *
+ *   WEBHOOK_SECRET=whsec_… npx tsx examples/receivers/node-http.ts
+ */
+import { createServer, type Server } from "node:http"
+import { verifyWebhook, type WebhookEvent, WebhookRefused } from "@sendwright/core"
+import { isMain } from "../support/isMain.ts"
+import { remember } from "./remember.ts"
+
+/** More than any event has. */
+const longest = 1024 * 1024
+
+export const receiver = (
+  secrets: string | ReadonlyArray<string>,
+  handle: (event: WebhookEvent) => void
+): Server => {
+  const inbox = remember()
+  return createServer(async (request, response) => {
+    const chunks: Array<Buffer> = []
+    let length = 0
+    for await (const chunk of request) {
+      length += chunk.length
+      if (length > longest) return response.writeHead(413).end()
+      chunks.push(chunk)
+    }
+    try {
+      const event = verifyWebhook({ body: Buffer.concat(chunks), headers: request.headers, secrets })
+      inbox.once(event.id, () => handle(event))
+      return response.writeHead(204).end()
+    } catch (error) {
+      return response.writeHead(error instanceof WebhookRefused ? 400 : 500).end()
+    }
+  })
+}
+
+if (isMain(import.meta.url)) {
+  receiver(process.env["WEBHOOK_SECRET"] ?? "", ({ data, type }) => console.log(type, data)).listen(3000)
+}

@@ -1,0 +1,144 @@
+/** For receivers of webhooks: whether a request is ours, whole and fresh (decisions.md §7). */
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Time from "../domain/Instant.ts"
+import type { Body } from "./Signature.ts"
+import * as Signature from "./Signature.ts"
+
+/** What a delivery tells. `type` says what `data` is; a type may be added at any time. */
+export interface WebhookEvent {
+  /** The same over all attempts: whoever keeps it handles the event once. */
+  readonly id: string
+  readonly type: string
+  /** RFC 3339. */
+  readonly created_at: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** A request that must not be acted on. Answer it with 400: it is attempted again, with a fresh timestamp. */
+export class WebhookRefused extends Data.TaggedError("WebhookRefused")<{
+  /**
+   * No signature came, or no timestamp that can be read; it is more than 5 minutes old or ahead; it is by another secret
+   * or over another body; the body, though signed, is no event.
+   */
+  readonly reason: "headers_missing" | "timestamp_stale" | "signature_mismatch" | "body_invalid"
+}> {
+  override get message(): string {
+    return `The webhook was refused: ${this.reason}.`
+  }
+}
+
+/** As node:http, Express and Fastify give them, or a web-standard `Headers`. */
+export type WebhookHeaders =
+  | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  | { readonly get: (name: string) => string | null }
+
+export interface WebhookRequest {
+  /** The bytes as they came. What was parsed and written again is not what was signed. */
+  readonly body: Body
+  readonly headers: WebhookHeaders
+  /** As they were shown; during a rotation the old and the new one. */
+  readonly secrets: string | ReadonlyArray<string>
+  /** Where the service's header names were changed; the previous signature's follows from it. */
+  readonly names?: Pick<Signature.HeaderNames, "signature" | "timestamp">
+  /** Milliseconds since 1970; the system's time unless given. */
+  readonly now?: number
+}
+
+const hasGet = (
+  headers: WebhookHeaders
+): headers is Extract<WebhookHeaders, { readonly get: (name: string) => string | null }> =>
+  typeof headers["get"] === "function"
+
+const reader = (headers: WebhookHeaders): ((name: string) => string | undefined) => {
+  if (hasGet(headers)) return (name) => headers.get(name) ?? undefined
+  const values = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  return (name) => {
+    const value = values.get(name.toLowerCase())
+    return typeof value === "string" ? value : undefined
+  }
+}
+
+interface Claim {
+  readonly timestamp: number
+  readonly signatures: ReadonlyArray<string>
+  readonly signed: (secret: string) => string
+}
+
+const isText = (value: string | undefined): value is string => value !== undefined
+
+/** What the request claims by either scheme; both are by the same secret. */
+const claims = (
+  header: (name: string) => string | undefined,
+  names: Pick<Signature.HeaderNames, "signature" | "timestamp">,
+  body: Body
+): ReadonlyArray<Claim> => {
+  const timeOf = (name: string): number | undefined => Signature.readTimestamp(header(name) ?? "")
+  const own = timeOf(names.timestamp)
+  const standard = timeOf("webhook-timestamp")
+  const id = header("webhook-id")
+  const ownSignatures = [names.signature, `${names.signature}-Previous`].map(header).filter(isText)
+  const standardSignatures = header("webhook-signature")?.split(" ") ?? []
+  return [
+    ...(own === undefined || ownSignatures.length === 0
+      ? []
+      : [
+          {
+            timestamp: own,
+            signatures: ownSignatures,
+            signed: (secret: string) => Signature.sign(secret, own, body)
+          }
+        ]),
+    ...(standard === undefined || id === undefined || standardSignatures.length === 0
+      ? []
+      : [
+          {
+            timestamp: standard,
+            signatures: standardSignatures,
+            signed: (secret: string) => Signature.signStandard(secret, id, standard, body)
+          }
+        ])
+  ]
+}
+
+const isEvent = (value: unknown): value is WebhookEvent =>
+  typeof value === "object" &&
+  value !== null &&
+  "id" in value &&
+  typeof value.id === "string" &&
+  "type" in value &&
+  typeof value.type === "string" &&
+  "created_at" in value &&
+  typeof value.created_at === "string" &&
+  "data" in value &&
+  typeof value.data === "object" &&
+  value.data !== null
+
+const parse = (body: Body): WebhookEvent => {
+  let value: unknown
+  try {
+    value = JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body))
+  } catch {
+    throw new WebhookRefused({ reason: "body_invalid" })
+  }
+  if (isEvent(value)) return value
+  throw new WebhookRefused({ reason: "body_invalid" })
+}
+
+/**
+ * The event of a request that is ours. Nothing is parsed before the signature is right.
+ *
+ * @throws WebhookRefused for anything else
+ */
+export const verifyWebhook = (request: WebhookRequest): WebhookEvent => {
+  const { body, names = Signature.defaultHeaderNames } = request
+  const secrets = typeof request.secrets === "string" ? [request.secrets] : request.secrets
+  const seconds = Math.floor((request.now ?? Clock.make().unsafeCurrentTimeMillis()) / Time.second)
+  const claimed = claims(reader(request.headers), names, body)
+  if (claimed.length === 0) throw new WebhookRefused({ reason: "headers_missing" })
+  const fresh = claimed.filter(({ timestamp }) => Signature.isFresh(timestamp, seconds))
+  if (fresh.length === 0) throw new WebhookRefused({ reason: "timestamp_stale" })
+  const matched = fresh.map(({ signatures, signed }) => Signature.matches(signatures, secrets, signed))
+  if (!matched.some((matches) => matches)) throw new WebhookRefused({ reason: "signature_mismatch" })
+  return parse(body)
+}

@@ -1,0 +1,126 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as fc from "effect/FastCheck"
+import * as Receivers from "../../src/worker/Receivers.ts"
+
+const slots = 64
+const ok = { delivered: true, holdMs: null }
+const failed = { delivered: false, holdMs: null }
+const second = 1000
+const minute = 60 * second
+
+/** One delivery after the other, each at once. */
+const having = (receivers: Receivers.Receivers, outcomes: ReadonlyArray<Receivers.Outcome>, now = 0) => {
+  for (const outcome of outcomes) {
+    receivers.begin("a")
+    receivers.end("a", outcome, now)
+  }
+  return receivers
+}
+
+describe("a receiver", () => {
+  it("gets a little at first, more with each success, and half with each failure", () => {
+    const receivers = Receivers.make(slots)
+    expect(receivers.room("a")).toBe(Receivers.firstWindow)
+    // One stays in hand, so that it is not forgotten.
+    receivers.begin("a")
+    const room = (outcome: Receivers.Outcome) => {
+      having(receivers, [outcome])
+      return receivers.room("a") + 1
+    }
+    expect([room(ok), room(ok), room(ok), room(failed), room(failed), room(failed), room(ok)]).toEqual([
+      3, 4, 5, 2, 1, 1, 2
+    ])
+    for (let n = 0; n < 100; n++) having(receivers, [ok])
+    expect(receivers.room("a") + 1).toBe(Receivers.widestWindow)
+  })
+
+  it("is full when it has in hand what it may, and others are not", () => {
+    const receivers = Receivers.make(slots)
+    for (let n = 0; n < Receivers.firstWindow; n++) receivers.begin("a")
+    receivers.begin("b")
+    expect(receivers.full(0)).toEqual(["a"])
+    receivers.end("a", ok, 0)
+    expect(receivers.full(0)).toEqual([])
+    expect(receivers.inHand()).toBe(2)
+  })
+
+  it("that only fails is asked ever less often, and once a minute at least", () => {
+    const receivers = Receivers.make(slots)
+    const few = Array.from({ length: Receivers.patience - 1 }, () => failed)
+    having(receivers, few)
+    expect(receivers.full(0)).toEqual([])
+    having(receivers, [failed])
+    expect([receivers.full(0), receivers.full(100)]).toEqual([["a"], []])
+    expect(receivers.nextAt(0)).toBe(100)
+    const pauseAt = (now: number) => (having(receivers, [failed], now).nextAt(now) ?? now) - now
+    expect([minute, 3 * minute, 6 * minute, 60 * minute].map(pauseAt)).toEqual([
+      10 * second,
+      30 * second,
+      minute,
+      minute
+    ])
+    having(receivers, [ok], 2 * 60 * minute)
+    expect(receivers.full(2 * 60 * minute)).toEqual([])
+    having(receivers, [failed], 3 * 60 * minute)
+    expect(receivers.nextAt(3 * 60 * minute)).toBeNull()
+  })
+
+  it("is held for as long as it asks, whatever it did before", () => {
+    const receivers = having(Receivers.make(slots), [ok, { delivered: false, holdMs: 5 * second }], 0)
+    expect([receivers.full(4999), receivers.full(5000)]).toEqual([["a"], []])
+    expect(receivers.nextAt(0)).toBe(5000)
+    expect(receivers.nextAt(5000)).toBeNull()
+  })
+})
+
+describe("receivers that fail", () => {
+  it("share a quarter of the slots; one that succeeds again is free of the others", () => {
+    const receivers = Receivers.make(8)
+    for (const id of ["a", "b", "c"]) {
+      receivers.begin(id)
+      receivers.end(id, failed, 0)
+    }
+    receivers.begin("a")
+    expect(receivers.full(0)).toEqual(["a"])
+    receivers.begin("b")
+    expect(receivers.full(0)).toEqual(["a", "b", "c"])
+    receivers.begin("d")
+    expect(receivers.full(0)).not.toContain("d")
+    receivers.end("b", ok, 0)
+    expect(receivers.full(0)).toEqual(["a"])
+  })
+})
+
+describe("what is in hand", () => {
+  it("is what was begun and has not ended, whatever came between, and never more than a window", () => {
+    const step = fc.record({
+      id: fc.constantFrom("a", "b", "c"),
+      outcome: fc.record({ delivered: fc.boolean(), holdMs: fc.option(fc.nat(3000)) }),
+      begins: fc.boolean(),
+      passes: fc.nat(2000)
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const receivers = Receivers.make(slots)
+        const inHand = new Map<string, number>()
+        let now = 0
+        for (const { begins, id, outcome, passes } of steps) {
+          now += passes
+          const count = inHand.get(id) ?? 0
+          if (begins && !receivers.full(now).includes(id)) {
+            expect(receivers.room(id)).toBeGreaterThan(0)
+            receivers.begin(id)
+            inHand.set(id, count + 1)
+          } else if (!begins && count > 0) {
+            receivers.end(id, outcome, now)
+            inHand.set(id, count - 1)
+          }
+          expect(inHand.get(id) ?? 0).toBeLessThanOrEqual(Receivers.widestWindow)
+          expect(receivers.inHand()).toBe([...inHand.values()].reduce((sum, each) => sum + each, 0))
+          const next = receivers.nextAt(now)
+          if (next !== null) expect(next).toBeGreaterThan(now)
+        }
+      })
+    )
+  })
+})
