@@ -128,7 +128,9 @@ export const twins = async (setting: Setting, count: number): Promise<Account> =
   await ledger.close()
   await Promise.all(hosts.map((host) => host.stop()))
   const [[told, times] = ["", 0]] = [...answers].sort(([, a], [, b]) => b - a)
-  setting.say(`${times} of ${count} answered ${told}; ${answers.size} different answers; ${jobs} job(s); ${refusals} refusals`)
+  setting.say(
+    `${times} of ${count} answered ${told}; ${answers.size} different answers; ${jobs} job(s); ${refusals} refusals`
+  )
   return {
     ...none,
     fault: "one key from everywhere at once, 4 hosts",

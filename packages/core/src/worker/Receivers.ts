@@ -66,7 +66,7 @@ export const make = (slots: number): Receivers => {
     receiver.failingSince ??= now
     if (receiver.failures < patience) return
     const pause = Math.max(shortestPause, (now - receiver.failingSince) * pausePart)
-    receiver.heldUntil = Math.max(receiver.heldUntil, now + Math.min(longestPause, pause))
+    receiver.heldUntil = Math.max(receiver.heldUntil, now + Math.min(longestPause, Math.round(pause)))
   }
 
   const succeed = (receiver: Receiver): void => {
