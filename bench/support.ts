@@ -27,15 +27,19 @@ export const sender = (latencyMs: number): Sender.Sender => {
   }
 }
 
-/** The engine on SQLite with `synchronous = FULL`; its loops start with `Worker.start`. */
-export const engine = (latencyMs: number) =>
+/**
+ * The engine on SQLite with `synchronous = FULL`; its loops start with `Worker.start`.
+ *
+ * @param networks that webhooks may reach though they are inside
+ */
+export const engine = (latencyMs: number, networks: ReadonlyArray<AddressPolicy.Network> = []) =>
   Layer.unwrapScoped(
     Effect.map(file, (filename) =>
       Engine.layer().pipe(
         Layer.provideMerge(Sqlite.layer({ filename })),
         Layer.provide(Sender.layer(sender(latencyMs))),
         Layer.provide(UndiciTransport.layer()),
-        Layer.provide(AddressPolicy.layer([])),
+        Layer.provide(AddressPolicy.layer(networks)),
         Layer.provide(SecretBox.layerRandom)
       )
     )

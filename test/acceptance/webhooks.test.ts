@@ -1,6 +1,6 @@
 /** interface.md §6 and decisions.md §7: what arrives at a receiver. */
 import { createServer } from "node:http"
-import { Signature } from "@sendwright/core"
+import { Signature, verifyWebhook } from "@sendwright/core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { TestHost } from "../support/TestHost.ts"
 import { at, consent, eventually, items, sendBody, start, tenant } from "../support/TestHost.ts"
@@ -172,5 +172,76 @@ describe("webhooks", () => {
       (seen) => wanted.every((type) => seen.has(type))
     )
     expect([...found]).toEqual(expect.arrayContaining(wanted))
+  })
+
+  it("can be batched, limited and replayed, and their secrets changed, with errors that name the field", async () => {
+    const owner = await tenant(host)
+    const path = `/accounts/${owner.accountId}/webhooks`
+    const created = await host.admin(path, {
+      url: `${base}/settings`,
+      events: ["webhook.*"],
+      deliveries_per_second: 50,
+      batch_recipients: true
+    })
+    expect(created.json).toMatchObject({
+      webhook: {
+        deliveries_per_second: 50,
+        batch_recipients: true,
+        failing_since: null,
+        secrets: [{ expires_at: null }]
+      }
+    })
+    const id = String(at(created.json, "webhook", "id"))
+    const changed = await host.admin(`/webhooks/${id}`, { deliveries_per_second: null }, "PATCH")
+    expect(changed.json).toMatchObject({ webhook: { deliveries_per_second: null, batch_recipients: true } })
+    for (const [body, pointer] of [
+      [{ deliveries_per_second: 0 }, "/deliveries_per_second"],
+      [{ deliveries_per_second: 1e9 }, "/deliveries_per_second"],
+      [{ batch_recipients: "yes" }, "/batch_recipients"],
+      [{ events: ["recipient.batch"] }, "/events/0"]
+    ] as const) {
+      const refused = await host.admin(`/webhooks/${id}`, body, "PATCH")
+      expect([refused.status, at(refused.json, "errors", 0, "pointer")]).toEqual([422, pointer])
+    }
+
+    const rotated = await host.admin(`/webhooks/${id}/rotate`, { overlap_seconds: 604_800 })
+    expect(rotated.json).toMatchObject({
+      webhook: { secrets: [{ expires_at: null }, { expires_at: expect.any(String) }] }
+    })
+    const tooLong = await host.admin(`/webhooks/${id}/rotate`, { overlap_seconds: 604_801 })
+    expect([tooLong.status, at(tooLong.json, "errors", 0, "pointer")]).toEqual([422, "/overlap_seconds"])
+
+    await host.admin(`/webhooks/${id}/test`, undefined, "POST")
+    const [first] = await eventually(
+      async () => at1("/settings"),
+      (found) => found.length >= 1
+    )
+    const headers = { ...first?.headers }
+    for (const secret of [created, rotated].map(({ json }) => String(at(json, "secret")))) {
+      expect(verifyWebhook({ body: first?.body ?? "", headers, secrets: secret }).type).toBe("webhook.test")
+    }
+
+    const since = "2020-01-01T00:00:00Z"
+    for (const which of ["failed", "missing"]) {
+      const replayed = await host.admin(`/webhooks/${id}/replay`, { since, which })
+      expect(replayed.json).toEqual({ ok: true, replayed: 0 })
+    }
+    const unknown = await host.admin(`/webhooks/${id}/replay`, { since, which: "all" })
+    expect([unknown.status, at(unknown.json, "errors", 0, "pointer")]).toEqual([422, "/which"])
+    const { json } = await eventually(
+      () => host.admin(`/webhooks/${id}/deliveries`),
+      (answer) => at(answer.json, "deliveries", 0, "status") === "delivered"
+    )
+    const again = await host.admin(
+      `/deliveries/${String(at(json, "deliveries", 0, "id"))}/replay`,
+      undefined,
+      "POST"
+    )
+    expect(again.json).toMatchObject({ delivery: { status: "pending" } })
+    await eventually(
+      async () => at1("/settings"),
+      (found) => found.length >= 2
+    )
+    expect(at1("/settings")[1]?.body).toBe(first?.body)
   })
 })

@@ -25,7 +25,7 @@ export interface Setting {
  */
 const leaseOf = ({ nodes }: Setting): number => (nodes === 1 ? 300 : 1500)
 
-const orderOf = (setting: Setting, store: string, gateway: string, kind: Gateway.Kind): Order => ({
+export const orderOf = (setting: Setting, store: string, gateway: string, kind: Gateway.Kind): Order => ({
   task: "work",
   store,
   gateway,
@@ -36,7 +36,8 @@ const orderOf = (setting: Setting, store: string, gateway: string, kind: Gateway
   skew: null,
   jobs: setting.jobs,
   recipients: setting.recipients,
-  messagesPerSecond: null
+  messagesPerSecond: null,
+  receiver: null
 })
 
 const nobody: ReadonlySet<string> = new Set()

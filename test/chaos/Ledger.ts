@@ -20,6 +20,8 @@ export interface Ledger {
   readonly open: () => Promise<number>
   readonly recipients: () => Promise<ReadonlyArray<Recipient>>
   readonly jobs: () => Promise<number>
+  /** The ids of all events, and how many of their deliveries wait. */
+  readonly events: () => Promise<{ readonly ids: ReadonlyArray<string>; readonly waiting: number }>
   readonly close: () => Promise<void>
 }
 
@@ -51,6 +53,16 @@ const over = (query: Query, close: () => Promise<void>): Ledger => ({
       "SELECT count(*) AS jobs FROM sendwright_job"
     )
     return Number(row?.jobs ?? 0)
+  },
+  events: async () => {
+    const rows = await query<{ readonly id: string; readonly status: string }>(
+      `SELECT event.id, delivery.status FROM sendwright_event AS event, sendwright_delivery AS delivery
+       WHERE delivery.event = event.seq`
+    )
+    return {
+      ids: rows.map(({ id }) => id),
+      waiting: rows.filter(({ status }) => status !== "delivered").length
+    }
   },
   recipients: async () => {
     const rows = await query<Found>(

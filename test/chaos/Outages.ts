@@ -18,7 +18,8 @@ const orderOf = (setting: Setting, store: string, gateway: string): Order => ({
   skew: null,
   jobs: setting.jobs,
   recipients: setting.recipients,
-  messagesPerSecond: null
+  messagesPerSecond: null,
+  receiver: null
 })
 
 const nobody: ReadonlySet<string> = new Set()

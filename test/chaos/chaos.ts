@@ -11,6 +11,7 @@ import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import * as Outages from "./Outages.ts"
 import * as Stores from "./Stores.ts"
+import * as Webhooks from "./Webhooks.ts"
 
 const { values } = parseArgs({
   options: {
@@ -70,7 +71,8 @@ const always: ReadonlyArray<Scenario> = [
   ["points", (setting) => Kills.atPoints(setting, "deduplicating")],
   ["points", (setting) => Kills.atPoints(setting, "plain")],
   ["stop", (setting) => Kills.stopped(setting)],
-  ["accepting", (setting) => Accepting.killed(setting, Math.ceil(kills / 4))]
+  ["accepting", (setting) => Accepting.killed(setting, Math.ceil(kills / 4))],
+  ["webhooks", (setting) => Webhooks.killed(setting, Math.ceil(kills / 4))]
 ]
 
 const ofSqlite: ReadonlyArray<Scenario> = [["disk", (setting) => Hosts.diskFull(setting)]]

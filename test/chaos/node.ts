@@ -39,6 +39,8 @@ export interface Order {
   readonly jobs: number
   readonly recipients: number
   readonly messagesPerSecond: number | null
+  /** Who is told of every recipient; null = nobody. */
+  readonly receiver: string | null
 }
 
 const order: Order = JSON.parse(process.env["CHAOS"] ?? "{}")
@@ -74,12 +76,14 @@ const stores = order.store.startsWith("postgres")
   ? Postgres.layer({ url: Redacted.make(order.store) })
   : Sqlite.layer({ filename: order.store.replace("sqlite:", "") })
 
+const network = AddressPolicy.parseNetwork("127.0.0.0/8")
+
 const engine = Engine.layer({ leaseMs: order.leaseMs, concurrency: order.concurrency, graceMs: 10_000 }).pipe(
   Layer.provideMerge(layerDie(order.dies)),
   Layer.provideMerge(stores),
   Layer.provide(Sender.layer(dying(sender, order.dies))),
   Layer.provide(UndiciTransport.layer()),
-  Layer.provide(AddressPolicy.layer([])),
+  Layer.provide(AddressPolicy.layer(network === undefined ? [] : [network])),
   Layer.provide(SecretBox.layer(Redacted.make(new Uint8Array(32))))
 )
 
@@ -105,6 +109,9 @@ const prepare = Effect.gen(function* () {
   ])
   const consents = phones.map((phone) => ({ phone, source: "chaos" }))
   yield* admin.consents.record(account.id, consents)
+  if (order.receiver !== null) {
+    yield* admin.webhooks.create(account.id, { url: order.receiver, events: ["recipient.*"] })
+  }
   const { publicKey } = key
   const tenant: Tenant = { publicKey, secretKey, templateId: template?.templateId ?? 0 }
   yield* tell("prepared", JSON.stringify(tenant))

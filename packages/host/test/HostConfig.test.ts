@@ -28,7 +28,14 @@ describe("the settings", () => {
         logFormat: "pretty",
         role: "all",
         stopGraceMs: 25_000,
-        allowedNetworks: []
+        allowedNetworks: [],
+        webhookProxy: undefined,
+        webhookHeaders: {
+          signature: "X-Service-Signature",
+          previousSignature: "X-Service-Signature-Previous",
+          timestamp: "X-Service-Timestamp"
+        },
+        webhookJitter: 0.2
       })
       expect(Redacted.value(config.secretKey)).toHaveLength(32)
     })
@@ -53,6 +60,10 @@ describe("the settings", () => {
         LOG_FORMAT: ["xml"],
         LOG_LEVEL: ["loud", "constructor"],
         WEBHOOK_ALLOWED_NETWORKS: ["10.0.0.0", "10.0.0.0/8,nonsense"],
+        WEBHOOK_PROXY: ["proxy.example:3128", "socks5://127.0.0.1:1080"],
+        WEBHOOK_SIGNATURE_HEADER: ["X Signature", "webhook-signature", "Host", "é"],
+        WEBHOOK_TIMESTAMP_HEADER: ["X:Time", "Content-Type"],
+        WEBHOOK_RETRY_JITTER: ["-1", "101", "0.2"],
         ROLE: ["both"],
         WORKER_CONCURRENCY: ["0", "many"],
         STOP_GRACE: ["0", "25s", "0.5"],

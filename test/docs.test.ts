@@ -1,0 +1,38 @@
+/** What the documents show is true. */
+import { readFileSync } from "node:fs"
+import { Signature, verifyWebhook } from "@sendwright/core"
+import * as Schema from "effect/Schema"
+import { describe, expect, it } from "vitest"
+
+const Vectors = Schema.Struct({
+  secret: Schema.String,
+  previous_secret: Schema.String,
+  body: Schema.String,
+  headers: Schema.Record({ key: Schema.String, value: Schema.String })
+})
+
+const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8")
+
+/** The JSON block under a heading. */
+const blockOf = (page: string, heading: string): unknown =>
+  JSON.parse(/```json\n([\s\S]*?)```/.exec(page.slice(page.indexOf(heading)))?.[1] ?? "null")
+
+describe("docs/webhooks.md", () => {
+  const page = read("../docs/webhooks.md")
+  const { body, headers, previous_secret, secret } = Schema.decodeUnknownSync(Vectors)(
+    blockOf(page, "### Test vectors")
+  )
+
+  it("has vectors that are what we send", () => {
+    const timestamp = Number(headers["webhook-timestamp"])
+    const id = headers["webhook-id"] ?? ""
+    const secrets = [secret, previous_secret] as const
+    expect(Signature.headers({ id, timestamp, body, secrets, names: Signature.defaultHeaderNames })).toEqual(
+      headers
+    )
+    for (const each of secrets) {
+      const event = verifyWebhook({ body, headers, secrets: each, now: timestamp * 1000 })
+      expect(event).toMatchObject({ id, type: "recipient.delivered" })
+    }
+  })
+})
