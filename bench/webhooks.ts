@@ -96,6 +96,6 @@ const program = Effect.gen(function* () {
 
 const network = AddressPolicy.parseNetwork("127.0.0.0/8")
 await Effect.runPromise(
-  Effect.scoped(Effect.provide(program, engine(0, network === undefined ? [] : [network])))
+  Effect.provide(Effect.scoped(program), engine(0, network === undefined ? [] : [network]))
 )
 process.exit(0)
