@@ -94,11 +94,15 @@ export const dispatchable = (status: Status): boolean => status === "queued" || 
 
 /**
  * A job's status after its counts changed. An ended job stays ended: later receipts change its counts only.
+ *
+ * @param stopped whether one cause stopped the whole job: then it is `failed` when the platform never took any of it
  */
-export const rollup = (status: Status, counts: Recipient.Counts): Status => {
+export const rollup = (status: Status, counts: Recipient.Counts, stopped = false): Status => {
   if (hasEnded(status)) return status
   const open = counts.queued + counts.sending
   if (open === 0) {
+    const taken = counts.accepted + counts.sent + counts.delivered + counts.read + counts.unknown
+    if (stopped && taken === 0 && status !== "canceling") return "failed"
     const total = Recipient.statuses.reduce((sum, each) => sum + counts[each], 0)
     return status === "canceling" || counts.canceled === total ? "canceled" : "completed"
   }

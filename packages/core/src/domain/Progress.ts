@@ -7,7 +7,7 @@ import type { Instant } from "./Instant.ts"
 import * as Job from "./Job.ts"
 import * as Recipient from "./Recipient.ts"
 import * as Retry from "./Retry.ts"
-import type { State } from "./Session.ts"
+import * as Session from "./Session.ts"
 
 /** A recipient before and after a step; the same object when nothing changed. */
 export interface Change {
@@ -60,8 +60,14 @@ export const claim = (recipient: Job.RecipientResult, now: Instant): Job.Recipie
 
 /** What {@link settle} needs to know of an outcome; `storage/JobStore.Outcome` is one. */
 export type Settled =
-  | { readonly _tag: "Accepted"; readonly providerId: string | null; readonly status: "accepted" | "sent" }
-  | { readonly _tag: "Failed" | "Unknown" | "Skipped"; readonly failure: Recipient.Failure }
+  | {
+      readonly _tag: "Accepted"
+      readonly providerId: string | null
+      readonly status: "accepted" | "sent"
+      readonly held?: Recipient.Failure
+    }
+  | { readonly _tag: "Failed"; readonly failure: Recipient.Failure; readonly stopsJob?: boolean }
+  | { readonly _tag: "Unknown" | "Skipped"; readonly failure: Recipient.Failure }
   | {
       readonly _tag: "Retry"
       readonly at: Instant
@@ -95,7 +101,8 @@ export const settle = (
         recipient,
         status,
         {
-          failure: status === "failed" ? recipient.failure : null,
+          failure:
+            status === "failed" ? recipient.failure : status === "accepted" ? (outcome.held ?? null) : null,
           providerId: outcome.providerId ?? recipient.providerId,
           nextAt: null,
           ...settledFlags,
@@ -210,17 +217,35 @@ export const cancel = (recipient: Job.RecipientResult, now: Instant): Job.Recipi
     ? recipient
     : moved(recipient, recipient.uncertain ? "unknown" : "canceled", over(recipient.failure), now)
 
+/**
+ * Failed with the job's cause, before any attempt or between two; one that is under way has an outcome of its own, and
+ * one whose last attempt had none is `unknown`.
+ */
+export const abandon = (
+  recipient: Job.RecipientResult,
+  failure: Recipient.Failure,
+  now: Instant
+): Job.RecipientResult =>
+  Recipient.leftDispatch(recipient.status) || inFlight(recipient)
+    ? recipient
+    : moved(recipient, recipient.uncertain ? "unknown" : "failed", over(failure), now)
+
 /** Queued afresh, at an operator's word: the one step that goes back. */
 export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
   recipient.status === "failed" || recipient.status === "unknown"
     ? moved(recipient, "queued", { failure: null, attempts: 0, nextAt: now, ...settledFlags }, now)
     : recipient
 
-/** The job after its recipients changed, and the events: the recipients' first, the job's last. */
+/**
+ * The job after its recipients changed, and the events: the recipients' first, the job's last.
+ *
+ * @param stopped whether one cause stops the whole job
+ */
 export const apply = (
   job: Job.Job,
   changes: ReadonlyArray<Change>,
-  now: Instant
+  now: Instant,
+  stopped = false
 ): { readonly job: Job.Job; readonly drafts: ReadonlyArray<Event.Draft> } => {
   const counts = { ...job.counts }
   const drafts: Array<Event.Draft> = []
@@ -235,7 +260,7 @@ export const apply = (
     if (draft !== undefined) drafts.push(draft)
   }
   if (!changed) return { job, drafts }
-  const next = withStatus({ ...job, counts, updatedAt: now }, Job.rollup(job.status, counts), now)
+  const next = withStatus({ ...job, counts, updatedAt: now }, Job.rollup(job.status, counts, stopped), now)
   const draft = Event.jobChanged(next, job.status)
   if (draft !== undefined) drafts.push(draft)
   return { job: next, drafts }
@@ -263,14 +288,22 @@ export const nextDue = (
   return next
 }
 
-/** A running job pauses when its session goes, and goes on when it is back; the same job when it does neither. */
-export const followSession = (job: Job.Job, state: State, now: Instant): Job.Job => {
-  if (state !== "connected" && job.status === "processing") {
-    return { ...withStatus(job, "paused", now), pauseReason: "session_disconnected" }
+/**
+ * A running job pauses when its session goes or is blocked, and goes on when it is back; the same job when nothing
+ * changes for it.
+ */
+export const followSession = (
+  job: Job.Job,
+  session: Pick<Session.Session, "blockedUntil" | "state">,
+  now: Instant
+): Job.Job => {
+  const pauseReason = Session.obstacle(session)
+  if (pauseReason !== null && job.status === "processing") {
+    return { ...withStatus(job, "paused", now), pauseReason }
   }
-  return state === "connected" && job.status === "paused" && job.pauseReason === "session_disconnected"
-    ? withStatus(job, "processing", now)
-    : job
+  if (job.status !== "paused" || job.pauseReason === "template_paused" || job.pauseReason === pauseReason)
+    return job
+  return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
 }
 
 /** A job whose template may not be sent for now. */
@@ -280,11 +313,14 @@ export const pauseForTemplate = (job: Job.Job, now: Instant): Job.Job => ({
 })
 
 /** What was paused for its template goes on, unless the session is gone meanwhile; the same job when it was not. */
-export const resumeForTemplate = (job: Job.Job, state: State, now: Instant): Job.Job => {
+export const resumeForTemplate = (
+  job: Job.Job,
+  session: Pick<Session.Session, "blockedUntil" | "state">,
+  now: Instant
+): Job.Job => {
   if (job.status !== "paused" || job.pauseReason !== "template_paused") return job
-  return state === "connected"
-    ? withStatus(job, "processing", now)
-    : { ...job, pauseReason: "session_disconnected", updatedAt: now }
+  const pauseReason = Session.obstacle(session)
+  return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
 }
 
 /** The job on its way to `canceled`; the same one when it has ended. Its recipients follow by {@link cancel}. */

@@ -1,9 +1,12 @@
 /** One connection of an account to a messaging platform; owns the templates mirrored from it. */
 import type { Instant } from "./Instant.ts"
+import type { PauseReason } from "./Job.ts"
 import type { Pacing } from "./Pacing.ts"
 
-export type Provider = "sandbox" | "http" | "whatsapp_cloud"
-export const providers: ReadonlyArray<Provider> = ["sandbox", "http", "whatsapp_cloud"]
+/** `sandbox`, `http`, `whatsapp_cloud`, or the name of a sender of yours. */
+export type Provider = string
+/** Those that come with Sendwright. */
+export const providers = ["sandbox", "http", "whatsapp_cloud"] as const
 
 export type State = "connected" | "connecting" | "disconnected"
 
@@ -18,8 +21,20 @@ export interface Session {
   readonly state: State
   /** Why it is not connected; null while it is. */
   readonly reason: string | null
+  /** Until when the platform takes nothing more from it; null = it does. Its jobs pause meanwhile. */
+  readonly blockedUntil: Instant | null
   /** When it last became connected; null while it is not. */
   readonly connectedSince: Instant | null
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }
+
+/** Why nothing may be sent over it now; null when something may. */
+export const obstacle = ({
+  blockedUntil,
+  state
+}: Pick<Session, "blockedUntil" | "state">): Extract<
+  PauseReason,
+  "session_disconnected" | "provider_blocked"
+> | null =>
+  state !== "connected" ? "session_disconnected" : blockedUntil !== null ? "provider_blocked" : null

@@ -13,9 +13,10 @@ import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Failure } from "../domain/Recipient.ts"
-import { Senders } from "../sender/Sender.ts"
+import type * as Lines from "../sender/Lines.ts"
 import type { AcceptSend, ClaimedJob, Earlier } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
+import type * as Consequences from "../worker/Consequences.ts"
 import * as Dispatch from "../worker/Dispatch.ts"
 import { Presence } from "../worker/Presence.ts"
 import { Wake } from "../worker/Wake.ts"
@@ -95,14 +96,24 @@ const reply = (
     : Effect.fail(new SendFailed({ messageId, outcome: answer.outcome, failure: answer.failure }))
 
 /** Attempts it, again while that is soon; what is then still transient is a failure. */
-const dispatch = Effect.fnUntraced(function* (claimed: ClaimedJob, caller: Caller) {
-  const senders = yield* Senders
+const dispatch = Effect.fnUntraced(function* (
+  claimed: ClaimedJob,
+  line: Lines.Line | undefined,
+  draw: Consequences.Draw
+) {
   const started = yield* Clock.currentTimeMillis
-  const sender = senders.get(caller.session.provider)
   const [recipient] = claimed.recipients
   if (recipient === undefined) return Outcome.Released({ uncertain: false })
   let { attempts } = recipient
-  let outcome = yield* Dispatch.attempt(sender, claimed, recipient)
+  /** What would wait for a pause to end is a refusal here: somebody waits for the answer. */
+  const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
+    const { consequence, outcome } = yield* Dispatch.attempt(line, claimed, next)
+    if (consequence === null) return outcome
+    yield* Effect.ignoreLogged(draw(claimed, [consequence]))
+    const { failure } = consequence
+    return outcome._tag === "Released" ? Outcome.Failed({ failure }) : outcome
+  })
+  let outcome = yield* attempt(recipient)
   while (outcome._tag === "Retry") {
     const now = yield* Clock.currentTimeMillis
     const { failure, uncertain } = outcome
@@ -111,7 +122,7 @@ const dispatch = Effect.fnUntraced(function* (claimed: ClaimedJob, caller: Calle
     }
     yield* Effect.sleep(outcome.at - now)
     attempts += 1
-    outcome = yield* Dispatch.attempt(sender, claimed, { ...recipient, attempts, uncertain })
+    outcome = yield* attempt({ ...recipient, attempts, uncertain })
   }
   return outcome
 })
@@ -134,7 +145,7 @@ const replay = Effect.fnUntraced(function* (caller: Caller, key: string, earlier
   return yield* reply(messageId, answer, true)
 })
 
-export const send = (ids: Ids.Ids) =>
+export const send = (ids: Ids.Ids, open: Lines.Open, draw: Consequences.Draw) =>
   Effect.fn("Engine.sendDirect")(function* (caller: Caller, command: DirectCommand) {
     const now = yield* Clock.currentTimeMillis
     const { account, key, session } = caller
@@ -186,7 +197,7 @@ export const send = (ids: Ids.Ids) =>
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const outcome = yield* dispatch(claimed, caller)
+      const outcome = yield* dispatch(claimed, yield* open(caller.session), draw)
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
       const settledAt = yield* Clock.currentTimeMillis

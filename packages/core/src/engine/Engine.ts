@@ -24,12 +24,14 @@ import type { Page, Paged } from "../domain/Page.ts"
 import type { Status as RecipientStatus } from "../domain/Recipient.ts"
 import type { Template } from "../domain/Template.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
+import * as Lines from "../sender/Lines.ts"
 import type { Senders } from "../sender/Sender.ts"
 import type { Report } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
+import * as Consequences from "../worker/Consequences.ts"
 import { defaultLeaseMs, Presence } from "../worker/Presence.ts"
 import { Wake } from "../worker/Wake.ts"
 import * as Worker from "../worker/Worker.ts"
@@ -127,7 +129,7 @@ const make = Effect.gen(function* () {
   const worker = yield* Worker.Worker
   const ids = Ids.make(yield* Ids.RandomBytes)
   const send = Sends.send(ids)
-  const sendDirect = DirectMessages.send(ids)
+  const sendDirect = DirectMessages.send(ids, yield* Lines.make, yield* Consequences.make)
   return Engine.of({
     identify: (credentials) => Effect.provide(Checks.identify(credentials), context),
     authorize: Checks.authorize,

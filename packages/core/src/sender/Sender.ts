@@ -5,7 +5,10 @@
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
+import type * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import type { Purpose } from "../domain/Consent.ts"
+import type { Fault } from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Content } from "../domain/Job.ts"
 import type { Failure } from "../domain/Recipient.ts"
@@ -23,11 +26,15 @@ export interface OutboundMessage {
   readonly values: ReadonlyArray<string>
   /** Counting this one, from 1. */
   readonly attempt: number
+  /** The session's configuration, as {@link Sender.configure} made it. */
+  readonly config: unknown
 }
 
 /** What became of one attempt. */
 export type SendResult = Data.TaggedEnum<{
   Accepted: { readonly providerId: string | null; readonly status: "accepted" | "sent" }
+  /** The platform has it and looks at it first, for this reason; a receipt says what became of it. */
+  Held: { readonly providerId: string | null; readonly failure: Failure }
   /** The platform refused; the same request would be refused again. */
   Rejected: { readonly failure: Failure }
   /** The platform surely does not have it, and a later attempt may pass. */
@@ -36,6 +43,17 @@ export type SendResult = Data.TaggedEnum<{
   Ambiguous: { readonly failure: Failure }
 }>
 export const SendResult = Data.taggedEnum<SendResult>()
+
+/** The platform surely does not have it: rejected, or to be tried again, as the failure says. */
+export const refused = (failure: Failure, retryAfterMs: number | null = null): SendResult =>
+  failure.permanent ? SendResult.Rejected({ failure }) : SendResult.Transient({ failure, retryAfterMs })
+
+/** The platform was asked for something else than a send, and did not answer it. */
+export class PlatformRefusal extends Data.TaggedError("PlatformRefusal")<{ readonly failure: Failure }> {
+  override get message(): string {
+    return this.failure.message
+  }
+}
 
 /** A text that a person sent to the session's number. */
 export interface InboundMessage {
@@ -46,8 +64,67 @@ export interface InboundMessage {
   readonly at: Instant
 }
 
+/** What a platform sent to us over HTTP. */
+export interface HookRequest {
+  readonly method: "GET" | "POST"
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  /** The bytes as they came: signatures are over these. */
+  readonly body: Uint8Array
+  readonly now: Instant
+}
+
+/** A template's status as the platform tells it, in lower case. */
+export interface TemplateNews {
+  readonly name: string
+  readonly language: string
+  readonly status: string
+}
+
+/** A person's word on one kind of message, by another way than a text. */
+export interface Preference {
+  readonly phone: string
+  readonly purpose: Purpose
+  readonly status: "granted" | "revoked"
+  readonly at: Instant
+  readonly proof: string
+}
+
+/** What a hook brought. */
+export interface HookContent {
+  readonly reports: ReadonlyArray<Report>
+  readonly messages: ReadonlyArray<Omit<InboundMessage, "sessionId">>
+  readonly preferences: ReadonlyArray<Preference>
+  readonly templates: ReadonlyArray<TemplateNews>
+  /** What could not be read, in words for the log; the rest is applied all the same. */
+  readonly unread: ReadonlyArray<string>
+}
+
+export type HookResult = Data.TaggedEnum<{
+  /** A handshake: answered with this text. */
+  Challenge: { readonly text: string }
+  Content: HookContent
+  /** It is not the platform's, or not of now; nothing of it was parsed. */
+  Forged: { readonly reason: string }
+  /** It is the platform's and cannot be read at all. */
+  Malformed: { readonly reason: string }
+}>
+export const HookResult = Data.taggedEnum<HookResult>()
+
+/** What a sender can do beside sending. Said honestly: what it says is relied upon. */
 export interface Sender {
   readonly provider: Provider
+  /** Reads a session's configuration as it is given, with every fault by its field; without it there is none. */
+  readonly configure?: (
+    given: Readonly<Record<string, unknown>>
+  ) => Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault>>
+  /** Asks the platform whether it knows us, before a session is connected; null when it does. */
+  readonly check?: (config: unknown) => Effect.Effect<Failure | null>
+  /** All templates of the session in the platform's form, over all pages. */
+  readonly templates?: (config: unknown) => Effect.Effect<ReadonlyArray<unknown>, PlatformRefusal>
+  /** Reads what the platform posted to the session's hook. */
+  readonly receive?: (request: HookRequest, config: unknown) => HookResult
   /** Whether the platform drops a second request under one message id, so that repeating it is harmless. */
   readonly deduplicates: boolean
   readonly send: (message: OutboundMessage) => Effect.Effect<SendResult>

@@ -9,6 +9,7 @@ import type { Instant } from "../domain/Instant.ts"
 import type { Job, RecipientResult } from "../domain/Job.ts"
 import type { Change } from "../domain/Progress.ts"
 import * as Progress from "../domain/Progress.ts"
+import type { Failure } from "../domain/Recipient.ts"
 import type { ClaimedJob, Report, Settlement } from "./JobStore.ts"
 
 /** A job with what dispatch keeps of it. */
@@ -60,9 +61,10 @@ const step = <H extends Held>(
   job: Job,
   moves: ReadonlyArray<Move>,
   ended: number,
-  now: Instant
+  now: Instant,
+  stopped = false
 ): Step<H> => {
-  const applied = Progress.apply(job, moves, now)
+  const applied = Progress.apply(job, moves, now, stopped)
   const inFlight = held.inFlight - ended
   return {
     held: { ...held, job: applied.job, inFlight, worker: inFlight > 0 ? held.worker : null },
@@ -104,15 +106,26 @@ export const claim = <H extends Held>(
   }
 }
 
-/** The outcomes that are still awaited; the answer is the last that one of them brings. */
+/** Whether an outcome is of a cause that stops the whole job: then {@link settle} is given all of its recipients. */
+export const stopsJob = ({ outcome }: Settlement): boolean =>
+  outcome._tag === "Failed" && outcome.stopsJob === true
+
+/**
+ * The outcomes that are still awaited; the answer is the last that one of them brings. What one cause stops fails with
+ * it.
+ *
+ * @param all of the job's recipients, when an outcome stops the job
+ */
 export const settle = <H extends Held>(
   held: H,
   find: (index: number) => Tracked | undefined,
   settlements: ReadonlyArray<Settlement>,
-  now: Instant
-): Step<H> & { readonly answer: string | undefined } => {
+  now: Instant,
+  all: ReadonlyArray<Tracked> = []
+): Step<H> & { readonly settled: number; readonly answer: string | undefined } => {
   const moves = new Map<number, Move>()
   let answer: string | undefined
+  let cause: Failure | undefined
   for (const settlement of settlements) {
     const { fence, index, outcome } = settlement
     if (fence !== held.fence || moves.has(index)) continue
@@ -121,8 +134,20 @@ export const settle = <H extends Held>(
     const before = tracked.recipient
     moves.set(index, { before, after: Progress.settle(held.job, before, outcome, now), fence: null })
     answer = settlement.answer ?? answer
+    if (outcome._tag === "Failed" && outcome.stopsJob === true) cause ??= outcome.failure
   }
-  return { ...step(held, held.job, [...moves.values()], moves.size, now), answer }
+  const settled = moves.size
+  if (cause !== undefined) {
+    for (const { fence, recipient: before } of all) {
+      const after = moves.has(before.index) ? before : Progress.abandon(before, cause, now)
+      if (after !== before) moves.set(before.index, { before, after, fence })
+    }
+  }
+  return {
+    ...step(held, held.job, [...moves.values()], settled, now, cause !== undefined),
+    settled,
+    answer
+  }
 }
 
 /** Takes back all that awaits an outcome. What a report has settled needs no rescue. */

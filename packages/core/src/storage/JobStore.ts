@@ -85,8 +85,14 @@ export interface ClaimedJob {
 
 /** What became of an attempt. */
 export type Outcome = Data.TaggedEnum<{
-  Accepted: { readonly providerId: string | null; readonly status: "accepted" | "sent" }
-  Failed: { readonly failure: Failure }
+  /** `held`: why the platform looks at it first, though it has it. */
+  Accepted: {
+    readonly providerId: string | null
+    readonly status: "accepted" | "sent"
+    readonly held?: Failure
+  }
+  /** `stopsJob`: what is not under way fails for the same reason, in the same commit. */
+  Failed: { readonly failure: Failure; readonly stopsJob?: boolean }
   /** To be tried again at a time; it stays `sending`. Uncertain: the platform may have it. */
   Retry: { readonly at: Instant; readonly failure: Failure; readonly uncertain: boolean }
   /** The platform may or may not have it. */

@@ -19,7 +19,7 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     /** Replaces the given fields. Null when there is no such session. */
     readonly change: (command: {
       readonly id: string
-      readonly change: Partial<Pick<Session, "name" | "pacing">>
+      readonly change: Partial<Pick<Session, "name" | "pacing" | "config">>
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
     /**
@@ -34,5 +34,16 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly reason: string | null
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
+    /**
+     * The platform takes nothing more from the session until a time: its processing jobs pause (`provider_blocked`).
+     * Of two times the later one holds. Null when there is no such session.
+     */
+    readonly block: (command: {
+      readonly id: string
+      readonly until: Instant
+      readonly now: Instant
+    }) => Effect.Effect<Session | null, StorageError>
+    /** Ends the blocks whose time has come, and what was paused for them goes on; answers how many. */
+    readonly unblock: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
   }
 >() {}

@@ -48,6 +48,7 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   pacing: unpaced,
   state: "connected",
   reason: null,
+  blockedUntil: null,
   connectedSince: now,
   createdAt: now,
   updatedAt: now,

@@ -5,13 +5,16 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
+import * as Catalogue from "../domain/Catalogue.ts"
 import type * as Consent from "../domain/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/Job.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
-import type { OutboundMessage, Sender, SendResult } from "../sender/Sender.ts"
+import type { Line } from "../sender/Lines.ts"
+import type { OutboundMessage, SendResult } from "../sender/Sender.ts"
 import { canRecover } from "../sender/Sender.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
@@ -44,6 +47,36 @@ const senderDefect: Failure = {
   permanent: false
 }
 
+/** What a failure asks of the engine beside recording it; see `Catalogue.Action`. */
+export interface Consequence {
+  readonly failure: Failure
+  readonly phone: string
+}
+
+export interface Attempted {
+  readonly outcome: Outcome
+  readonly consequence: Consequence | null
+}
+
+/** Beyond the recipient, in an order that matters to nobody. */
+const concernsOthers: ReadonlySet<Catalogue.Action> = new Set([
+  "revoke_marketing",
+  "pause_template",
+  "disconnect_session",
+  "block_session",
+  "fail_job"
+])
+
+/** What waits until a pause is over: the platform has not taken it, and it costs no attempt. */
+const waits: ReadonlySet<Catalogue.Action> = new Set([
+  "pause_template",
+  "disconnect_session",
+  "block_session"
+])
+
+/** The rest that a pair of numbers is given: 1, 4, 16, 64, … seconds (whatsapp-cloud.md §1.7). */
+const restMs = (attempts: number): number => Time.second * 4 ** (attempts - 1)
+
 /**
  * What a sender's answer means for the recipient.
  *
@@ -57,7 +90,7 @@ export const interpret = (options: {
   readonly now: Instant
   readonly draw: number
 }): Outcome => {
-  const { recoverable, result } = options
+  const { attempts, recoverable, result } = options
   const again = (failure: Failure, retryAfterMs: number | null, uncertain: boolean): Outcome => {
     const at = Retry.nextSend({ ...options, retryAfterMs })
     if (at !== undefined) return Outcome.Retry({ at, failure, uncertain })
@@ -66,10 +99,20 @@ export const interpret = (options: {
   switch (result._tag) {
     case "Accepted":
       return Outcome.Accepted({ providerId: result.providerId, status: result.status })
-    case "Rejected":
-      return Outcome.Failed({ failure: result.failure })
-    case "Transient":
-      return again(result.failure, result.retryAfterMs, options.uncertain)
+    case "Held":
+      return Outcome.Accepted({ providerId: result.providerId, status: "accepted", held: result.failure })
+    case "Rejected": {
+      const stopsJob = Catalogue.actionOf(result.failure) === "fail_job"
+      return Outcome.Failed({ failure: result.failure, stopsJob })
+    }
+    case "Transient": {
+      const { failure, retryAfterMs } = result
+      const action = Catalogue.actionOf(failure)
+      if (waits.has(action)) return Outcome.Released({ uncertain: options.uncertain })
+      const rest = action === "rest_pair" ? restMs(attempts) : 0
+      const least = Math.max(rest, retryAfterMs ?? 0)
+      return again(failure, least === 0 ? null : least, options.uncertain)
+    }
     case "Ambiguous":
       return recoverable ? again(result.failure, null, true) : Outcome.Unknown({ failure: result.failure })
   }
@@ -86,36 +129,43 @@ const guarded = <A>(effect: Effect.Effect<A>): Effect.Effect<A | SendResult> =>
 
 /** One attempt. Where the platform may have the message and can be asked, it is asked first. */
 export const attempt = Effect.fnUntraced(function* (
-  sender: Sender | undefined,
+  line: Line | undefined,
   job: ClaimedJob,
   recipient: ClaimedRecipient
 ) {
   const { attempts, index, phone: to, values } = recipient
   const draw = yield* Random.next
-  const meaning = (result: SendResult, uncertain: boolean) =>
-    Effect.map(Clock.currentTimeMillis, (now) =>
-      interpret({
+  const meaning = (result: SendResult, uncertain: boolean): Effect.Effect<Attempted> =>
+    Effect.map(Clock.currentTimeMillis, (now) => ({
+      outcome: interpret({
         result,
-        recoverable: sender !== undefined && canRecover(sender),
+        recoverable: line !== undefined && canRecover(line.sender),
         uncertain,
         attempts,
         now,
         draw
-      })
-    )
-  if (sender === undefined) {
+      }),
+      consequence:
+        (result._tag === "Rejected" || result._tag === "Transient") &&
+        concernsOthers.has(Catalogue.actionOf(result.failure))
+          ? { failure: result.failure, phone: to }
+          : null
+    }))
+  if (line === undefined) {
     return yield* meaning(
       { _tag: "Transient", failure: senderMissing, retryAfterMs: null },
       recipient.uncertain
     )
   }
+  const { config, sender } = line
   const message: OutboundMessage = {
     messageId: Ids.messageId(job.jobId, index),
     sessionId: job.sessionId,
     to,
     content: job.content,
     values,
-    attempt: attempts
+    attempt: attempts,
+    config
   }
   if (!recipient.uncertain || sender.lookUp === undefined) {
     return yield* meaning(yield* guarded(sender.send(message)), recipient.uncertain)
@@ -142,18 +192,21 @@ export interface Attempts {
    * at no cost, and what was under way too where a repetition does no harm; else it is unknown.
    */
   readonly settlements: () => ReadonlyArray<Settlement>
+  /** What the failures ask of the engine. */
+  readonly consequences: () => ReadonlyArray<Consequence>
 }
 
 /** A window that could not even begin goes back as it was: nothing of it was attempted. */
 export const released = ({ fence, jobId, recipients }: ClaimedJob): Attempts => ({
   run: Effect.void,
+  consequences: () => [],
   settlements: () =>
     recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released({ uncertain: false }) }))
 })
 
 /** Asks for consent once more and prepares the attempts: a fixed set of fibers will pull the next recipient. */
 export const window = (
-  sender: Sender | undefined,
+  line: Line | undefined,
   job: ClaimedJob,
   concurrency: number
 ): Effect.Effect<Attempts, StorageError, ConsentStore> =>
@@ -165,6 +218,7 @@ export const window = (
       purpose: Job.purpose(job.content)
     })
     const outcomes = new Map<number, Outcome>()
+    const consequences: Array<Consequence> = []
     const allowed = job.recipients.filter((recipient, place) => {
       const verdict: Consent.Verdict = verdicts[place] ?? { _tag: "Missing" }
       if (verdict._tag === "Granted") return true
@@ -177,13 +231,14 @@ export const window = (
       const { done, value } = pending.next()
       if (done === true) return Effect.void
       begun.add(value.index)
-      return Effect.flatMap(attempt(sender, job, value), (outcome) => {
+      return Effect.flatMap(attempt(line, job, value), ({ consequence, outcome }) => {
         outcomes.set(value.index, outcome)
+        if (consequence !== null) consequences.push(consequence)
         return pull
       })
     })
     const interrupted = (index: number): Outcome => {
-      const harmless = !begun.has(index) || sender === undefined || canRecover(sender)
+      const harmless = !begun.has(index) || line === undefined || canRecover(line.sender)
       return harmless
         ? Outcome.Released({ uncertain: begun.has(index) })
         : Outcome.Unknown({ failure: stopped })
@@ -191,6 +246,7 @@ export const window = (
     const lanes = Array.from({ length: Math.min(concurrency, allowed.length) }, () => pull)
     return {
       run: Effect.all(lanes, { concurrency: "unbounded", discard: true }),
+      consequences: () => consequences,
       settlements: () =>
         job.recipients.map(({ index }) => ({
           jobId: job.jobId,

@@ -14,11 +14,11 @@ export const firstWindow = 2
 export const widestWindow = 16
 
 /** From so many failures in a row it is given pauses. */
-export const patience = 10
+export const patience = 20
 
 /** A pause is this part of the time that it has been failing, within these bounds. */
 const pausePart = 1 / 6
-const shortestPause = 100
+const shortestPause = 500
 export const longestPause = Time.minute
 
 /** All that fail have no more of the slots than this. */

@@ -3,13 +3,16 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Provider } from "../domain/Session.ts"
-import type { Sender } from "../sender/Sender.ts"
+import type { SecretBox } from "../secret/SecretBox.ts"
+import * as Lines from "../sender/Lines.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
 import type { ConsentStore } from "../storage/ConsentStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import type { TemplateStore } from "../storage/TemplateStore.ts"
+import * as Consequences from "./Consequences.ts"
 import * as Dispatch from "./Dispatch.ts"
 import type { Grace } from "./Grace.ts"
 import { observe, Presence } from "./Presence.ts"
@@ -27,7 +30,7 @@ export interface Lane {
 
 export interface SendWorker {
   readonly open: Effect.Effect<Lane>
-  /** Takes back what dead workers left; answers how many recipients. */
+  /** Takes back what dead workers left, and ends the blocks of sessions that are over; answers how many recipients. */
   readonly rescue: Effect.Effect<number, StorageError>
 }
 
@@ -38,12 +41,18 @@ export const make = (options: {
   readonly window: number
   /** Once it has begun nothing new is taken. */
   readonly grace: Grace
-}): Effect.Effect<SendWorker, never, ConsentStore | JobStore | Presence | Senders | SessionStore> =>
+}): Effect.Effect<
+  SendWorker,
+  never,
+  ConsentStore | JobStore | Presence | SecretBox | Senders | SessionStore | TemplateStore
+> =>
   Effect.gen(function* () {
     const jobs = yield* JobStore
     const presence = yield* Presence
     const senders = yield* Senders
     const sessions = yield* SessionStore
+    const open = yield* Lines.make
+    const draw = yield* Consequences.make
     const context = yield* Effect.context<ConsentStore>()
     const recoverable: ReadonlyArray<Provider> = [...senders.values()]
       .filter(canRecover)
@@ -51,13 +60,9 @@ export const make = (options: {
     // One who killed workers before is attempted while nothing else is: what dies with it is only itself.
     const attempts = yield* Effect.makeSemaphore(options.lanes)
 
-    const senderOf = (sessionId: string): Effect.Effect<Sender | undefined, StorageError> =>
-      Effect.map(sessions.find(sessionId), (session) =>
-        session === null ? undefined : senders.get(session.provider)
-      )
-
     const prepare = (job: ClaimedJob): Effect.Effect<Dispatch.Attempts> =>
-      Effect.flatMap(senderOf(job.sessionId), (sender) => Dispatch.window(sender, job, options.window)).pipe(
+      Effect.flatMap(sessions.find(job.sessionId), open).pipe(
+        Effect.flatMap((line) => Dispatch.window(line, job, options.window)),
         Effect.provide(context),
         Effect.catchAll((error) =>
           Effect.as(Effect.logError("A window could not begin", error), Dispatch.released(job))
@@ -81,13 +86,23 @@ export const make = (options: {
           Effect.forkDaemon
         )
         const end = Effect.zipRight(options.grace.within(Fiber.await(fiber)), Fiber.interrupt(fiber))
+        // Before the outcomes are handed in: what waits for a pause must not be due before that is there.
+        const consequences = Effect.forEach(
+          windows,
+          (window, place) => {
+            const job = claimed[place]
+            return job === undefined ? Effect.void : Effect.ignoreLogged(draw(job, window.consequences()))
+          },
+          { discard: true }
+        )
         yield* restore(Fiber.join(fiber)).pipe(
           Effect.onInterrupt(() => end),
+          Effect.ensuring(consequences),
           Effect.ensuring(Effect.sync(() => done(windows.flatMap(({ settlements }) => settlements()))))
         )
       })
 
-    const open: Effect.Effect<Lane> = Effect.map(presence.enter, (first) => {
+    const openLane: Effect.Effect<Lane> = Effect.map(presence.enter, (first) => {
       let worker = first
       let settlements: ReadonlyArray<Settlement> = []
       const handIn = Effect.fnUntraced(function* (limit: number | null) {
@@ -136,6 +151,7 @@ export const make = (options: {
       const others = workers.filter(({ worker }) => !presence.isHere(worker))
       const observed = observe(seen, others, yield* Clock.currentTimeNanos, presence.leaseMs)
       seen = observed.seen
+      yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
       let count = 0
       for (const worker of observed.dead) {
         const now = yield* Clock.currentTimeMillis
@@ -144,5 +160,5 @@ export const make = (options: {
       return count
     })
 
-    return { open, rescue }
+    return { open: openLane, rescue }
   })

@@ -1,5 +1,5 @@
 /** The wire: every body of the contract (decisions.md §3, §5, §8). Nothing here transforms; times are already text. */
-import { Job, Recipient, Session, Template, Webhook } from "@sendwright/core"
+import { Job, Recipient, Template, Webhook } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 
 const Ok = Schema.Literal(true)
@@ -19,7 +19,7 @@ export const Connection = Schema.Struct({
   session: Schema.Struct({
     id: Text,
     name: Text,
-    provider: Schema.Literal(...Session.providers),
+    provider: Text,
     state: Text,
     connected_since: NullableTime
   }),
@@ -232,7 +232,7 @@ const SessionBody = Schema.Struct({
   id: Text,
   account_id: Text,
   name: Text,
-  provider: Schema.Literal(...Session.providers),
+  provider: Text,
   pacing: Schema.Struct({
     messages_per_second: Schema.NullOr(Schema.Number),
     pair_interval_ms: Schema.NullOr(Count)

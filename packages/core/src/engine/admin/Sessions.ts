@@ -92,6 +92,7 @@ export const make = Effect.gen(function* () {
         pacing: withPacing(unpaced, pacing),
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : "never_connected",
+        blockedUntil: null,
         connectedSince: connected ? now : null,
         createdAt: now,
         updatedAt: now

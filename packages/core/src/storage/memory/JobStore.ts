@@ -11,7 +11,7 @@ import * as Pacing from "../../domain/Pacing.ts"
 import * as Paging from "../../domain/Page.ts"
 import * as Plan from "../../domain/Plan.ts"
 import * as Progress from "../../domain/Progress.ts"
-import type { Session } from "../../domain/Session.ts"
+import * as Session from "../../domain/Session.ts"
 import type { Template } from "../../domain/Template.ts"
 import type { Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
@@ -39,7 +39,7 @@ const save = (db: Database, { drafts, held, moves }: Step<JobRow>, now: Instant)
 /** Not before the last message to each phone is long enough ago; the others' time is counted from now. */
 const paired = (
   db: Database,
-  { id, pacing }: Session,
+  { id, pacing }: Session.Session,
   recipients: ReadonlyArray<RecipientResult>,
   now: Instant
 ): { readonly ready: ReadonlyArray<RecipientResult>; readonly early: ReadonlyArray<RecipientResult> } => {
@@ -136,8 +136,8 @@ const settle = (db: Database, settlements: ReadonlyArray<Settlement>, now: Insta
   for (const [jobId, group] of JobSteps.groupBy(settlements, (settlement) => settlement.jobId)) {
     const row = db.jobs.get(jobId)
     if (row === undefined) continue
-    const step = JobSteps.settle(row, (index) => row.recipients[index], group, now)
-    settled += step.moves.length
+    const step = JobSteps.settle(row, (index) => row.recipients[index], group, now, row.recipients)
+    settled += step.settled
     if (step.moves.length > 0) save(db, step, now)
     if (step.answer !== undefined) remember(db, row, step.answer)
   }
@@ -160,7 +160,8 @@ const dueBySession = (db: Database, now: Instant): ReadonlyMap<string, ReadonlyA
   for (const row of openJobs(db)) {
     if (row.nextDue === null || row.nextDue > now) continue
     const { sessionId } = row.job
-    if (db.sessions.get(sessionId)?.value.state !== "connected") continue
+    const session = db.sessions.get(sessionId)?.value
+    if (session === undefined || Session.obstacle(session) !== null) continue
     const rows = due.get(sessionId)
     if (rows === undefined) due.set(sessionId, [row])
     else rows.push(row)
@@ -178,7 +179,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
     /** Takes at most `limit` due recipients of one session; a suspect alone, and only when nothing was taken. */
     const claimOf = (
-      session: Session,
+      session: Session.Session,
       rows: ReadonlyArray<JobRow>,
       limit: number,
       { now, worker }: { readonly now: Instant; readonly worker: string },

@@ -14,7 +14,7 @@ import { insert, MemoryDatabase, newestFirst, nextDue, putJob } from "./MemoryDa
 const followSession = (db: Database, session: Session, now: Instant): void => {
   for (const row of db.jobs.values()) {
     if (row.job.sessionId !== session.id) continue
-    const next = Progress.followSession(row.job, session.state, now)
+    const next = Progress.followSession(row.job, session, now)
     if (next === row.job) continue
     putJob(db, { ...row, job: next, nextDue: nextDue(row, next) })
     const draft = Event.jobChanged(next, row.job.status)
@@ -58,6 +58,28 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
         if (draft !== undefined) Events.append(db, session.accountId, [draft], now)
         followSession(db, session, now)
         return session
+      }),
+    block: ({ id, now, until }) =>
+      Effect.sync(() => {
+        const row = db.sessions.get(id)
+        if (row === undefined) return null
+        const blockedUntil = Math.max(row.value.blockedUntil ?? 0, until)
+        const session: Session = { ...row.value, blockedUntil, updatedAt: now }
+        db.sessions.set(id, { ...row, value: session })
+        followSession(db, session, now)
+        return session
+      }),
+    unblock: ({ now }) =>
+      Effect.sync(() => {
+        const over = [...db.sessions.values()].filter(
+          ({ value }) => value.blockedUntil !== null && value.blockedUntil <= now
+        )
+        for (const row of over) {
+          const session: Session = { ...row.value, blockedUntil: null, updatedAt: now }
+          db.sessions.set(session.id, { ...row, value: session })
+          followSession(db, session, now)
+        }
+        return over.length
       })
   }))
 )

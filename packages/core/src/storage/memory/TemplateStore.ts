@@ -13,11 +13,12 @@ import { MemoryDatabase, nextDue, putJob } from "./MemoryDatabase.ts"
 
 /** The jobs that were paused for the template go on. */
 const resume = (db: Database, template: Template, now: Instant): void => {
-  const state = db.sessions.get(template.sessionId)?.value.state ?? "disconnected"
+  const session = db.sessions.get(template.sessionId)?.value
+  if (session === undefined) return
   for (const row of db.jobs.values()) {
     const { content, status } = row.job
     if (content.kind !== "template" || content.templateId !== template.templateId) continue
-    const job = Progress.resumeForTemplate(row.job, state, now)
+    const job = Progress.resumeForTemplate(row.job, session, now)
     if (job === row.job) continue
     putJob(db, { ...row, job, nextDue: nextDue(row, job) })
     const draft = Event.jobChanged(job, status)

@@ -281,4 +281,13 @@ CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE t
 `
 }
 
-export const migrations: ReadonlyArray<Migration> = [initial, endpoints]
+const platforms: Migration = {
+  id: 3,
+  name: "platforms",
+  statements: `
+ALTER TABLE sendwright_session ADD COLUMN blocked_until BIGINT;
+CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [initial, endpoints, platforms]

@@ -54,7 +54,8 @@ const waiting = `WITH RECURSIVE waiting (session) AS (
 const dueSessions = `${waiting}
   SELECT session.id, session.pacing
   FROM waiting CROSS JOIN sendwright_session AS session
-  WHERE session.id = waiting.session AND session.state = 'connected' AND waiting.session <= ?
+  WHERE session.id = waiting.session AND session.state = 'connected' AND session.blocked_until IS NULL
+    AND waiting.session <= ?
     AND EXISTS (SELECT 1 FROM sendwright_job WHERE session = waiting.session AND next_at IS NOT NULL AND next_at <= ?)
   ${limited}`
 
@@ -62,7 +63,7 @@ const earliestOfSessions = `${waiting}
   SELECT session.pacing, pace.arrival,
     (SELECT min(next_at) FROM sendwright_job WHERE session = waiting.session AND next_at IS NOT NULL) AS due
   FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
-  WHERE session.id = waiting.session AND session.state = 'connected'`
+  WHERE session.id = waiting.session AND session.state = 'connected' AND session.blocked_until IS NULL`
 
 /** Above every session's id. */
 const lastSession = "\u{10ffff}"

@@ -275,13 +275,16 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       const fresh = settlements.filter(({ fence }) => fence === held.fence)
       if (fresh.length === 0) return 0
       const recipients = yield* awaited(held, fresh)
-      const step = JobSteps.settle(held, (index) => recipients.get(index), fresh, now)
+      const all = fresh.some(JobSteps.stopsJob)
+        ? yield* rows.recipients(openRecipients, ...keysOf(held.seq))
+        : []
+      const step = JobSteps.settle(held, (index) => recipients.get(index), fresh, now, all)
       if (step.moves.length === 0) return 0
       yield* save(step, now)
       if (step.answer !== undefined) {
         yield* run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", step.answer, held.seq)
       }
-      return step.moves.length
+      return step.settled
     }
 
     function* receive(

@@ -13,7 +13,6 @@ import type { Page } from "../../domain/Page.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import * as Recipient from "../../domain/Recipient.ts"
 import type { Session, State } from "../../domain/Session.ts"
-import * as Sessions from "../../domain/Session.ts"
 import type { Template, TemplateContent } from "../../domain/Template.ts"
 import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
 import * as Webhook from "../../domain/Webhook.ts"
@@ -132,7 +131,6 @@ export const toAccount = (row: Row): Account => ({
   updatedAt: integer(row, "updated_at")
 })
 
-const provider = oneOf(Sessions.providers)
 const state = oneOf<State>(["connected", "connecting", "disconnected"])
 
 export const sessionColumns = [
@@ -144,6 +142,7 @@ export const sessionColumns = [
   "pacing",
   "state",
   "reason",
+  "blocked_until",
   "connected_since",
   "created_at",
   "updated_at"
@@ -158,6 +157,7 @@ export const fromSession = (session: Session): Parameters => [
   JSON.stringify(session.pacing),
   session.state,
   session.reason,
+  session.blockedUntil,
   session.connectedSince,
   session.createdAt,
   session.updatedAt
@@ -167,11 +167,12 @@ export const toSession = (row: Row): Session => ({
   id: text(row, "id"),
   accountId: text(row, "account"),
   name: text(row, "name"),
-  provider: provider(row, "provider"),
+  provider: text(row, "provider"),
   config: text(row, "config"),
   pacing: json(row, "pacing"),
   state: state(row, "state"),
   reason: textOrNull(row, "reason"),
+  blockedUntil: integerOrNull(row, "blocked_until"),
   connectedSince: integerOrNull(row, "connected_since"),
   createdAt: integer(row, "created_at"),
   updatedAt: integer(row, "updated_at")

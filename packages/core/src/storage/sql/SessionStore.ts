@@ -7,6 +7,7 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { Session } from "../../domain/Session.ts"
+import * as Sessions from "../../domain/Session.ts"
 import { SessionStore } from "../SessionStore.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
@@ -40,7 +41,11 @@ const processingJobs = ({ indexedBy }: Dialect): string => `SELECT id FROM (
     WHERE worker IS NOT NULL AND session = ? AND status = 'processing'
   ) AS job ORDER BY id`
 
-const rename = "UPDATE sendwright_session SET name = ?, pacing = ?, updated_at = ? WHERE id = ?"
+const change = "UPDATE sendwright_session SET name = ?, pacing = ?, config = ?, updated_at = ? WHERE id = ?"
+
+const block = "UPDATE sendwright_session SET blocked_until = ?, updated_at = ? WHERE id = ?"
+
+const unblockable = "SELECT * FROM sendwright_session WHERE blocked_until <= ? ORDER BY id"
 
 const paused = "SELECT id FROM sendwright_job WHERE session = ? AND status = 'paused' ORDER BY id"
 
@@ -52,13 +57,15 @@ export function* findSession(id: string, statement = byId): Program<Session | nu
 }
 
 /** Running jobs pause with their session, and go on with it. */
-function* followSession(rows: JobRows, { id, state }: Session, now: Instant): Program<void> {
-  const affected =
-    state === "connected" ? yield* all(paused, id) : yield* all(processingJobs(rows.dialect), id, id)
+function* followSession(rows: JobRows, session: Session, now: Instant): Program<void> {
+  const { id } = session
+  const stopped = yield* all(paused, id)
+  const running = Sessions.obstacle(session) === null ? [] : yield* all(processingJobs(rows.dialect), id, id)
+  const affected = [...stopped, ...running]
   for (const row of affected) {
     const held = yield* rows.take(text(row, "id"))
     if (held === undefined) continue
-    const job = Progress.followSession(held.job, state, now)
+    const job = Progress.followSession(held.job, session, now)
     if (job === held.job) continue
     const draft = Event.jobChanged(job, held.job.status)
     const drafts = draft === undefined ? [] : [draft]
@@ -88,12 +95,12 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
           )
           return Page.map(Page.cut(rows, page.limit, seq), toSession)
         }),
-      change: ({ change, id, now }) =>
+      change: ({ change: fields, id, now }) =>
         db.write("SessionStore.change", function* () {
           const found = yield* findSession(id, toChange)
           if (found === null) return null
-          const session: Session = { ...found, ...change, updatedAt: now }
-          yield* run(rename, session.name, JSON.stringify(session.pacing), now, id)
+          const session: Session = { ...found, ...fields, updatedAt: now }
+          yield* run(change, session.name, JSON.stringify(session.pacing), session.config, now, id)
           return session
         }),
       transition: ({ id, now, reason, state }) =>
@@ -113,6 +120,26 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
           yield* Events.append(ids, session.accountId, draft === undefined ? [] : [draft], now)
           yield* followSession(rows, session, now)
           return session
+        }),
+      block: ({ id, now, until }) =>
+        db.write("SessionStore.block", function* () {
+          const found = yield* findSession(id, toChange)
+          if (found === null) return null
+          const blockedUntil = Math.max(found.blockedUntil ?? 0, until)
+          yield* run(block, blockedUntil, now, id)
+          const session = { ...found, blockedUntil, updatedAt: now }
+          yield* followSession(rows, session, now)
+          return session
+        }),
+      unblock: ({ now }) =>
+        db.write("SessionStore.unblock", function* () {
+          const over = yield* all(unblockable + db.dialect.forUpdate("sendwright_session"), now)
+          for (const row of over) {
+            const session = { ...toSession(row), blockedUntil: null, updatedAt: now }
+            yield* run(block, null, now, session.id)
+            yield* followSession(rows, session, now)
+          }
+          return over.length
         })
     }
   })

@@ -49,10 +49,11 @@ function* write(
 /** The jobs that were paused for the template go on. */
 function* resume(rows: JobRows, { sessionId, templateId }: Template, now: Instant): Program<void> {
   const session = yield* findSession(sessionId)
+  if (session === null) return
   for (const row of yield* all(pausedJobs, sessionId, templateId)) {
     const held = yield* rows.take(text(row, "id"))
     if (held === undefined) continue
-    const job = Progress.resumeForTemplate(held.job, session?.state ?? "disconnected", now)
+    const job = Progress.resumeForTemplate(held.job, session, now)
     if (job === held.job) continue
     const draft = Event.jobChanged(job, held.job.status)
     const drafts = draft === undefined ? [] : [draft]

@@ -298,4 +298,13 @@ CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE t
 `
 }
 
-export const migrations: ReadonlyArray<Migration> = [initial, liveness, endpoints]
+const platforms: Migration = {
+  id: 4,
+  name: "platforms",
+  statements: `
+ALTER TABLE sendwright_session ADD COLUMN blocked_until INTEGER;
+CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [initial, liveness, endpoints, platforms]

@@ -1,0 +1,369 @@
+/**
+ * Reads the price list that the platform publishes as CSV into the prices of a rate card, so that nobody types
+ * them. The list names markets; which countries a market holds is the table "Country calling codes" of the
+ * platform's pricing page (developers.facebook.com/docs/whatsapp/pricing, read 2026; whatsapp-cloud.md §1.9),
+ * and calling codes of countries are libphonenumber's.
+ */
+import * as Either from "effect/Either"
+import metadata from "libphonenumber-js/min/metadata"
+import * as Fault from "./Fault.ts"
+import * as Money from "./Money.ts"
+import * as Phone from "./Phone.ts"
+import * as RateCard from "./RateCard.ts"
+
+const words = (text: string): ReadonlyArray<string> => text.split(" ")
+
+const standalone = {
+  Argentina: "AR",
+  Bangladesh: "BD",
+  Brazil: "BR",
+  Chile: "CL",
+  Colombia: "CO",
+  Egypt: "EG",
+  France: "FR",
+  Germany: "DE",
+  "Hong Kong": "HK",
+  Hungary: "HU",
+  India: "IN",
+  Indonesia: "ID",
+  Iraq: "IQ",
+  Israel: "IL",
+  Italy: "IT",
+  Kazakhstan: "KZ",
+  Kuwait: "KW",
+  Malaysia: "MY",
+  Mexico: "MX",
+  Morocco: "MA",
+  Nepal: "NP",
+  Netherlands: "NL",
+  Nigeria: "NG",
+  Oman: "OM",
+  Pakistan: "PK",
+  Peru: "PE",
+  Poland: "PL",
+  Qatar: "QA",
+  Romania: "RO",
+  Russia: "RU",
+  "Saudi Arabia": "SA",
+  Singapore: "SG",
+  "South Africa": "ZA",
+  Spain: "ES",
+  "Sri Lanka": "LK",
+  Turkey: "TR",
+  Türkiye: "TR",
+  Ukraine: "UA",
+  "United Arab Emirates": "AE",
+  "United Kingdom": "GB"
+}
+
+/**
+ * Regions also name the countries that became markets of their own later (HK, HU, PL, QA, RO and SG in 2026; BD,
+ * IQ, KW, LK, MA, NP, OM and UA on 2026-10-01): a list without such a market prices the country by its region.
+ */
+const regions = {
+  "North America": "CA US",
+  "Rest of Africa":
+    "AO BF BI BJ BW CG CI CM DZ ER ET GA GH GM GW KE LR LS LY MA MG ML MR MW MZ NA NE RW SD SL SN SO SS SZ TD TG " +
+    "TN TZ UG ZM ZW",
+  "Rest of Asia Pacific": "AF AU BD CN HK JP KH LA LK MN NP NZ PG PH SG TH TJ TM TW UZ VN",
+  "Rest of Central & Eastern Europe": "AL AM AZ BG BY CZ GE GR HR HU LT LV MD MK PL RO RS SI SK UA",
+  "Rest of Latin America": "BO CR DO EC GT HN HT JM NI PA PR PY SV UY VE",
+  "Rest of Middle East": "BH IQ JO KW LB OM QA YE",
+  "Rest of Western Europe": "AT BE CH DK FI IE NO PT SE"
+}
+
+/**
+ * What tells numbers apart in the two plans that countries share as a whole: area codes of +1 (NANPA) but those
+ * of the United States and Canada, and Kazakhstan in +7. Elsewhere the market has its whole calling code.
+ */
+const areas: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
+  Object.entries({
+    AG: "1268",
+    AI: "1264",
+    AS: "1684",
+    BB: "1246",
+    BM: "1441",
+    BS: "1242",
+    DM: "1767",
+    DO: "1809 1829 1849",
+    GD: "1473",
+    GU: "1671",
+    JM: "1658 1876",
+    KN: "1869",
+    KY: "1345",
+    KZ: "76 77",
+    LC: "1758",
+    MP: "1670",
+    MS: "1664",
+    PR: "1787 1939",
+    SX: "1721",
+    TC: "1649",
+    TT: "1868",
+    VC: "1784",
+    VG: "1284",
+    VI: "1340"
+  }).map(([country, prefixes]) => [country, words(prefixes)])
+)
+
+const callingCodes: ReadonlyMap<string, string> = new Map(
+  Object.entries(metadata.country_calling_codes).flatMap(([code, countries]) =>
+    countries.map((country): [string, string] => [country, code])
+  )
+)
+
+const prefixesOf = (country: string): ReadonlyArray<string> => {
+  const code = callingCodes.get(country)
+  return areas.get(country) ?? (code === undefined ? [] : [code])
+}
+
+/** A name without what differs from list to list: case, accents, spaces, hyphens, `&` or "and". */
+const plain = (name: string): string =>
+  name
+    .normalize("NFKD")
+    .replaceAll(/\p{M}/gu, "")
+    .toLowerCase()
+    .replaceAll("&", " and ")
+    .replaceAll(/[^a-z]+/g, " ")
+    .trim()
+
+interface Market {
+  readonly kind: "country" | "region" | "other"
+  readonly countries: ReadonlyArray<string>
+}
+
+const other: Market = { kind: "other", countries: [] }
+
+const markets: ReadonlyMap<string, Market> = new Map<string, Market>([
+  ...Object.entries(standalone).map(([name, country]): [string, Market] => [
+    plain(name),
+    { kind: "country", countries: [country] }
+  ]),
+  ...Object.entries(regions).map(([name, countries]): [string, Market] => [
+    plain(name),
+    { kind: "region", countries: words(countries) }
+  ]),
+  ["other", other]
+])
+
+const symbols: ReadonlyMap<string, string> = new Map([
+  ["$US", "USD"],
+  ["US$", "USD"],
+  ["€", "EUR"],
+  ["£", "GBP"],
+  ["₹", "INR"],
+  ["RP", "IDR"],
+  ["$A", "AUD"],
+  ["A$", "AUD"],
+  ["R$", "BRL"],
+  ["RM", "MYR"],
+  ["S$", "SGD"]
+])
+
+/** The ISO 4217 code that a cell such as `USD`, `$US` or `USD ($)` means. */
+const currencyOf = (cell: string): string | undefined => {
+  const text = cell.trim().toUpperCase()
+  return symbols.get(text) ?? /(?<![A-Z])[A-Z]{3}(?![A-Z])/.exec(text)?.[0]
+}
+
+interface Line {
+  /** Where in the file it begins, from 1. */
+  readonly number: number
+  readonly cells: ReadonlyArray<string>
+  /** A quote stands where RFC 4180 allows none, so that cells may be lost in others. */
+  readonly broken: boolean
+}
+
+/** RFC 4180 with either separator; lines without any text are left out. */
+const linesOf = (text: string, separator: string): ReadonlyArray<Line> => {
+  const source = `(?:"([^"]*(?:""[^"]*)*)")?([^${separator}\\r\\n]*)(${separator}|\\r\\n|\\n|\\r|$)`
+  const lines: Array<Line> = []
+  let number = 1
+  let below = 1
+  let cells: Array<string> = []
+  let broken = false
+  for (const [all, quoted, bare = "", end = ""] of text.matchAll(new RegExp(source, "gy"))) {
+    cells.push(quoted === undefined ? bare.trim() : quoted.replaceAll('""', '"').trim())
+    broken ||= bare.includes('"') || (quoted !== undefined && bare.trim() !== "")
+    below += all.match(/\r\n|\n|\r/g)?.length ?? 0
+    if (end === separator) continue
+    if (cells.some((cell) => cell !== "")) lines.push({ number, cells, broken })
+    number = below
+    cells = []
+    broken = false
+    if (end === "") break
+  }
+  return lines
+}
+
+interface Column {
+  readonly category: RateCard.Category
+  readonly name: string
+  readonly at: number
+}
+
+interface Table {
+  readonly header: Line
+  readonly rows: ReadonlyArray<Line>
+  readonly market: number
+  readonly currency: number
+  readonly columns: ReadonlyArray<Column>
+}
+
+/** The table below the first row that has a column "Market", rather one that has a column of prices too. */
+const tableOf = (lines: ReadonlyArray<Line>): Table | undefined => {
+  const tables = lines.flatMap((header, place): ReadonlyArray<Omit<Table, "rows"> & { place: number }> => {
+    const names = header.cells.map(plain)
+    const market = names.indexOf("market")
+    if (market < 0) return []
+    const columns = RateCard.categories.flatMap((category): ReadonlyArray<Column> => {
+      const at = names.indexOf(category)
+      return at < 0 ? [] : [{ category, name: header.cells[at] ?? category, at }]
+    })
+    return [{ header, place, market, currency: names.indexOf("currency"), columns }]
+  })
+  const table = tables.find(({ columns }) => columns.length > 0) ?? tables[0]
+  return table === undefined ? undefined : { ...table, rows: lines.slice(table.place + 1) }
+}
+
+const find = (text: string): Table | undefined => {
+  const tables = [",", ";"].map((separator) => tableOf(linesOf(text, separator)))
+  return tables.find((table) => table !== undefined && table.columns.length > 0) ?? tables.find(Boolean)
+}
+
+interface Row {
+  readonly name: string
+  readonly market: Market
+  readonly cells: ReadonlyArray<string>
+}
+
+const noPrice = /^(|n\/?a|[-–—]+)$/i
+
+/** Rows of the currency. A text alone in its row is a note, not a market. */
+const rowsOf = (table: Table, currency: string, faults: Array<Fault.Fault>): ReadonlyArray<Row> => {
+  const rows: Array<Row> = []
+  const seen = new Map<string, number>()
+  const found = new Set<string>()
+  let matches = 0
+  const label = (at: number): string => table.header.cells[at] ?? ""
+  const fault = (path: ReadonlyArray<string | number>, code: Fault.Code, message: string) =>
+    faults.push(Fault.make(["rows", ...path], code, message))
+  for (const { broken, cells, number } of table.rows) {
+    if (broken) {
+      const message =
+        'Put quotes around the whole cell and write a quote within it twice, such as "a ""b"" c".'
+      fault([number], "invalid_value", message)
+      continue
+    }
+    if (cells.every((cell, at) => at === table.market || cell === "")) continue
+    if (table.currency >= 0) {
+      const code = currencyOf(cells[table.currency] ?? "")
+      if (code === undefined)
+        fault(
+          [number, label(table.currency)],
+          "invalid_value",
+          "Write the row's currency as a code such as USD."
+        )
+      else found.add(code)
+      if (code !== currency) continue
+    }
+    matches += 1
+    const name = cells[table.market] ?? ""
+    const market = markets.get(plain(name))
+    if (market === undefined) {
+      const message = `Name a market of the platform's list, such as Spain, Rest of Africa or Other, or remove the row.`
+      fault([number, label(table.market)], name === "" ? "required" : "invalid_value", message)
+    } else {
+      const identity = market.countries.join(" ")
+      const first = seen.get(identity)
+      if (first === undefined) seen
+      else {
+        const message = `Keep one row of this market: line ${first} has it already.`
+        fault([number, label(table.market)], "invalid_value", message)
+      }
+      rows.push({ name, market, cells })
+    }
+    for (const { at, name: column } of table.columns) {
+      const cell = cells[at] ?? ""
+      if (noPrice.test(cell) || Money.isAmount(cell)) continue
+      fault(
+        [number, column],
+        "invalid_value",
+        "Write a plain decimal such as 0.0618, or n/a where there is no price."
+      )
+    }
+    if (cells.slice(table.header.cells.length).some((cell) => cell !== "")) {
+      const message =
+        "The row has more cells than the header row: put quotes around cells that hold a separator."
+      fault([number], "invalid_value", message)
+    }
+  }
+  if (matches === 0) {
+    const others =
+      found.size === 0 ? "no prices below its header row" : `prices in ${[...found].join(", ")} only`
+    fault([], "required", `Give a list with prices in ${currency}: this one has ${others}.`)
+  }
+  return rows
+}
+
+/** Prices of the rows, each with the prefixes that no other market of the list has in its category. */
+const pricesOf = (table: Table, rows: ReadonlyArray<Row>): ReadonlyArray<RateCard.Price> => {
+  const alone = new Set(rows.flatMap(({ market }) => (market.kind === "country" ? market.countries : [])))
+  const prefixes = ({ countries, kind }: Market): ReadonlyArray<string> => [
+    ...new Set(countries.filter((each) => kind === "country" || !alone.has(each)).flatMap(prefixesOf))
+  ]
+  const priced = (row: Row, { at }: Column): boolean => !noPrice.test(row.cells[at] ?? "")
+  return rows.flatMap((row) =>
+    table.columns
+      .filter((column) => priced(row, column))
+      .flatMap((column): ReadonlyArray<RateCard.Price> => {
+        const { category } = column
+        const price = row.cells[column.at] ?? ""
+        if (row.market.kind !== "other")
+          return [{ market: row.name, prefixes: prefixes(row.market), category, price }]
+        const rest: RateCard.Price = { market: "*", prefixes: null, category, price }
+        const taken = new Set(
+          rows.filter((each) => priced(each, column)).flatMap(({ market }) => prefixes(market))
+        )
+        const gaps = [...areas.values()]
+          .flat()
+          .filter((prefix) => !taken.has(prefix) && taken.has(Phone.callingCode(prefix) ?? ""))
+        return gaps.length === 0 ? [rest] : [rest, { ...rest, prefixes: gaps }]
+      })
+  )
+}
+
+/**
+ * The prices of a list in one currency, in its order; a list without a column of currencies is taken to be in
+ * the currency asked for. Prices of authentication-international and service are left out: no card has them.
+ *
+ * "Other" is `*`. Beside +1 and +7 it has a second price, of the same market, for the prefixes in those plans
+ * that belong to no market of the list (the Bahamas are not North America): the platform counts every country
+ * that its table does not name as "Other".
+ *
+ * Faults have the line of the file and the column in their path, and come all at once.
+ */
+export const read = (
+  text: string,
+  options: { readonly currency: string }
+): Either.Either<ReadonlyArray<RateCard.Price>, ReadonlyArray<Fault.Fault>> => {
+  const table = find(text.replace(/^\ufeff/, ""))
+  if (table === undefined) {
+    const message = "Give a header row with the columns Market, Marketing, Utility and Authentication."
+    return Either.left([Fault.make(["rows"], "required", message)])
+  }
+  const { columns, header } = table
+  if (columns.length === 0) {
+    const message = "Give the header row a column of prices: Marketing, Utility or Authentication."
+    return Either.left([Fault.make(["rows", header.number], "required", message)])
+  }
+  const faults: Array<Fault.Fault> = []
+  const known = ["market", "currency", ...RateCard.categories]
+  const names = header.cells.map(plain)
+  header.cells.forEach((name, at) => {
+    if (!known.includes(names[at] ?? "") || names.indexOf(names[at] ?? "") === at) return
+    const message = "Keep one column of this name."
+    faults.push(Fault.make(["rows", header.number, name], "invalid_value", message))
+  })
+  const rows = rowsOf(table, options.currency.trim().toUpperCase(), faults)
+  return faults.length === 0 ? Either.right(pricesOf(table, rows)) : Either.left(faults)
+}

@@ -1,0 +1,55 @@
+/** A session's line to its platform: the sender for its provider, with its configuration unsealed. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { Session } from "../domain/Session.ts"
+import { SecretBox } from "../secret/SecretBox.ts"
+import type { Sender } from "./Sender.ts"
+import { Senders } from "./Sender.ts"
+
+export interface Line {
+  readonly sender: Sender
+  readonly config: unknown
+}
+
+/** Undefined when this process has no sender for it, or cannot read its configuration with its key. */
+export type Open = (
+  session: Pick<Session, "id" | "provider" | "config"> | null
+) => Effect.Effect<Line | undefined>
+
+/** How many configurations are kept unsealed. */
+const kept = 1000
+
+/** Where a session's configuration is sealed. */
+export const place = (sessionId: string): string => `session|${sessionId}`
+
+export const make: Effect.Effect<Open, never, Senders | SecretBox> = Effect.gen(function* () {
+  const box = yield* SecretBox
+  const senders = yield* Senders
+  const known = new Map<string, unknown>()
+
+  const unseal = ({ config, id }: Pick<Session, "id" | "config">): Either.Either<unknown, unknown> => {
+    if (known.has(config)) return Either.right(known.get(config))
+    return Either.map(box.open(place(id), config), (text) => {
+      const plain: unknown = JSON.parse(text)
+      const [oldest] = known.keys()
+      if (known.size >= kept && oldest !== undefined) known.delete(oldest)
+      known.set(config, plain)
+      return plain
+    })
+  }
+
+  return (session) => {
+    const sender = session === null ? undefined : senders.get(session.provider)
+    if (session === null || sender === undefined) return Effect.succeed(undefined)
+    // What needs no configuration needs no key to read it.
+    if (sender.configure === undefined) return Effect.succeed({ sender, config: {} })
+    return Either.match(unseal(session), {
+      onLeft: () =>
+        Effect.as(
+          Effect.logError(`The configuration of session ${session.id} cannot be read with this SECRET_KEY`),
+          undefined
+        ),
+      onRight: (config) => Effect.succeed({ sender, config })
+    })
+  }
+})
