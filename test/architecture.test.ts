@@ -34,7 +34,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   "storage/sqlite": ["domain", "storage", "storage/memory", "storage/sql"],
   "storage/postgres": ["domain", "storage", "storage/sql"],
   webhook: ["domain"],
-  sender: ["domain", "storage"],
+  sender: ["domain", "storage", "secret", "webhook"],
   worker: ["domain", "storage", "sender", "secret", "webhook"],
   engine: ["domain", "storage", "sender", "secret", "webhook", "worker", "engine/admin"],
   "engine/admin": ["domain", "storage", "sender", "secret", "webhook", "worker", "engine"]

@@ -8,6 +8,7 @@ import { verifyWebhook, type WebhookEvent, WebhookRefused } from "@sendwright/co
 import Fastify from "fastify"
 import { isMain } from "../support/isMain.ts"
 import { remember } from "./remember.ts"
+import { secretOf } from "./secret.ts"
 
 export const receiver = (secrets: string | ReadonlyArray<string>, handle: (event: WebhookEvent) => void) => {
   const inbox = remember()
@@ -25,6 +26,6 @@ export const receiver = (secrets: string | ReadonlyArray<string>, handle: (event
 }
 
 if (isMain(import.meta.url)) {
-  const app = receiver(process.env["WEBHOOK_SECRET"] ?? "", ({ data, type }) => console.log(type, data))
+  const app = receiver(secretOf(process.env), ({ data, type }) => console.log(type, data))
   await app.listen({ port: 3000 })
 }

@@ -7,6 +7,7 @@ import { createServer, type Server } from "node:http"
 import { verifyWebhook, type WebhookEvent, WebhookRefused } from "@sendwright/core"
 import { isMain } from "../support/isMain.ts"
 import { remember } from "./remember.ts"
+import { secretOf } from "./secret.ts"
 
 /** More than any event has. */
 const longest = 1024 * 1024
@@ -17,14 +18,15 @@ export const receiver = (
 ): Server => {
   const inbox = remember()
   return createServer(async (request, response) => {
-    const chunks: Array<Buffer> = []
-    let length = 0
-    for await (const chunk of request) {
-      length += chunk.length
-      if (length > longest) return response.writeHead(413).end()
-      chunks.push(chunk)
-    }
     try {
+      const chunks: Array<Buffer> = []
+      let length = 0
+      // A client that goes away in the midst of its body ends this with an error.
+      for await (const chunk of request) {
+        length += chunk.length
+        if (length > longest) return response.writeHead(413).end()
+        chunks.push(chunk)
+      }
       const event = verifyWebhook({ body: Buffer.concat(chunks), headers: request.headers, secrets })
       inbox.once(event.id, () => handle(event))
       return response.writeHead(204).end()
@@ -35,5 +37,5 @@ export const receiver = (
 }
 
 if (isMain(import.meta.url)) {
-  receiver(process.env["WEBHOOK_SECRET"] ?? "", ({ data, type }) => console.log(type, data)).listen(3000)
+  receiver(secretOf(process.env), ({ data, type }) => console.log(type, data)).listen(3000)
 }

@@ -48,6 +48,18 @@ describe("a fresh database", () => {
 const patient = { timeout: 60_000 }
 
 describe("a server of one's own", () => {
+  it("leaves a process the exit code that it has: failed tests must fail the run", patient, async () => {
+    const script = `
+      import { freePort, start } from ${JSON.stringify(new URL("./PostgresServer.ts", import.meta.url).href)}
+      const server = await start({ port: await freePort(), durable: false })
+      await server.stop()
+      process.exitCode = 7`
+    const child = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", script], {
+      stdio: "inherit"
+    })
+    expect(await once(child, "exit")).toEqual([7, null])
+  })
+
   it(
     "keeps what was committed when it is killed and started again, and leaves nothing",
     patient,

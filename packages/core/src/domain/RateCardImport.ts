@@ -1,8 +1,8 @@
 /**
- * Reads the price list that the platform publishes as CSV into the prices of a rate card, so that nobody types
- * them. The list names markets; which countries a market holds is the table "Country calling codes" of the
- * platform's pricing page (developers.facebook.com/docs/whatsapp/pricing, read 2026; whatsapp-cloud.md §1.9),
- * and calling codes of countries are libphonenumber's.
+ * Reads the price list that the platform publishes as CSV into the prices of a rate card, so that nobody
+ * types them. The list names markets; which countries a market holds is the table "Country calling codes" of
+ * the platform's pricing page (developers.facebook.com/docs/whatsapp/pricing, read in public copies of 2026;
+ * whatsapp-cloud.md §1.9), and calling codes of countries are libphonenumber's.
  */
 import * as Either from "effect/Either"
 import metadata from "libphonenumber-js/min/metadata"
@@ -57,14 +57,15 @@ const standalone = {
 }
 
 /**
- * Regions also name the countries that became markets of their own later (HK, HU, PL, QA, RO and SG in 2026; BD,
- * IQ, KW, LK, MA, NP, OM and UA on 2026-10-01): a list without such a market prices the country by its region.
+ * Regions also name the countries that became markets of their own later (HK, HU, PL, QA, RO and SG in 2026;
+ * BD, IQ, KW, LK, MA, NP, OM and UA on 2026-10-01): a list without such a market prices the country by its
+ * region.
  */
 const regions = {
   "North America": "CA US",
   "Rest of Africa":
-    "AO BF BI BJ BW CG CI CM DZ ER ET GA GH GM GW KE LR LS LY MA MG ML MR MW MZ NA NE RW SD SL SN SO SS SZ TD TG " +
-    "TN TZ UG ZM ZW",
+    "AO BF BI BJ BW CG CI CM DZ ER ET GA GH GM GW KE LR LS LY MA MG ML MR MW MZ NA NE RW SD SL SN SO SS SZ " +
+    "TD TG TN TZ UG ZM ZW",
   "Rest of Asia Pacific": "AF AU BD CN HK JP KH LA LK MN NP NZ PG PH SG TH TJ TM TW UZ VN",
   "Rest of Central & Eastern Europe": "AL AM AZ BG BY CZ GE GR HR HU LT LV MD MK PL RO RS SI SK UA",
   "Rest of Latin America": "BO CR DO EC GT HN HT JM NI PA PR PY SV UY VE",
@@ -73,8 +74,8 @@ const regions = {
 }
 
 /**
- * What tells numbers apart in the two plans that countries share as a whole: area codes of +1 (NANPA) but those
- * of the United States and Canada, and Kazakhstan in +7. Elsewhere the market has its whole calling code.
+ * What tells numbers apart in the two plans that countries share as a whole: area codes of +1 (NANPA) but
+ * those of the United States and Canada, and Kazakhstan in +7. Elsewhere the market has the whole code.
  */
 const areas: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
   Object.entries({
@@ -270,12 +271,13 @@ const rowsOf = (table: Table, currency: string, faults: Array<Fault.Fault>): Rea
     const name = cells[table.market] ?? ""
     const market = markets.get(plain(name))
     if (market === undefined) {
-      const message = `Name a market of the platform's list, such as Spain, Rest of Africa or Other, or remove the row.`
+      const message =
+        "Name a market of the platform's list, such as Spain or Rest of Africa, or remove the row."
       fault([number, label(table.market)], name === "" ? "required" : "invalid_value", message)
     } else {
       const identity = market.countries.join(" ")
       const first = seen.get(identity)
-      if (first === undefined) seen
+      if (first === undefined) seen.set(identity, number)
       else {
         const message = `Keep one row of this market: line ${first} has it already.`
         fault([number, label(table.market)], "invalid_value", message)

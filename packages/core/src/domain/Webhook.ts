@@ -3,6 +3,7 @@
 import type { Type } from "./Event.ts"
 import { batchType, matches } from "./Event.ts"
 import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
 
 export interface EndpointSecret {
   /** The secret encrypted at rest. */
@@ -88,22 +89,31 @@ export const change = (endpoint: Endpoint, fields: Change, now: Instant): Endpoi
   return next.enabled && !endpoint.enabled ? { ...next, disabledReason: null, failingSince: null } : next
 }
 
-/** The endpoint after an attempt: how long it has been failing, and whether that disabled it. */
+/** An endpoint that answers with nothing but failures for this long is disabled. */
+export const disableAfterMs = 5 * Time.day
+
+/**
+ * The endpoint after an attempt: how long it has been failing, and whether that disabled it; the same one when nothing
+ * changes. Decided of the endpoint as it is, which may have recovered since the attempt began.
+ */
 export const afterAttempt = (
   endpoint: Endpoint,
   attempt: {
     readonly delivered: boolean
-    /** The reason to disable it. */
+    /** A reason to disable it whatever it did before. */
     readonly disable: string | null
     readonly now: Instant
   }
 ): Endpoint => {
   if (attempt.delivered)
     return endpoint.failingSince === null ? endpoint : { ...endpoint, failingSince: null }
-  const failing = { ...endpoint, failingSince: endpoint.failingSince ?? attempt.now }
-  return attempt.disable === null || !endpoint.enabled
+  const { failingSince } = endpoint
+  const tooLong = failingSince !== null && attempt.now - failingSince >= disableAfterMs
+  const reason = attempt.disable ?? (tooLong ? "Every delivery failed for 5 days." : null)
+  const failing = failingSince === null ? { ...endpoint, failingSince: attempt.now } : endpoint
+  return reason === null || !endpoint.enabled
     ? failing
-    : { ...failing, enabled: false, disabledReason: attempt.disable, updatedAt: attempt.now }
+    : { ...failing, enabled: false, disabledReason: reason, updatedAt: attempt.now }
 }
 
 /**

@@ -28,7 +28,10 @@ export interface DeliverySettlement {
   readonly attempt: Omit<Attempt, "number">
   /** null = given up. */
   readonly next: "delivered" | Instant | null
-  /** Disables the endpoint for this reason, with a `webhook.disabled` event to the account's other endpoints. */
+  /**
+   * Disables the endpoint for this reason, as 5 days of nothing but failures do, with a `webhook.disabled` event to the
+   * account's other endpoints.
+   */
   readonly disable: string | null
 }
 

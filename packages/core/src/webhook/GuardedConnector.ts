@@ -5,7 +5,7 @@
  * an IP literal. Redirects are nobody's here: the clients on top follow none.
  */
 import type { LookupAddress, LookupOptions } from "node:dns"
-import { lookup as systemLookup } from "node:dns"
+import { Resolver, lookup as systemLookup } from "node:dns"
 import { isIP } from "node:net"
 import { buildConnector } from "undici"
 
@@ -43,10 +43,40 @@ const guardedLookup =
     })
 
 /**
+ * Asks the name servers themselves, without the few threads that the system's look-up has for all of a process: a name
+ * whose server is silent must not keep others waiting. What they do not know (a hosts file does) the system is asked.
+ */
+export const lookup: All = (hostname, options, callback) => {
+  const resolver = new Resolver({ timeout: 2000, tries: 2 })
+  const found: Array<LookupAddress> = []
+  const errors: Array<NodeJS.ErrnoException> = []
+  let asked = 2
+  const done = (family: 4 | 6) => (error: NodeJS.ErrnoException | null, addresses?: Array<string>) => {
+    if (error !== null) errors.push(error)
+    found.push(...(addresses ?? []).map((address) => ({ address, family })))
+    asked -= 1
+    if (asked > 0) return
+    const [first] = errors
+    if (found.length > 0)
+      callback(
+        null,
+        found.toSorted((a, b) => a.family - b.family)
+      )
+    else if (first?.code === "ETIMEOUT") callback(first, [])
+    else systemLookup(hostname, options, callback)
+  }
+  if (!hostname.includes(".") || hostname.endsWith(".localhost")) systemLookup(hostname, options, callback)
+  else {
+    resolver.resolve4(hostname, done(4))
+    resolver.resolve6(hostname, done(6))
+  }
+}
+
+/**
  * A connector for undici's `Agent`.
  *
  * @param options.timeoutMs for name, TCP and TLS together
- * @param options.lookup how names are looked up; as the system does it unless said otherwise
+ * @param options.lookup how names are looked up; {@link lookup} unless said otherwise
  */
 export const make = (
   allows: Allows,
@@ -54,7 +84,7 @@ export const make = (
 ): buildConnector.connector => {
   const connect = buildConnector({
     timeout: options.timeoutMs,
-    lookup: guardedLookup(allows, options.lookup ?? systemLookup)
+    lookup: guardedLookup(allows, options.lookup ?? lookup)
   })
   return (target, callback) => {
     const literal = target.hostname.replace(/^\[|\]$/g, "")

@@ -29,6 +29,8 @@ export const sign = (secret: string, timestamp: number, body: Body): string =>
 
 const standardKey = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64")
 
+export const keyBytes = (secret: string): number => standardKey(secret).length
+
 /** One entry of the `webhook-signature` list. */
 export const signStandard = (secret: string, id: string, timestamp: number, body: Body): string =>
   `v1,${hmac(standardKey(secret), `${id}.${timestamp}.`, body, "base64")}`

@@ -7,9 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Dispatcher } from "undici"
-import { Agent, ProxyAgent, request } from "undici"
+import { Agent, request } from "undici"
 import { AddressPolicy } from "./AddressPolicy.ts"
 import * as GuardedConnector from "./GuardedConnector.ts"
+import * as ProxyConnector from "./ProxyConnector.ts"
 import type { WebhookAnswer } from "./WebhookTransport.ts"
 import { excerptBytes, timeoutMs, WebhookTransport } from "./WebhookTransport.ts"
 
@@ -21,10 +22,11 @@ export interface Options {
 }
 
 const dispatcherOf = (allows: GuardedConnector.Allows, { proxy }: Options, timeoutMs: number): Dispatcher => {
-  const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
-  return proxy === undefined
-    ? new Agent({ connect: GuardedConnector.make(allows, { timeoutMs }), ...timeouts })
-    : new ProxyAgent({ uri: Redacted.value(proxy), ...timeouts })
+  const connect =
+    proxy === undefined
+      ? GuardedConnector.make(allows, { timeoutMs })
+      : ProxyConnector.make(new URL(Redacted.value(proxy)), timeoutMs)
+  return new Agent({ connect, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
 }
 
 /** The start of the body; the rest is not read. */
@@ -39,6 +41,20 @@ const excerpt = async (body: AsyncIterable<Buffer> & { destroy: () => unknown })
   body.destroy()
   return Buffer.concat(chunks).subarray(0, excerptBytes).toString("utf8")
 }
+
+/** undici heeds the signal from the connection on; who waits is answered whatever it does. */
+const ended = (signal: AbortSignal, asked: Promise<Dispatcher.ResponseData>): Promise<never> =>
+  new Promise((_, reject) => {
+    const end = (): void => {
+      asked.then(
+        ({ body }) => body.destroy(),
+        () => {}
+      )
+      reject(signal.reason)
+    }
+    if (signal.aborted) end()
+    else signal.addEventListener("abort", end, { once: true })
+  })
 
 const unanswered = (error: unknown, timedOut: boolean, status: number | null): WebhookAnswer => {
   const code = error instanceof Error && "code" in error ? String(error.code) : ""
@@ -66,7 +82,8 @@ export const layer = (options: Options = {}): Layer.Layer<WebhookTransport, neve
             const signal = AbortSignal.any([interrupted, timeout])
             let status: number | null = null
             try {
-              const answer = await request(url, { method: "POST", headers, body, dispatcher, signal })
+              const asked = request(url, { method: "POST", headers, body, dispatcher, signal })
+              const answer = await Promise.race([asked, ended(signal, asked)])
               status = answer.statusCode
               const retryAfter = answer.headers["retry-after"]
               return {

@@ -125,14 +125,26 @@ const parse = (body: Body): WebhookEvent => {
   throw new WebhookRefused({ reason: "body_invalid" })
 }
 
+/** Below this nobody's key is safe; ours have 32 bytes. */
+const shortestKey = 16
+
+const check = (secrets: ReadonlyArray<string>): void => {
+  const isKey = (secret: string) => secret.length >= shortestKey && Signature.keyBytes(secret) >= shortestKey
+  if (secrets.length === 0 || !secrets.every(isKey)) {
+    throw new TypeError("verifyWebhook needs the endpoint's secret as it was shown: whsec_ and base64.")
+  }
+}
+
 /**
  * The event of a request that is ours. Nothing is parsed before the signature is right.
  *
  * @throws WebhookRefused for anything else
+ * @throws TypeError without a secret: a receiver that was not given one must not accept what anybody signs
  */
 export const verifyWebhook = (request: WebhookRequest): WebhookEvent => {
   const { body, names = Signature.defaultHeaderNames } = request
   const secrets = typeof request.secrets === "string" ? [request.secrets] : request.secrets
+  check(secrets)
   const seconds = Math.floor((request.now ?? Clock.make().unsafeCurrentTimeMillis()) / Time.second)
   const claimed = claims(reader(request.headers), names, body)
   if (claimed.length === 0) throw new WebhookRefused({ reason: "headers_missing" })

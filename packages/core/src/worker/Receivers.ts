@@ -1,7 +1,8 @@
 /**
  * How much each receiver of webhooks gets at once, so that a slow or dead one delays no other. What it has in hand
  * grows with its successes and is halved by each failure, so that one that comes back after a long time is not run
- * over; one that does nothing but fail is asked ever less often; and all that fail share a part of the slots.
+ * over; one that does nothing but fail is asked ever less often; and all that fail, or answer slowly, share a part of
+ * the slots.
  *
  * This is what one process knows; another learns it anew within a few attempts. Rates that hold over all processes are
  * the store's.
@@ -13,6 +14,9 @@ import * as Time from "../domain/Instant.ts"
 export const firstWindow = 2
 export const widestWindow = 16
 
+/** An answer that takes longer than this holds a slot that others need. */
+export const slowMs = 1000
+
 /** From so many failures in a row it is given pauses. */
 export const patience = 20
 
@@ -21,19 +25,30 @@ const pausePart = 1 / 6
 const shortestPause = 500
 export const longestPause = Time.minute
 
-/** All that fail have no more of the slots than this. */
-const failingPart = 1 / 4
+/** For how long a receiver's word holds up everything for it: an operator may have mended it meanwhile. */
+export const longestHold = 10 * Time.minute
+
+/** All that fail or are slow have no more of the slots than this. */
+const troubledPart = 1 / 4
+
+/** After so long without a delivery it is a stranger again. */
+const forgetMs = Time.minute
 
 interface Receiver {
   window: number
   inHand: number
   failures: number
   failingSince: Instant | null
+  /** Whether its last answer was a failure, or slow. */
+  troubled: boolean
   heldUntil: Instant
+  /** When its last attempt ended. */
+  endedAt: Instant
 }
 
 export interface Outcome {
   readonly delivered: boolean
+  readonly durationMs: number
   /** What it asked for, in milliseconds: nothing more until then. */
   readonly holdMs: number | null
 }
@@ -52,61 +67,89 @@ export interface Receivers {
 
 /** @param slots deliveries in hand at once, over all receivers */
 export const make = (slots: number): Receivers => {
-  // Only those that have something in hand, or fail.
+  // In the order in which they were given something, the longest ago first.
   const receivers = new Map<string, Receiver>()
+  const shared = Math.max(1, Math.floor(slots * troubledPart))
   let total = 0
-  let failing = 0
+  let troubled = 0
 
-  const isFull = ({ failures, heldUntil, inHand, window }: Receiver, now: Instant): boolean =>
-    heldUntil > now || inHand >= window || (failures > 0 && failing >= slots * failingPart)
+  const mark = (receiver: Receiver, isTroubled: boolean): void => {
+    if (receiver.troubled) troubled -= receiver.inHand
+    receiver.troubled = isTroubled
+    if (isTroubled) troubled += receiver.inHand
+  }
 
   const fail = (receiver: Receiver, now: Instant): void => {
     receiver.window = Math.max(1, Math.floor(receiver.window / 2))
     receiver.failures += 1
     receiver.failingSince ??= now
     if (receiver.failures < patience) return
-    const pause = Math.max(shortestPause, (now - receiver.failingSince) * pausePart)
-    receiver.heldUntil = Math.max(receiver.heldUntil, now + Math.min(longestPause, Math.round(pause)))
+    const pause = Math.max(shortestPause, Math.round((now - receiver.failingSince) * pausePart))
+    receiver.heldUntil = Math.max(receiver.heldUntil, now + Math.min(longestPause, pause))
   }
 
-  const succeed = (receiver: Receiver): void => {
-    receiver.window = Math.min(widestWindow, receiver.window + 1)
+  const succeed = (receiver: Receiver, durationMs: number): void => {
+    if (durationMs <= slowMs) receiver.window = Math.min(widestWindow, receiver.window + 1)
     receiver.failures = 0
     receiver.failingSince = null
   }
 
+  const forget = (now: Instant): void => {
+    for (const [id, { endedAt, failingSince, heldUntil, inHand }] of receivers) {
+      const idleMs = failingSince === null ? forgetMs : Time.hour
+      if (inHand === 0 && heldUntil <= now && now - endedAt > idleMs) receivers.delete(id)
+    }
+  }
+
   return {
     inHand: () => total,
-    full: (now) => [...receivers].flatMap(([id, receiver]) => (isFull(receiver, now) ? [id] : [])),
+    full: (now) => {
+      forget(now)
+      let left = shared - troubled
+      return [...receivers].flatMap(([id, receiver]) => {
+        if (receiver.heldUntil > now || receiver.inHand >= receiver.window) return [id]
+        if (!receiver.troubled) return []
+        left -= 1
+        return left < 0 ? [id] : []
+      })
+    },
     room: (endpointId) => {
       const receiver = receivers.get(endpointId)
-      return receiver === undefined ? firstWindow : receiver.window - receiver.inHand
+      if (receiver === undefined) return firstWindow
+      // One at a time, so that what `full` let pass is what is taken.
+      return receiver.troubled ? 1 : receiver.window - receiver.inHand
     },
     begin: (endpointId) => {
-      const fresh: Receiver = {
+      const stranger: Receiver = {
         window: firstWindow,
         inHand: 0,
         failures: 0,
         failingSince: null,
-        heldUntil: 0
+        troubled: false,
+        heldUntil: 0,
+        endedAt: 0
       }
-      const receiver = receivers.get(endpointId) ?? fresh
+      const receiver = receivers.get(endpointId) ?? stranger
+      // To the end of the order.
+      receivers.delete(endpointId)
       receivers.set(endpointId, receiver)
       receiver.inHand += 1
       total += 1
-      if (receiver.failures > 0) failing += 1
+      if (receiver.troubled) troubled += 1
     },
-    end: (endpointId, { delivered, holdMs }, now) => {
+    end: (endpointId, { delivered, durationMs, holdMs }, now) => {
       const receiver = receivers.get(endpointId)
       if (receiver === undefined) return
-      if (receiver.failures > 0) failing -= receiver.inHand
+      mark(receiver, false)
       receiver.inHand -= 1
+      receiver.endedAt = now
       total -= 1
-      if (delivered) succeed(receiver)
+      if (delivered) succeed(receiver, durationMs)
       else fail(receiver, now)
-      if (holdMs !== null) receiver.heldUntil = Math.max(receiver.heldUntil, now + holdMs)
-      if (receiver.failures > 0) failing += receiver.inHand
-      else if (receiver.inHand === 0 && receiver.heldUntil <= now) receivers.delete(endpointId)
+      mark(receiver, !delivered || durationMs > slowMs)
+      if (holdMs !== null) {
+        receiver.heldUntil = Math.max(receiver.heldUntil, now + Math.min(holdMs, longestHold))
+      }
     },
     nextAt: (now) => {
       let next: Instant | null = null

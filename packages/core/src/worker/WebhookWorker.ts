@@ -19,9 +19,6 @@ import type * as Receivers from "./Receivers.ts"
 /** Longer than one attempt can take. */
 export const leaseMs = 2 * timeoutMs
 
-/** An endpoint that answers with nothing but failures for this long is disabled. */
-export const disableAfterMs = 5 * Time.day
-
 export interface WebhookWorker {
   /** Hands in attempts and takes due deliveries, in one commit. */
   readonly exchange: (
@@ -48,7 +45,7 @@ type Answer = WebhookAnswer | { readonly _tag: "Unsent"; readonly reason: "secre
 
 /** What an answer means for the delivery, its endpoint, and what else waits for that. */
 export const decide = (
-  delivery: Pick<ClaimedDelivery, "attempts" | "firstAttemptAt" | "endpoint">,
+  delivery: Pick<ClaimedDelivery, "attempts" | "firstAttemptAt">,
   answer: Answer,
   now: Instant,
   random: { readonly jitter: number; readonly draw: number }
@@ -67,13 +64,7 @@ export const decide = (
     retryAfterMs,
     ...random
   })
-  const { failingSince } = delivery.endpoint
-  const disable =
-    status === 410
-      ? "The receiver answered 410 Gone."
-      : failingSince !== null && now - failingSince >= disableAfterMs
-        ? "Every delivery failed for 5 days."
-        : null
+  const disable = status === 410 ? "The receiver answered 410 Gone." : null
   // Too many requests, or none for now: that is said of the receiver and not of one event.
   const holds = retryAfterMs !== null && (status === 429 || status === 503)
   return {
@@ -158,7 +149,7 @@ export const make = (options: {
         const { deliveryId, fence } = delivery
         return {
           settlement: { deliveryId, fence, attempt, next, disable },
-          outcome: { delivered: next === "delivered", holdMs }
+          outcome: { delivered: next === "delivered", durationMs: now - at, holdMs }
         }
       })
     }

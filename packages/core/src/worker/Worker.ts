@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -133,10 +134,11 @@ const make = (options: Options) =>
 
         const attempt = (delivery: ClaimedDelivery) =>
           webhooks.attempt(delivery).pipe(
-            Effect.tap(({ outcome, settlement }) =>
+            Effect.onExit((exit) =>
               Effect.map(Clock.currentTimeMillis, (now) => {
-                receivers.end(delivery.endpoint.id, outcome, now)
-                answered.push(settlement)
+                const broken = { delivered: false, durationMs: 0, holdMs: null }
+                receivers.end(delivery.endpoint.id, Exit.isSuccess(exit) ? exit.value.outcome : broken, now)
+                if (Exit.isSuccess(exit)) answered.push(exit.value.settlement)
               })
             ),
             Effect.catchAllCause((cause) => Effect.logError("A webhook delivery failed", cause)),

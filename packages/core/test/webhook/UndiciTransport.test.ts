@@ -211,4 +211,51 @@ describe("the transport", () => {
         expect(asked).toEqual([new URL(url).host])
       })
   )
+
+  it.scopedLive(
+    "is not kept waiting by a proxy that says nothing, refuses, goes away or leaves TLS unfinished",
+    () =>
+      Effect.gen(function* () {
+        let connections = 0
+        const proxyThat = (answer: (socket: Socket) => void) =>
+          Effect.map(
+            Effect.acquireRelease(
+              Effect.async<ReturnType<typeof createTcpServer>>((resume) => {
+                const sockets = new Set<Socket>()
+                const server = createTcpServer((socket) => {
+                  connections += 1
+                  sockets.add(socket)
+                  socket.on("error", () => {})
+                  socket.once("data", () => answer(socket))
+                })
+                server.once("close", () => {
+                  for (const socket of sockets) socket.destroy()
+                })
+                server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+              }),
+              (server) => Effect.sync(() => server.close())
+            ),
+            (server) => Redacted.make(`http://user:pass%20word@127.0.0.1:${portOf(server)}`)
+          )
+        const ask = (answer: (socket: Socket) => void, url = "http://93.184.216.34/") =>
+          Effect.gen(function* () {
+            connections = 0
+            const proxy = yield* proxyThat(answer)
+            const began = performance.now()
+            const answered = yield* Effect.provide(post(url), transport({ proxy, timeoutMs: 500 }))
+            expect(performance.now() - began).toBeLessThan(2000)
+            expect(connections).toBe(1)
+            return answered
+          })
+        const timeout = { _tag: "Unanswered", reason: "timeout", status: null }
+        const connection = { _tag: "Unanswered", reason: "connection", status: null }
+        expect(yield* ask(() => {})).toEqual(timeout)
+        expect(yield* ask((socket) => socket.end())).toEqual(connection)
+        expect(yield* ask((socket) => socket.end("HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n"))).toEqual(
+          connection
+        )
+        const connect = (socket: Socket) => socket.write("HTTP/1.1 200 OK\r\n\r\n")
+        expect(yield* ask(connect, "https://93.184.216.34/")).toEqual(timeout)
+      })
+  )
 })

@@ -3,8 +3,8 @@ import * as fc from "effect/FastCheck"
 import * as Receivers from "../../src/worker/Receivers.ts"
 
 const slots = 64
-const ok = { delivered: true, holdMs: null }
-const failed = { delivered: false, holdMs: null }
+const ok = { delivered: true, durationMs: 10, holdMs: null }
+const failed = { delivered: false, durationMs: 10, holdMs: null }
 const second = 1000
 const minute = 60 * second
 
@@ -18,20 +18,32 @@ const having = (receivers: Receivers.Receivers, outcomes: ReadonlyArray<Receiver
 }
 
 describe("a receiver", () => {
-  it("gets a little at first, more with each success, and half with each failure", () => {
+  it("gets a little at first, more with each success that is not slow, and half with each failure", () => {
     const receivers = Receivers.make(slots)
     expect(receivers.room("a")).toBe(Receivers.firstWindow)
-    // One stays in hand, so that it is not forgotten.
-    receivers.begin("a")
-    const room = (outcome: Receivers.Outcome) => {
-      having(receivers, [outcome])
-      return receivers.room("a") + 1
+    const slow = { ...ok, durationMs: Receivers.slowMs + 1 }
+    /** How much it may have in hand after this, told by a success that adds one. */
+    const window = (outcome: Receivers.Outcome) => {
+      having(receivers, [outcome, ok])
+      return receivers.room("a") - 1
     }
-    expect([room(ok), room(ok), room(ok), room(failed), room(failed), room(failed), room(ok)]).toEqual([
-      3, 4, 5, 2, 1, 1, 2
-    ])
+    const outcomes = [ok, slow, ok, ok, failed, failed, failed]
+    expect(outcomes.map(window)).toEqual([3, 4, 6, 8, 4, 2, 1])
     for (let n = 0; n < 100; n++) having(receivers, [ok])
-    expect(receivers.room("a") + 1).toBe(Receivers.widestWindow)
+    expect(receivers.room("a")).toBe(Receivers.widestWindow)
+  })
+
+  it("is remembered for a minute after its last delivery, and for an hour when that failed", () => {
+    const receivers = having(Receivers.make(slots), [ok, ok, ok])
+    receivers.full(minute)
+    expect(receivers.room("a")).toBe(Receivers.firstWindow + 3)
+    receivers.full(minute + 1)
+    expect(receivers.room("a")).toBe(Receivers.firstWindow)
+    having(receivers, [failed])
+    receivers.full(60 * minute)
+    expect(receivers.room("a")).toBe(1)
+    receivers.full(61 * minute)
+    expect(receivers.room("a")).toBe(Receivers.firstWindow)
   })
 
   it("is full when it has in hand what it may, and others are not", () => {
@@ -66,36 +78,48 @@ describe("a receiver", () => {
   })
 
   it("is held for as long as it asks, whatever it did before", () => {
-    const receivers = having(Receivers.make(slots), [ok, { delivered: false, holdMs: 5 * second }], 0)
+    const receivers = having(Receivers.make(slots), [ok, { ...failed, holdMs: 5 * second }], 0)
     expect([receivers.full(4999), receivers.full(5000)]).toEqual([["a"], []])
     expect(receivers.nextAt(0)).toBe(5000)
     expect(receivers.nextAt(5000)).toBeNull()
   })
 })
 
-describe("receivers that fail", () => {
-  it("share a quarter of the slots; one that succeeds again is free of the others", () => {
-    const receivers = Receivers.make(8)
-    for (const id of ["a", "b", "c"]) {
-      receivers.begin(id)
-      receivers.end(id, failed, 0)
+describe("receivers that fail or are slow", () => {
+  it.each([failed, { ...ok, durationMs: Receivers.slowMs + 1 }])(
+    "share a quarter of the slots, in turn; one that is well again is free of the others",
+    (outcome) => {
+      const receivers = Receivers.make(8)
+      for (const id of ["a", "b", "c"]) {
+        receivers.begin(id)
+        receivers.end(id, outcome, 0)
+      }
+      // Two of eight slots: one claim takes no more, whoever waits.
+      expect(receivers.full(0)).toEqual(["c"])
+      expect(["a", "b"].map(receivers.room)).toEqual([1, 1])
+      receivers.begin("a")
+      receivers.end("a", outcome, 0)
+      expect(receivers.full(0)).toEqual(["a"])
+      receivers.begin("b")
+      receivers.begin("c")
+      expect(receivers.full(0)).toEqual(["a", "b", "c"])
+      receivers.begin("d")
+      expect(receivers.full(0)).not.toContain("d")
+      receivers.end("b", ok, 0)
+      expect(receivers.full(0)).toEqual(["c"])
     }
-    receivers.begin("a")
-    expect(receivers.full(0)).toEqual(["a"])
-    receivers.begin("b")
-    expect(receivers.full(0)).toEqual(["a", "b", "c"])
-    receivers.begin("d")
-    expect(receivers.full(0)).not.toContain("d")
-    receivers.end("b", ok, 0)
-    expect(receivers.full(0)).toEqual(["a"])
-  })
+  )
 })
 
 describe("what is in hand", () => {
   it("is what was begun and has not ended, whatever came between, and never more than a window", () => {
     const step = fc.record({
       id: fc.constantFrom("a", "b", "c"),
-      outcome: fc.record({ delivered: fc.boolean(), holdMs: fc.option(fc.nat(3000)) }),
+      outcome: fc.record({
+        delivered: fc.boolean(),
+        durationMs: fc.nat(3000),
+        holdMs: fc.option(fc.nat(3000))
+      }),
       begins: fc.boolean(),
       passes: fc.nat(2000)
     })

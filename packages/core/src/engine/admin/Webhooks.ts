@@ -236,11 +236,11 @@ export const make = Effect.gen(function* () {
     }),
     replaySince: Effect.fnUntraced(function* (id, since, which) {
       yield* find(id)
-      const now = yield* Clock.currentTimeMillis
       const verb = which === "failed" ? store.replayFailed : store.replayMissing
       let replayed = 0
       // A part at a time, so that a long outage keeps nobody else waiting.
       for (let more = true; more; ) {
+        const now = yield* Clock.currentTimeMillis
         const count = yield* verb({ endpointId: id, since, now })
         replayed += count
         more = count === replayLimit

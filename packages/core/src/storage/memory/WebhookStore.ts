@@ -133,7 +133,7 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
       const endpoints = [...db.endpoints.values()].filter(({ value }) => due.has(value.id))
       const turn = endpoints.findIndex(({ position }) => position > lastServed)
       const inTurn = turn < 0 ? endpoints : [...endpoints.slice(turn), ...endpoints.slice(0, turn)]
-      const share = Math.ceil(claim.limit / Math.max(1, Math.min(claim.limit, endpoints.length)))
+      const share = Math.floor(claim.limit / Math.max(1, Math.min(claim.limit, endpoints.length)))
       const claimed: Array<ClaimedDelivery> = []
       for (const { position, value } of inTurn) {
         const most = Math.min(share, claim.room(value.id), claim.limit - claimed.length)
@@ -229,7 +229,7 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
           const endpoint = db.endpoints.get(endpointId)?.value
           if (endpoint === undefined) return 0
           const kept = [...db.deliveries.values()].filter(
-            ({ createdAt, event }) => createdAt >= since && event.accountId === endpoint.accountId
+            ({ event }) => event.createdAt >= since && event.accountId === endpoint.accountId
           )
           const had = new Set(kept.flatMap((row) => (row.endpointId === endpointId ? [row.event.id] : [])))
           const missing = new Map(

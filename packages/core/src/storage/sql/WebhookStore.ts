@@ -231,15 +231,13 @@ const exchangeOf = (ids: Ids.Ids, dialect: Dialect) => {
   function* claimDue(claim: DeliveryClaim, now: Instant): Program<ReadonlyArray<ClaimedDelivery>> {
     if (claim.limit <= 0) return []
     const endpoints = yield* endpointsInTurn(claim, now)
-    const share = Math.ceil(claim.limit / Math.max(1, endpoints.length))
+    const share = Math.floor(claim.limit / Math.max(1, endpoints.length))
     const due: Array<Due> = []
-    for (const stored of endpoints) {
-      const most = Math.min(share, claim.room(stored.endpoint.id), claim.limit - due.length)
-      if (most > 0) {
-        due.push(...(yield* take(stored, most, now)))
-        lastServed = stored.seq
-      }
+    // In the order of their keys, so that no two commits wait for each other's paces.
+    for (const stored of endpoints.toSorted((a, b) => a.seq - b.seq)) {
+      due.push(...(yield* take(stored, Math.min(share, claim.room(stored.endpoint.id)), now)))
     }
+    lastServed = endpoints.at(-1)?.seq ?? 0
     if (due.length > 0) {
       yield* run(lease, claim.until, claim.worker, JSON.stringify(due.map(({ row }) => text(row, "id"))))
     }
@@ -314,22 +312,27 @@ const restart = `UPDATE sendwright_delivery
 // One whose lease has not ended is under way.
 const restartOne = `${restart} WHERE id = ? AND (worker IS NULL OR due_at <= ?)`
 
-const restartFailed = `${restart} WHERE seq IN (
+// What a worker takes meanwhile is passed over.
+const restartFailed = ({ skipLocked }: Dialect): string => `${restart} WHERE seq IN (
     SELECT seq FROM sendwright_delivery
     WHERE endpoint = ? AND created_at >= ?
       AND (status = 'exhausted' OR tries > 0 AND worker IS NULL AND due_at > ?)
-    ORDER BY seq ${limited}
+    ORDER BY seq ${limited}${skipLocked("sendwright_delivery")}
   )`
 
 // Due since they were made, so that they keep their order among those that were never attempted.
 const resume = `UPDATE sendwright_delivery SET tries = 0, first_attempt_at = NULL, next_at = ?, due_at = created_at
   WHERE endpoint = ? AND tries > 0 AND due_at IS NOT NULL AND worker IS NULL`
 
-const missing = `SELECT DISTINCT event.seq, event.type FROM sendwright_endpoint AS other
+// By the event's time: a delivery of it may have been made at any time since.
+const missing = ({
+  elements
+}: Dialect): string => `SELECT DISTINCT event.seq FROM sendwright_endpoint AS other
   CROSS JOIN sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
-  WHERE other.account = ? AND delivery.endpoint = other.seq AND delivery.created_at >= ? AND event.seq = delivery.event
-    AND event.seq NOT IN (SELECT event FROM sendwright_delivery WHERE endpoint = ? AND created_at >= ?)
-  ORDER BY event.seq`
+  WHERE other.account = ? AND delivery.endpoint = other.seq AND event.seq = delivery.event AND event.created_at >= ?
+    AND event.type IN (SELECT ${elements.value} FROM ${elements.from})
+    AND event.seq NOT IN (SELECT event FROM sendwright_delivery WHERE endpoint = ?)
+  ORDER BY event.seq ${limited}`
 
 export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
   WebhookStore,
@@ -338,6 +341,8 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
     const ids = Ids.make(yield* Ids.RandomBytes)
     const toChange = byId + db.dialect.forUpdate("sendwright_endpoint")
     const { claimDue, nextDue, settle } = exchangeOf(ids, db.dialect)
+    const failed = restartFailed(db.dialect)
+    const missed = missing(db.dialect)
     return {
       create: (endpoint) =>
         db.write("WebhookStore.create", function* () {
@@ -415,18 +420,15 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
       replayFailed: ({ endpointId, now, since }) =>
         db.write("WebhookStore.replayFailed", function* () {
           const found = yield* find(endpointId)
-          return found === undefined
-            ? 0
-            : yield* run(restartFailed, now, now, found.seq, since, now, replayLimit)
+          return found === undefined ? 0 : yield* run(failed, now, now, found.seq, since, now, replayLimit)
         }),
       replayMissing: ({ endpointId, now, since }) =>
         db.write("WebhookStore.replayMissing", function* () {
           const found = yield* find(endpointId, toChange)
           if (found === undefined) return 0
-          const rows = yield* all(missing, found.endpoint.accountId, since, found.seq, since)
-          const wanted = rows
-            .filter((row) => Webhook.misses(found.endpoint, eventType(row, "type")))
-            .slice(0, replayLimit)
+          const types = Event.types.filter((type) => Webhook.misses(found.endpoint, type))
+          const { accountId } = found.endpoint
+          const wanted = yield* all(missed, accountId, since, JSON.stringify(types), found.seq, replayLimit)
           yield* Events.deliver(
             wanted.map((row) => ({ id: ids.uuid(now), endpoint: found.seq, event: seq(row) })),
             now

@@ -138,6 +138,11 @@ export const suite = (layer: Stored): void => {
         const [taken] = (yield* claim(now + 1)).filter((each) => each.endpoint.id === late.id)
         expect(JSON.parse(taken?.body ?? "{}")).toMatchObject({ type: "session.connected" })
         expect(yield* store.replayMissing({ endpointId: "nobody", since: now, now })).toBe(0)
+        // By the event's time: that another endpoint was given it again later makes it no newer.
+        const other = yield* listen(endpoint.accountId)
+        expect(yield* store.replayMissing({ endpointId: other.id, since: now - 1, now: now + 9 })).toBe(4)
+        expect(yield* store.replayMissing({ endpointId: endpoint.id, since: now + 5, now: now + 10 })).toBe(0)
+        expect(yield* store.replayMissing({ endpointId: late.id, since: now - 1, now: now + 11 })).toBe(1)
       }).pipe(Effect.provide(layer))
     )
 

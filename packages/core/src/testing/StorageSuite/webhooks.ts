@@ -154,6 +154,30 @@ export const suite = (layer: Stored) =>
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("disable what has done nothing but fail for 5 days, by what the endpoint is now", () =>
+      Effect.gen(function* () {
+        const store = yield* WebhookStore
+        const { accountId } = yield* owner
+        const endpoint = yield* listen(accountId)
+        const late = now + 5 * 86_400_000
+        const failed = {
+          attempt: { at: late, status: 500, durationMs: 1, reason: "status" as const, excerpt: "" }
+        }
+        for (let n = 0; n < 4; n++) yield* append(accountId)
+        const [first, second, third, fourth] = yield* claim(now)
+        yield* settle(first, { ...failed, next: late })
+        // Meanwhile it recovers, and what was begun before fails all the same.
+        yield* settle(second, {}, late - 2)
+        yield* settle(third, { ...failed, next: late + 9 }, late)
+        expect(yield* store.find(endpoint.id)).toMatchObject({ enabled: true, failingSince: late })
+        yield* settle(fourth, { ...failed, next: null }, late + 5 * 86_400_000)
+        expect(yield* store.find(endpoint.id)).toMatchObject({
+          enabled: false,
+          disabledReason: "Every delivery failed for 5 days."
+        })
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("know since when an endpoint has done nothing but fail", () =>
       Effect.gen(function* () {
         const store = yield* WebhookStore
