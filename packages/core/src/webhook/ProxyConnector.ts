@@ -54,7 +54,6 @@ export const make = (proxy: URL, timeoutMs: number): buildConnector.connector =>
     connecting.once("connect", ({ statusCode = 0 }, socket: Socket) => {
       // From here on the time is the request's.
       connecting.removeAllListeners("timeout")
-      socket.setTimeout(0)
       if (statusCode >= 200 && statusCode < 300) end(null, socket)
       else {
         socket.destroy()
