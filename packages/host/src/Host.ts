@@ -2,11 +2,13 @@
 import {
   AddressPolicy,
   Engine,
+  HttpGateway,
   Sandbox,
   SecretBox,
   Sender,
   UndiciTransport,
   WebhookTransport,
+  WhatsApp,
   Worker
 } from "@sendwright/core"
 import { Sqlite } from "@sendwright/core/sqlite"
@@ -22,6 +24,7 @@ import * as Adapter from "./http/Adapter.ts"
 import * as AdminHandlers from "./http/AdminHandlers.ts"
 import * as Description from "./http/Description.ts"
 import * as Handlers from "./http/Handlers.ts"
+import * as HookHandlers from "./http/HookHandlers.ts"
 import * as InFlight from "./http/InFlight.ts"
 import * as Metrics from "./http/Metrics.ts"
 import * as Serve from "./http/Serve.ts"
@@ -59,7 +62,12 @@ const contentOf = (role: HostConfig["role"], engine: Engine.Engine["Type"], base
   return role === "worker"
     ? { routes: ServiceHandlers.health(ready), pages: new Map([metrics]) }
     : {
-        routes: [...Handlers.make(engine), ...AdminHandlers.make(engine), ...ServiceHandlers.make(ready)],
+        routes: [
+          ...Handlers.make(engine),
+          ...AdminHandlers.make(engine),
+          ...HookHandlers.make(engine),
+          ...ServiceHandlers.make(ready)
+        ],
         pages: pages(baseUrl)
       }
 }
@@ -121,6 +129,14 @@ const watched = (sender: Sender.Sender, attempts: InFlight.InFlight): Sender.Sen
     )
 })
 
+/** All that come with Sendwright. */
+const senders = ({ sandboxLatencyMs: latencyMs }: HostConfig, attempts: InFlight.InFlight) =>
+  Layer.unwrapScoped(
+    Effect.map(Effect.all([HttpGateway.make, WhatsApp.make]), (made) =>
+      Sender.layer(...[Sandbox.make({ latencyMs }), ...made].map((sender) => watched(sender, attempts)))
+    )
+  )
+
 /** Each webhook is counted while it is under way. */
 const counting = ({ webhookProxy: proxy }: HostConfig, webhooks: InFlight.InFlight) =>
   Layer.map(UndiciTransport.layer({ proxy }), (context) => {
@@ -143,7 +159,7 @@ const engine = (config: HostConfig, { attempts, webhooks }: UnderWay) =>
     graceMs: config.stopGraceMs * graceShare
   }).pipe(
     Layer.provideMerge(stores(config.database)),
-    Layer.provide(Sender.layer(watched(Sandbox.make({ latencyMs: config.sandboxLatencyMs }), attempts))),
+    Layer.provide(senders(config, attempts)),
     Layer.provide(counting(config, webhooks)),
     Layer.provide(AddressPolicy.layer(config.allowedNetworks)),
     Layer.provide(SecretBox.layer(config.secretKey))

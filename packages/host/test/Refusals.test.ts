@@ -35,6 +35,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     jobs: () => Effect.dieMessage("jobs"),
     job: () => Effect.dieMessage("job"),
     receive: () => Effect.dieMessage("receive"),
+    hook: () => Effect.dieMessage("hook"),
     drain: Effect.dieMessage("drain"),
     admin: new Proxy(Object.create(null), { get: () => new Proxy(Object.create(null), {}) }),
     ...given

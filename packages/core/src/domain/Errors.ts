@@ -129,6 +129,22 @@ export class SendFailed extends Data.TaggedError("SendFailed")<{
 }
 
 /** There is no such thing for this caller: absent, or somebody else's. */
+/** What came to a hook is not the platform's, or not of now; nothing of it was parsed. Status 401. */
+export class HookForged extends Data.TaggedError("HookForged")<{ readonly reason: string }> {
+  override get message(): string {
+    return this.reason
+  }
+}
+
+/** The platform refused, or did not answer, what an operator asked of it. Status 503. */
+export class PlatformUnavailable extends Data.TaggedError("PlatformUnavailable")<{
+  readonly reason: string
+}> {
+  override get message(): string {
+    return this.reason
+  }
+}
+
 export class NotFound extends Data.TaggedError("NotFound")<{ readonly what: string }> {
   override get message(): string {
     return `There is no such ${this.what}.`

@@ -47,6 +47,14 @@ export const nextDelivery = (options: {
   return at - options.firstAttemptAt > deliveryWindow ? undefined : at
 }
 
+/** `Retry-After` in seconds or as an HTTP date (RFC 9110 §10.2.3), in milliseconds; null for anything else. */
+export const readAfter = (header: string | null, now: Instant): number | null => {
+  if (header === null) return null
+  if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim()) * Time.second
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? null : Math.max(0, date - now)
+}
+
 /** A transient send error is tried this many times in all. */
 export const sendAttempts = 8
 
@@ -66,8 +74,9 @@ export const nextSend = (options: {
   readonly draw: number
 }): Instant | undefined => {
   if (options.attempts >= sendAttempts) return undefined
+  const least = Math.min(options.retryAfterMs ?? 0, longestRetryAfter)
   const ceiling = Math.min(sendCap, sendBase * 2 ** (options.attempts - 1))
-  return options.now + Math.round((options.retryAfterMs ?? 0) + ceiling * options.draw)
+  return options.now + Math.round(least + ceiling * options.draw)
 }
 
 /** A recipient over which so many workers died in a row is parked as failed. */

@@ -43,6 +43,7 @@ import * as Money from "../domain/Money.ts"
 import * as Phone from "../domain/Phone.ts"
 import type { Feature } from "../domain/Plan.ts"
 import * as Rendering from "../domain/Rendering.ts"
+import * as Shape from "../domain/Shape.ts"
 import type { Template } from "../domain/Template.ts"
 import * as Variables from "../domain/Variables.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
@@ -56,7 +57,6 @@ import { TemplateStore } from "../storage/TemplateStore.ts"
 import type { Caller, Credentials } from "./Operations.ts"
 import type { DirectMessageRequest, TemplateMessageRequest } from "./Requests.ts"
 import * as Requests from "./Requests.ts"
-import * as Shape from "./Shape.ts"
 
 // 1, 2 ---------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import type { Permission } from "../domain/ApiKey.ts"
 import type {
   ConsentRequired,
   DailyLimitReached,
+  HookForged,
   IdempotencyConflict,
   InvalidCredentials,
   InvalidRequest,
@@ -25,7 +26,7 @@ import type { Status as RecipientStatus } from "../domain/Recipient.ts"
 import type { Template } from "../domain/Template.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
-import type { Senders } from "../sender/Sender.ts"
+import type { HookRequest, Senders } from "../sender/Sender.ts"
 import type { Report } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
@@ -39,6 +40,7 @@ import * as Admin from "./Admin.ts"
 import * as Checks from "./Checks.ts"
 import * as DirectMessages from "./DirectMessages.ts"
 import type { Estimate } from "./Estimates.ts"
+import * as Hooks from "./Hooks.ts"
 import * as Jobs from "./Jobs.ts"
 import type {
   Acknowledgement,
@@ -114,6 +116,15 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     ) => Effect.Effect<JobDetail, NotFound | StorageError>
     /** What a platform reports of messages, by our message ids; answers those that nobody knows. */
     readonly receive: (reports: ReadonlyArray<Report>) => Effect.Effect<ReadonlyArray<Report>, StorageError>
+    /**
+     * What a platform sent to the hook of a session; answers the text that a handshake asks for, else null. Nothing is
+     * parsed before its signature is right.
+     */
+    readonly hook: (
+      provider: string,
+      sessionId: string,
+      request: Omit<HookRequest, "now">
+    ) => Effect.Effect<string | null, HookForged | InvalidRequest | NotFound | StorageError>
     /** The operator's side. */
     readonly admin: Admin.Admin
     /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
@@ -129,7 +140,9 @@ const make = Effect.gen(function* () {
   const worker = yield* Worker.Worker
   const ids = Ids.make(yield* Ids.RandomBytes)
   const send = Sends.send(ids)
-  const sendDirect = DirectMessages.send(ids, yield* Lines.make, yield* Consequences.make)
+  const open = yield* Lines.make
+  const sendDirect = DirectMessages.send(ids, open, yield* Consequences.make)
+  const hook = Hooks.receive(open, worker.inbound)
   return Engine.of({
     identify: (credentials) => Effect.provide(Checks.identify(credentials), context),
     authorize: Checks.authorize,
@@ -140,7 +153,8 @@ const make = Effect.gen(function* () {
     sendDirect: (caller, command) => Effect.provide(sendDirect(caller, command), context),
     jobs: (caller, query) => Effect.provide(Jobs.list(caller, query), context),
     job: (caller, jobId, query) => Effect.provide(Jobs.find(caller, jobId, query), context),
-    receive: worker.inbound.reports,
+    receive: (reports) => worker.inbound.reports(reports),
+    hook: (provider, sessionId, request) => Effect.provide(hook(provider, sessionId, request), context),
     admin: yield* Admin.make,
     drain: worker.drain
   })

@@ -11,6 +11,7 @@ import type { Purpose } from "../domain/Consent.ts"
 import type { Fault } from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Content } from "../domain/Job.ts"
+import type { Pacing } from "../domain/Pacing.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import type { Provider } from "../domain/Session.ts"
 import type { Report } from "../storage/JobStore.ts"
@@ -119,6 +120,8 @@ export interface Sender {
   readonly configure?: (
     given: Readonly<Record<string, unknown>>
   ) => Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault>>
+  /** How fast the platform lets a session send, where its operator says nothing else. */
+  readonly pacing?: (config: unknown) => Pacing
   /** Asks the platform whether it knows us, before a session is connected; null when it does. */
   readonly check?: (config: unknown) => Effect.Effect<Failure | null>
   /** All templates of the session in the platform's form, over all pages. */

@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/Job.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Demand } from "../domain/Plan.ts"
@@ -113,14 +114,18 @@ export interface Settlement {
   readonly answer?: string
 }
 
-/** What the platform reports of a message, by our message id. */
+/** What the platform reports of a message, by our message id or by its own. */
 export interface Report {
-  readonly messageId: string
+  /** null = only the platform's id is known. */
+  readonly messageId: string | null
   readonly status: Reported
   readonly at: Instant
   readonly failure: Failure | null
   readonly providerId: string | null
 }
+
+/** For how long a report waits for its message: as long as the platform repeats it. */
+export const parkedMs = Time.day
 
 export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
   JobStore,
@@ -180,11 +185,19 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly recoverable: ReadonlyArray<Provider>
     }) => Effect.Effect<number, StorageError>
 
-    /** Applies reports by rank, each with its event; unknown ids are answered back. */
+    /**
+     * Applies reports of a session's messages by rank, each with its event; unknown ids are answered back. Those that
+     * have only the platform's id are parked: our own commit, which brings it, may be still to come.
+     */
     readonly receive: (command: {
       readonly now: Instant
+      /** Absent: whatever session; then only our own ids are known. */
+      readonly sessionId?: string
       readonly reports: ReadonlyArray<Report>
     }) => Effect.Effect<{ readonly applied: number; readonly unmatched: ReadonlyArray<Report> }, StorageError>
+
+    /** Applies the parked reports whose message is known now, and forgets those of a day ago; answers how many applied. */
+    readonly unpark: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
 
     readonly find: (jobId: string) => Effect.Effect<Job | null, StorageError>
 

@@ -23,8 +23,8 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
     /**
-     * Moves the session to a state and appends `session.connected` or `session.disconnected`; nothing happens
-     * when it is there already. Leaving `connected` pauses its processing jobs (`session_disconnected`, with
+     * Moves the session to a state and appends `session.connected` or `session.disconnected`; one that is there already
+     * only has its reason replaced. Leaving `connected` pauses its processing jobs (`session_disconnected`, with
      * `job.paused`); `connected` resumes what was paused for that reason (with `job.processing`).
      * Answers the session as it is then, or null when there is none.
      */

@@ -24,6 +24,12 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       readonly sessionId: string
       readonly templateId: number
     }) => Effect.Effect<Template | null, StorageError>
+    /** Whatever its status. */
+    readonly findNamed: (query: {
+      readonly sessionId: string
+      readonly name: string
+      readonly language: string
+    }) => Effect.Effect<Template | null, StorageError>
     /** Approved ones only, by ascending id. */
     readonly listApproved: (query: {
       readonly sessionId: string

@@ -40,6 +40,14 @@ const senderMissing: Failure = {
   permanent: false
 }
 
+const withdrawn: Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message:
+    "The consent was withdrawn after an attempt without an outcome; the platform may have the message.",
+  permanent: false
+}
+
 const senderDefect: Failure = {
   code: "outcome_unknown",
   provider_code: null,
@@ -127,11 +135,16 @@ const guarded = <A>(effect: Effect.Effect<A>): Effect.Effect<A | SendResult> =>
     } satisfies SendResult)
   )
 
-/** One attempt. Where the platform may have the message and can be asked, it is asked first. */
+/**
+ * One attempt. Where the platform may have the message and can be asked, it is asked first.
+ *
+ * @param refusal why it must not be sent, though it may be asked for
+ */
 export const attempt = Effect.fnUntraced(function* (
   line: Line | undefined,
   job: ClaimedJob,
-  recipient: ClaimedRecipient
+  recipient: ClaimedRecipient,
+  refusal: Failure | null = null
 ) {
   const { attempts, index, phone: to, values } = recipient
   const draw = yield* Random.next
@@ -171,9 +184,9 @@ export const attempt = Effect.fnUntraced(function* (
     return yield* meaning(yield* guarded(sender.send(message)), recipient.uncertain)
   }
   const found = yield* guarded(sender.lookUp(message))
-  return found === null
-    ? yield* meaning(yield* guarded(sender.send(message)), false)
-    : yield* meaning(found, true)
+  if (found !== null) return yield* meaning(found, true)
+  if (refusal !== null) return { outcome: Outcome.Skipped({ failure: refusal }), consequence: null }
+  return yield* meaning(yield* guarded(sender.send(message)), false)
 })
 
 const stopped: Failure = {
@@ -219,10 +232,19 @@ export const window = (
     })
     const outcomes = new Map<number, Outcome>()
     const consequences: Array<Consequence> = []
+    const refusals = new Map<number, Failure>()
     const allowed = job.recipients.filter((recipient, place) => {
       const verdict: Consent.Verdict = verdicts[place] ?? { _tag: "Missing" }
       if (verdict._tag === "Granted") return true
-      outcomes.set(recipient.index, Outcome.Skipped({ failure: consentGone(verdict) }))
+      const failure = consentGone(verdict)
+      if (!recipient.uncertain) {
+        outcomes.set(recipient.index, Outcome.Skipped({ failure }))
+        return false
+      }
+      // The platform may have it from before: it is asked, or nobody knows.
+      refusals.set(recipient.index, failure)
+      if (line?.sender.lookUp !== undefined) return true
+      outcomes.set(recipient.index, Outcome.Unknown({ failure: withdrawn }))
       return false
     })
     const begun = new Set<number>()
@@ -231,11 +253,14 @@ export const window = (
       const { done, value } = pending.next()
       if (done === true) return Effect.void
       begun.add(value.index)
-      return Effect.flatMap(attempt(line, job, value), ({ consequence, outcome }) => {
-        outcomes.set(value.index, outcome)
-        if (consequence !== null) consequences.push(consequence)
-        return pull
-      })
+      return Effect.flatMap(
+        attempt(line, job, value, refusals.get(value.index)),
+        ({ consequence, outcome }) => {
+          outcomes.set(value.index, outcome)
+          if (consequence !== null) consequences.push(consequence)
+          return pull
+        }
+      )
     })
     const interrupted = (index: number): Outcome => {
       const harmless = !begun.has(index) || line === undefined || canRecover(line.sender)

@@ -33,14 +33,6 @@ export interface Attempted {
   readonly outcome: Receivers.Outcome
 }
 
-/** `Retry-After` in seconds or as an HTTP date; null for anything else. */
-export const readRetryAfter = (header: string | null, now: Instant): number | null => {
-  if (header === null) return null
-  if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim()) * Time.second
-  const date = Date.parse(header)
-  return Number.isNaN(date) ? null : Math.max(0, date - now)
-}
-
 type Answer = WebhookAnswer | { readonly _tag: "Unsent"; readonly reason: "secret_unreadable" }
 
 /** What an answer means for the delivery, its endpoint, and what else waits for that. */
@@ -56,7 +48,7 @@ export const decide = (
   if (status !== null && status >= 200 && status < 300) {
     return { next: "delivered", disable: null, reason: null, holdMs: null }
   }
-  const retryAfterMs = answer._tag === "Answered" ? readRetryAfter(answer.retryAfter, now) : null
+  const retryAfterMs = answer._tag === "Answered" ? Retry.readAfter(answer.retryAfter, now) : null
   const next = Retry.nextDelivery({
     failed: delivery.attempts + 1,
     firstAttemptAt: delivery.firstAttemptAt ?? now,

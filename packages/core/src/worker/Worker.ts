@@ -178,9 +178,11 @@ const make = (options: Options) =>
       yield* rest(wake.attempts, Effect.succeed(nextAt))
     })
 
-    const rescue = Effect.flatMap(sends.rescue, (count) =>
-      count > 0 ? Effect.logWarning(`Took back ${count} recipient(s) of a worker that stopped`) : Effect.void
-    )
+    const rescue = Effect.gen(function* () {
+      const count = yield* sends.rescue
+      if (count > 0) yield* Effect.logWarning(`Took back ${count} recipient(s) of a worker that stopped`)
+      if ((yield* inbound.unpark) > 0) yield* wake.deliveries.notify
+    })
 
     const start = Effect.gen(function* () {
       const paced = Effect.zipRight(rescue, Effect.sleep(paceOf(options.leaseMs)))
@@ -220,8 +222,9 @@ const make = (options: Options) =>
       const rescued = yield* sends.rescue
       const sent = yield* drainSends
       const { count } = yield* inbound.poll
+      const unparked = yield* inbound.unpark
       const delivered = yield* drainDeliveries
-      return rescued + sent + count + delivered
+      return rescued + sent + count + unparked + delivered
     }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
 
     return { inbound, start, stop: grace.begin, drain }

@@ -77,7 +77,13 @@ export const session = HttpApiEndpoint.get("session", "/admin/v1/sessions/:id")
   .addSuccess(Schemas.SessionDetail)
 export const changeSession = HttpApiEndpoint.patch("changeSession", "/admin/v1/sessions/:id")
   .setPath(id)
-  .setPayload(Schema.Struct({ name: optional(Schema.String), pacing: optional(PacingChange) }))
+  .setPayload(
+    Schema.Struct({
+      name: optional(Schema.String),
+      pacing: optional(PacingChange),
+      config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+    })
+  )
   .addSuccess(Schemas.SessionDetail)
 export const connect = HttpApiEndpoint.post("connect", "/admin/v1/sessions/:id/connect")
   .setPath(id)
@@ -118,6 +124,10 @@ export const importTemplates = HttpApiEndpoint.put("importTemplates", "/admin/v1
     Schema.Struct({ templates: Schema.Array(Schema.Unknown).pipe(Schema.minItems(1), Schema.maxItems(6000)) })
   )
   .addSuccess(Schemas.ImportedTemplates)
+
+export const syncTemplates = HttpApiEndpoint.post("syncTemplates", "/admin/v1/sessions/:id/templates/sync")
+  .setPath(id)
+  .addSuccess(Schemas.SyncedTemplates)
 
 export const recordConsents = HttpApiEndpoint.post("recordConsents", "/admin/v1/accounts/:id/consents")
   .setPath(id)
@@ -241,6 +251,7 @@ export const group = HttpApiGroup.make("admin")
   .add(revokeKey)
   .add(changeKey)
   .add(importTemplates)
+  .add(syncTemplates)
   .add(recordConsents)
   .add(consents)
   .add(createWebhook)

@@ -69,6 +69,22 @@ export const sendDirect = HttpApiEndpoint.post("sendDirect", "/api/public/messag
   .addSuccess(Schemas.DirectAcknowledgement)
   .annotateContext(described("Send one text message now"))
 
+const hookPath = Schema.Struct({ sessionId: Uuid })
+export const whatsAppChallenge = HttpApiEndpoint.get("whatsAppChallenge", "/hooks/whatsapp/:sessionId")
+  .setPath(hookPath)
+  .addSuccess(Schemas.Done)
+  .annotateContext(described("The handshake of the WhatsApp Cloud API: answers hub.challenge as text"))
+export const whatsAppHook = HttpApiEndpoint.post("whatsAppHook", "/hooks/whatsapp/:sessionId")
+  .setPath(hookPath)
+  .addSuccess(Schemas.Done)
+  .annotateContext(described("What the WhatsApp Cloud API posts, signed by X-Hub-Signature-256"))
+export const gatewayHook = HttpApiEndpoint.post("gatewayHook", "/hooks/http/:sessionId")
+  .setPath(hookPath)
+  .addSuccess(Schemas.Done)
+  .annotateContext(
+    described("Receipts and inbound messages of a gateway of one's own, signed by X-Service-Signature")
+  )
+
 export const live = HttpApiEndpoint.get("live", "/health/live").addSuccess(Schemas.Health)
 export const ready = HttpApiEndpoint.get("ready", "/health/ready").addSuccess(Schemas.Health)
 export const problem = HttpApiEndpoint.get("problem", "/problems/:code")
@@ -89,10 +105,13 @@ export const direct = HttpApiGroup.make("public").add(connectionTest).add(sendDi
 
 export const service = HttpApiGroup.make("service").add(live).add(ready).add(problem)
 
+export const hooks = HttpApiGroup.make("hooks").add(whatsAppChallenge).add(whatsAppHook).add(gatewayHook)
+
 export const Api = HttpApi.make("sendwright")
   .add(versioned)
   .add(direct)
   .add(AdminApi.group)
+  .add(hooks)
   .add(service)
   .annotateContext(
     OpenApi.annotations({

@@ -239,6 +239,7 @@ const SessionBody = Schema.Struct({
   }),
   state: Schema.Literal("connected", "connecting", "disconnected"),
   reason: NullableText,
+  blocked_until: NullableTime,
   connected_since: NullableTime,
   created_at: Time,
   updated_at: Time
@@ -269,6 +270,12 @@ export const ImportedTemplates = Schema.Struct({
   ok: Ok,
   imported: Count,
   templates: Schema.Array(Template.Wire)
+})
+
+export const SyncedTemplates = Schema.Struct({
+  ...ImportedTemplates.fields,
+  /** What the platform has and could not be read here, and why. */
+  skipped: Schema.Array(Schema.Struct({ name: Text, language: Text, reason: Text }))
 })
 
 export const FaultItem = Schema.Struct({ pointer: Text, code: Text, message: Text })

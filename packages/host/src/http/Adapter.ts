@@ -17,7 +17,7 @@ import * as Redacted from "effect/Redacted"
 import * as Body from "./Body.ts"
 import type { EngineError, Problem } from "./Problems.ts"
 import * as Problems from "./Problems.ts"
-import type { Raw, Reply, Route } from "./Route.ts"
+import type { HookRequest, Raw, Reply, Route } from "./Route.ts"
 
 export interface PlainRequest {
   readonly method: string
@@ -300,6 +300,30 @@ export const make = (options: Options) =>
         return json(route.status, done.body, { ...headers, ...done.headers })
       }).pipe(Effect.mapError(withHeaders(headers)))
 
+    /** A platform's hook. Batches are larger than what clients send. */
+    const hook = (
+      request: PlainRequest,
+      { path, route }: Matched,
+      query: string,
+      run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
+    ): Effect.Effect<PlainResponse, Refused> =>
+      Effect.gen(function* () {
+        const bytes =
+          request.method === "POST" ? yield* request.body(Body.maximumHookBytes) : new Uint8Array()
+        if (bytes === undefined)
+          return yield* refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
+        const headers = Object.fromEntries(
+          Object.entries(request.headers).flatMap(([name, value]) =>
+            value === undefined ? [] : [[name, value]]
+          )
+        )
+        const given = { path, query: Object.fromEntries(new URLSearchParams(query)), headers, body: bytes }
+        const text = yield* Effect.mapError(run(given), described(route, {}))
+        return text === null
+          ? json(200, { ok: true }, {})
+          : { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: text }
+      })
+
     /** One request after routing, step by step. */
     const run = (
       request: PlainRequest,
@@ -311,6 +335,8 @@ export const make = (options: Options) =>
       switch (handler.access) {
         case "anyone":
           return finish(request, matched, query, handler.prepare, {})
+        case "hook":
+          return hook(request, matched, query, handler.run)
         case "operator":
           return Effect.zipRight(operator(request), finish(request, matched, query, handler.prepare, {}))
         case "key":

@@ -107,6 +107,12 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     )
   ),
 
+  forOperator(Api.syncTemplates, ({ path }) =>
+    Effect.map(admin.templates.sync(path.id), ({ skipped, templates }) =>
+      reply({ ...ok, imported: templates.length, templates: templates.map(Template.toWire), skipped })
+    )
+  ),
+
   forOperator(Api.recordConsents, ({ path, payload }) =>
     Effect.map(admin.consents.record(path.id, payload.consents), (results) =>
       reply({

@@ -3,6 +3,8 @@ import { Fault } from "@sendwright/core"
 import * as Either from "effect/Either"
 
 export const maximumBytes = 1024 * 1024
+/** What a platform may post at once: up to 1,000 changes. */
+export const maximumHookBytes = 4 * 1024 * 1024
 const maximumDepth = 32
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })

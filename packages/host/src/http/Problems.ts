@@ -18,6 +18,8 @@ export type EngineError =
   | Errors.DailyLimitReached
   | Errors.MinimumWaitActive
   | Errors.SendFailed
+  | Errors.HookForged
+  | Errors.PlatformUnavailable
   | Errors.NotFound
   | StorageError.StorageError
 
@@ -224,6 +226,10 @@ export const describe = (error: EngineError): Problem => {
   switch (error._tag) {
     case "InvalidCredentials":
       return problem("invalid_credentials", error.message)
+    case "HookForged":
+      return problem("invalid_credentials", error.reason)
+    case "PlatformUnavailable":
+      return problem("unavailable", error.reason, { retryAfterMs: 5000 })
     case "RateLimited":
       return problem("rate_limited", error.message, { retryAfterMs: error.retryAfterMs })
     case "SubscriptionInactive":

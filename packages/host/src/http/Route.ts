@@ -44,6 +44,13 @@ export interface Given<Path, Query, Payload> {
   readonly idempotencyKey: string | undefined
 }
 
+export interface HookRequest {
+  readonly path: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
 type Running = Effect.Effect<Reply<unknown>, EngineError>
 
 /** Looks at the shape, and answers what is left to run. */
@@ -61,6 +68,11 @@ export interface Route {
   readonly handler:
     | { readonly access: "anyone"; readonly prepare: Prepare }
     | { readonly access: "operator"; readonly prepare: Prepare }
+    | {
+        /** A platform's hook: its signature is over the bytes, so they are not looked at here. */
+        readonly access: "hook"
+        readonly run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
+      }
     | {
         readonly access: "key"
         readonly permission: ApiKey.Permission | null
@@ -177,6 +189,12 @@ export const forKey = <Path, Query, Payload, Headers, Success>(
     handler: { access: "key", permission, prepare: (caller) => prepared(handler(caller)) }
   }
 }
+
+/** A hook's answer is `{"ok": true}`, or the text that a handshake asks for. */
+export const forPlatform = <Path, Query, Payload, Headers, Success>(
+  endpoint: Endpoint<Path, Query, Payload, Headers, Success>,
+  run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
+): Route => ({ ...common(endpoint), handler: { access: "hook", run } })
 
 /** For the operations whose body the engine checks itself. */
 export const forKeyUnchecked = <Path, Query, Payload, Headers, Success>(

@@ -205,6 +205,7 @@ export const session = (found: Session.Session) => ({
   pacing: found.pacing,
   state: found.state,
   reason: found.reason,
+  blocked_until: timeOrNull(found.blockedUntil),
   connected_since: timeOrNull(found.connectedSince),
   created_at: time(found.createdAt),
   updated_at: time(found.updatedAt)

@@ -1,6 +1,7 @@
 /** Sessions: a connection to a platform, its configuration sealed. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
@@ -10,6 +11,7 @@ import { unpaced } from "../../domain/Pacing.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { Provider, Session } from "../../domain/Session.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
+import * as Lines from "../../sender/Lines.ts"
 import { Senders } from "../../sender/Sender.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -41,10 +43,16 @@ export interface Sessions {
   /** Fields that are absent stay. */
   readonly change: (
     id: string,
-    input: { readonly name?: string | undefined; readonly pacing?: PacingChange | undefined }
+    input: {
+      readonly name?: string | undefined
+      readonly pacing?: PacingChange | undefined
+      /** Replaces all of it. */
+      readonly config?: Readonly<Record<string, unknown>> | undefined
+    }
   ) => Effect.Effect<Session, InvalidRequest | NotFound | StorageError>
   readonly find: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Session>, NotFound | StorageError>
+  /** Asks the platform first: where it does not know us, the session stays disconnected and says why. */
   readonly connect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
 }
@@ -55,6 +63,7 @@ export const make = Effect.gen(function* () {
   const senders = yield* Senders
   const store = yield* SessionStore
   const wake = yield* Wake
+  const open = yield* Lines.make
   const ids = Ids.make(yield* Ids.RandomBytes)
 
   const account = Effect.fnUntraced(function* (id: string) {
@@ -71,15 +80,25 @@ export const make = Effect.gen(function* () {
       return session ?? (yield* missing)
     })
 
+  /** The configuration as the sender wants it. */
+  const configurationOf = (
+    provider: Provider,
+    given: Readonly<Record<string, unknown>> | undefined
+  ): Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault.Fault>> =>
+    senders.get(provider)?.configure?.(given ?? {}) ?? Either.right(given ?? {})
+
   const sessions: Sessions = {
     create: Effect.fnUntraced(function* (accountId, { config, name, pacing, provider }) {
       yield* account(accountId)
       const available = [...senders.keys()].join(", ")
       const message = `This host has no sender for the provider "${provider}". Available: ${available}.`
+      const configured = configurationOf(provider, config)
       yield* refuse([
         ...Text.faults(name, "name", 255),
-        ...(senders.has(provider) ? [] : [Fault.make(["provider"], "invalid_value", message)])
+        ...(senders.has(provider) ? [] : [Fault.make(["provider"], "invalid_value", message)]),
+        ...(Either.isLeft(configured) ? configured.left : [])
       ])
+      const kept = Either.getOrElse(configured, () => ({}))
       const now = yield* Clock.currentTimeMillis
       const id = ids.uuid(now)
       const connected = provider === "sandbox"
@@ -88,8 +107,8 @@ export const make = Effect.gen(function* () {
         accountId,
         name,
         provider,
-        config: box.seal(`session|${id}`, JSON.stringify(config ?? {})),
-        pacing: withPacing(unpaced, pacing),
+        config: box.seal(Lines.place(id), JSON.stringify(kept)),
+        pacing: withPacing(senders.get(provider)?.pacing?.(kept) ?? unpaced, pacing),
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : "never_connected",
         blockedUntil: null,
@@ -100,11 +119,21 @@ export const make = Effect.gen(function* () {
       yield* store.create(session)
       return session
     }),
-    change: Effect.fnUntraced(function* (id, { name, pacing }) {
-      yield* refuse(name === undefined ? [] : Text.faults(name, "name", 255))
+    change: Effect.fnUntraced(function* (id, { config, name, pacing }) {
       const found = (yield* store.find(id)) ?? (yield* missing)
+      const configured = config === undefined ? undefined : configurationOf(found.provider, config)
+      yield* refuse([
+        ...(name === undefined ? [] : Text.faults(name, "name", 255)),
+        ...(configured !== undefined && Either.isLeft(configured) ? configured.left : [])
+      ])
       const now = yield* Clock.currentTimeMillis
-      const change = { name: name ?? found.name, pacing: withPacing(found.pacing, pacing) }
+      const change = {
+        name: name ?? found.name,
+        pacing: withPacing(found.pacing, pacing),
+        ...(configured === undefined || Either.isLeft(configured)
+          ? {}
+          : { config: box.seal(Lines.place(id), JSON.stringify(configured.right)) })
+      }
       const session = yield* store.change({ id, change, now })
       yield* wake.sends.notify
       return session ?? (yield* missing)
@@ -116,7 +145,14 @@ export const make = Effect.gen(function* () {
       yield* account(accountId)
       return yield* store.list({ accountId, page })
     }),
-    connect: transition("connected", null),
+    connect: Effect.fnUntraced(function* (id) {
+      const found = (yield* store.find(id)) ?? (yield* missing)
+      const line = yield* open(found)
+      const unknown = line === undefined ? "This process cannot read the session's configuration." : null
+      const failure = line?.sender.check === undefined ? null : yield* line.sender.check(line.config)
+      const reason = unknown ?? failure?.message ?? null
+      return yield* transition(reason === null ? "connected" : "disconnected", reason)(id)
+    }),
     disconnect: transition("disconnected", "operator")
   }
   return sessions

@@ -16,7 +16,7 @@ import type { Template } from "../../domain/Template.ts"
 import type { Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { AcceptSend, ClaimedJob, Report, Settlement } from "../JobStore.ts"
-import { AcceptResult, JobStore } from "../JobStore.ts"
+import { AcceptResult, JobStore, parkedMs } from "../JobStore.ts"
 import * as Events from "./Events.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, nextDue, openJobs, putJob } from "./MemoryDatabase.ts"
@@ -216,6 +216,37 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       return claimed
     }
 
+    /** Our id of the message: the report's, or by the platform's. */
+    const placeOf = ({ messageId, providerId }: Report, sessionId: string | null) => {
+      if (messageId !== null) return Ids.parseMessageId(messageId)
+      if (sessionId === null || providerId === null) return undefined
+      for (const { job, recipients } of db.jobs.values()) {
+        if (job.sessionId !== sessionId) continue
+        const found = recipients.find(({ recipient }) => recipient.providerId === providerId)
+        if (found !== undefined) return { jobId: job.id, index: found.recipient.index }
+      }
+      return undefined
+    }
+
+    const receive = (reports: ReadonlyArray<Report>, sessionId: string | null, now: Instant) => {
+      const places = reports.map((report) => ({ report, place: placeOf(report, sessionId) }))
+      const unmatched = new Set<Report>()
+      let applied = 0
+      for (const [jobId, group] of JobSteps.groupBy(places, ({ place }) => place?.jobId ?? "")) {
+        const row = db.jobs.get(jobId)
+        if (row === undefined || (sessionId !== null && row.job.sessionId !== sessionId)) {
+          for (const { report } of group) unmatched.add(report)
+          continue
+        }
+        const told = group.map(({ place, report }) => ({ index: place?.index ?? -1, report }))
+        const step = JobSteps.receive(row, (index) => row.recipients[index], told, now)
+        if (step.moves.length > 0) save(db, step, now)
+        applied += step.moves.length
+        for (const report of step.unmatched) unmatched.add(report)
+      }
+      return { applied, unmatched: reports.filter((report) => unmatched.has(report)) }
+    }
+
     const claimDue = (
       claim: { readonly worker: string; readonly limit: number },
       now: Instant
@@ -288,24 +319,24 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           return count
         }),
 
-      receive: ({ now, reports }) =>
+      receive: ({ now, reports, sessionId = null }) =>
         Effect.sync(() => {
-          const places = reports.map((report) => ({ report, place: Ids.parseMessageId(report.messageId) }))
-          const unmatched = new Set<Report>()
+          const { applied, unmatched } = receive(reports, sessionId, now)
+          const parked = unmatched.filter(({ messageId }) => messageId === null)
+          if (sessionId !== null) db.parked.push(...parked.map((report) => ({ sessionId, report, at: now })))
+          return { applied, unmatched }
+        }),
+
+      unpark: ({ now }) =>
+        Effect.sync(() => {
           let applied = 0
-          for (const [jobId, group] of JobSteps.groupBy(places, ({ place }) => place?.jobId ?? "")) {
-            const row = db.jobs.get(jobId)
-            if (row === undefined) {
-              for (const { report } of group) unmatched.add(report)
-              continue
-            }
-            const told = group.map(({ place, report }) => ({ index: place?.index ?? -1, report }))
-            const step = JobSteps.receive(row, (index) => row.recipients[index], told, now)
-            if (step.moves.length > 0) save(db, step, now)
-            applied += step.moves.length
-            for (const report of step.unmatched) unmatched.add(report)
+          const waiting = db.parked.splice(0).filter(({ at }) => now - at < parkedMs)
+          for (const each of waiting) {
+            const result = receive([each.report], each.sessionId, now)
+            applied += result.applied
+            if (result.unmatched.length > 0) db.parked.push(each)
           }
-          return { applied, unmatched: reports.filter((report) => unmatched.has(report)) }
+          return applied
         }),
 
       find: (jobId) => Effect.sync(() => db.jobs.get(jobId)?.job ?? null),

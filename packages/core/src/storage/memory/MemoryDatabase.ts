@@ -21,7 +21,7 @@ import type { Session } from "../../domain/Session.ts"
 import type { Template } from "../../domain/Template.ts"
 import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
 import type { Held, Tracked } from "../JobSteps.ts"
-import type { Earlier } from "../JobStore.ts"
+import type { Earlier, Report } from "../JobStore.ts"
 
 /** A row with its position, which grows with each insertion. */
 export interface Positioned {
@@ -74,6 +74,10 @@ export interface Tables {
   readonly lastAccepted: Map<string, Instant>
   readonly endpoints: Map<string, Positioned & { readonly value: Endpoint }>
   readonly deliveries: Map<string, DeliveryRow>
+  /** When what came in was appended, by its id. */
+  readonly inbound: Map<string, Instant>
+  /** Reports of which only the platform's id is known, and not yet of which message that is. */
+  readonly parked: Array<{ readonly sessionId: string; readonly report: Report; readonly at: Instant }>
 }
 
 export class MemoryDatabase extends Context.Tag("@sendwright/core/storage/memory/MemoryDatabase")<
@@ -104,6 +108,8 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       lastAccepted: new Map(),
       endpoints: new Map(),
       deliveries: new Map(),
+      inbound: new Map(),
+      parked: [],
       ids: Ids.make(randomBytes),
       nextPosition: () => {
         position += 1

@@ -44,17 +44,17 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
       Effect.sync(() => {
         const row = db.sessions.get(id)
         if (row === undefined) return null
-        if (row.value.state === state) return row.value
+        if (row.value.state === state && row.value.reason === reason) return row.value
         const connected = state === "connected"
         const session: Session = {
           ...row.value,
           state,
           reason: connected ? null : reason,
-          connectedSince: connected ? now : null,
+          connectedSince: connected ? (row.value.connectedSince ?? now) : null,
           updatedAt: now
         }
         db.sessions.set(id, { ...row, value: session })
-        const draft = Event.sessionChanged(session)
+        const draft = row.value.state === state ? undefined : Event.sessionChanged(session)
         if (draft !== undefined) Events.append(db, session.accountId, [draft], now)
         followSession(db, session, now)
         return session

@@ -52,6 +52,10 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
           const found = db.templates.get(templateId)
           return found?.sessionId === sessionId ? found : null
         }),
+      findNamed: ({ language, name, sessionId }) =>
+        Effect.sync(
+          () => ofSession(sessionId).find((each) => each.name === name && each.language === language) ?? null
+        ),
       listApproved: ({ category, language, name, page, sessionId }) =>
         Effect.sync(() => {
           const found = ofSession(sessionId)

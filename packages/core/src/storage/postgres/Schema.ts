@@ -286,6 +286,25 @@ const platforms: Migration = {
   name: "platforms",
   statements: `
 ALTER TABLE sendwright_session ADD COLUMN blocked_until BIGINT;
+CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
+
+-- Reports of which only the platform's id is known, and not yet of which message that is.
+CREATE TABLE sendwright_parked (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  session TEXT COLLATE "C" NOT NULL,
+  provider_id TEXT NOT NULL,
+  report TEXT NOT NULL,
+  at BIGINT NOT NULL
+);
+-- What came in and was told, so that it is told once.
+CREATE TABLE sendwright_inbound (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  at BIGINT NOT NULL
+);
+CREATE INDEX sendwright_inbound_at ON sendwright_inbound (at);
+
+CREATE INDEX sendwright_parked_at ON sendwright_parked (at);
+
 CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
 `
 }

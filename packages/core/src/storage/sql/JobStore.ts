@@ -12,7 +12,7 @@ import * as Plan from "../../domain/Plan.ts"
 import type { Step, Tracked } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { AcceptSend, Earlier, Report, Settlement } from "../JobStore.ts"
-import { AcceptResult, JobStore } from "../JobStore.ts"
+import { AcceptResult, JobStore, parkedMs } from "../JobStore.ts"
 import * as Claims from "./Claims.ts"
 import { Database } from "./Database.ts"
 import * as Jobs from "./Jobs.ts"
@@ -23,6 +23,7 @@ import {
   end,
   insertRows,
   integer,
+  json,
   keysOf,
   lastPlace,
   limited,
@@ -164,6 +165,24 @@ const holders = `SELECT id AS worker, beats FROM sendwright_worker
   SELECT DISTINCT worker, 0 AS beats FROM sendwright_job
   WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM sendwright_worker)`
 
+const byProviderId = `SELECT job.id, recipient.seq & 4095 AS place
+  FROM sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
+  WHERE recipient.provider_id = ? AND job.seq = recipient.seq >> 12 AND job.session = ?
+  LIMIT 1`
+
+const park = "INSERT INTO sendwright_parked (session, provider_id, report, at) VALUES (?, ?, ?, ?)"
+
+/** Taken up in one commit. */
+const parkedAtOnce = 500
+
+// Only those whose message is known by now.
+const known = `SELECT parked.seq, parked.session, parked.report FROM sendwright_parked AS parked
+  WHERE EXISTS (
+    SELECT 1 FROM sendwright_recipient AS recipient, sendwright_job AS job
+    WHERE recipient.provider_id = parked.provider_id AND job.seq = recipient.seq >> 12 AND job.session = parked.session
+  )
+  ORDER BY parked.seq ${limited}`
+
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
 /** A window as it was taken. */
@@ -304,6 +323,43 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       return { applied: step.moves.length, unmatched: step.unmatched }
     }
 
+    /** Our id of the message: the report's, or by the platform's. */
+    function* placeOf(
+      { messageId, providerId }: Report,
+      sessionId: string | null
+    ): Program<ReturnType<typeof Ids.parseMessageId>> {
+      if (messageId !== null) return Ids.parseMessageId(messageId)
+      if (sessionId === null || providerId === null) return undefined
+      const row = yield* get(byProviderId, providerId, sessionId)
+      return row === undefined ? undefined : { jobId: text(row, "id"), index: integer(row, "place") }
+    }
+
+    function* receiveAll(
+      reports: ReadonlyArray<Report>,
+      sessionId: string | null,
+      now: Instant
+    ): Program<{ readonly applied: number; readonly unmatched: ReadonlyArray<Report> }> {
+      const places: Array<{
+        readonly report: Report
+        readonly place: ReturnType<typeof Ids.parseMessageId>
+      }> = []
+      for (const report of reports) places.push({ report, place: yield* placeOf(report, sessionId) })
+      const unmatched = new Set<Report>()
+      let applied = 0
+      for (const [jobId, group] of byJob(places, ({ place }) => place?.jobId ?? "")) {
+        const held = jobId === "" ? undefined : yield* rows.take(jobId)
+        if (held === undefined || (sessionId !== null && held.job.sessionId !== sessionId)) {
+          for (const { report } of group) unmatched.add(report)
+          continue
+        }
+        const told = group.map(({ place, report }) => ({ index: place?.index ?? -1, report }))
+        const received = yield* receive(held, told, now)
+        applied += received.applied
+        for (const report of received.unmatched) unmatched.add(report)
+      }
+      return { applied, unmatched: reports.filter((report) => unmatched.has(report)) }
+    }
+
     return {
       earlier: ({ key, publicKey }) => db.read("JobStore.earlier", () => earlierTo(publicKey, key)),
 
@@ -346,23 +402,27 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
           return count
         }),
 
-      receive: ({ now, reports }) =>
+      receive: ({ now, reports, sessionId = null }) =>
         db.write("JobStore.receive", function* () {
-          const places = reports.map((report) => ({ report, place: Ids.parseMessageId(report.messageId) }))
-          const unmatched = new Set<Report>()
-          let applied = 0
-          for (const [jobId, group] of byJob(places, ({ place }) => place?.jobId ?? "")) {
-            const held = jobId === "" ? undefined : yield* rows.take(jobId)
-            if (held === undefined) {
-              for (const { report } of group) unmatched.add(report)
-              continue
-            }
-            const told = group.map(({ place, report }) => ({ index: place?.index ?? -1, report }))
-            const received = yield* receive(held, told, now)
-            applied += received.applied
-            for (const report of received.unmatched) unmatched.add(report)
+          const received = yield* receiveAll(reports, sessionId, now)
+          for (const report of received.unmatched) {
+            const { messageId, providerId } = report
+            if (messageId !== null || providerId === null || sessionId === null) continue
+            yield* run(park, sessionId, providerId, JSON.stringify(report), now)
           }
-          return { applied, unmatched: reports.filter((report) => unmatched.has(report)) }
+          return received
+        }),
+
+      unpark: ({ now }) =>
+        db.write("JobStore.unpark", function* () {
+          yield* run("DELETE FROM sendwright_parked WHERE at <= ?", now - parkedMs)
+          let applied = 0
+          for (const row of yield* all(known + dialect.forUpdate("parked"), parkedAtOnce)) {
+            const report: Report = json(row, "report")
+            applied += (yield* receiveAll([report], text(row, "session"), now)).applied
+            yield* run("DELETE FROM sendwright_parked WHERE seq = ?", seq(row))
+          }
+          return applied
         }),
 
       find: (jobId) =>

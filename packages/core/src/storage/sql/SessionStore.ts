@@ -106,17 +106,17 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
       transition: ({ id, now, reason, state }) =>
         db.write("SessionStore.transition", function* () {
           const found = yield* findSession(id, toChange)
-          if (found === null || found.state === state) return found
+          if (found === null || (found.state === state && found.reason === reason)) return found
           const connected = state === "connected"
           const session: Session = {
             ...found,
             state,
             reason: connected ? null : reason,
-            connectedSince: connected ? now : null,
+            connectedSince: connected ? (found.connectedSince ?? now) : null,
             updatedAt: now
           }
           yield* run(update, state, session.reason, session.connectedSince, now, id)
-          const draft = Event.sessionChanged(session)
+          const draft = found.state === state ? undefined : Event.sessionChanged(session)
           yield* Events.append(ids, session.accountId, draft === undefined ? [] : [draft], now)
           yield* followSession(rows, session, now)
           return session

@@ -94,6 +94,11 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           )
           return row === undefined ? null : toTemplate(row)
         }),
+      findNamed: ({ language, name, sessionId }) =>
+        db.read("TemplateStore.findNamed", function* () {
+          const row = yield* get(byName, sessionId, name, language)
+          return row === undefined ? null : toTemplate(row)
+        }),
       listApproved: ({ category, language, name, page, sessionId }) =>
         db.read("TemplateStore.listApproved", function* () {
           const rows = yield* all(

@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import * as Fault from "../domain/Fault.ts"
+import * as Fault from "./Fault.ts"
 
 type Path = ReadonlyArray<string | number>
 

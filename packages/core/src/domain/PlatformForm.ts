@@ -1,0 +1,46 @@
+/** A template as the platform wants it at a send (whatsapp-cloud.md §1.3): its components with the values in place. */
+import type { TemplateContent } from "./Template.ts"
+
+export type Parameter = Readonly<Record<string, unknown>>
+
+export interface PlatformComponent {
+  readonly type: "header" | "body" | "button"
+  readonly sub_type?: "url"
+  /** Among all buttons of the template, from 0, as text. */
+  readonly index?: string
+  readonly parameters: ReadonlyArray<Parameter>
+}
+
+const isPosition = (placeholder: string): boolean => /^[0-9]+$/.test(placeholder)
+
+/** Named placeholders are told by their names, positions by their order. */
+const text = (value: string, placeholder: string): Parameter =>
+  isPosition(placeholder)
+    ? { type: "text", text: value }
+    : { type: "text", parameter_name: placeholder, text: value }
+
+/** `values` are in the order of the template's variables; a component without variables is left out. */
+export const components = (
+  template: TemplateContent,
+  values: ReadonlyArray<string>
+): ReadonlyArray<PlatformComponent> => {
+  const header: Array<Parameter> = []
+  const body: Array<Parameter> = []
+  const buttons: Array<PlatformComponent> = []
+  template.variables.forEach(({ key, media_type }, place) => {
+    const value = values[place] ?? ""
+    const { buttonIndex, placeholder } = template.bindings[place] ?? { buttonIndex: null, placeholder: "1" }
+    if (media_type !== undefined) header.push({ type: media_type, [media_type]: { link: value } })
+    else if (key.startsWith("header.")) header.push(text(value, placeholder))
+    else if (key.startsWith("body.")) body.push(text(value, placeholder))
+    else if (buttonIndex !== null) {
+      const parameters = [{ type: "text", text: value }]
+      buttons.push({ type: "button", sub_type: "url", index: String(buttonIndex), parameters })
+    }
+  })
+  return [
+    ...(header.length === 0 ? [] : [{ type: "header" as const, parameters: header }]),
+    ...(body.length === 0 ? [] : [{ type: "body" as const, parameters: body }]),
+    ...buttons
+  ]
+}

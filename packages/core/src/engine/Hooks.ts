@@ -1,0 +1,41 @@
+/** What platforms send to us: read by the session's sender, which knows whether it is theirs, and applied. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { HookForged, InvalidRequest, NotFound } from "../domain/Errors.ts"
+import * as Fault from "../domain/Fault.ts"
+import type * as Lines from "../sender/Lines.ts"
+import type { HookRequest } from "../sender/Sender.ts"
+import { SessionStore } from "../storage/SessionStore.ts"
+import type { Inbound } from "../worker/Inbound.ts"
+import { Wake } from "../worker/Wake.ts"
+
+/** Answers the text of a handshake; null when something was brought and applied. */
+export const receive = (open: Lines.Open, inbound: Inbound) =>
+  Effect.fn("Engine.hook")(function* (
+    provider: string,
+    sessionId: string,
+    request: Omit<HookRequest, "now">
+  ) {
+    const sessions = yield* SessionStore
+    const wake = yield* Wake
+    const session = yield* sessions.find(sessionId)
+    const line = yield* open(session)
+    const receive = line?.sender.receive
+    if (session === null || session.provider !== provider || line === undefined || receive === undefined) {
+      return yield* new NotFound({ what: "hook" })
+    }
+    const now = yield* Clock.currentTimeMillis
+    const result = receive({ ...request, now }, line.config)
+    switch (result._tag) {
+      case "Challenge":
+        return result.text
+      case "Forged":
+        return yield* new HookForged({ reason: result.reason })
+      case "Malformed":
+        return yield* new InvalidRequest({ faults: [Fault.make([], "invalid_json", result.reason)] })
+      case "Content":
+        yield* inbound.content(session, result)
+        yield* Effect.zipRight(wake.deliveries.notify, wake.sends.notify)
+        return null
+    }
+  })

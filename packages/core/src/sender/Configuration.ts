@@ -1,0 +1,37 @@
+/** A session's configuration as a sender declares it: read with every fault by its field, and decoded once. */
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import type { Fault } from "../domain/Fault.ts"
+import * as Shape from "../domain/Shape.ts"
+
+/** A text of so many characters. */
+export const text = (least: number, most: number) =>
+  Schema.String.pipe(Schema.minLength(least), Schema.maxLength(most))
+
+/** The members of an object, by name. */
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null
+
+export const make = <A extends object, I>(schema: Schema.Schema<A, I>) => {
+  const decoder = Shape.decoder(schema, ["config"])
+  const decoded = new WeakMap<object, A>()
+  return {
+    /** As it is kept: with defaults, and without what nobody asked for. */
+    read: (
+      given: Readonly<Record<string, unknown>>
+    ): Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault>> =>
+      Either.map(decoder(given), (config) => Object.fromEntries(Object.entries(config))),
+    /** What {@link make} kept; anything else is a bug. */
+    decode: (config: unknown): A => {
+      if (!isRecord(config)) throw new TypeError("A session has no configuration")
+      const known = decoded.get(config)
+      if (known !== undefined) return known
+      const fresh = Either.getOrThrowWith(
+        decoder(config),
+        () => new TypeError("A session's configuration is broken")
+      )
+      decoded.set(config, fresh)
+      return fresh
+    }
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * The provider `http`: a gateway of the operator's own. One signed POST per message, under a key that is the same over
+ * every attempt, so that the gateway sends it once; signed receipts and inbound messages come back to its hook
+ * (decisions.md §9).
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Catalogue from "../domain/Catalogue.ts"
+import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
+import * as PlatformForm from "../domain/PlatformForm.ts"
+import type { Failure, Reported } from "../domain/Recipient.ts"
+import * as Rendering from "../domain/Rendering.ts"
+import * as Retry from "../domain/Retry.ts"
+import type { Report } from "../storage/JobStore.ts"
+import * as Signature from "../webhook/Signature.ts"
+import * as Configuration from "./Configuration.ts"
+import * as Exchange from "./Exchange.ts"
+import type { HookRequest, InboundMessage, OutboundMessage, Sender } from "./Sender.ts"
+import { HookResult, refused, SendResult } from "./Sender.ts"
+
+const maximumBytes = 64 * 1024
+
+const HttpUrl = Configuration.text(1, 2048).pipe(
+  Schema.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
+    message: () => "an absolute http or https URL"
+  })
+)
+
+const Config = Schema.Struct({
+  url: HttpUrl,
+  /** Signs both ways. */
+  secret: Configuration.text(16, 512),
+  headers: Schema.optionalWith(
+    Schema.Record({
+      key: Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9-]{1,64}$/)),
+      value: Configuration.text(0, 4096)
+    }),
+    { default: () => ({}) }
+  ),
+  timeout_ms: Schema.optionalWith(Schema.Int.pipe(Schema.between(100, 120_000)), { default: () => 10_000 })
+})
+type Config = typeof Config.Type
+
+const { decode, read } = Configuration.make(Config)
+
+const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage): string =>
+  JSON.stringify({
+    message_id: messageId,
+    session_id: sessionId,
+    to,
+    ...(content.kind === "direct"
+      ? { type: "text", text: { body: content.text, link_preview: content.linkPreview } }
+      : {
+          type: "template",
+          template: {
+            name: content.template.name,
+            language: content.template.language,
+            components: PlatformForm.components(content.template, values),
+            variables: Object.fromEntries(
+              content.template.variables.map(({ key }, place) => [key, values[place] ?? ""])
+            ),
+            rendered: Rendering.render(content.template, values)
+          }
+        })
+  })
+
+/** What the gateway says of a refusal, in its own words or in ours. */
+const told = (status: number, body: string, permanent: boolean): Failure => {
+  const json = Exchange.parse(body)
+  const code = Exchange.at(json, "error", "code")
+  const message = Exchange.textAt(json, "error", "message")
+  const known = typeof code === "string" ? Catalogue.find(code) : undefined
+  return {
+    code: known?.code ?? (permanent ? "gateway_refused" : "provider_unavailable"),
+    provider_code: typeof code === "string" || typeof code === "number" ? String(code) : String(status),
+    message: (message ?? known?.message ?? `The gateway answered ${status}.`).slice(0, 500),
+    permanent
+  }
+}
+
+const meaning = (exchanged: Exchange.Exchanged, now: Instant): SendResult => {
+  switch (exchanged._tag) {
+    case "Unsent":
+      return SendResult.Transient({ failure: Exchange.unreachable(exchanged.reason), retryAfterMs: null })
+    case "Lost":
+      return SendResult.Ambiguous({ failure: Exchange.unanswered(exchanged.reason) })
+    case "Answered": {
+      const { body, retryAfter, status } = exchanged
+      if (status >= 200 && status < 300) {
+        const json = Exchange.parse(body)
+        return SendResult.Accepted({
+          providerId: Exchange.textAt(json, "id") ?? null,
+          status: Exchange.textAt(json, "status") === "sent" ? "sent" : "accepted"
+        })
+      }
+      const passes = status === 408 || status === 429 || status >= 500
+      return refused(told(status, body, !passes), Retry.readAfter(retryAfter, now))
+    }
+  }
+}
+
+const statuses: ReadonlyArray<Reported> = ["sent", "delivered", "read", "failed"]
+
+const timeOr = (value: unknown, now: Instant): Instant =>
+  (typeof value === "string" ? Time.parse(value) : undefined) ?? now
+
+const reportOf = (receipt: unknown, now: Instant): Report | undefined => {
+  const status = statuses.find((each) => each === Exchange.at(receipt, "status"))
+  const messageId = Exchange.textAt(receipt, "message_id") ?? null
+  const providerId = Exchange.textAt(receipt, "id") ?? null
+  if (status === undefined || (messageId === null && providerId === null)) return undefined
+  const failure =
+    status === "failed" ? told(0, JSON.stringify({ error: Exchange.at(receipt, "error") }), true) : null
+  return { messageId, providerId, status, at: timeOr(Exchange.at(receipt, "at"), now), failure }
+}
+
+const messageOf = (message: unknown, now: Instant): Omit<InboundMessage, "sessionId"> | undefined => {
+  const [id, from, text] = ["id", "from", "text"].map((name) => Exchange.textAt(message, name))
+  return id === undefined || from === undefined || text === undefined || !/^[1-9][0-9]{6,14}$/.test(from)
+    ? undefined
+    : { id, from, text, at: timeOr(Exchange.at(message, "at"), now) }
+}
+
+const receive = ({ body, headers, method, now }: HookRequest, given: unknown): HookResult => {
+  if (method === "GET") return HookResult.Forged({ reason: "The gateway posts its receipts." })
+  const { secret } = decode(given)
+  const timestamp = Signature.readTimestamp(headers["x-service-timestamp"] ?? "")
+  const signature = headers["x-service-signature"]
+  if (timestamp === undefined || signature === undefined) {
+    return HookResult.Forged({ reason: "X-Service-Timestamp or X-Service-Signature is missing." })
+  }
+  if (!Signature.isFresh(timestamp, Math.floor(now / Time.second))) {
+    return HookResult.Forged({ reason: "X-Service-Timestamp is more than 5 minutes off." })
+  }
+  if (!Signature.matches([signature], [secret], (key) => Signature.sign(key, timestamp, body))) {
+    return HookResult.Forged({ reason: "X-Service-Signature is not this session's." })
+  }
+  const json = Exchange.parse(new TextDecoder().decode(body))
+  if (typeof json !== "object" || json === null) {
+    return HookResult.Malformed({ reason: "The body must be a JSON object with `receipts` and `messages`." })
+  }
+  const unread: Array<string> = []
+  const all = <A>(name: string, item: (given: unknown, now: Instant) => A | undefined): ReadonlyArray<A> =>
+    Exchange.listAt(json, name).flatMap((each, place) => {
+      const found = item(each, now)
+      if (found === undefined) unread.push(`${name}[${place}] cannot be read`)
+      return found === undefined ? [] : [found]
+    })
+  return HookResult.Content({
+    reports: all("receipts", reportOf),
+    messages: all("messages", messageOf),
+    preferences: [],
+    templates: [],
+    unread
+  })
+}
+
+export const make: Effect.Effect<Sender, never, Scope.Scope> = Effect.map(Exchange.make, (exchange) => ({
+  provider: "http",
+  deduplicates: true,
+  configure: read,
+  receive,
+  send: Effect.fnUntraced(function* (message) {
+    const { headers, secret, timeout_ms: timeoutMs, url } = decode(message.config)
+    const timestamp = Math.floor((yield* Clock.currentTimeMillis) / Time.second)
+    const body = bodyOf(message)
+    const exchanged = yield* exchange({
+      method: "POST",
+      url,
+      headers: {
+        ...headers,
+        "content-type": "application/json",
+        "idempotency-key": message.messageId,
+        "x-service-timestamp": String(timestamp),
+        "x-service-signature": Signature.sign(secret, timestamp, body)
+      },
+      body,
+      timeoutMs,
+      maximumBytes
+    })
+    return meaning(exchanged, yield* Clock.currentTimeMillis)
+  })
+}))
+
+/** Of the configuration, for its documentation. */
+export type HttpGatewayConfig = Config

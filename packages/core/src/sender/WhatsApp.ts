@@ -1,0 +1,380 @@
+/**
+ * The provider `whatsapp_cloud`: the platform's Graph API as it is documented (whatsapp-cloud.md §1). It cannot
+ * deduplicate, so what has no answer is unknown until a receipt says what became of it; our id travels with the message
+ * and comes back with its receipts.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Catalogue from "../domain/Catalogue.ts"
+import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
+import * as PlatformForm from "../domain/PlatformForm.ts"
+import type { Failure, Reported } from "../domain/Recipient.ts"
+import * as Retry from "../domain/Retry.ts"
+import type { Report } from "../storage/JobStore.ts"
+import * as Configuration from "./Configuration.ts"
+import type { Exchanged } from "./Exchange.ts"
+import * as Exchange from "./Exchange.ts"
+import type { HookContent, HookRequest, OutboundMessage, Preference, Sender, TemplateNews } from "./Sender.ts"
+import { HookResult, PlatformRefusal, refused, SendResult } from "./Sender.ts"
+
+const maximumBytes = 4 * 1024 * 1024
+const timeoutMs = 15_000
+
+const digits = Schema.String.pipe(Schema.pattern(/^[0-9]{1,32}$/, { message: () => "digits" }))
+
+const Config = Schema.Struct({
+  phone_number_id: digits,
+  waba_id: digits,
+  access_token: Configuration.text(1, 2048),
+  app_secret: Configuration.text(1, 512),
+  verify_token: Configuration.text(1, 512),
+  api_version: Schema.optionalWith(Schema.String.pipe(Schema.pattern(/^v[0-9]{1,3}\.[0-9]{1,3}$/)), {
+    default: () => "v23.0"
+  }),
+  base_url: Schema.optionalWith(
+    Configuration.text(1, 2048).pipe(
+      Schema.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
+        message: () => "an absolute http or https URL"
+      })
+    ),
+    { default: () => "https://graph.facebook.com" }
+  ),
+  messages_per_second: Schema.optionalWith(Schema.Number.pipe(Schema.between(1, 1000)), { default: () => 80 })
+})
+type Config = typeof Config.Type
+
+const { decode, read } = Configuration.make(Config)
+
+const urlOf = ({ api_version, base_url }: Config, path: string): string =>
+  `${base_url.replace(/\/+$/, "")}/${api_version}/${path}`
+
+// Sending
+
+const bodyOf = ({ content, messageId, to, values }: OutboundMessage): string => {
+  const common = {
+    messaging_product: "whatsapp",
+    recipient_type: "individual",
+    to,
+    biz_opaque_callback_data: messageId
+  }
+  if (content.kind === "direct") {
+    const { linkPreview, text } = content
+    return JSON.stringify({ ...common, type: "text", text: { body: text, preview_url: linkPreview } })
+  }
+  const { language, name } = content.template
+  const components = PlatformForm.components(content.template, values)
+  const template = { name, language: { code: language }, ...(components.length === 0 ? {} : { components }) }
+  return JSON.stringify({ ...common, type: "template", template })
+}
+
+/**
+ * What the platform says by an error object, of an answer or of a status. Decided on its code alone: titles and HTTP
+ * statuses change (whatsapp-cloud.md §1.5).
+ */
+const failureOf = (error: unknown, status: number | null): Failure | undefined => {
+  const code = Exchange.at(error, "code")
+  if (typeof code !== "number") return undefined
+  const details = Exchange.textAt(error, "error_data", "details")
+  const said = details ?? Exchange.textAt(error, "message") ?? Exchange.textAt(error, "title")
+  const known = Catalogue.findWhatsApp(code)
+  const message = said?.slice(0, 500)
+  if (known !== undefined) return Catalogue.failure(known.code, { providerCode: String(code), message })
+  const passes = status !== null && (status >= 500 || status === 408 || status === 429)
+  return {
+    code: passes ? "provider_unavailable" : "provider_refused",
+    provider_code: String(code),
+    message: message ?? `The platform answered with code ${code}.`,
+    permanent: !passes
+  }
+}
+
+const held = (messageStatus: string): Failure => ({
+  code: messageStatus === "paused" ? "held_paused" : "held_for_quality_assessment",
+  provider_code: messageStatus,
+  message: "The platform has the message and holds it back while it assesses the template's quality.",
+  permanent: false
+})
+
+const meaning = (exchanged: Exchanged, now: Instant): SendResult => {
+  switch (exchanged._tag) {
+    case "Unsent":
+      return SendResult.Transient({ failure: Exchange.unreachable(exchanged.reason), retryAfterMs: null })
+    case "Lost":
+      return SendResult.Ambiguous({ failure: Exchange.unanswered(exchanged.reason) })
+    case "Answered": {
+      const { body, status } = exchanged
+      const json = Exchange.parse(body)
+      const retryAfterMs = Retry.readAfter(exchanged.retryAfter, now)
+      const failure = failureOf(Exchange.at(json, "error"), status)
+      if (failure !== undefined) return refused(failure, retryAfterMs)
+      if (status >= 200 && status < 300) {
+        const providerId = Exchange.textAt(json, "messages", 0, "id")
+        if (providerId === undefined) {
+          return SendResult.Ambiguous({ failure: Exchange.unanswered("an answer without a message id") })
+        }
+        const messageStatus = Exchange.textAt(json, "messages", 0, "message_status") ?? "accepted"
+        return messageStatus === "accepted"
+          ? SendResult.Accepted({ providerId, status: "accepted" })
+          : SendResult.Held({ providerId, failure: held(messageStatus) })
+      }
+      const passes = status >= 500 || status === 408 || status === 429
+      const code = passes ? "provider_unavailable" : "provider_refused"
+      const message = `The platform answered ${status} without an error code.`
+      return refused({ code, provider_code: String(status), message, permanent: !passes }, retryAfterMs)
+    }
+  }
+}
+
+// What comes back
+
+/** In constant time, over the bytes as they came. */
+const isSigned = (body: Uint8Array, header: string | undefined, secret: string): boolean => {
+  const given = Buffer.from(/^sha256=([0-9a-f]{64})$/.exec(header ?? "")?.[1] ?? "", "hex")
+  const expected = createHmac("sha256", secret).update(body).digest()
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
+/** Seconds since 1970, as text or number. */
+const timeOf = (value: unknown, now: Instant): Instant => {
+  const seconds = typeof value === "string" || typeof value === "number" ? Number(value) : Number.NaN
+  return Number.isSafeInteger(seconds) && seconds > 0 ? seconds * Time.second : now
+}
+
+const statuses: ReadonlyMap<string, Reported> = new Map([
+  ["sent", "sent"],
+  ["delivered", "delivered"],
+  ["read", "read"],
+  ["played", "read"],
+  ["failed", "failed"]
+])
+
+interface Found {
+  readonly reports: Array<Report>
+  readonly messages: Array<HookContent["messages"][number]>
+  readonly preferences: Array<Preference>
+  readonly templates: Array<TemplateNews>
+  readonly unread: Array<string>
+}
+
+const readStatus = (status: unknown, now: Instant, found: Found): void => {
+  const providerId = Exchange.textAt(status, "id")
+  const reported = statuses.get(Exchange.textAt(status, "status") ?? "")
+  if (providerId === undefined || reported === undefined) {
+    found.unread.push("a status without an id or with an unknown status")
+    return
+  }
+  const at = timeOf(Exchange.at(status, "timestamp"), now)
+  const messageId = Exchange.textAt(status, "biz_opaque_callback_data") ?? null
+  const failure =
+    reported === "failed"
+      ? (failureOf(Exchange.at(status, "errors", 0), null) ?? {
+          code: "undeliverable",
+          provider_code: null,
+          message: "The platform reports that the message failed, without a reason.",
+          permanent: true
+        })
+      : null
+  found.reports.push({ messageId, providerId, status: reported, at, failure })
+  // The person has stopped marketing: that is more than this message.
+  const phone = Exchange.textAt(status, "recipient_id")
+  if (failure?.code === "marketing_opted_out" && phone !== undefined) {
+    const proof = `The platform reported ${failure.provider_code} of message ${providerId}: ${failure.message}`
+    found.preferences.push({ phone, purpose: "marketing", status: "revoked", at, proof })
+  }
+}
+
+/** What a person wrote or pressed; undefined for media and whatever else has no words. */
+const wordsOf = (message: unknown): string | undefined =>
+  Exchange.textAt(message, "text", "body") ??
+  Exchange.textAt(message, "button", "payload") ??
+  Exchange.textAt(message, "button", "text") ??
+  Exchange.textAt(message, "interactive", "button_reply", "id") ??
+  Exchange.textAt(message, "interactive", "list_reply", "id")
+
+const readMessage = (message: unknown, now: Instant, found: Found): void => {
+  const [id, from] = [Exchange.textAt(message, "id"), Exchange.textAt(message, "from")]
+  if (id === undefined || from === undefined) {
+    found.unread.push("a message without an id or a sender")
+    return
+  }
+  const at = timeOf(Exchange.at(message, "timestamp"), now)
+  found.messages.push({ id, from, text: wordsOf(message) ?? "", at })
+}
+
+const readPreference = (preference: unknown, now: Instant, found: Found): void => {
+  const phone = Exchange.textAt(preference, "wa_id")
+  const value = Exchange.textAt(preference, "value")
+  if (phone === undefined || (value !== "stop" && value !== "resume")) {
+    found.unread.push("a user preference without a number or with an unknown value")
+    return
+  }
+  const detail = Exchange.textAt(preference, "detail") ?? value
+  found.preferences.push({
+    phone,
+    purpose: "marketing",
+    status: value === "stop" ? "revoked" : "granted",
+    at: timeOf(Exchange.at(preference, "timestamp"), now),
+    proof: `The platform's user_preferences: ${detail}`
+  })
+}
+
+/** What the events of a template mean for its status. */
+const templateStatuses: ReadonlyMap<string, string> = new Map([
+  ["REINSTATED", "approved"],
+  ["UNARCHIVED", "approved"],
+  ["FLAGGED", "approved"]
+])
+
+const readTemplate = (value: unknown, found: Found): void => {
+  const name = Exchange.textAt(value, "message_template_name")
+  const language = Exchange.textAt(value, "message_template_language")
+  const event = Exchange.textAt(value, "event")
+  if (name === undefined || language === undefined || event === undefined) {
+    found.unread.push("a template's status without its name, language or event")
+    return
+  }
+  found.templates.push({ name, language, status: templateStatuses.get(event) ?? event.toLowerCase() })
+}
+
+const readChange = (change: unknown, now: Instant, found: Found): void => {
+  const value = Exchange.at(change, "value")
+  switch (Exchange.textAt(change, "field")) {
+    case "messages":
+      for (const status of Exchange.listAt(value, "statuses")) readStatus(status, now, found)
+      for (const message of Exchange.listAt(value, "messages")) readMessage(message, now, found)
+      return
+    case "user_preferences":
+      for (const preference of Exchange.listAt(value, "user_preferences"))
+        readPreference(preference, now, found)
+      return
+    case "message_template_status_update":
+      readTemplate(value, found)
+      return
+    default:
+      // Fields are chosen in the platform's settings; what nobody asked us for is no fault.
+      return
+  }
+}
+
+const receive = ({ body, headers, method, now, query }: HookRequest, given: unknown): HookResult => {
+  const config = decode(given)
+  if (method === "GET") {
+    const [token, text] = [Buffer.from(query["hub.verify_token"] ?? ""), query["hub.challenge"] ?? ""]
+    const wanted = Buffer.from(config.verify_token)
+    const known = token.length === wanted.length && timingSafeEqual(token, wanted)
+    return query["hub.mode"] === "subscribe" && known && text !== ""
+      ? HookResult.Challenge({ text })
+      : HookResult.Forged({ reason: "hub.verify_token is not this session's." })
+  }
+  if (!isSigned(body, headers["x-hub-signature-256"], config.app_secret)) {
+    return HookResult.Forged({ reason: "X-Hub-Signature-256 is not by this session's app secret." })
+  }
+  const json = Exchange.parse(new TextDecoder().decode(body))
+  if (!Array.isArray(Exchange.at(json, "entry"))) {
+    return HookResult.Malformed({ reason: "The body must be a JSON object with `entry`." })
+  }
+  const found: Found = { reports: [], messages: [], preferences: [], templates: [], unread: [] }
+  for (const entry of Exchange.listAt(json, "entry")) {
+    for (const change of Exchange.listAt(entry, "changes")) readChange(change, now, found)
+  }
+  return HookResult.Content(found)
+}
+
+// The session as a whole
+
+const failedTo = (exchanged: Exchanged): Failure =>
+  exchanged._tag === "Answered"
+    ? (failureOf(Exchange.at(Exchange.parse(exchanged.body), "error"), exchanged.status) ?? {
+        code: "provider_unavailable",
+        provider_code: String(exchanged.status),
+        message: `The platform answered ${exchanged.status}.`,
+        permanent: false
+      })
+    : Exchange.unreachable(exchanged.reason)
+
+/** Pages of templates, at most: a WABA has 6,000 templates. */
+const maximumPages = 200
+const templateFields = "id,name,language,status,category,components,parameter_format"
+
+export const make: Effect.Effect<Sender, never, Scope.Scope> = Effect.map(Exchange.make, (exchange) => {
+  const get = (config: Config, path: string): Effect.Effect<Exchanged> =>
+    exchange({
+      method: "GET",
+      url: urlOf(config, path),
+      headers: { authorization: `Bearer ${config.access_token}` },
+      timeoutMs,
+      maximumBytes
+    })
+
+  const page = Effect.fnUntraced(function* (config: Config, after: string | null) {
+    const query = new URLSearchParams({
+      fields: templateFields,
+      limit: "100",
+      ...(after === null ? {} : { after })
+    })
+    const exchanged = yield* get(config, `${config.waba_id}/message_templates?${query}`)
+    const json = exchanged._tag === "Answered" ? Exchange.parse(exchanged.body) : undefined
+    if (
+      exchanged._tag !== "Answered" ||
+      exchanged.status !== 200 ||
+      !Array.isArray(Exchange.at(json, "data"))
+    ) {
+      return yield* new PlatformRefusal({ failure: failedTo(exchanged) })
+    }
+    const next =
+      Exchange.textAt(json, "paging", "next") === undefined
+        ? undefined
+        : Exchange.textAt(json, "paging", "cursors", "after")
+    return { templates: Exchange.listAt(json, "data"), next: next ?? null }
+  })
+
+  return {
+    provider: "whatsapp_cloud",
+    deduplicates: false,
+    configure: read,
+    receive,
+    pacing: (given) => ({ messages_per_second: decode(given).messages_per_second, pair_interval_ms: null }),
+    send: Effect.fnUntraced(function* (message) {
+      const config = decode(message.config)
+      const exchanged = yield* exchange({
+        method: "POST",
+        url: urlOf(config, `${config.phone_number_id}/messages`),
+        headers: { authorization: `Bearer ${config.access_token}`, "content-type": "application/json" },
+        body: bodyOf(message),
+        timeoutMs,
+        maximumBytes
+      })
+      return meaning(exchanged, yield* Clock.currentTimeMillis)
+    }),
+    check: Effect.fnUntraced(function* (given) {
+      const config = decode(given)
+      const exchanged = yield* get(
+        config,
+        `${config.phone_number_id}?fields=id,display_phone_number,verified_name`
+      )
+      return exchanged._tag === "Answered" && exchanged.status === 200 ? null : failedTo(exchanged)
+    }),
+    templates: Effect.fnUntraced(function* (given) {
+      const config = decode(given)
+      const all: Array<unknown> = []
+      let after: string | null = null
+      for (let pages = 0; pages < maximumPages; pages++) {
+        const {
+          next,
+          templates
+        }: { readonly next: string | null; readonly templates: ReadonlyArray<unknown> } = yield* page(
+          config,
+          after
+        )
+        all.push(...templates)
+        if (next === null || next === after) break
+        after = next
+      }
+      return all
+    })
+  }
+})
