@@ -13,6 +13,7 @@ import * as limits from "./limits.ts"
 import * as liveness from "./liveness.ts"
 import * as pace from "./pace.ts"
 import * as paging from "./paging.ts"
+import * as platforms from "./platforms.ts"
 import * as read from "./read.ts"
 import * as receive from "./receive.ts"
 import * as registry from "./registry.ts"
@@ -31,6 +32,7 @@ export const suite = (name: string, layer: Stored): void => {
     pace.suite(layer)
     causes.suite(layer)
     receive.suite(layer)
+    platforms.suite(layer)
     history.suite(layer)
     read.suite(layer)
     paging.suite(layer)

@@ -1,0 +1,221 @@
+/** What platforms say beyond a recipient: blocks, causes that stop a job, reports by their own ids, repeated news. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
+import * as Recipient from "../../domain/Recipient.ts"
+import { EventLog, rememberedMs } from "../../storage/EventLog.ts"
+import type { Report, Settlement } from "../../storage/JobStore.ts"
+import { JobStore, Outcome, parkedMs } from "../../storage/JobStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import { TemplateStore } from "../../storage/TemplateStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, events, failure, find, listen, now, owner, results } from "./Setup.ts"
+
+const job = Effect.fnUntraced(function* (phones: number) {
+  const jobs = yield* JobStore
+  const who = yield* owner
+  const command = Fixtures.send(who, { phones })
+  yield* jobs.accept(command)
+  const { jobId } = command
+  const take = Effect.fnUntraced(function* (limit: number, outcome: (index: number) => Outcome) {
+    const [taken] = yield* claim(limit)
+    const settlements = (taken?.recipients ?? []).map(
+      ({ index }): Settlement => ({ jobId, fence: taken?.fence ?? -1, index, outcome: outcome(index) })
+    )
+    return (yield* jobs.exchange({ now, settlements, claim: null })).settled
+  })
+  return { ...who, jobs, jobId, take }
+})
+
+const accepted = (index: number): Outcome => Outcome.Accepted({ providerId: `p${index}`, status: "accepted" })
+const stopping = (): Outcome => Outcome.Failed({ failure, stopsJob: true })
+
+export const suite = (layer: Stored): void => {
+  describe("a session that its platform blocks", () => {
+    it.effect("pauses its jobs until the time is over, and they go on by themselves", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { accountId, jobId, jobs, sessionId, take } = yield* job(4)
+        yield* take(2, accepted)
+        yield* listen(accountId)
+        yield* sessions.block({ id: sessionId, until: now + 1000, now })
+        yield* sessions.block({ id: sessionId, until: now + 500, now })
+        expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "provider_blocked" })
+        expect((yield* sessions.find(sessionId))?.blockedUntil).toBe(now + 1000)
+        expect(yield* claim()).toEqual([])
+        expect(yield* jobs.nextDue(now)).toBeNull()
+        expect(yield* sessions.unblock({ now: now + 999 })).toBe(0)
+        expect(yield* sessions.unblock({ now: now + 1000 })).toBe(1)
+        expect(yield* find(jobId)).toMatchObject({ status: "processing", pauseReason: null })
+        expect(yield* take(9, accepted)).toBe(2)
+        const told = (yield* events(now + 2000))
+          .map(({ type }) => type)
+          .filter((type) => type.startsWith("job."))
+        expect(told.toSorted()).toEqual(["job.completed", "job.paused", "job.processing"])
+        expect(yield* sessions.block({ id: "nobody", until: now, now })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("takes nothing of what is accepted meanwhile, and stays paused while it is disconnected", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { jobId, sessionId, take } = yield* job(2)
+        yield* take(1, accepted)
+        yield* sessions.block({ id: sessionId, until: now + 10, now })
+        yield* sessions.transition({ id: sessionId, state: "disconnected", reason: "gone", now })
+        expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "session_disconnected" })
+        yield* sessions.unblock({ now: now + 10 })
+        expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "session_disconnected" })
+        yield* sessions.transition({ id: sessionId, state: "connected", reason: null, now })
+        expect(yield* take(9, accepted)).toBe(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("that is disconnected already only has its reason replaced, and tells it nobody", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { accountId, sessionId } = yield* owner
+        yield* sessions.transition({ id: sessionId, state: "disconnected", reason: "first", now })
+        yield* listen(accountId)
+        yield* sessions.transition({ id: sessionId, state: "disconnected", reason: "second", now })
+        expect(yield* sessions.find(sessionId)).toMatchObject({ state: "disconnected", reason: "second" })
+        expect(yield* events()).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a cause that stops a whole job", () => {
+    it.effect("fails all that is not under way, and the job when the platform took none of it", () =>
+      Effect.gen(function* () {
+        const { accountId, jobId, take } = yield* job(5)
+        yield* listen(accountId)
+        expect(yield* take(2, stopping)).toBe(2)
+        const stopped = yield* find(jobId)
+        expect(stopped).toMatchObject({ status: "failed", completedAt: now })
+        expect(stopped.counts).toEqual({ ...Recipient.noCounts, failed: 5 })
+        expect((yield* results(jobId)).map((each) => each.failure)).toEqual(
+          Array.from({ length: 5 }, () => failure)
+        )
+        expect(yield* claim()).toEqual([])
+        const told = (yield* events()).map(({ type }) => type)
+        expect(told.filter((type) => type === "recipient.failed")).toHaveLength(5)
+        expect(told.at(-1)).toBe("job.failed")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("completes a job of which some was taken, and leaves each what it had", () =>
+      Effect.gen(function* () {
+        const { jobId, take } = yield* job(5)
+        yield* take(2, accepted)
+        yield* take(1, stopping)
+        const stopped = yield* find(jobId)
+        expect(stopped.status).toBe("completed")
+        expect(stopped.counts).toEqual({ ...Recipient.noCounts, accepted: 2, failed: 3 })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is no cause for a recipient that the same window had accepted", () =>
+      Effect.gen(function* () {
+        const { jobId, take } = yield* job(3)
+        yield* take(3, (index) => (index === 1 ? stopping() : accepted(index)))
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual([
+          "accepted",
+          "failed",
+          "accepted"
+        ])
+        expect((yield* find(jobId)).status).toBe("completed")
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a message that the platform holds", () => {
+    it.effect("is accepted with the reason, which a receipt takes away", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, sessionId, take } = yield* job(1)
+        yield* take(1, () => Outcome.Accepted({ providerId: "held", status: "accepted", held: failure }))
+        expect((yield* results(jobId))[0]).toMatchObject({ status: "accepted", failure })
+        const report = {
+          messageId: null,
+          providerId: "held",
+          status: "sent",
+          at: now,
+          failure: null
+        } as const
+        yield* jobs.receive({ now, sessionId, reports: [report] })
+        expect((yield* results(jobId))[0]).toMatchObject({ status: "sent", failure: null })
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("reports by the platform's own id", () => {
+    const report = (providerId: string): Report => ({
+      messageId: null,
+      providerId,
+      status: "delivered",
+      at: now,
+      failure: null
+    })
+
+    it.effect("are applied to the session's message, and parked while that is not known", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, sessionId, take } = yield* job(2)
+        // They come before our own commit, and one is of nobody's message.
+        const reports = [report("p0"), report("p1"), report("strange")]
+        const early = yield* jobs.receive({ now, sessionId, reports })
+        expect(early).toEqual({ applied: 0, unmatched: reports })
+        expect(yield* jobs.unpark({ now })).toBe(0)
+        yield* take(2, accepted)
+        expect(yield* jobs.unpark({ now: now + 5000 })).toBe(2)
+        expect(yield* jobs.unpark({ now: now + 5000 })).toBe(0)
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "delivered"])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are another session's nothing, and forgotten after a day", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, take } = yield* job(1)
+        const other = yield* owner
+        yield* take(1, accepted)
+        yield* jobs.receive({ now, sessionId: other.sessionId, reports: [report("p0")] })
+        expect(yield* jobs.unpark({ now })).toBe(0)
+        expect((yield* results(jobId))[0]?.status).toBe("accepted")
+        expect(yield* jobs.unpark({ now: now + parkedMs })).toBe(0)
+        const ours = { ...report("p0"), messageId: null }
+        expect((yield* jobs.receive({ now, reports: [ours] })).applied).toBe(0)
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("what comes in", () => {
+    it.effect("is told once, however often it comes", () =>
+      Effect.gen(function* () {
+        const log = yield* EventLog
+        const { accountId } = yield* owner
+        yield* listen(accountId)
+        const drafts = [{ type: "webhook.test" as const, data: {} }]
+        const tell = (id: string, at: number) => log.appendOnce({ id, accountId, drafts, now: at })
+        expect([yield* tell("a", now), yield* tell("a", now + Time.day), yield* tell("b", now)]).toEqual([
+          true,
+          false,
+          true
+        ])
+        expect(yield* events(now + Time.day)).toHaveLength(2)
+        expect(yield* tell("a", now + rememberedMs)).toBe(true)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("about a template is found by its name and language, whatever its status", () =>
+      Effect.gen(function* () {
+        const templates = yield* TemplateStore
+        const { accountId, sessionId } = yield* owner
+        const content = Fixtures.template({ status: "paused" })
+        yield* templates.importAll({ accountId, sessionId, contents: [content], now })
+        const { language, name } = content
+        expect(yield* templates.findNamed({ sessionId, name, language })).toMatchObject({ status: "paused" })
+        expect(yield* templates.findNamed({ sessionId, name, language: "xx" })).toBeNull()
+        expect(yield* templates.findNamed({ sessionId: "other", name, language })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+  })
+}
