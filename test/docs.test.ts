@@ -1,6 +1,6 @@
 /** What the documents show is true. */
 import { readFileSync } from "node:fs"
-import { Signature, verifyWebhook } from "@sendwright/core"
+import { Catalogue, Signature, verifyWebhook } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { describe, expect, it } from "vitest"
 
@@ -34,5 +34,17 @@ describe("docs/webhooks.md", () => {
       const event = verifyWebhook({ body, headers, secrets: each, now: timestamp * 1000 })
       expect(event).toMatchObject({ id, type: "recipient.delivered" })
     }
+  })
+})
+
+describe("docs/senders.md", () => {
+  it("has the catalogue as it is", () => {
+    const page = read("../docs/senders.md")
+    const rows = [...page.matchAll(/^\| `([a-z_]+)` +\| [^|]+ \| (yes|no) +\| (\w+) +\| (\w+)/gm)].map(
+      ([, code, permanent, scope, action]) => ({ code, permanent: permanent === "yes", scope, action })
+    )
+    expect(rows).toEqual(
+      Catalogue.entries.map(({ action, code, permanent, scope }) => ({ code, permanent, scope, action }))
+    )
   })
 })
