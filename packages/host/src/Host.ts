@@ -162,7 +162,7 @@ const engine = (config: HostConfig, { attempts, webhooks }: UnderWay) =>
     Layer.provide(senders(config, attempts)),
     Layer.provide(counting(config, webhooks)),
     Layer.provide(AddressPolicy.layer(config.allowedNetworks)),
-    Layer.provide(SecretBox.layer(config.secretKey))
+    Layer.provide(SecretBox.layer(config.secretKey, ...config.olderSecretKeys))
   )
 
 /** One process owns a SQLite database, so that nobody does what a part of the roles leaves undone. */

@@ -25,6 +25,8 @@ export interface HostConfig {
   readonly database: Database
   readonly adminToken: Redacted.Redacted<string> | undefined
   readonly secretKey: Redacted.Redacted<Uint8Array>
+  /** Keys of before the change, by which what they encrypted is still read. */
+  readonly olderSecretKeys: ReadonlyArray<Redacted.Redacted<Uint8Array>>
   readonly logFormat: "pretty" | "json"
   readonly logLevel: LogLevel.LogLevel
   readonly allowedNetworks: ReadonlyArray<AddressPolicy.Network>
@@ -98,6 +100,13 @@ const key = (text: string): Redacted.Redacted<Uint8Array> | undefined => {
   return bytes.length === secretBytes ? Redacted.make(new Uint8Array(bytes)) : undefined
 }
 
+/** The current one first, then those of before. */
+const keys = (text: string) => {
+  const [current, ...older] = text.split(",").map((each) => key(each.trim()))
+  const known = older.flatMap((each) => (each === undefined ? [] : [each]))
+  return current === undefined || known.length < older.length ? undefined : { current, older: known }
+}
+
 const networks = (text: string): ReadonlyArray<AddressPolicy.Network> | undefined => {
   const parsed = text.split(",").map((cidr) => AddressPolicy.parseNetwork(cidr.trim()))
   const known = parsed.flatMap((network) => (network === undefined ? [] : [network]))
@@ -146,7 +155,11 @@ const settings = Config.all({
   ).pipe(Config.withDefault({ kind: "sqlite" as const, filename: resolve("./data/sendwright.db") })),
   adminToken: Config.option(setting("ADMIN_TOKEN", "a text", (text) => Redacted.make(text))),
   secretKey: Config.option(
-    setting("SECRET_KEY", `${secretBytes} bytes in base64 (openssl rand -base64 32)`, key)
+    setting(
+      "SECRET_KEY",
+      `${secretBytes} bytes in base64 (openssl rand -base64 32), or several with commas between, the current one first`,
+      keys
+    )
   ),
   logFormat: oneOf("LOG_FORMAT", "pretty", "json").pipe(Config.withDefault("pretty" as const)),
   logLevel: setting("LOG_LEVEL", `one of ${Object.keys(levels).join(", ")}`, (text) =>
@@ -234,7 +247,9 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
       reason: "must be another header than the signature and the previous signature"
     })
   }
-  const secretKey = Option.isSome(given.secretKey) ? given.secretKey.value : yield* ownKey(given.database)
+  const { current: secretKey, older: olderSecretKeys } = Option.isSome(given.secretKey)
+    ? given.secretKey.value
+    : { current: yield* ownKey(given.database), older: [] }
   return {
     ...given,
     baseUrl: Option.getOrUndefined(given.baseUrl),
@@ -245,6 +260,7 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
       previousSignature: `${signatureHeader}-Previous`,
       timestamp: timestampHeader
     },
-    secretKey
+    secretKey,
+    olderSecretKeys
   }
 })

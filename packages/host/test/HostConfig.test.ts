@@ -56,7 +56,13 @@ describe("the settings", () => {
         PORT: ["eighty", "65536", "-1", "1e3"],
         BASE_URL: ["example.com", "ftp://example.com"],
         DATABASE_URL: ["mysql://localhost", "sqlite:", "postgres"],
-        SECRET_KEY: ["short", `${secretKey}AAAA`, `${secretKey.slice(0, -2)}!=`],
+        SECRET_KEY: [
+          "short",
+          `${secretKey},short`,
+          `${secretKey},`,
+          `${secretKey}AAAA`,
+          `${secretKey.slice(0, -2)}!=`
+        ],
         LOG_FORMAT: ["xml"],
         LOG_LEVEL: ["loud", "constructor"],
         WEBHOOK_ALLOWED_NETWORKS: ["10.0.0.0", "10.0.0.0/8,nonsense"],

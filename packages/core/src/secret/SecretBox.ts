@@ -1,7 +1,8 @@
 /**
  * Secrets at rest. What must be read again (provider configuration, webhook secrets) is sealed with AES-256-GCM,
  * bound to its place by the context; what is only compared (API secrets) is kept as an HMAC under a pepper. Both keys
- * are derived from one master key.
+ * are derived from one master key. It can be changed: what older ones sealed and hashed is still read, and what is new
+ * is under the first.
  */
 import {
   createCipheriv,
@@ -47,14 +48,27 @@ const tagBytes = 16
 const derive = (master: Uint8Array, use: string): Buffer =>
   Buffer.from(hkdfSync("sha256", master, Buffer.alloc(0), `sendwright ${use}`, 32))
 
+interface Keys {
+  readonly seal: Buffer
+  readonly pepper: Buffer
+  /** Names the key in what it sealed. */
+  readonly id: string
+}
+
+const keysOf = (master: Uint8Array): Keys => {
+  const seal = derive(master, "seal")
+  const id = createHash("sha256").update(seal).digest("base64url").slice(0, 8)
+  return { seal, pepper: derive(master, "pepper"), id }
+}
+
 const make = (
   master: Uint8Array,
+  older: ReadonlyArray<Uint8Array>,
   randomBytes: (count: number) => Uint8Array
 ): Context.Tag.Service<SecretBox> => {
-  const key = derive(master, "seal")
-  const pepper = derive(master, "pepper")
-  /** Names the key in what it sealed, so that a later version can hold several. */
-  const keyId = createHash("sha256").update(key).digest("base64url").slice(0, 8)
+  const { id: keyId, pepper, seal: key } = keysOf(master)
+  const all = [master, ...older].map(keysOf)
+  const byId = new Map(all.map((keys) => [keys.id, keys.seal]))
 
   const seal = (context: string, plain: string): string => {
     const nonce = randomBytes(nonceBytes)
@@ -66,7 +80,8 @@ const make = (
   const open = (context: string, sealed: string): Either.Either<string, SecretUnreadable> => {
     const [version, id, text = ""] = sealed.split(".")
     const bytes = Buffer.from(text, "base64url")
-    if (version !== "v1" || id !== keyId || bytes.length < nonceBytes + tagBytes) {
+    const key = byId.get(id ?? "")
+    if (version !== "v1" || key === undefined || bytes.length < nonceBytes + tagBytes) {
       return Either.left(new SecretUnreadable({ context }))
     }
     return Either.try({
@@ -81,14 +96,18 @@ const make = (
     })
   }
 
-  const digest = (secret: string): Buffer => createHmac("sha256", pepper).update(secret).digest()
+  const digestBy = (pepper: Buffer, secret: string): Buffer =>
+    createHmac("sha256", pepper).update(secret).digest()
+  const digest = (secret: string): Buffer => digestBy(pepper, secret)
   const nobody = digest("nobody's secret").toString("hex")
 
   const matches = (secret: string, hashes: ReadonlyArray<string>): boolean => {
-    const given = digest(secret)
+    const given = all.map((keys) => digestBy(keys.pepper, secret))
     const equal = (hash: string): boolean => {
       const kept = Buffer.from(hash, "hex")
-      return kept.length === given.length && timingSafeEqual(kept, given)
+      return given
+        .map((each) => kept.length === each.length && timingSafeEqual(kept, each))
+        .some((matched) => matched)
     }
     const compared = (hashes.length === 0 ? [nobody] : hashes).map(equal)
     return hashes.length > 0 && compared.includes(true)
@@ -97,15 +116,23 @@ const make = (
   return { seal, open, hash: (secret) => digest(secret).toString("hex"), matches }
 }
 
-/** @param master 32 bytes */
-export const layer = (master: Redacted.Redacted<Uint8Array>): Layer.Layer<SecretBox> =>
+/**
+ * @param master 32 bytes: seals and hashes what is new
+ * @param older master keys of before, by which what they sealed and hashed is still read
+ */
+export const layer = (
+  master: Redacted.Redacted<Uint8Array>,
+  ...older: ReadonlyArray<Redacted.Redacted<Uint8Array>>
+): Layer.Layer<SecretBox> =>
   Layer.effect(
     SecretBox,
-    Effect.map(RandomBytes, (randomBytes) => make(Redacted.value(master), randomBytes))
+    Effect.map(RandomBytes, (randomBytes) =>
+      make(Redacted.value(master), older.map(Redacted.value), randomBytes)
+    )
   )
 
 /** A master key of its own: nothing sealed outlives the process. For memory and tests. */
 export const layerRandom: Layer.Layer<SecretBox> = Layer.effect(
   SecretBox,
-  Effect.map(RandomBytes, (randomBytes) => make(randomBytes(masterBytes), randomBytes))
+  Effect.map(RandomBytes, (randomBytes) => make(randomBytes(masterBytes), [], randomBytes))
 )
