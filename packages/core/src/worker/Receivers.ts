@@ -67,8 +67,11 @@ export interface Receivers {
 
 /** @param slots deliveries in hand at once, over all receivers */
 export const make = (slots: number): Receivers => {
-  // In the order in which they were given something, the longest ago first.
   const receivers = new Map<string, Receiver>()
+  // Those that may get less than another: with something in hand, troubled or held. In the order in which they were
+  // given something, the longest ago first.
+  const watched = new Map<string, Receiver>()
+  let sweptAt = 0
   const shared = Math.max(1, Math.floor(slots * troubledPart))
   let total = 0
   let troubled = 0
@@ -95,9 +98,13 @@ export const make = (slots: number): Receivers => {
   }
 
   const forget = (now: Instant): void => {
+    if (now >= sweptAt && now - sweptAt < forgetMs / 6) return
+    sweptAt = now
     for (const [id, { endedAt, failingSince, heldUntil, inHand }] of receivers) {
       const idleMs = failingSince === null ? forgetMs : Time.hour
-      if (inHand === 0 && heldUntil <= now && now - endedAt > idleMs) receivers.delete(id)
+      if (inHand > 0 || heldUntil > now || now - endedAt <= idleMs) continue
+      receivers.delete(id)
+      watched.delete(id)
     }
   }
 
@@ -106,12 +113,16 @@ export const make = (slots: number): Receivers => {
     full: (now) => {
       forget(now)
       let left = shared - troubled
-      return [...receivers].flatMap(([id, receiver]) => {
-        if (receiver.heldUntil > now || receiver.inHand >= receiver.window) return [id]
-        if (!receiver.troubled) return []
-        left -= 1
-        return left < 0 ? [id] : []
-      })
+      const full: Array<string> = []
+      for (const [id, receiver] of watched) {
+        const { heldUntil, inHand, troubled, window } = receiver
+        if (heldUntil > now || inHand >= window) full.push(id)
+        else if (troubled) {
+          left -= 1
+          if (left < 0) full.push(id)
+        } else if (inHand === 0) watched.delete(id)
+      }
+      return full
     },
     room: (endpointId) => {
       const receiver = receivers.get(endpointId)
@@ -130,9 +141,10 @@ export const make = (slots: number): Receivers => {
         endedAt: 0
       }
       const receiver = receivers.get(endpointId) ?? stranger
-      // To the end of the order.
-      receivers.delete(endpointId)
       receivers.set(endpointId, receiver)
+      // To the end of the order.
+      watched.delete(endpointId)
+      watched.set(endpointId, receiver)
       receiver.inHand += 1
       total += 1
       if (receiver.troubled) troubled += 1
@@ -153,7 +165,7 @@ export const make = (slots: number): Receivers => {
     },
     nextAt: (now) => {
       let next: Instant | null = null
-      for (const { heldUntil } of receivers.values()) {
+      for (const { heldUntil } of watched.values()) {
         if (heldUntil > now && (next === null || heldUntil < next)) next = heldUntil
       }
       return next
