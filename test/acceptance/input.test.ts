@@ -312,7 +312,7 @@ describe("the admin API", () => {
       ["POST", "/accounts", { name: "x", plan: { features: ["magic"] } }, "/plan/features/0"],
       ["GET", "/accounts/nobody", undefined, "/path/id"],
       ["POST", `/accounts/${owner.accountId}/sessions`, { name: "x", provider: "pigeon" }, "/provider"],
-      ["POST", `/accounts/${owner.accountId}/sessions`, { name: "x", provider: "http" }, "/provider"],
+      ["POST", `/accounts/${owner.accountId}/sessions`, { name: "x", provider: "http" }, "/config/url"],
       ["PATCH", `/sessions/${owner.sessionId}`, { name: "" }, "/name"],
       [
         "PATCH",

@@ -9,6 +9,7 @@ import { Api } from "../src/api/Api.ts"
 import * as Adapter from "../src/http/Adapter.ts"
 import * as AdminHandlers from "../src/http/AdminHandlers.ts"
 import * as Handlers from "../src/http/Handlers.ts"
+import * as HookHandlers from "../src/http/HookHandlers.ts"
 import * as ServiceHandlers from "../src/http/ServiceHandlers.ts"
 
 type EngineService = typeof Engine.Engine.Service
@@ -44,6 +45,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
 const routesOf = (engine: EngineService) => [
   ...Handlers.make(engine),
   ...AdminHandlers.make(engine),
+  ...HookHandlers.make(engine),
   ...ServiceHandlers.make(Effect.void)
 ]
 
