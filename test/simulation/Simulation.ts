@@ -214,6 +214,9 @@ export const run = async (seed: number, steps = 120): Promise<Result> => {
   // Peace: whoever is alive works on until nothing is left.
   try {
     await world.heal()
+    // What was begun ends first: an operator's last word may be on its way over a machine that is frozen.
+    for (const machine of world.machines) machine.freeze(0)
+    await world.time.pass(minute)
     const [last = world.machines[0]] = world.machines.slice(-1)
     if (last === undefined) throw new Error("Nobody is left.")
     const { admin, drain } = last.engine
