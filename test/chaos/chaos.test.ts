@@ -6,6 +6,7 @@ import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import type { Stores } from "./Stores.ts"
 import * as Store from "./Stores.ts"
+import * as Webhooks from "./Webhooks.ts"
 
 const whole = ({ lost, repeated, unexplained }: Account) => ({ lost, repeated, unexplained })
 const nothing = { lost: 0, repeated: 0, unexplained: 0 }
@@ -37,6 +38,10 @@ const suite = (name: string, open: () => Promise<Stores>, nodes: number): void =
     }, 120_000)
 
     if (nodes === 1) {
+      it("delivers every webhook though it is killed while it does", async () => {
+        expect(whole(await Webhooks.killed({ ...setting, jobs: 2 }, 4))).toEqual(nothing)
+      }, 120_000)
+
       it("loses no acknowledged send on a full disk, and works again when there is space", async () => {
         const account = await Hosts.diskFull(setting)
         // Undefined where no file system can be mounted.
