@@ -2,24 +2,15 @@
 import { connect, createServer, type Socket } from "node:net"
 import type { PostgresServer } from "../support/PostgresServer.ts"
 import * as Gateway from "./Gateway.ts"
-import type { Setting } from "./Kills.ts"
+import { orderOf, type Setting } from "./Kills.ts"
 import * as Ledger from "./Ledger.ts"
 import type { Order } from "./node.ts"
 import { fill, sleep, startNode, until } from "./Processes.ts"
 
-const orderOf = (setting: Setting, store: string, gateway: string): Order => ({
-  task: "work",
-  store,
-  gateway,
-  kind: "deduplicating",
-  leaseMs: 6000,
-  concurrency: 16,
-  dies: null,
-  skew: null,
-  jobs: setting.jobs,
-  recipients: setting.recipients,
-  messagesPerSecond: null,
-  receiver: null
+/** Longer than the database is away: nobody is taken for dead because it could not say that it lives. */
+const patientOrder = (setting: Setting, store: string, gateway: string): Order => ({
+  ...orderOf(setting, store, gateway, "deduplicating"),
+  leaseMs: 6000
 })
 
 const nobody: ReadonlySet<string> = new Set()
@@ -37,7 +28,7 @@ export const restarts = async (
   const store = await setting.freshStore()
   const gateway = await Gateway.start("deduplicating", random, { latencyMs: [10, 100], resets: 0 })
   const seconds = count * 7.5
-  const order = orderOf(setting, store, gateway.url)
+  const order = patientOrder(setting, store, gateway.url)
   const accepted = await fill({
     ...order,
     messagesPerSecond: Math.max(1, (setting.jobs * setting.recipients) / seconds)
@@ -118,7 +109,7 @@ export const halfOpen = async (setting: Setting, count: number): Promise<Ledger.
   const { random } = setting
   const store = await setting.freshStore()
   const gateway = await Gateway.start("deduplicating", random, { latencyMs: [10, 100], resets: 0 })
-  const order = orderOf(setting, store, gateway.url)
+  const order = patientOrder(setting, store, gateway.url)
   const rate = Math.max(1, (setting.jobs * setting.recipients) / (count * 20))
   const accepted = await fill({ ...order, messagesPerSecond: rate })
   const between = proxy(new URL(store))

@@ -137,19 +137,7 @@ try {
 }
 
 console.log()
-console.log(
-  line([
-    "fault",
-    "faults",
-    "sends",
-    "lost",
-    "repeated",
-    "unexplained",
-    "unknown",
-    "in flight at the faults",
-    "parked"
-  ])
-)
+console.log(line(columns.map((column) => (column === "inFlight" ? "in flight at the faults" : column))))
 console.log(line(columns.map((_, place) => (place === 0 ? "---" : "--:"))))
 for (const [place] of scenarios.entries()) {
   const account = accounts.get(place)

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import * as Fault from "./Fault.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
+import { at, textAt } from "./Json.ts"
 
 export const Category = Schema.Literal("marketing", "utility", "authentication")
 export type Category = typeof Category.Type
@@ -180,17 +181,6 @@ interface Part {
   readonly unsendable: string | null
 }
 
-const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
-  path.reduce<unknown>(
-    (found, step) =>
-      typeof found === "object" && found !== null && Object.hasOwn(found, step)
-        ? Reflect.get(found, step)
-        : undefined,
-    value
-  )
-
-const textOr = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
-
 /** Examples of positional placeholders by place, of named ones by name. */
 const exampleOf = (
   component: unknown,
@@ -200,13 +190,11 @@ const exampleOf = (
 ): string | undefined => {
   const named = at(component, "example", `${kind}_named_params`)
   if (Array.isArray(named))
-    return textOr(
-      at(
-        named.find((each) => at(each, "param_name") === name),
-        "example"
-      )
+    return textAt(
+      named.find((each) => at(each, "param_name") === name),
+      "example"
     )
-  return textOr(at(component, "example", kind, place)) ?? textOr(at(component, "example", kind, 0, place))
+  return textAt(component, "example", kind, place) ?? textAt(component, "example", kind, 0, place)
 }
 
 const variable = (
@@ -325,7 +313,7 @@ const buttons = (reader: Reader, json: unknown, path: Path): Part => {
     }
     const [name] = names
     if (name !== undefined) {
-      const example = textOr(at(button, "example", 0)) ?? textOr(at(button, "example"))
+      const example = textAt(button, "example", 0) ?? textAt(button, "example")
       variables.push([
         variable(`button.${urls}.1`, "url_suffix", suffixLength, example),
         { placeholder: name, buttonIndex: index }

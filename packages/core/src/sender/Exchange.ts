@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { Agent, request } from "undici"
 import type { Failure } from "../domain/Recipient.ts"
+import { SendResult } from "./Sender.ts"
 
 export interface ExchangeRequest {
   readonly method: "GET" | "POST"
@@ -117,31 +118,20 @@ export const unanswered = (reason: string): Failure => ({
   permanent: false
 })
 
-/** The member of JSON of which nothing is known; undefined when there is none. */
-export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
-  path.reduce<unknown>(
-    (found, step) =>
-      typeof found === "object" && found !== null && Object.hasOwn(found, step)
-        ? Reflect.get(found, step)
-        : undefined,
-    value
-  )
+/** What may pass: the platform answered, and surely did not take it (RFC 9110 §15.5.9, §15.6; RFC 6585 §4). */
+export const mayPass = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
-export const textAt = (value: unknown, ...path: ReadonlyArray<string | number>): string | undefined => {
-  const found = at(value, ...path)
-  return typeof found === "string" ? found : undefined
-}
-
-export const listAt = (value: unknown, ...path: ReadonlyArray<string | number>): ReadonlyArray<unknown> => {
-  const found = at(value, ...path)
-  return Array.isArray(found) ? found : []
-}
-
-/** Undefined for what is no JSON. */
-export const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+/** What became of an attempt; what an answer says is the sender's to tell. */
+export const meaning = (
+  exchanged: Exchanged,
+  answered: (answer: Extract<Exchanged, { readonly _tag: "Answered" }>) => SendResult
+): SendResult => {
+  switch (exchanged._tag) {
+    case "Unsent":
+      return SendResult.Transient({ failure: unreachable(exchanged.reason), retryAfterMs: null })
+    case "Lost":
+      return SendResult.Ambiguous({ failure: unanswered(exchanged.reason) })
+    case "Answered":
+      return answered(exchanged)
   }
 }

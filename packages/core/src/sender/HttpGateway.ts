@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import * as Catalogue from "../domain/Catalogue.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as Json from "../domain/Json.ts"
 import * as PlatformForm from "../domain/PlatformForm.ts"
 import type { Failure, Reported } from "../domain/Recipient.ts"
 import * as Rendering from "../domain/Rendering.ts"
@@ -42,7 +43,6 @@ const Config = Schema.Struct({
   ),
   timeout_ms: Schema.optionalWith(Schema.Int.pipe(Schema.between(100, 120_000)), { default: () => 10_000 })
 })
-type Config = typeof Config.Type
 
 const { decode, read } = Configuration.make(Config)
 
@@ -69,9 +69,9 @@ const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage):
 
 /** What the gateway says of a refusal, in its own words or in ours. */
 const told = (status: number, body: string, permanent: boolean): Failure => {
-  const json = Exchange.parse(body)
-  const code = Exchange.at(json, "error", "code")
-  const message = Exchange.textAt(json, "error", "message")
+  const json = Json.parse(body)
+  const code = Json.at(json, "error", "code")
+  const message = Json.textAt(json, "error", "message")
   const known = typeof code === "string" ? Catalogue.find(code) : undefined
   return {
     code: known?.code ?? (permanent ? "gateway_refused" : "provider_unavailable"),
@@ -81,26 +81,17 @@ const told = (status: number, body: string, permanent: boolean): Failure => {
   }
 }
 
-const meaning = (exchanged: Exchange.Exchanged, now: Instant): SendResult => {
-  switch (exchanged._tag) {
-    case "Unsent":
-      return SendResult.Transient({ failure: Exchange.unreachable(exchanged.reason), retryAfterMs: null })
-    case "Lost":
-      return SendResult.Ambiguous({ failure: Exchange.unanswered(exchanged.reason) })
-    case "Answered": {
-      const { body, retryAfter, status } = exchanged
-      if (status >= 200 && status < 300) {
-        const json = Exchange.parse(body)
-        return SendResult.Accepted({
-          providerId: Exchange.textAt(json, "id") ?? null,
-          status: Exchange.textAt(json, "status") === "sent" ? "sent" : "accepted"
-        })
-      }
-      const passes = status === 408 || status === 429 || status >= 500
-      return refused(told(status, body, !passes), Retry.readAfter(retryAfter, now))
+const meaning = (exchanged: Exchange.Exchanged, now: Instant): SendResult =>
+  Exchange.meaning(exchanged, ({ body, retryAfter, status }) => {
+    if (status >= 200 && status < 300) {
+      const json = Json.parse(body)
+      return SendResult.Accepted({
+        providerId: Json.textAt(json, "id") ?? null,
+        status: Json.textAt(json, "status") === "sent" ? "sent" : "accepted"
+      })
     }
-  }
-}
+    return refused(told(status, body, !Exchange.mayPass(status)), Retry.readAfter(retryAfter, now))
+  })
 
 const statuses: ReadonlyArray<Reported> = ["sent", "delivered", "read", "failed"]
 
@@ -108,20 +99,20 @@ const timeOr = (value: unknown, now: Instant): Instant =>
   (typeof value === "string" ? Time.parse(value) : undefined) ?? now
 
 const reportOf = (receipt: unknown, now: Instant): Report | undefined => {
-  const status = statuses.find((each) => each === Exchange.at(receipt, "status"))
-  const messageId = Exchange.textAt(receipt, "message_id") ?? null
-  const providerId = Exchange.textAt(receipt, "id") ?? null
+  const status = statuses.find((each) => each === Json.at(receipt, "status"))
+  const messageId = Json.textAt(receipt, "message_id") ?? null
+  const providerId = Json.textAt(receipt, "id") ?? null
   if (status === undefined || (messageId === null && providerId === null)) return undefined
   const failure =
-    status === "failed" ? told(0, JSON.stringify({ error: Exchange.at(receipt, "error") }), true) : null
-  return { messageId, providerId, status, at: timeOr(Exchange.at(receipt, "at"), now), failure }
+    status === "failed" ? told(0, JSON.stringify({ error: Json.at(receipt, "error") }), true) : null
+  return { messageId, providerId, status, at: timeOr(Json.at(receipt, "at"), now), failure }
 }
 
 const messageOf = (message: unknown, now: Instant): Omit<InboundMessage, "sessionId"> | undefined => {
-  const [id, from, text] = ["id", "from", "text"].map((name) => Exchange.textAt(message, name))
+  const [id, from, text] = ["id", "from", "text"].map((name) => Json.textAt(message, name))
   return id === undefined || from === undefined || text === undefined || !/^[1-9][0-9]{6,14}$/.test(from)
     ? undefined
-    : { id, from, text, at: timeOr(Exchange.at(message, "at"), now) }
+    : { id, from, text, at: timeOr(Json.at(message, "at"), now) }
 }
 
 const receive = ({ body, headers, method, now }: HookRequest, given: unknown): HookResult => {
@@ -138,13 +129,13 @@ const receive = ({ body, headers, method, now }: HookRequest, given: unknown): H
   if (!Signature.matches([signature], [secret], (key) => Signature.sign(key, timestamp, body))) {
     return HookResult.Forged({ reason: "X-Service-Signature is not this session's." })
   }
-  const json = Exchange.parse(new TextDecoder().decode(body))
+  const json = Json.parse(new TextDecoder().decode(body))
   if (typeof json !== "object" || json === null) {
     return HookResult.Malformed({ reason: "The body must be a JSON object with `receipts` and `messages`." })
   }
   const unread: Array<string> = []
   const all = <A>(name: string, item: (given: unknown, now: Instant) => A | undefined): ReadonlyArray<A> =>
-    Exchange.listAt(json, name).flatMap((each, place) => {
+    Json.listAt(json, name).flatMap((each, place) => {
       const found = item(each, now)
       if (found === undefined) unread.push(`${name}[${place}] cannot be read`)
       return found === undefined ? [] : [found]
@@ -184,6 +175,3 @@ export const make: Effect.Effect<Sender, never, Scope.Scope> = Effect.map(Exchan
     return meaning(exchanged, yield* Clock.currentTimeMillis)
   })
 }))
-
-/** Of the configuration, for its documentation. */
-export type HttpGatewayConfig = Config

@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import * as Catalogue from "../domain/Catalogue.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as Json from "../domain/Json.ts"
 import * as PlatformForm from "../domain/PlatformForm.ts"
 import type { Failure, Reported } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
@@ -76,14 +77,14 @@ const bodyOf = ({ content, messageId, to, values }: OutboundMessage): string => 
  * statuses change (whatsapp-cloud.md §1.5).
  */
 const failureOf = (error: unknown, status: number | null): Failure | undefined => {
-  const code = Exchange.at(error, "code")
+  const code = Json.at(error, "code")
   if (typeof code !== "number") return undefined
-  const details = Exchange.textAt(error, "error_data", "details")
-  const said = details ?? Exchange.textAt(error, "message") ?? Exchange.textAt(error, "title")
+  const details = Json.textAt(error, "error_data", "details")
+  const said = details ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
   const known = Catalogue.findWhatsApp(code)
   const message = said?.slice(0, 500)
   if (known !== undefined) return Catalogue.failure(known.code, { providerCode: String(code), message })
-  const passes = status !== null && (status >= 500 || status === 408 || status === 429)
+  const passes = status !== null && Exchange.mayPass(status)
   return {
     code: passes ? "provider_unavailable" : "provider_refused",
     provider_code: String(code),
@@ -99,35 +100,27 @@ const held = (messageStatus: string): Failure => ({
   permanent: false
 })
 
-const meaning = (exchanged: Exchanged, now: Instant): SendResult => {
-  switch (exchanged._tag) {
-    case "Unsent":
-      return SendResult.Transient({ failure: Exchange.unreachable(exchanged.reason), retryAfterMs: null })
-    case "Lost":
-      return SendResult.Ambiguous({ failure: Exchange.unanswered(exchanged.reason) })
-    case "Answered": {
-      const { body, status } = exchanged
-      const json = Exchange.parse(body)
-      const retryAfterMs = Retry.readAfter(exchanged.retryAfter, now)
-      const failure = failureOf(Exchange.at(json, "error"), status)
-      if (failure !== undefined) return refused(failure, retryAfterMs)
-      if (status >= 200 && status < 300) {
-        const providerId = Exchange.textAt(json, "messages", 0, "id")
-        if (providerId === undefined) {
-          return SendResult.Ambiguous({ failure: Exchange.unanswered("an answer without a message id") })
-        }
-        const messageStatus = Exchange.textAt(json, "messages", 0, "message_status") ?? "accepted"
-        return messageStatus === "accepted"
-          ? SendResult.Accepted({ providerId, status: "accepted" })
-          : SendResult.Held({ providerId, failure: held(messageStatus) })
+const meaning = (exchanged: Exchanged, now: Instant): SendResult =>
+  Exchange.meaning(exchanged, ({ body, retryAfter, status }) => {
+    const json = Json.parse(body)
+    const retryAfterMs = Retry.readAfter(retryAfter, now)
+    const failure = failureOf(Json.at(json, "error"), status)
+    if (failure !== undefined) return refused(failure, retryAfterMs)
+    if (status >= 200 && status < 300) {
+      const providerId = Json.textAt(json, "messages", 0, "id")
+      if (providerId === undefined) {
+        return SendResult.Ambiguous({ failure: Exchange.unanswered("an answer without a message id") })
       }
-      const passes = status >= 500 || status === 408 || status === 429
-      const code = passes ? "provider_unavailable" : "provider_refused"
-      const message = `The platform answered ${status} without an error code.`
-      return refused({ code, provider_code: String(status), message, permanent: !passes }, retryAfterMs)
+      const messageStatus = Json.textAt(json, "messages", 0, "message_status") ?? "accepted"
+      return messageStatus === "accepted"
+        ? SendResult.Accepted({ providerId, status: "accepted" })
+        : SendResult.Held({ providerId, failure: held(messageStatus) })
     }
-  }
-}
+    const passes = Exchange.mayPass(status)
+    const code = passes ? "provider_unavailable" : "provider_refused"
+    const message = `The platform answered ${status} without an error code.`
+    return refused({ code, provider_code: String(status), message, permanent: !passes }, retryAfterMs)
+  })
 
 // What comes back
 
@@ -161,17 +154,17 @@ interface Found {
 }
 
 const readStatus = (status: unknown, now: Instant, found: Found): void => {
-  const providerId = Exchange.textAt(status, "id")
-  const reported = statuses.get(Exchange.textAt(status, "status") ?? "")
+  const providerId = Json.textAt(status, "id")
+  const reported = statuses.get(Json.textAt(status, "status") ?? "")
   if (providerId === undefined || reported === undefined) {
     found.unread.push("a status without an id or with an unknown status")
     return
   }
-  const at = timeOf(Exchange.at(status, "timestamp"), now)
-  const messageId = Exchange.textAt(status, "biz_opaque_callback_data") ?? null
+  const at = timeOf(Json.at(status, "timestamp"), now)
+  const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
   const failure =
     reported === "failed"
-      ? (failureOf(Exchange.at(status, "errors", 0), null) ?? {
+      ? (failureOf(Json.at(status, "errors", 0), null) ?? {
           code: "undeliverable",
           provider_code: null,
           message: "The platform reports that the message failed, without a reason.",
@@ -180,7 +173,7 @@ const readStatus = (status: unknown, now: Instant, found: Found): void => {
       : null
   found.reports.push({ messageId, providerId, status: reported, at, failure })
   // The person has stopped marketing: that is more than this message.
-  const phone = Exchange.textAt(status, "recipient_id")
+  const phone = Json.textAt(status, "recipient_id")
   if (failure?.code === "marketing_opted_out" && phone !== undefined) {
     const proof = `The platform reported ${failure.provider_code} of message ${providerId}: ${failure.message}`
     found.preferences.push({ phone, purpose: "marketing", status: "revoked", at, proof })
@@ -189,35 +182,35 @@ const readStatus = (status: unknown, now: Instant, found: Found): void => {
 
 /** What a person wrote or pressed; undefined for media and whatever else has no words. */
 const wordsOf = (message: unknown): string | undefined =>
-  Exchange.textAt(message, "text", "body") ??
-  Exchange.textAt(message, "button", "payload") ??
-  Exchange.textAt(message, "button", "text") ??
-  Exchange.textAt(message, "interactive", "button_reply", "id") ??
-  Exchange.textAt(message, "interactive", "list_reply", "id")
+  Json.textAt(message, "text", "body") ??
+  Json.textAt(message, "button", "payload") ??
+  Json.textAt(message, "button", "text") ??
+  Json.textAt(message, "interactive", "button_reply", "id") ??
+  Json.textAt(message, "interactive", "list_reply", "id")
 
 const readMessage = (message: unknown, now: Instant, found: Found): void => {
-  const [id, from] = [Exchange.textAt(message, "id"), Exchange.textAt(message, "from")]
+  const [id, from] = [Json.textAt(message, "id"), Json.textAt(message, "from")]
   if (id === undefined || from === undefined) {
     found.unread.push("a message without an id or a sender")
     return
   }
-  const at = timeOf(Exchange.at(message, "timestamp"), now)
+  const at = timeOf(Json.at(message, "timestamp"), now)
   found.messages.push({ id, from, text: wordsOf(message) ?? "", at })
 }
 
 const readPreference = (preference: unknown, now: Instant, found: Found): void => {
-  const phone = Exchange.textAt(preference, "wa_id")
-  const value = Exchange.textAt(preference, "value")
+  const phone = Json.textAt(preference, "wa_id")
+  const value = Json.textAt(preference, "value")
   if (phone === undefined || (value !== "stop" && value !== "resume")) {
     found.unread.push("a user preference without a number or with an unknown value")
     return
   }
-  const detail = Exchange.textAt(preference, "detail") ?? value
+  const detail = Json.textAt(preference, "detail") ?? value
   found.preferences.push({
     phone,
     purpose: "marketing",
     status: value === "stop" ? "revoked" : "granted",
-    at: timeOf(Exchange.at(preference, "timestamp"), now),
+    at: timeOf(Json.at(preference, "timestamp"), now),
     proof: `The platform's user_preferences: ${detail}`
   })
 }
@@ -230,9 +223,9 @@ const templateStatuses: ReadonlyMap<string, string> = new Map([
 ])
 
 const readTemplate = (value: unknown, found: Found): void => {
-  const name = Exchange.textAt(value, "message_template_name")
-  const language = Exchange.textAt(value, "message_template_language")
-  const event = Exchange.textAt(value, "event")
+  const name = Json.textAt(value, "message_template_name")
+  const language = Json.textAt(value, "message_template_language")
+  const event = Json.textAt(value, "event")
   if (name === undefined || language === undefined || event === undefined) {
     found.unread.push("a template's status without its name, language or event")
     return
@@ -241,15 +234,14 @@ const readTemplate = (value: unknown, found: Found): void => {
 }
 
 const readChange = (change: unknown, now: Instant, found: Found): void => {
-  const value = Exchange.at(change, "value")
-  switch (Exchange.textAt(change, "field")) {
+  const value = Json.at(change, "value")
+  switch (Json.textAt(change, "field")) {
     case "messages":
-      for (const status of Exchange.listAt(value, "statuses")) readStatus(status, now, found)
-      for (const message of Exchange.listAt(value, "messages")) readMessage(message, now, found)
+      for (const status of Json.listAt(value, "statuses")) readStatus(status, now, found)
+      for (const message of Json.listAt(value, "messages")) readMessage(message, now, found)
       return
     case "user_preferences":
-      for (const preference of Exchange.listAt(value, "user_preferences"))
-        readPreference(preference, now, found)
+      for (const preference of Json.listAt(value, "user_preferences")) readPreference(preference, now, found)
       return
     case "message_template_status_update":
       readTemplate(value, found)
@@ -273,13 +265,13 @@ const receive = ({ body, headers, method, now, query }: HookRequest, given: unkn
   if (!isSigned(body, headers["x-hub-signature-256"], config.app_secret)) {
     return HookResult.Forged({ reason: "X-Hub-Signature-256 is not by this session's app secret." })
   }
-  const json = Exchange.parse(new TextDecoder().decode(body))
-  if (!Array.isArray(Exchange.at(json, "entry"))) {
+  const json = Json.parse(new TextDecoder().decode(body))
+  if (!Array.isArray(Json.at(json, "entry"))) {
     return HookResult.Malformed({ reason: "The body must be a JSON object with `entry`." })
   }
   const found: Found = { reports: [], messages: [], preferences: [], templates: [], unread: [] }
-  for (const entry of Exchange.listAt(json, "entry")) {
-    for (const change of Exchange.listAt(entry, "changes")) readChange(change, now, found)
+  for (const entry of Json.listAt(json, "entry")) {
+    for (const change of Json.listAt(entry, "changes")) readChange(change, now, found)
   }
   return HookResult.Content(found)
 }
@@ -288,7 +280,7 @@ const receive = ({ body, headers, method, now, query }: HookRequest, given: unkn
 
 const failedTo = (exchanged: Exchanged): Failure =>
   exchanged._tag === "Answered"
-    ? (failureOf(Exchange.at(Exchange.parse(exchanged.body), "error"), exchanged.status) ?? {
+    ? (failureOf(Json.at(Json.parse(exchanged.body), "error"), exchanged.status) ?? {
         code: "provider_unavailable",
         provider_code: String(exchanged.status),
         message: `The platform answered ${exchanged.status}.`,
@@ -317,19 +309,15 @@ export const make: Effect.Effect<Sender, never, Scope.Scope> = Effect.map(Exchan
       ...(after === null ? {} : { after })
     })
     const exchanged = yield* get(config, `${config.waba_id}/message_templates?${query}`)
-    const json = exchanged._tag === "Answered" ? Exchange.parse(exchanged.body) : undefined
-    if (
-      exchanged._tag !== "Answered" ||
-      exchanged.status !== 200 ||
-      !Array.isArray(Exchange.at(json, "data"))
-    ) {
+    const json = exchanged._tag === "Answered" ? Json.parse(exchanged.body) : undefined
+    if (exchanged._tag !== "Answered" || exchanged.status !== 200 || !Array.isArray(Json.at(json, "data"))) {
       return yield* new PlatformRefusal({ failure: failedTo(exchanged) })
     }
     const next =
-      Exchange.textAt(json, "paging", "next") === undefined
+      Json.textAt(json, "paging", "next") === undefined
         ? undefined
-        : Exchange.textAt(json, "paging", "cursors", "after")
-    return { templates: Exchange.listAt(json, "data"), next: next ?? null }
+        : Json.textAt(json, "paging", "cursors", "after")
+    return { templates: Json.listAt(json, "data"), next: next ?? null }
   })
 
   return {

@@ -2,9 +2,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type { InvalidRequest } from "../../domain/Errors.ts"
-import { NotFound, PlatformUnavailable } from "../../domain/Errors.ts"
+import { InvalidRequest, NotFound, PlatformUnavailable } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
+import { textAt } from "../../domain/Json.ts"
 import type { Paged } from "../../domain/Page.ts"
 import type { Template, TemplateContent } from "../../domain/Template.ts"
 import { parsePlatform } from "../../domain/Template.ts"
@@ -38,10 +38,6 @@ export interface Synced {
     readonly reason: string
   }>
 }
-
-/** What a template of the platform is called, however broken the rest of it is. */
-const nameAt = (json: unknown, name: "name" | "language"): string =>
-  typeof json === "object" && json !== null && name in json ? String(Reflect.get(json, name)) : ""
 
 export const make = Effect.gen(function* () {
   const sessions = yield* SessionStore
@@ -103,9 +99,7 @@ export const make = Effect.gen(function* () {
       const read = line?.sender.templates
       if (line === undefined || read === undefined) {
         const message = `Templates of the provider "${session.provider}" are imported, not synced.`
-        return yield* refuse([Fault.make(["path", "id"], "invalid_value", message)]).pipe(
-          Effect.as({ templates: [], skipped: [] })
-        )
+        return yield* new InvalidRequest({ faults: [Fault.make(["path", "id"], "invalid_value", message)] })
       }
       const given = yield* Effect.mapError(
         read(line.config),
@@ -115,7 +109,8 @@ export const make = Effect.gen(function* () {
       const skipped: Array<Synced["skipped"][number]> = []
       const seen = new Set<string>()
       for (const json of given) {
-        const [name, language] = [nameAt(json, "name"), nameAt(json, "language")]
+        // However broken the rest of it is.
+        const [name, language] = [textAt(json, "name") ?? "", textAt(json, "language") ?? ""]
         seen.add(`${name} ${language}`)
         Either.match(parsePlatform(json), {
           onLeft: (faults) => {

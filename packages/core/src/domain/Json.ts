@@ -1,0 +1,30 @@
+/** Reading JSON of which nothing is known: what is not there, or is something else, is undefined. */
+
+/** The member of JSON of which nothing is known; undefined when there is none. */
+export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
+  path.reduce<unknown>(
+    (found, step) =>
+      typeof found === "object" && found !== null && Object.hasOwn(found, step)
+        ? Reflect.get(found, step)
+        : undefined,
+    value
+  )
+
+export const textAt = (value: unknown, ...path: ReadonlyArray<string | number>): string | undefined => {
+  const found = at(value, ...path)
+  return typeof found === "string" ? found : undefined
+}
+
+export const listAt = (value: unknown, ...path: ReadonlyArray<string | number>): ReadonlyArray<unknown> => {
+  const found = at(value, ...path)
+  return Array.isArray(found) ? found : []
+}
+
+/** Undefined for what is no JSON. */
+export const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
