@@ -332,6 +332,17 @@ describe("the admin API", () => {
         "/events/0"
       ],
       ["PUT", "/rate-cards", { currency: "EUR", effective_from: "soon", prices: [] }, "/effective_from"],
+      ["POST", "/rate-cards/import", { currency: "EUR", effective_from: "soon", csv: "" }, "/csv"],
+      [
+        "POST",
+        "/rate-cards/import",
+        {
+          currency: "EUR",
+          effective_from: "2026-10-01T00:00:00Z",
+          csv: "Market,Currency,Marketing\nSpain,EUR,a lot"
+        },
+        "/csv/rows/2/Marketing"
+      ],
       ["GET", "/jobs", undefined, "/query/account_id"]
     ]
     for (const [method, target, body, pointer] of cases) {

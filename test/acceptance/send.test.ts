@@ -190,6 +190,37 @@ describe("an estimate", () => {
     expect(explained.text).toContain("recipient")
     expect(explained.text).toContain("Hello Name 0, it arrives today.")
   })
+
+  it("is priced by the list that the platform publishes, as it is downloaded", async () => {
+    const owner = await tenant(host)
+    const csv = [
+      "Rate card as of 1 October",
+      "Market,Currency,Marketing,Utility,Authentication,Service",
+      "Spain,$US,0.0615,0.0170,0.0170,n/a",
+      "North America,$US,0.0250,0.0034,0.0034,n/a",
+      "Rest of Latin America,$US,0.0740,0.0113,0.0113,n/a",
+      "Spain,MXN,1.1,0.3,0.3,n/a"
+    ].join("\r\n")
+    const imported = await host.admin("/rate-cards/import", {
+      currency: "USD",
+      effective_from: "2026-01-02T00:00:00Z",
+      csv
+    })
+    expect(imported.status, imported.text).toBe(200)
+    expect(items(at(imported.json, "rate_card"), "prices")).toHaveLength(9)
+    const body = {
+      ...sendBody(owner.templateId, "12025550100", "18095550100", "34600000600", "4915112345678"),
+      currency: "USD"
+    }
+    const answer = await owner.post("/api/v1/template-messages/estimate", body)
+    const estimate = at(answer.json, "estimate")
+    expect(items(estimate, "breakdown").map((each) => [at(each, "market"), at(each, "unit_price")])).toEqual([
+      ["North America", "0.0034"],
+      ["Rest of Latin America", "0.0113"],
+      ["Spain", "0.0170"]
+    ])
+    expect(items(estimate, "unpriced").map((each) => at(each, "phone"))).toEqual(["4915112345678"])
+  })
 })
 
 describe("a direct message", () => {

@@ -210,6 +210,15 @@ export const addRateCard = HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-ca
     })
   )
   .addSuccess(Schemas.RateCard)
+export const importRateCard = HttpApiEndpoint.post("importRateCard", "/admin/v1/rate-cards/import")
+  .setPayload(
+    Schema.Struct({
+      currency: Schema.String,
+      effective_from: TimeText,
+      csv: Schema.String.pipe(Schema.minLength(1))
+    })
+  )
+  .addSuccess(Schemas.RateCard)
 export const rateCards = HttpApiEndpoint.get("rateCards", "/admin/v1/rate-cards")
   .setUrlParams(Paging)
   .addSuccess(Schemas.RateCards)
@@ -264,6 +273,7 @@ export const group = HttpApiGroup.make("admin")
   .add(replayWebhook)
   .add(replayDelivery)
   .add(addRateCard)
+  .add(importRateCard)
   .add(rateCards)
   .add(messages)
   .add(adminJobs)

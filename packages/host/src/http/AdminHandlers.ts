@@ -191,6 +191,16 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
       (found) => reply({ ...ok, rate_card: Views.rateCard(found) })
     )
   ),
+  forOperator(Api.importRateCard, ({ payload }) =>
+    Effect.map(
+      admin.rateCards.importList({
+        currency: payload.currency,
+        effectiveFrom: Instant.parse(payload.effective_from) ?? 0,
+        csv: payload.csv
+      }),
+      (found) => reply({ ...ok, rate_card: Views.rateCard(found) })
+    )
+  ),
   forOperator(Api.rateCards, ({ query }) =>
     Effect.map(admin.rateCards.list(page(query)), ({ items, next }) =>
       reply({ ...ok, rate_cards: items.map(Views.rateCard), next_cursor: Views.cursor(next) })

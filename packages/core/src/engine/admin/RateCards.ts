@@ -2,13 +2,14 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type { InvalidRequest } from "../../domain/Errors.ts"
+import { InvalidRequest } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { Price, RateCard } from "../../domain/RateCard.ts"
 import * as Cards from "../../domain/RateCard.ts"
+import * as RateCardImport from "../../domain/RateCardImport.ts"
 import { RateCardStore } from "../../storage/RateCardStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { refuse } from "./Faults.ts"
@@ -19,25 +20,45 @@ export interface RateCards {
     readonly effectiveFrom: Instant
     readonly prices: ReadonlyArray<Price>
   }) => Effect.Effect<RateCard, InvalidRequest | StorageError>
+  /** Adds the card that a platform publishes as CSV, in one of its currencies: see `domain/RateCardImport`. */
+  readonly importList: (input: {
+    readonly currency: string
+    readonly effectiveFrom: Instant
+    /** The text of the file. */
+    readonly csv: string
+  }) => Effect.Effect<RateCard, InvalidRequest | StorageError>
   readonly list: (page: Page) => Effect.Effect<Paged<RateCard>, StorageError>
 }
+
+const checkCurrency = (currency: string): ReadonlyArray<Fault.Fault> =>
+  /^[A-Z]{3}$/.test(currency)
+    ? []
+    : [Fault.make(["currency"], "invalid_value", '`currency` must be an ISO 4217 code such as "EUR".')]
+
+/** Names the line and the column of the file. */
+const invalid = (faults: ReadonlyArray<Fault.Fault>): InvalidRequest =>
+  new InvalidRequest({
+    faults: faults.slice(0, Fault.maximum).map((fault) => ({ ...fault, path: ["csv", ...fault.path] }))
+  })
 
 export const make = Effect.gen(function* () {
   const store = yield* RateCardStore
   const ids = Ids.make(yield* Ids.RandomBytes)
-  const cards: RateCards = {
-    add: Effect.fnUntraced(function* ({ currency, effectiveFrom, prices }) {
-      const message = '`currency` must be an ISO 4217 code such as "EUR".'
-      yield* refuse([
-        ...(/^[A-Z]{3}$/.test(currency) ? [] : [Fault.make(["currency"], "invalid_value", message)]),
-        ...Either.match(Cards.check(prices), { onLeft: (faults) => faults, onRight: () => [] })
-      ])
-      const now = yield* Clock.currentTimeMillis
-      const card: RateCard = { id: ids.uuid(now), currency, effectiveFrom, createdAt: now, prices }
-      yield* store.add(card)
-      return card
-    }),
-    list: store.list
-  }
+  const add: RateCards["add"] = Effect.fnUntraced(function* ({ currency, effectiveFrom, prices }) {
+    yield* refuse([
+      ...checkCurrency(currency),
+      ...Either.match(Cards.check(prices), { onLeft: (faults) => faults, onRight: () => [] })
+    ])
+    const now = yield* Clock.currentTimeMillis
+    const card: RateCard = { id: ids.uuid(now), currency, effectiveFrom, createdAt: now, prices }
+    yield* store.add(card)
+    return card
+  })
+  const importList: RateCards["importList"] = Effect.fnUntraced(function* ({ csv, currency, effectiveFrom }) {
+    yield* refuse(checkCurrency(currency))
+    const prices = yield* Effect.mapError(RateCardImport.read(csv, { currency }), invalid)
+    return yield* add({ currency, effectiveFrom, prices })
+  })
+  const cards: RateCards = { add, importList, list: store.list }
   return cards
 })
