@@ -167,6 +167,56 @@ describe("a session of the WhatsApp Cloud API", () => {
     ])
   })
 
+  it("tells what it cost beside what was estimated, by the category that each message was billed in", async () => {
+    const price = (category: string, price: string) => ({
+      market: "Spain",
+      prefixes: ["34"],
+      category,
+      price
+    })
+    const card = {
+      currency: "EUR",
+      effective_from: "2026-01-01T00:00:00Z",
+      prices: [price("marketing", "0.0509"), price("utility", "0.0170")]
+    }
+    expect((await host.admin("/rate-cards", card, "PUT")).status).toBe(200)
+    const shop = await session()
+    expect(await graph.subscribe(shop.callback)).toBe(true)
+    const [asEstimated, free, cheaper] = ["34600190001", "34600190002", "34600190003"]
+    for (const phone of [free, cheaper]) graph.behave(phone, { kind: "silent" })
+    const jobId = await shop.send("first", asEstimated, free, cheaper)
+    await eventually(
+      () => shop.job(jobId),
+      (job) => statuses(job).join() === "delivered,accepted,accepted"
+    )
+    const receipt = (phone: string, status: string, pricing: object) => ({
+      id: graph.messages().find(({ to }) => to === phone)?.id,
+      status,
+      timestamp: "1790000000",
+      recipient_id: phone,
+      pricing
+    })
+    const inWindow = {
+      billable: false,
+      pricing_model: "PMP",
+      type: "free_customer_service",
+      category: "service"
+    }
+    const asUtility = { billable: true, pricing_model: "PMP", type: "regular", category: "utility" }
+    await graph.report([receipt(free, "delivered", inWindow), receipt(cheaper, "delivered", asUtility)])
+    const done = await eventually(
+      () => shop.job(jobId),
+      (job) => statuses(job).join() === "delivered,delivered,delivered"
+    )
+    expect(results(done).map((each) => at(each, "pricing"))).toEqual([
+      { category: "marketing", free: false },
+      { category: "service", free: true },
+      { category: "utility", free: false }
+    ])
+    expect(at(done, "job", "estimated_cost")).toBe("0.1527")
+    expect(at(done, "job", "actual_cost")).toBe("0.0679")
+  })
+
   it("shows every documented error with its reason in the job's results", async () => {
     const shop = await session()
     const terminal = Catalogue.entries.filter(

@@ -75,6 +75,8 @@ export interface RecipientResult {
   readonly market: string | null
   /** Unit price by the rate card of the acceptance; null when the market has none. */
   readonly price: string | null
+  /** What a receipt said of its price; null while none did. */
+  readonly pricing: Recipient.Pricing | null
   /** Grows with each event of this recipient. */
   readonly sequence: number
   /** When the next attempt is due; null while in flight and after dispatch. */
@@ -172,6 +174,7 @@ export const newRecipient = (
   providerId: null,
   market: recipient.market,
   price: recipient.price,
+  pricing: null,
   sequence: 0,
   nextAt: now,
   updatedAt: now,

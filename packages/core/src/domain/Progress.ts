@@ -150,13 +150,16 @@ export const report = (
     readonly at: Instant
     readonly failure: Recipient.Failure | null
     readonly providerId: string | null
+    readonly pricing?: Recipient.Pricing
   },
   now: Instant
 ): Job.RecipientResult => {
   const status = Recipient.advance(recipient.status, told.status)
+  const pricing = recipient.pricing ?? told.pricing ?? null
   const stamps = Job.stamp(recipient, told.status, told.at)
   const news =
     status !== recipient.status ||
+    pricing !== recipient.pricing ||
     stamps.sentAt !== recipient.sentAt ||
     stamps.deliveredAt !== recipient.deliveredAt ||
     stamps.readAt !== recipient.readAt
@@ -166,6 +169,7 @@ export const report = (
     status,
     {
       ...stamps,
+      pricing,
       failure: status === "failed" ? (status === recipient.status ? recipient.failure : told.failure) : null,
       providerId: recipient.providerId ?? told.providerId,
       nextAt: Recipient.leftDispatch(status) ? null : recipient.nextAt

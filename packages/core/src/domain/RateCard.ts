@@ -4,6 +4,7 @@ import type { Purpose } from "./Consent.ts"
 import * as Fault from "./Fault.ts"
 import type { Instant } from "./Instant.ts"
 import * as Money from "./Money.ts"
+import type { Pricing } from "./Recipient.ts"
 
 export type Category = Exclude<Purpose, "direct">
 export const categories: ReadonlyArray<Category> = ["marketing", "utility", "authentication"]
@@ -136,6 +137,34 @@ export const estimate = (
     unpriced: phones.flatMap((phone, at) => (prices[at] === null ? [{ phone, reason }] : [])),
     prices
   }
+}
+
+/** What the platform's billing knows beside the categories of templates (whatsapp-cloud.md §1.8). */
+const billedAs: ReadonlyMap<string, Category> = new Map([
+  ...categories.map((category) => [category, category] as const),
+  ["marketing_lite", "marketing"]
+])
+
+/**
+ * What a delivered message cost: the price it was accepted with, unless the platform gave it free or counted it in
+ * another category. Null when the card has no price for that.
+ *
+ * @param card that priced the send
+ */
+export const cost = (
+  {
+    phone,
+    price,
+    pricing
+  }: { readonly phone: string; readonly price: string | null; readonly pricing: Pricing | null },
+  accepted: Category,
+  card: RateCard | null
+): string | null => {
+  if (pricing === null) return price
+  if (pricing.free) return "0"
+  const category = billedAs.get(pricing.category)
+  if (category === accepted) return price
+  return card === null || category === undefined ? null : (rate(card, category, phone)?.unitPrice ?? null)
 }
 
 /** The card that prices a send now: the latest effective one, of those the last added. */

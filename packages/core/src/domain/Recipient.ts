@@ -83,6 +83,14 @@ export const noCounts: Counts = {
 export const move = (counts: Counts, from: Status, to: Status): Counts =>
   from === to ? counts : { ...counts, [from]: counts[from] - 1, [to]: counts[to] + 1 }
 
+/** As what the platform counted a message on its bill. */
+export interface Pricing {
+  /** In its own word: `marketing`, `utility`, `authentication`, `service` … */
+  readonly category: string
+  /** Nothing is due for it: it fell into a window of free messages. */
+  readonly free: boolean
+}
+
 /** Why a recipient failed, was skipped, or is unknown. */
 export interface Failure {
   /** Our code, from the catalogue of failures. */

@@ -9,8 +9,10 @@ import * as Money from "../domain/Money.ts"
 import type { Pacing } from "../domain/Pacing.ts"
 import { unpaced } from "../domain/Pacing.ts"
 import type { Page } from "../domain/Page.ts"
+import * as RateCard from "../domain/RateCard.ts"
 import type { Status as RecipientStatus } from "../domain/Recipient.ts"
 import { JobStore } from "../storage/JobStore.ts"
+import { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { Caller, JobDetail, JobQuery } from "./Operations.ts"
 
@@ -38,12 +40,22 @@ const expectedCompletionAt = (job: Job, { messages_per_second }: Pacing, now: In
     : now + Math.ceil((open * 1000) / messages_per_second)
 }
 
+/** By the card that priced the send, since receipts name a category and never money. */
+const actualCostOf = Effect.fnUntraced(function* ({ content, createdAt, currency, estimatedCost, id }: Job) {
+  if (estimatedCost === null || content.kind !== "template") return null
+  const { category } = content.template
+  const delivered = yield* (yield* JobStore).delivered(id)
+  const otherwise = delivered.some(({ pricing }) => pricing !== null && pricing.category !== category)
+  const card = otherwise ? yield* (yield* RateCardStore).inForce({ currency, now: createdAt }) : null
+  return Money.total(delivered.flatMap((each) => RateCard.cost(each, category, card) ?? []))
+})
+
 /** A job with a page of its results and what it cost. */
 export const detail = Effect.fnUntraced(function* (job: Job, query: DetailQuery) {
   const jobs = yield* JobStore
   const { page, recipientStatus } = query
   const results = yield* jobs.results({ jobId: job.id, status: recipientStatus, page })
-  const prices = job.estimatedCost === null ? null : yield* jobs.deliveredPrices(job.id)
+  const actualCost = yield* actualCostOf(job)
   const waiting =
     job.counts.sending > 0 ? yield* jobs.results({ jobId: job.id, status: "sending", page: whole }) : null
   const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
@@ -52,7 +64,7 @@ export const detail = Effect.fnUntraced(function* (job: Job, query: DetailQuery)
   const found: JobDetail = {
     job,
     results,
-    actualCost: prices === null ? null : Money.total(prices),
+    actualCost,
     waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due), pacing),
     expectedCompletionAt: expectedCompletionAt(job, pacing, yield* Clock.currentTimeMillis)
   }

@@ -13,7 +13,7 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
 import * as PlatformForm from "../domain/PlatformForm.ts"
-import type { Failure, Reported } from "../domain/Recipient.ts"
+import type { Failure, Pricing, Reported } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Configuration from "./Configuration.ts"
@@ -153,6 +153,15 @@ interface Found {
   readonly unread: Array<string>
 }
 
+/** whatsapp-cloud.md §1.8: `billable` is on its way out, so the type says whether anything is due. */
+const pricingOf = (status: unknown): Pricing | undefined => {
+  const category = Json.textAt(status, "pricing", "category")
+  if (category === undefined) return undefined
+  const type = Json.textAt(status, "pricing", "type")
+  const billable = Json.at(status, "pricing", "billable")
+  return { category, free: type === undefined ? billable === false : type.startsWith("free_") }
+}
+
 const readStatus = (status: unknown, now: Instant, found: Found): void => {
   const providerId = Json.textAt(status, "id")
   const reported = statuses.get(Json.textAt(status, "status") ?? "")
@@ -171,7 +180,9 @@ const readStatus = (status: unknown, now: Instant, found: Found): void => {
           permanent: true
         })
       : null
-  found.reports.push({ messageId, providerId, status: reported, at, failure })
+  const pricing = pricingOf(status)
+  const told = { messageId, providerId, status: reported, at, failure }
+  found.reports.push(pricing === undefined ? told : { ...told, pricing })
   // The person has stopped marketing: that is more than this message.
   const phone = Json.textAt(status, "recipient_id")
   if (failure?.code === "marketing_opted_out" && phone !== undefined) {

@@ -13,7 +13,7 @@ import * as Time from "../domain/Instant.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/Job.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Demand } from "../domain/Plan.ts"
-import type { Failure, Status as RecipientStatus, Reported } from "../domain/Recipient.ts"
+import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/Recipient.ts"
 import type { Provider } from "../domain/Session.ts"
 import type { StorageError } from "./StorageError.ts"
 
@@ -122,7 +122,12 @@ export interface Report {
   readonly at: Instant
   readonly failure: Failure | null
   readonly providerId: string | null
+  /** Only some platforms tell it, with only some of their reports. */
+  readonly pricing?: Pricing
 }
+
+/** What the cost of a delivered message is found by. */
+export type Delivered = Pick<RecipientResult, "phone" | "price" | "pricing">
 
 /** For how long a report waits for its message: as long as the platform repeats it. */
 export const parkedMs = Time.day
@@ -220,8 +225,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly page: Page
     }) => Effect.Effect<Paged<RecipientResult>, StorageError>
 
-    /** What all recipients that were delivered cost, as the exact prices; the sum is the caller's. */
-    readonly deliveredPrices: (jobId: string) => Effect.Effect<ReadonlyArray<string>, StorageError>
+    /** Of all recipients that were delivered, in their order. */
+    readonly delivered: (jobId: string) => Effect.Effect<ReadonlyArray<Delivered>, StorageError>
 
     /**
      * Cancels what is not in flight. What is in flight finishes, and the job is `canceling` until then.

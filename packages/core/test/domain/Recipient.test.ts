@@ -21,6 +21,7 @@ const recipient: RecipientResult = {
   providerId: null,
   market: null,
   price: null,
+  pricing: null,
   sequence: 1,
   nextAt: null,
   updatedAt: 0,

@@ -146,6 +146,8 @@ export const Result = Schema.Struct({
   /** The market that priced it, and the price that is due once it is delivered; null without a rate card. */
   market: NullableText,
   unit_price: NullableText,
+  /** As what the platform billed it, once a receipt said so; it may differ from the template's category. */
+  pricing: Schema.NullOr(Schema.Struct({ category: Text, free: Schema.Boolean })),
   updated_at: Time,
   sent_at: NullableTime,
   delivered_at: NullableTime,

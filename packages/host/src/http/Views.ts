@@ -144,6 +144,7 @@ const result =
     message_id: Ids.messageId(jobId, each.index),
     market: each.market,
     unit_price: each.price,
+    pricing: each.pricing,
     updated_at: time(each.updatedAt),
     sent_at: timeOrNull(each.sentAt),
     delivered_at: timeOrNull(each.deliveredAt),

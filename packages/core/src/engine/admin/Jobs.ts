@@ -6,6 +6,7 @@ import type { Job, RecipientResult } from "../../domain/Job.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
+import type { RateCardStore } from "../../storage/RateCardStore.ts"
 import type { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { Wake } from "../../worker/Wake.ts"
@@ -35,7 +36,7 @@ const missing = Effect.fail(new NotFound({ what: "job" }))
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const store = yield* JobStore
-  const context = yield* Effect.context<JobStore | SessionStore>()
+  const context = yield* Effect.context<JobStore | RateCardStore | SessionStore>()
   const wake = yield* Wake
   const notify = Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
 

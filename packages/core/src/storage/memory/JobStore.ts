@@ -367,10 +367,11 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           return Paging.cut(found, page.limit, ({ index }) => index)
         }),
 
-      deliveredPrices: (jobId) =>
+      delivered: (jobId) =>
         Effect.sync(() =>
-          (db.jobs.get(jobId)?.recipients ?? []).flatMap(({ recipient: { deliveredAt, price, readAt } }) =>
-            price !== null && (deliveredAt !== null || readAt !== null) ? [price] : []
+          (db.jobs.get(jobId)?.recipients ?? []).flatMap(
+            ({ recipient: { deliveredAt, phone, price, pricing, readAt } }) =>
+              deliveredAt !== null || readAt !== null ? [{ phone, price, pricing }] : []
           )
         ),
 

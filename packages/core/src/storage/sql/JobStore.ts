@@ -154,8 +154,8 @@ function* seqOf(jobId: string): Program<number | undefined> {
   return row === undefined ? undefined : seq(row)
 }
 
-const deliveredPrices = `SELECT price FROM sendwright_recipient
-  WHERE seq BETWEEN ? AND ? AND price IS NOT NULL AND (delivered_at IS NOT NULL OR read_at IS NOT NULL) ORDER BY seq`
+const delivered = `SELECT phone, price, pricing FROM sendwright_recipient
+  WHERE seq BETWEEN ? AND ? AND (delivered_at IS NOT NULL OR read_at IS NOT NULL) ORDER BY seq`
 
 const beat = `INSERT INTO sendwright_worker (id, beats) VALUES (?, ?)
   ON CONFLICT (id) DO UPDATE SET beats = excluded.beats`
@@ -467,11 +467,15 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
           return Page.cut(recipients, page.limit, ({ index }) => index)
         }),
 
-      deliveredPrices: (jobId) =>
-        db.read("JobStore.deliveredPrices", function* () {
+      delivered: (jobId) =>
+        db.read("JobStore.delivered", function* () {
           const job = yield* seqOf(jobId)
           if (job === undefined) return []
-          return (yield* all(deliveredPrices, ...keysOf(job))).map((row) => text(row, "price"))
+          return (yield* all(delivered, ...keysOf(job))).map((row) => ({
+            phone: text(row, "phone"),
+            price: textOrNull(row, "price"),
+            pricing: textOrNull(row, "pricing") === null ? null : json(row, "pricing")
+          }))
         }),
 
       cancel: ({ jobId, now }) =>

@@ -89,7 +89,7 @@ function* nextAt({ inFlight, job, seq }: StoredJob): Program<Instant | null> {
 }
 
 const step = `status = ?, attempts = ?, lost = ?, uncertain = ?, sequence = ?, next_at = ?, fence = ?, updated_at = ?,
-    failure = ?, sent_at = ?, delivered_at = ?, read_at = ?`
+    failure = ?, sent_at = ?, delivered_at = ?, read_at = ?, pricing = ?`
 
 /** Whether they lie side by side and became alike, but for the platform's id. */
 const areAlike = (a: Move, b: Move): boolean =>
@@ -105,7 +105,9 @@ const areAlike = (a: Move, b: Move): boolean =>
   a.after.failure === b.after.failure &&
   a.after.sentAt === b.after.sentAt &&
   a.after.deliveredAt === b.after.deliveredAt &&
-  a.after.readAt === b.after.readAt
+  a.after.readAt === b.after.readAt &&
+  a.after.pricing?.category === b.after.pricing?.category &&
+  a.after.pricing?.free === b.after.pricing?.free
 
 /** Runs of neighbours that became alike: windows are taken and settled as one range mostly. */
 const runsOf = (moves: ReadonlyArray<Move>): ReadonlyArray<ReadonlyArray<Move>> => {
@@ -180,7 +182,8 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
       after.failure === null ? null : JSON.stringify(after.failure),
       after.sentAt,
       after.deliveredAt,
-      after.readAt
+      after.readAt,
+      after.pricing === null ? null : JSON.stringify(after.pricing)
     ]
     if (moves.every((move) => move.after.providerId === after.providerId)) {
       yield* run(updateAlike, ...common, after.providerId, key, key + moves.length - 1)

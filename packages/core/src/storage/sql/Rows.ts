@@ -360,7 +360,7 @@ export const recipientColumns = (
   asJson: (column: string) => string
 ): string => `seq & 4095, phone, external_id,
     ${asJson("variables")}, status, ${asJson("failure")}, attempts, provider_id, market, price, sequence, next_at,
-    updated_at, sent_at, delivered_at, read_at, fence, lost, uncertain`
+    updated_at, sent_at, delivered_at, read_at, fence, lost, uncertain, ${asJson("pricing")}`
 
 type RecipientTuple = readonly [
   index: number,
@@ -381,7 +381,8 @@ type RecipientTuple = readonly [
   readAt: number | null,
   fence: number | null,
   lost: number,
-  uncertain: number
+  uncertain: number,
+  pricing: Recipient.Pricing | null
 ]
 
 const recipientStatus = wordOf(Recipient.statuses)
@@ -400,6 +401,7 @@ const toRecipient = (tuple: RecipientTuple): Tracked => ({
     providerId: tuple[7],
     market: tuple[8],
     price: tuple[9],
+    pricing: tuple[19],
     sequence: tuple[10],
     nextAt: tuple[11],
     updatedAt: tuple[12],

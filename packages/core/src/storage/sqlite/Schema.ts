@@ -326,4 +326,12 @@ CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WH
 `
 }
 
-export const migrations: ReadonlyArray<Migration> = [initial, liveness, endpoints, platforms]
+const pricing: Migration = {
+  id: 5,
+  name: "pricing",
+  statements: `
+ALTER TABLE sendwright_recipient ADD COLUMN pricing TEXT;
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [initial, liveness, endpoints, platforms, pricing]

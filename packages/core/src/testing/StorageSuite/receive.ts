@@ -101,15 +101,32 @@ export const suite = (layer: Stored) =>
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("gives the prices of what was delivered", () =>
-      Effect.gen(function* () {
-        const jobs = yield* JobStore
-        const { jobId, report } = yield* sent(3)
-        yield* jobs.receive({
-          now: now + 1,
-          reports: [report(0, "delivered"), report(1, "read"), report(2, "sent")]
-        })
-        expect(yield* jobs.deliveredPrices(jobId)).toEqual(["0.0100", "0.0100"])
-      }).pipe(Effect.provide(layer))
+    it.effect(
+      "gives what tells the cost of each delivered one: its price, and as what the platform billed it",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const { jobId, report } = yield* sent(3)
+          const pricing = { category: "service", free: true }
+          yield* jobs.receive({
+            now: now + 1,
+            reports: [report(0, "delivered"), report(1, "read"), { ...report(2, "sent"), pricing }]
+          })
+          const [first, second, third] = yield* results(jobId)
+          const { price } = first ?? {}
+          expect(yield* jobs.delivered(jobId)).toEqual([
+            { phone: first?.phone, price, pricing: null },
+            { phone: second?.phone, price, pricing: null }
+          ])
+          expect(third?.pricing).toEqual(pricing)
+          // What a platform says first of its bill stays, by whichever report it comes.
+          const other = { category: "marketing", free: false }
+          const late = [
+            { ...report(1, "sent"), pricing },
+            { ...report(1, "read"), pricing: other }
+          ]
+          expect(yield* jobs.receive({ now: now + 2, reports: late })).toEqual({ applied: 1, unmatched: [] })
+          expect((yield* jobs.delivered(jobId))[1]).toEqual({ phone: second?.phone, price, pricing })
+        }).pipe(Effect.provide(layer))
     )
   })

@@ -1,0 +1,40 @@
+import { describe, expect, it } from "@effect/vitest"
+import { cost, type RateCard } from "../../src/domain/RateCard.ts"
+
+const card: RateCard = {
+  id: "card",
+  currency: "USD",
+  effectiveFrom: 0,
+  createdAt: 0,
+  prices: [
+    { market: "Spain", prefixes: ["34"], category: "marketing", price: "0.0615" },
+    { market: "Spain", prefixes: ["34"], category: "utility", price: "0.0170" }
+  ]
+}
+
+describe("what a delivered message cost", () => {
+  const accepted = { phone: "34600000001", price: "0.0170" }
+  const billed = (category: string, free = false) =>
+    cost({ ...accepted, pricing: { category, free } }, "utility", card)
+
+  it("is the price of its acceptance while no receipt says otherwise", () => {
+    expect(cost({ ...accepted, pricing: null }, "utility", null)).toBe("0.0170")
+    expect(billed("utility")).toBe("0.0170")
+  })
+
+  it("follows the category that the platform counted it in", () => {
+    expect(billed("marketing")).toBe("0.0615")
+    expect(billed("marketing_lite")).toBe("0.0615")
+  })
+
+  it("is nothing in a window of free messages", () => {
+    expect(billed("utility", true)).toBe("0")
+    expect(billed("service", true)).toBe("0")
+  })
+
+  it("is not made up where the card has no price", () => {
+    expect(billed("authentication")).toBeNull()
+    expect(billed("authentication-international")).toBeNull()
+    expect(cost({ ...accepted, pricing: { category: "marketing", free: false } }, "utility", null)).toBeNull()
+  })
+})
