@@ -5,6 +5,7 @@
  * that comes late changes nothing.
  */
 import type { Draft } from "../domain/Event.ts"
+import * as Event from "../domain/Event.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Job, RecipientResult } from "../domain/Job.ts"
 import type { Change } from "../domain/Progress.ts"
@@ -43,11 +44,11 @@ export interface Step<H extends Held> {
 }
 
 /** In the order of their first item. */
-export const groupBy = <A>(
+export const groupBy = <A, Key>(
   items: ReadonlyArray<A>,
-  key: (item: A) => string
-): ReadonlyMap<string, ReadonlyArray<A>> => {
-  const groups = new Map<string, Array<A>>()
+  key: (item: A) => Key
+): ReadonlyMap<Key, ReadonlyArray<A>> => {
+  const groups = new Map<Key, Array<A>>()
   for (const item of items) {
     const group = groups.get(key(item))
     if (group === undefined) groups.set(key(item), [item])
@@ -71,6 +72,13 @@ const step = <H extends Held>(
     moves,
     drafts: applied.drafts
   }
+}
+
+/** A job that changed alone, with the event that tells; none when it is the same. */
+export const become = <H extends Held>(held: H, job: Job): ReadonlyArray<Step<H>> => {
+  if (job === held.job) return []
+  const draft = Event.jobChanged(job, held.job.status)
+  return [{ held: { ...held, job }, moves: [], drafts: draft === undefined ? [] : [draft] }]
 }
 
 /** Gives recipients to a worker under a fresh fence. */

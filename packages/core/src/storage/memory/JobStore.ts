@@ -1,6 +1,5 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Event from "../../domain/Event.ts"
 import * as Idempotency from "../../domain/Idempotency.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -191,9 +190,8 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
         if (left <= 0) break
         const template = templateOf(db, row.job)
         if (template !== undefined && template.status !== "approved") {
-          const job = Progress.pauseForTemplate(row.job, now)
-          const draft = Event.jobChanged(job, row.job.status)
-          save(db, { held: { ...row, job }, moves: [], drafts: draft === undefined ? [] : [draft] }, now)
+          for (const step of JobSteps.become(row, Progress.pauseForTemplate(row.job, now)))
+            save(db, step, now)
           continue
         }
         const due = row.recipients

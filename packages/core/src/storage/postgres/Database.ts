@@ -55,7 +55,21 @@ const dialect: Dialect = {
   elements: {
     from: "json_array_elements_text(?::json) WITH ORDINALITY AS element (value, place)",
     place: "(element.place - 1)",
-    value: "element.value"
+    value: "element.value",
+    integer: "element.value::bigint"
+  },
+  entries: { from: "json_each_text(?::json) AS entry", key: "entry.key::bigint", value: "entry.value" },
+  update: (table, columns) => {
+    const set = columns.slice(0, -1).map(([name]) => `${name} = given.${name}`)
+    const given = columns.map(([name, type]) => `${name} ${type}`)
+    const statement = `UPDATE ${table} SET ${set.join(", ")}
+      FROM json_to_recordset(?::json) AS given (${given.join(", ")}) WHERE ${table}.seq = given.seq`
+    // One exchange with the server, however many there are.
+    return function* (rows) {
+      if (rows.length === 0) return
+      const named = rows.map((row) => Object.fromEntries(columns.map(([name], at) => [name, row[at]])))
+      yield* run(statement, JSON.stringify(named))
+    }
   },
   indexedBy: () => ""
 }

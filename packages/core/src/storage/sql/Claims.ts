@@ -2,7 +2,6 @@
  * Who gets what next: sessions in turn, each within its pace, a job's due recipients in windows. Costs what it
  * takes, however much waits.
  */
-import * as Event from "../../domain/Event.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
@@ -18,10 +17,12 @@ import {
   insertRows,
   integer,
   integerOrNull,
+  jobOf,
   json,
-  keysOf,
+  lastPlace,
   limited,
   realOrNull,
+  recipientColumns,
   text,
   textOrNull
 } from "./Rows.ts"
@@ -89,11 +90,17 @@ interface Paced {
 
 export const make = (rows: JobRows): Claims => {
   const { dialect } = rows
-  const dueJob = `${rows.select(", template.status AS template")}
+  const dueJobs = `${rows.select(", template.status AS template")}
     LEFT JOIN sendwright_template AS template ON template.id = job.template
     WHERE job.snapshot = snapshot.seq AND job.session = ? AND job.next_at IS NOT NULL AND job.next_at <= ?
-    ORDER BY job.next_at, job.seq LIMIT 1${dialect.skipLocked("job")}`
-  const dueRecipients = rows.recipientsOf(`seq BETWEEN ? AND ? AND next_at <= ? ORDER BY seq ${limited}`)
+    ORDER BY job.next_at, job.seq ${limited}${dialect.skipLocked("job")}`
+  const dueRecipients = `SELECT ${dialect.jsonArrays(recipientColumns(dialect.json))} AS recipients
+    FROM (
+      SELECT recipient.* FROM ${dialect.elements.from} CROSS JOIN sendwright_recipient AS recipient
+      WHERE recipient.next_at <= ?
+        AND recipient.seq BETWEEN ${dialect.elements.integer} * 4096 AND ${dialect.elements.integer} * 4096 + ${lastPlace}
+      ORDER BY ${dialect.elements.place}, recipient.seq ${limited}
+    ) AS recipient`
   const pairsOf = findPairs(`SELECT ${dialect.elements.value} FROM ${dialect.elements.from}`)
 
   // Whose turn it was. A verb that is run again only moves it on, which no session suffers from.
@@ -108,35 +115,60 @@ export const make = (rows: JobRows): Claims => {
     return [...after, ...before].map((row) => ({ id: text(row, "id"), pacing: json(row, "pacing") }))
   }
 
-  /** Those whose phone had no message lately; the others are put off. */
+  /** Those whose phone had no message lately, and when the others may have theirs. */
   function* paired(
     { id, pacing }: Paced,
-    job: StoredJob,
     recipients: ReadonlyArray<RecipientResult>,
     now: Instant
-  ): Program<ReadonlyArray<RecipientResult>> {
+  ): Program<ReadonlyMap<RecipientResult, Instant>> {
+    const early = new Map<RecipientResult, Instant>()
     const interval = pacing.pair_interval_ms
-    if (interval === null) return recipients
+    if (interval === null || recipients.length === 0) return early
     yield* dialect.serialize(`pairs ${id}`)
     yield* run(forgetPairs, id, now)
     const found = yield* all(pairsOf, id, now, JSON.stringify(recipients.map(({ phone }) => phone)))
     const times = new Map(found.map((row) => [text(row, "phone"), integer(row, "next_at")]))
-    const known = new Set(times.keys())
-    const ready: Array<RecipientResult> = []
-    const early: Array<JobSteps.Move> = []
+    const fresh: Array<string> = []
     for (const recipient of recipients) {
       const at = times.get(recipient.phone)
-      if (at === undefined) {
-        ready.push(recipient)
-        times.set(recipient.phone, now + interval)
-      } else {
-        early.push({ before: recipient, after: Progress.defer(recipient, at), fence: null })
+      if (at !== undefined) {
+        early.set(recipient, at)
+        continue
       }
+      fresh.push(recipient.phone)
+      times.set(recipient.phone, now + interval)
     }
-    const fresh = ready.filter(({ phone }) => !known.has(phone))
-    yield* insertPairs(fresh.map(({ phone }) => [id, phone, now + interval]))
-    if (early.length > 0) yield* rows.save({ held: job, moves: early, drafts: [] }, now)
-    return ready
+    yield* insertPairs(fresh.map((phone) => [id, phone, now + interval]))
+    return early
+  }
+
+  /** Due jobs of the session with their due recipients, `limit` in all at the most. */
+  function* dueOf(
+    session: Paced,
+    jobs: number,
+    limit: number,
+    now: Instant
+  ): Program<
+    ReadonlyArray<{
+      readonly job: StoredJob
+      readonly approved: boolean
+      readonly due: ReadonlyArray<RecipientResult>
+    }>
+  > {
+    const found: Array<{ readonly job: StoredJob; readonly approved: boolean }> = []
+    for (const row of yield* all(dueJobs, session.id, now, jobs)) {
+      const status = textOrNull(row, "template")
+      found.push({ job: yield* rows.toJob(row), approved: status === null || status === "approved" })
+    }
+    const keys = found.flatMap(({ approved, job }) => (approved ? [job.seq] : []))
+    const recipients =
+      keys.length === 0 ? [] : yield* rows.recipients(dueRecipients, JSON.stringify(keys), now, limit)
+    const byJob = JobSteps.groupBy(recipients, ({ key }) => jobOf(key))
+    return found.map(({ approved, job }) => ({
+      job,
+      approved,
+      due: (byJob.get(job.seq) ?? []).map(({ recipient }) => recipient)
+    }))
   }
 
   /** At most `limit` due recipients of one session; a suspect alone, and only when nothing else was taken. */
@@ -150,32 +182,56 @@ export const make = (rows: JobRows): Claims => {
   ): Program<ReadonlyArray<ClaimedJob>> {
     const claimed: Array<ClaimedJob> = []
     let left = limit
-    while (left > 0) {
-      const row = yield* get(dueJob, session.id, now)
-      if (row === undefined) break
-      const job = yield* rows.toJob(row)
-      const status = textOrNull(row, "template")
-      if (status !== null && status !== "approved") {
-        const paused = Progress.pauseForTemplate(job.job, now)
-        const draft = Event.jobChanged(paused, job.job.status)
-        const drafts = draft === undefined ? [] : [draft]
-        yield* rows.save({ held: { ...job, job: paused }, moves: [], drafts }, now)
-        continue
+    // A job fills the window mostly; where jobs are small, as many are taken together as are likely to.
+    let jobs = 1
+    for (let over = false; left > 0 && !over; ) {
+      const batch = yield* dueOf(session, jobs, left, now)
+      if (batch.length === 0) break
+      const candidates: Array<{ readonly job: StoredJob; readonly due: ReadonlyArray<RecipientResult> }> = []
+      const steps: Array<JobSteps.Step<StoredJob>> = []
+      for (const { approved, due, job } of batch) {
+        if (!approved) {
+          steps.push(...JobSteps.become(job, Progress.pauseForTemplate(job.job, now)))
+          continue
+        }
+        // The window was full before its turn came.
+        if (due.length === 0 && candidates.length > 0) break
+        if (due.length === 0) throw new Error(`Job ${job.job.id} is due and its recipients are not`)
+        const together = due.slice(0, Progress.together(due))
+        const suspect = together.some(Progress.isSuspect)
+        over = suspect || together.length < due.length
+        if (suspect && !(first && claimed.length === 0 && candidates.length === 0)) break
+        candidates.push({ job, due: together })
+        if (over) break
       }
-      const found = yield* rows.recipients(dueRecipients, ...keysOf(job.seq), now, left)
-      const due = found.map(({ recipient }) => recipient)
-      if (due.length === 0) throw new Error(`Job ${job.job.id} is due and its recipients are not`)
-      const together = due.slice(0, Progress.together(due))
-      const suspect = together.some(Progress.isSuspect)
-      if (suspect && !(first && claimed.length === 0)) break
-      const ready = yield* paired(session, job, together, now)
-      if (ready.length === 0) continue
-      const step = JobSteps.claim(job, ready, worker, now)
-      yield* rows.save(step, now)
-      taken(step)
-      claimed.push(step.claimed)
-      left -= ready.length
-      if (suspect) break
+      const early = yield* paired(
+        session,
+        candidates.flatMap(({ due }) => due),
+        now
+      )
+      const before = left
+      for (const { due, job } of candidates) {
+        const ready = due.filter((recipient) => !early.has(recipient))
+        const deferred = due.flatMap((recipient): ReadonlyArray<JobSteps.Move> => {
+          const at = early.get(recipient)
+          return at === undefined
+            ? []
+            : [{ before: recipient, after: Progress.defer(recipient, at), fence: null }]
+        })
+        if (ready.length === 0) {
+          steps.push({ held: job, moves: deferred, drafts: [] })
+          continue
+        }
+        const step = JobSteps.claim(job, ready, worker, now)
+        steps.push({ ...step, moves: [...deferred, ...step.moves] })
+        taken(step)
+        claimed.push(step.claimed)
+        left -= ready.length
+      }
+      if (steps.length === 0) break
+      yield* rows.save(steps, now)
+      const each = Math.max(1, (before - left) / batch.length)
+      jobs = Math.min(limit, Math.ceil(left / each))
     }
     return claimed
   }

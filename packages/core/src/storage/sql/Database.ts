@@ -2,7 +2,10 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { StorageError } from "../StorageError.ts"
-import type { Program } from "./Program.ts"
+import type { Program, SqlValue } from "./Program.ts"
+
+/** How a column's values are written. */
+export type ColumnType = "text" | "bigint"
 
 /** The few places where SQLite and PostgreSQL are not written alike. */
 export interface Dialect {
@@ -21,7 +24,20 @@ export interface Dialect {
   /** A text column that holds JSON, as a value inside those. */
   readonly json: (column: string) => string
   /** The elements of a parameter that is a JSON array of texts and nulls. */
-  readonly elements: { readonly from: string; readonly place: string; readonly value: string }
+  readonly elements: {
+    readonly from: string
+    readonly place: string
+    readonly value: string
+    /** The element, when it is a whole number. */
+    readonly integer: string
+  }
+  /** The members of a parameter that is a JSON object of texts and nulls by whole numbers. */
+  readonly entries: { readonly from: string; readonly key: string; readonly value: string }
+  /** Writes the columns of any number of rows, each found by its `seq`, which is the last column. */
+  readonly update: (
+    table: string,
+    columns: ReadonlyArray<readonly [name: string, type: ColumnType]>
+  ) => (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<void>
   /** Follows a table's name: the planner is held to the index where it would choose another. */
   readonly indexedBy: (index: string) => string
 }

@@ -165,11 +165,6 @@ const holders = `SELECT id AS worker, beats FROM sendwright_worker
   SELECT DISTINCT worker, 0 AS beats FROM sendwright_job
   WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM sendwright_worker)`
 
-const byProviderId = `SELECT job.id, recipient.seq & 4095 AS place
-  FROM sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
-  WHERE recipient.provider_id = ? AND job.seq = recipient.seq >> 12 AND job.session = ?
-  LIMIT 1`
-
 const park = "INSERT INTO sendwright_parked (session, provider_id, report, at) VALUES (?, ?, ?, ?)"
 
 /** Taken up in one commit. */
@@ -194,10 +189,6 @@ interface Window {
 /** How many windows are kept. */
 const keptWindows = 256
 
-/** In the order of the job's ids, so that no two commits wait for each other's jobs. */
-const byJob = <A>(items: ReadonlyArray<A>, jobId: (item: A) => string) =>
-  [...JobSteps.groupBy(items, jobId)].sort(([a], [b]) => (a < b ? -1 : 1))
-
 export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
   JobStore,
   Effect.gen(function* () {
@@ -207,7 +198,13 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     const rows = Jobs.make(dialect, ids)
     const claims = Claims.make(rows)
 
-    const someRecipients = rows.recipientsOf("seq BETWEEN ? AND ? ORDER BY seq")
+    const { elements } = dialect
+    const keyedRecipients = rows.recipientsOf(
+      `seq IN (SELECT ${elements.integer} FROM ${elements.from}) ORDER BY seq`
+    )
+    const byProviderId = `SELECT recipient.provider_id, job.id, recipient.seq & 4095 AS place
+      FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
+      WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?`
     const awaitedRecipients = rows.recipientsOf("seq BETWEEN ? AND ? AND fence IS NOT NULL ORDER BY seq")
     const openRecipients = rows.recipientsOf(
       "seq BETWEEN ? AND ? AND status IN ('queued', 'sending') ORDER BY seq"
@@ -242,9 +239,9 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       windows.set(held.job.id, { fence: held.fence, recipients: new Map(recipients) })
     }
 
-    function* save(step: Step<StoredJob>, now: Instant): Program<void> {
-      windows.delete(step.held.job.id)
-      yield* rows.save(step, now)
+    function* save(steps: ReadonlyArray<Step<StoredJob>>, now: Instant): Program<void> {
+      for (const { held } of steps) windows.delete(held.job.id)
+      yield* rows.save(steps, now)
     }
 
     function* accept(command: AcceptSend): Program<AcceptResult> {
@@ -269,69 +266,82 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       if (claim === null) return AcceptResult.Accepted({ job: stored.job, claimed: null })
       for (const { phone } of recipients) yield* claims.count(sessionId, phone, now)
       const step = JobSteps.claim(stored, recipients, claim, now)
-      yield* save(step, now)
+      yield* save([step], now)
       keep(step)
       return AcceptResult.Accepted({ job: step.held.job, claimed: step.claimed })
     }
 
-    /** The recipients that the outcomes are of. */
-    function* awaited(
-      { fence, job, seq: key }: StoredJob,
-      settlements: ReadonlyArray<Settlement>
-    ): Program<ReadonlyMap<number, Tracked>> {
-      const window = windows.get(job.id)
-      if (window !== undefined && window.fence === fence) return window.recipients
-      const places = settlements.map(({ index }) => index).filter((index) => index >= 0 && index < lastPlace)
-      const [low, high] = [Math.min(...places), Math.max(...places)]
-      if (places.length === 0) return new Map()
-      const found = yield* rows.recipients(someRecipients, recipientKey(key, low), recipientKey(key, high))
-      return new Map(found.map((tracked) => [tracked.recipient.index, tracked]))
-    }
-
-    function* settle(jobId: string, settlements: ReadonlyArray<Settlement>, now: Instant): Program<number> {
-      const held = yield* rows.take(jobId)
-      if (held === undefined || held.inFlight === 0) return 0
-      const fresh = settlements.filter(({ fence }) => fence === held.fence)
-      if (fresh.length === 0) return 0
-      const recipients = yield* awaited(held, fresh)
-      const all = fresh.some(JobSteps.stopsJob)
-        ? yield* rows.recipients(openRecipients, ...keysOf(held.seq))
-        : []
-      const step = JobSteps.settle(held, (index) => recipients.get(index), fresh, now, all)
-      if (step.moves.length === 0) return 0
-      yield* save(step, now)
-      if (step.answer !== undefined) {
-        yield* run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", step.answer, held.seq)
+    /** The recipients of jobs at these places, by job and place. */
+    function* recipientsAt(
+      wanted: ReadonlyArray<{ readonly held: StoredJob; readonly places: ReadonlyArray<number> }>
+    ): Program<(held: StoredJob, place: number) => Tracked | undefined> {
+      const keys = wanted.flatMap(({ held, places }) =>
+        places
+          .filter((place) => place >= 0 && place < lastPlace)
+          .map((place) => recipientKey(held.seq, place))
+      )
+      const found = new Map<number, Tracked>()
+      if (keys.length > 0) {
+        for (const each of yield* rows.recipients(keyedRecipients, JSON.stringify(keys)))
+          found.set(each.key, each)
       }
-      return step.settled
+      return (held, place) => found.get(recipientKey(held.seq, place))
     }
 
-    function* receive(
-      held: StoredJob,
-      told: ReadonlyArray<{ readonly index: number; readonly report: Report }>,
-      now: Instant
-    ): Program<{ readonly applied: number; readonly unmatched: ReadonlyArray<Report> }> {
-      const recipients = new Map<number, Tracked>()
-      for (const { index } of told) {
-        if (recipients.has(index)) continue
-        const key = recipientKey(held.seq, index)
-        const [found] = yield* rows.recipients(someRecipients, key, key)
-        if (found !== undefined) recipients.set(index, found)
+    function* settle(settlements: ReadonlyArray<Settlement>, now: Instant): Program<number> {
+      const groups = JobSteps.groupBy(settlements, ({ jobId }) => jobId)
+      if (groups.size === 0) return 0
+      const awaited: Array<{ readonly held: StoredJob; readonly fresh: ReadonlyArray<Settlement> }> = []
+      for (const held of yield* rows.takeAll([...groups.keys()])) {
+        const fresh = (groups.get(held.job.id) ?? []).filter(({ fence }) => fence === held.fence)
+        if (held.inFlight > 0 && fresh.length > 0) awaited.push({ held, fresh })
       }
-      const step = JobSteps.receive(held, (index) => recipients.get(index), told, now)
-      if (step.moves.length > 0) yield* save(step, now)
-      return { applied: step.moves.length, unmatched: step.unmatched }
+      const windowOf = ({ fence, job }: StoredJob): Window | undefined => {
+        const window = windows.get(job.id)
+        return window?.fence === fence ? window : undefined
+      }
+      const read = yield* recipientsAt(
+        awaited
+          .filter(({ held }) => windowOf(held) === undefined)
+          .map(({ fresh, held }) => ({ held, places: fresh.map(({ index }) => index) }))
+      )
+      const steps: Array<ReturnType<typeof JobSteps.settle<StoredJob>>> = []
+      for (const { fresh, held } of awaited) {
+        const window = windowOf(held)
+        const find = (place: number) =>
+          window === undefined ? read(held, place) : window.recipients.get(place)
+        const all = fresh.some(JobSteps.stopsJob)
+          ? yield* rows.recipients(openRecipients, ...keysOf(held.seq))
+          : []
+        const step = JobSteps.settle(held, find, fresh, now, all)
+        if (step.moves.length > 0) steps.push(step)
+      }
+      yield* save(steps, now)
+      for (const { answer, held } of steps) {
+        if (answer !== undefined)
+          yield* run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", answer, held.seq)
+      }
+      return steps.reduce((sum, { settled }) => sum + settled, 0)
     }
 
-    /** Our id of the message: the report's, or by the platform's. */
-    function* placeOf(
-      { messageId, providerId }: Report,
+    type Place = NonNullable<ReturnType<typeof Ids.parseMessageId>>
+
+    /** Our ids of the messages: the reports', or by the platform's. */
+    function* placesOf(
+      reports: ReadonlyArray<Report>,
       sessionId: string | null
-    ): Program<ReturnType<typeof Ids.parseMessageId>> {
-      if (messageId !== null) return Ids.parseMessageId(messageId)
-      if (sessionId === null || providerId === null) return undefined
-      const row = yield* get(byProviderId, providerId, sessionId)
-      return row === undefined ? undefined : { jobId: text(row, "id"), index: integer(row, "place") }
+    ): Program<(report: Report) => Place | undefined> {
+      const asked = reports.flatMap(({ messageId, providerId }) =>
+        messageId === null && providerId !== null ? [providerId] : []
+      )
+      const known = new Map<string, Place>()
+      if (sessionId !== null && asked.length > 0) {
+        for (const row of yield* all(byProviderId, JSON.stringify(asked), sessionId)) {
+          known.set(text(row, "provider_id"), { jobId: text(row, "id"), index: integer(row, "place") })
+        }
+      }
+      return ({ messageId, providerId }) =>
+        messageId === null ? known.get(providerId ?? "") : Ids.parseMessageId(messageId)
     }
 
     function* receiveAll(
@@ -339,25 +349,35 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       sessionId: string | null,
       now: Instant
     ): Program<{ readonly applied: number; readonly unmatched: ReadonlyArray<Report> }> {
-      const places: Array<{
-        readonly report: Report
-        readonly place: ReturnType<typeof Ids.parseMessageId>
-      }> = []
-      for (const report of reports) places.push({ report, place: yield* placeOf(report, sessionId) })
-      const unmatched = new Set<Report>()
-      let applied = 0
-      for (const [jobId, group] of byJob(places, ({ place }) => place?.jobId ?? "")) {
-        const held = jobId === "" ? undefined : yield* rows.take(jobId)
-        if (held === undefined || (sessionId !== null && held.job.sessionId !== sessionId)) {
-          for (const { report } of group) unmatched.add(report)
-          continue
-        }
-        const told = group.map(({ place, report }) => ({ index: place?.index ?? -1, report }))
-        const received = yield* receive(held, told, now)
-        applied += received.applied
-        for (const report of received.unmatched) unmatched.add(report)
+      const placeOf = yield* placesOf(reports, sessionId)
+      const told = reports.flatMap((report) => {
+        const place = placeOf(report)
+        return place === undefined ? [] : [{ report, ...place }]
+      })
+      const groups = JobSteps.groupBy(told, ({ jobId }) => jobId)
+      const held = (groups.size === 0 ? [] : yield* rows.takeAll([...groups.keys()])).filter(
+        ({ job }) => sessionId === null || job.sessionId === sessionId
+      )
+      const find = yield* recipientsAt(
+        held.map((each) => ({
+          held: each,
+          places: (groups.get(each.job.id) ?? []).map(({ index }) => index)
+        }))
+      )
+      const matched = new Set<Report>()
+      const steps: Array<Step<StoredJob>> = []
+      for (const each of held) {
+        const group = groups.get(each.job.id) ?? []
+        const step = JobSteps.receive(each, (place) => find(each, place), group, now)
+        for (const { report } of group) matched.add(report)
+        for (const report of step.unmatched) matched.delete(report)
+        if (step.moves.length > 0) steps.push(step)
       }
-      return { applied, unmatched: reports.filter((report) => unmatched.has(report)) }
+      yield* save(steps, now)
+      return {
+        applied: steps.reduce((sum, { moves }) => sum + moves.length, 0),
+        unmatched: reports.filter((report) => !matched.has(report))
+      }
     }
 
     return {
@@ -367,10 +387,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
 
       exchange: ({ claim, now, settlements }) =>
         db.write("JobStore.exchange", function* () {
-          let settled = 0
-          for (const [jobId, group] of byJob(settlements, (each) => each.jobId)) {
-            settled += yield* settle(jobId, group, now)
-          }
+          const settled = yield* settle(settlements, now)
           return { settled, claimed: claim === null ? [] : yield* claims.claim(claim, now, keep) }
         }),
 
@@ -395,7 +412,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
             const canRecover = session !== undefined && providers.includes(text(session, "provider"))
             const inHand = found.map(({ recipient }) => recipient)
             const step = JobSteps.rescue(held, inHand, canRecover, now)
-            yield* save(step, now)
+            yield* save([step], now)
             count += step.count
           }
           yield* run("DELETE FROM sendwright_worker WHERE id = ?", worker)
@@ -485,7 +502,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
           const open = yield* rows.recipients(openRecipients, ...keysOf(held.seq))
           const step = JobSteps.cancel(held, open, now)
           if (step === undefined) return held.job
-          yield* save(step, now)
+          yield* save([step], now)
           return step.held.job
         }),
 
@@ -496,7 +513,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
           const lost = yield* rows.recipients(lostRecipients, ...keysOf(held.seq))
           const step = JobSteps.retry(held, lost, now)
           if (step === undefined) return { job: held.job, retried: 0 }
-          yield* save(step, now)
+          yield* save([step], now)
           return { job: step.held.job, retried: step.moves.length }
         }),
 

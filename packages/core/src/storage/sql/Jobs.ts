@@ -1,15 +1,16 @@
 /** Job rows and what a step makes of them: recipients, counts, who has it in hand, events. */
 import { createHash } from "node:crypto"
+import type { Draft } from "../../domain/Event.ts"
 import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Content } from "../../domain/Job.ts"
 import * as Jobs from "../../domain/Job.ts"
-import type { Move, Step, Tracked } from "../JobSteps.ts"
+import type { Move, Step } from "../JobSteps.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
-import type { Program, Row, SqlParameter } from "./Program.ts"
-import { get, run } from "./Program.ts"
-import type { StoredJob } from "./Rows.ts"
+import type { Program, Row, SqlParameter, SqlValue } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
   insertInto,
   integer,
@@ -71,29 +72,62 @@ export function* freeze(content: Content): Program<number> {
   return integer(row ?? {}, "seq")
 }
 
-const updateJob = `UPDATE sendwright_job
-  SET status = ?, pause_reason = ?, queued = ?, sending = ?, accepted = ?, sent = ?, delivered = ?, read = ?,
-    failed = ?, skipped = ?, canceled = ?, unknown = ?, in_flight = ?, next_at = ?, worker = ?, fence = ?,
-    updated_at = ?, completed_at = ?
-  WHERE seq = ?`
+const jobStep = [
+  ["status", "text"],
+  ["pause_reason", "text"],
+  ["queued", "bigint"],
+  ["sending", "bigint"],
+  ["accepted", "bigint"],
+  ["sent", "bigint"],
+  ["delivered", "bigint"],
+  ["read", "bigint"],
+  ["failed", "bigint"],
+  ["skipped", "bigint"],
+  ["canceled", "bigint"],
+  ["unknown", "bigint"],
+  ["in_flight", "bigint"],
+  ["next_at", "bigint"],
+  ["worker", "text"],
+  ["fence", "bigint"],
+  ["updated_at", "bigint"],
+  ["completed_at", "bigint"],
+  ["seq", "bigint"]
+] as const
 
-const earliest =
-  "SELECT min(next_at) AS next_at FROM sendwright_recipient WHERE seq BETWEEN ? AND ? AND next_at IS NOT NULL"
+const fromHeld = (
+  { fence, inFlight, job, seq, worker }: StoredJob,
+  nextAt: Instant | null
+): ReadonlyArray<SqlValue> => [
+  job.status,
+  job.pauseReason,
+  job.counts.queued,
+  job.counts.sending,
+  job.counts.accepted,
+  job.counts.sent,
+  job.counts.delivered,
+  job.counts.read,
+  job.counts.failed,
+  job.counts.skipped,
+  job.counts.canceled,
+  job.counts.unknown,
+  inFlight,
+  nextAt,
+  worker,
+  fence,
+  job.updatedAt,
+  job.completedAt,
+  seq
+]
 
-/** When its recipients are due next, while nobody has any in hand and it may be dispatched. */
-function* nextAt({ inFlight, job, seq }: StoredJob): Program<Instant | null> {
-  const open = job.counts.queued + job.counts.sending
-  if (inFlight > 0 || open === 0 || !Jobs.dispatchable(job.status)) return null
-  const row = yield* get(earliest, recipientKey(seq, 0), recipientKey(seq, lastPlace))
-  return integerOrNull(row ?? {}, "next_at")
-}
+/** Whether its recipients are due at some time: nobody has any in hand and it may be dispatched. */
+const waits = ({ inFlight, job }: StoredJob): boolean =>
+  inFlight === 0 && job.counts.queued + job.counts.sending > 0 && Jobs.dispatchable(job.status)
 
 const step = `status = ?, attempts = ?, lost = ?, uncertain = ?, sequence = ?, next_at = ?, fence = ?, updated_at = ?,
     failure = ?, sent_at = ?, delivered_at = ?, read_at = ?, pricing = ?`
 
-/** Whether they lie side by side and became alike, but for the platform's id. */
+/** Whether they became alike, but for the platform's id. */
 const areAlike = (a: Move, b: Move): boolean =>
-  b.after.index === a.after.index + 1 &&
   a.fence === b.fence &&
   a.after.status === b.after.status &&
   a.after.attempts === b.after.attempts &&
@@ -109,18 +143,66 @@ const areAlike = (a: Move, b: Move): boolean =>
   a.after.pricing?.category === b.after.pricing?.category &&
   a.after.pricing?.free === b.after.pricing?.free
 
-/** Runs of neighbours that became alike: windows are taken and settled as one range mostly. */
-const runsOf = (moves: ReadonlyArray<Move>): ReadonlyArray<ReadonlyArray<Move>> => {
-  // Outcomes come in the order in which they were had. The sort is stable: of two steps of one recipient the last stays.
-  const sorted = [...moves].sort((a, b) => a.after.index - b.after.index)
-  const runs: Array<Array<Move>> = []
-  for (const move of sorted) {
-    const current = runs.at(-1)
-    const last = current?.at(-1)
-    if (current !== undefined && last !== undefined && areAlike(last, move)) current.push(move)
-    else runs.push([move])
+const fromAlike = ({ after, fence }: Move): ReadonlyArray<SqlValue> => [
+  after.status,
+  after.attempts,
+  after.lost,
+  after.uncertain ? 1 : 0,
+  after.sequence,
+  after.nextAt,
+  fence,
+  after.updatedAt,
+  after.failure === null ? null : JSON.stringify(after.failure),
+  after.sentAt,
+  after.deliveredAt,
+  after.readAt,
+  after.pricing === null ? null : JSON.stringify(after.pricing)
+]
+
+/** A recipient's row and the step that wrote it last. */
+interface Written {
+  readonly key: number
+  readonly move: Move
+}
+
+/** At most so many kinds are looked through for a recipient's; what is rarer is written on its own. */
+const kindsAtOnce = 8
+
+/** Those that became alike together: whole windows mostly, over any number of jobs. */
+const kindsOf = (steps: ReadonlyArray<Step<StoredJob>>): ReadonlyArray<ReadonlyArray<Written>> => {
+  const last = new Map<number, Move>()
+  for (const { held, moves } of steps) {
+    // Of two steps of one recipient the last stays.
+    for (const move of moves) last.set(recipientKey(held.seq, move.after.index), move)
   }
-  return runs
+  const kinds: Array<Array<Written>> = []
+  for (const [key, move] of last) {
+    let found: Array<Written> | undefined
+    for (let at = kinds.length - 1; at >= 0 && at >= kinds.length - kindsAtOnce; at--) {
+      const kind = kinds[at]
+      const first = kind?.[0]
+      if (kind !== undefined && first !== undefined && areAlike(first.move, move)) {
+        found = kind
+        break
+      }
+    }
+    if (found === undefined) kinds.push([{ key, move }])
+    else found.push({ key, move })
+  }
+  return kinds
+}
+
+/** Its first and last key, when nothing lies between them that is not of the kind, and one platform's id. */
+const rangeOf = (kind: ReadonlyArray<Written>): readonly [number, number] | undefined => {
+  const [first] = kind
+  if (first === undefined) return undefined
+  let [low, high] = [first.key, first.key]
+  for (const { key, move } of kind) {
+    if (move.after.providerId !== first.move.after.providerId) return undefined
+    if (key < low) low = key
+    if (key > high) high = key
+  }
+  return high - low === kind.length - 1 ? [low, high] : undefined
 }
 
 /** The job rows of one database. */
@@ -133,14 +215,16 @@ export interface JobRows {
   readonly find: (jobId: string) => Program<StoredJob | undefined>
   /** To be written: nobody else writes it until the commit. */
   readonly take: (jobId: string) => Program<StoredJob | undefined>
+  /** Those that there are, in the order of their ids, so that no two commits wait for each other's. */
+  readonly takeAll: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
   /** A statement for the recipients that a condition on their rows selects, with its order. */
   readonly recipientsOf: (condition: string) => string
   readonly recipients: (
     statement: string,
     ...parameters: ReadonlyArray<SqlParameter>
-  ) => Program<ReadonlyArray<Tracked>>
-  /** Writes what a step made of a job: its recipients, its row, its events. */
-  readonly save: (step: Step<StoredJob>, now: Instant) => Program<void>
+  ) => Program<ReadonlyArray<StoredRecipient>>
+  /** Writes what steps made of jobs: their recipients, their rows, their events. */
+  readonly save: (steps: ReadonlyArray<Step<StoredJob>>, now: Instant) => Program<void>
 }
 
 export const make = (dialect: Dialect, ids: Ids): JobRows => {
@@ -150,9 +234,17 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const byId = `${select()} WHERE ${ofSnapshot} AND job.id = ?`
   const byIdToWrite = byId + dialect.forUpdate("job")
 
-  const updateAlike = `UPDATE sendwright_recipient SET ${step}, provider_id = ? WHERE seq BETWEEN ? AND ?`
-  const updateEach = `UPDATE sendwright_recipient SET ${step}, provider_id = ${dialect.elements.value}
-    FROM ${dialect.elements.from} WHERE seq = ? + ${dialect.elements.place}`
+  const { elements, entries } = dialect
+  const byIdsToWrite = `${select()} WHERE ${ofSnapshot} AND job.id IN (SELECT ${elements.value} FROM ${elements.from})
+    ORDER BY job.id${dialect.forUpdate("job")}`
+  const updateRange = `UPDATE sendwright_recipient SET ${step}, provider_id = ? WHERE seq BETWEEN ? AND ?`
+  const updateKind = `UPDATE sendwright_recipient SET ${step}, provider_id = ${entries.value}
+    FROM ${entries.from} WHERE seq = ${entries.key}`
+  const updateJobs = dialect.update("sendwright_job", jobStep)
+  const earliest = `SELECT ${entries.key} AS job, (
+      SELECT min(next_at) FROM sendwright_recipient
+      WHERE seq BETWEEN ${entries.key} * 4096 AND ${entries.key} * 4096 + ${lastPlace} AND next_at IS NOT NULL
+    ) AS next_at FROM ${entries.from}`
 
   function* toJob(row: Row): Program<StoredJob> {
     const { digest, of, snapshot } = toStoredJob(row)
@@ -165,32 +257,30 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
       return row === undefined ? undefined : yield* toJob(row)
     }
 
-  function* saveAlike(job: number, moves: ReadonlyArray<Move>): Program<void> {
-    const [first] = moves
+  function* saveKind(kind: ReadonlyArray<Written>): Program<void> {
+    const [first] = kind
     if (first === undefined) return
-    const { after, fence } = first
-    const key = recipientKey(job, after.index)
-    const common = [
-      after.status,
-      after.attempts,
-      after.lost,
-      after.uncertain ? 1 : 0,
-      after.sequence,
-      after.nextAt,
-      fence,
-      after.updatedAt,
-      after.failure === null ? null : JSON.stringify(after.failure),
-      after.sentAt,
-      after.deliveredAt,
-      after.readAt,
-      after.pricing === null ? null : JSON.stringify(after.pricing)
-    ]
-    if (moves.every((move) => move.after.providerId === after.providerId)) {
-      yield* run(updateAlike, ...common, after.providerId, key, key + moves.length - 1)
-    } else {
-      const providerIds = moves.map((move) => move.after.providerId)
-      yield* run(updateEach, ...common, JSON.stringify(providerIds), key)
+    const common = fromAlike(first.move)
+    const range = rangeOf(kind)
+    if (range !== undefined) {
+      yield* run(updateRange, ...common, first.move.after.providerId, ...range)
+      return
     }
+    const providerIds = Object.fromEntries(kind.map(({ key, move }) => [key, move.after.providerId]))
+    yield* run(updateKind, ...common, JSON.stringify(providerIds))
+  }
+
+  /** When the recipients of each job are due next, by its key; of those that wait for nothing there is none. */
+  function* nextTimes(jobs: ReadonlyArray<StoredJob>): Program<ReadonlyMap<number, Instant>> {
+    const waiting = jobs.filter(waits)
+    if (waiting.length === 0) return new Map()
+    const keys = Object.fromEntries(waiting.map(({ seq }) => [seq, null]))
+    const times = new Map<number, Instant>()
+    for (const row of yield* all(earliest, JSON.stringify(keys))) {
+      const at = integerOrNull(row, "next_at")
+      if (at !== null) times.set(integer(row, "job"), at)
+    }
+    return times
   }
 
   return {
@@ -205,33 +295,25 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     recipients: function* (statement, ...parameters) {
       return toRecipients(yield* get(statement, ...parameters))
     },
-    save: function* ({ drafts, held, moves }, now) {
-      const { fence, inFlight, job, seq, worker } = held
-      const { counts } = job
-      for (const alike of runsOf(moves)) yield* saveAlike(seq, alike)
-      yield* run(
-        updateJob,
-        job.status,
-        job.pauseReason,
-        counts.queued,
-        counts.sending,
-        counts.accepted,
-        counts.sent,
-        counts.delivered,
-        counts.read,
-        counts.failed,
-        counts.skipped,
-        counts.canceled,
-        counts.unknown,
-        inFlight,
-        yield* nextAt(held),
-        worker,
-        fence,
-        job.updatedAt,
-        job.completedAt,
-        seq
-      )
-      yield* Events.append(ids, job.accountId, drafts, now)
+    takeAll: function* (jobIds) {
+      const jobs: Array<StoredJob> = []
+      for (const row of yield* all(byIdsToWrite, JSON.stringify(jobIds))) jobs.push(yield* toJob(row))
+      return jobs
+    },
+    save: function* (steps, now) {
+      for (const kind of kindsOf(steps)) yield* saveKind(kind)
+      const jobs = steps.map(({ held }) => held)
+      const times = yield* nextTimes(jobs)
+      yield* updateJobs(jobs.map((held) => fromHeld(held, times.get(held.seq) ?? null)))
+      const drafts = new Map<string, Array<Draft>>()
+      for (const { drafts: told, held } of steps) {
+        if (told.length === 0) continue
+        const { accountId } = held.job
+        const ofAccount = drafts.get(accountId)
+        if (ofAccount === undefined) drafts.set(accountId, [...told])
+        else ofAccount.push(...told)
+      }
+      for (const [accountId, told] of drafts) yield* Events.append(ids, accountId, told, now)
     }
   }
 }

@@ -344,10 +344,20 @@ export const toStoredJob = (
   return { snapshot: tuple[5], digest: tuple[6], of }
 }
 
-/** The key of a job's recipient; a message id has no room for more than 4,094 of them either. */
-export const recipientKey = (job: number, index: number): number => job * 4096 + index
+/** The keys that a job has for its recipients; a message id has no room for more than 4,094 of them either. */
+const placesPerJob = 4096
 
-export const lastPlace = 4095
+export const lastPlace = placesPerJob - 1
+
+export const recipientKey = (job: number, index: number): number => job * placesPerJob + index
+
+/** The job of a recipient's key. */
+export const jobOf = (key: number): number => Math.floor(key / placesPerJob)
+
+/** A recipient, and its row's key. */
+export interface StoredRecipient extends Tracked {
+  readonly key: number
+}
 
 /** The first and the last key that a job's recipients can have. */
 export const keysOf = (job: number): readonly [number, number] => [
@@ -356,14 +366,12 @@ export const keysOf = (job: number): readonly [number, number] => [
 ]
 
 /** What {@link toRecipients} reads. */
-export const recipientColumns = (
-  asJson: (column: string) => string
-): string => `seq & 4095, phone, external_id,
+export const recipientColumns = (asJson: (column: string) => string): string => `seq, phone, external_id,
     ${asJson("variables")}, status, ${asJson("failure")}, attempts, provider_id, market, price, sequence, next_at,
     updated_at, sent_at, delivered_at, read_at, fence, lost, uncertain, ${asJson("pricing")}`
 
 type RecipientTuple = readonly [
-  index: number,
+  key: number,
   phone: string,
   externalId: string | null,
   values: ReadonlyArray<string>,
@@ -387,9 +395,10 @@ type RecipientTuple = readonly [
 
 const recipientStatus = wordOf(Recipient.statuses)
 
-const toRecipient = (tuple: RecipientTuple): Tracked => ({
+const toRecipient = (tuple: RecipientTuple): StoredRecipient => ({
+  key: tuple[0],
   recipient: {
-    index: tuple[0],
+    index: tuple[0] % placesPerJob,
     phone: tuple[1],
     externalId: tuple[2],
     values: tuple[3],
@@ -416,7 +425,7 @@ const toRecipient = (tuple: RecipientTuple): Tracked => ({
  * The recipients of one answer. They come as one JSON text, because the driver's own rows of so many columns take
  * three times as long; the table is STRICT, so a column cannot hold another type than it says.
  */
-export const toRecipients = (row: Row | undefined): ReadonlyArray<Tracked> =>
+export const toRecipients = (row: Row | undefined): ReadonlyArray<StoredRecipient> =>
   json<ReadonlyArray<RecipientTuple>>(row ?? {}, "recipients").map(toRecipient)
 
 export const endpointColumns = [

@@ -8,6 +8,7 @@ import * as Page from "../../domain/Page.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { Session } from "../../domain/Session.ts"
 import * as Sessions from "../../domain/Session.ts"
+import * as JobSteps from "../JobSteps.ts"
 import { SessionStore } from "../SessionStore.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
@@ -61,16 +62,11 @@ function* followSession(rows: JobRows, session: Session, now: Instant): Program<
   const { id } = session
   const stopped = yield* all(paused, id)
   const running = Sessions.obstacle(session) === null ? [] : yield* all(processingJobs(rows.dialect), id, id)
-  const affected = [...stopped, ...running]
-  for (const row of affected) {
-    const held = yield* rows.take(text(row, "id"))
-    if (held === undefined) continue
-    const job = Progress.followSession(held.job, session, now)
-    if (job === held.job) continue
-    const draft = Event.jobChanged(job, held.job.status)
-    const drafts = draft === undefined ? [] : [draft]
-    yield* rows.save({ held: { ...held, job }, moves: [], drafts }, now)
-  }
+  const affected = yield* rows.takeAll([...stopped, ...running].map((row) => text(row, "id")))
+  const steps = affected.flatMap((held) =>
+    JobSteps.become(held, Progress.followSession(held.job, session, now))
+  )
+  yield* rows.save(steps, now)
 }
 
 export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(

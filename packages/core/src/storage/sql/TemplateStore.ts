@@ -8,6 +8,7 @@ import * as Page from "../../domain/Page.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { Template, TemplateContent } from "../../domain/Template.ts"
 import * as Templates from "../../domain/Template.ts"
+import * as JobSteps from "../JobSteps.ts"
 import { TemplateStore } from "../TemplateStore.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
@@ -50,15 +51,12 @@ function* write(
 function* resume(rows: JobRows, { sessionId, templateId }: Template, now: Instant): Program<void> {
   const session = yield* findSession(sessionId)
   if (session === null) return
-  for (const row of yield* all(pausedJobs, sessionId, templateId)) {
-    const held = yield* rows.take(text(row, "id"))
-    if (held === undefined) continue
-    const job = Progress.resumeForTemplate(held.job, session, now)
-    if (job === held.job) continue
-    const draft = Event.jobChanged(job, held.job.status)
-    const drafts = draft === undefined ? [] : [draft]
-    yield* rows.save({ held: { ...held, job }, moves: [], drafts }, now)
-  }
+  const paused = yield* all(pausedJobs, sessionId, templateId)
+  const held = yield* rows.takeAll(paused.map((row) => text(row, "id")))
+  const steps = held.flatMap((each) =>
+    JobSteps.become(each, Progress.resumeForTemplate(each.job, session, now))
+  )
+  yield* rows.save(steps, now)
 }
 
 export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(

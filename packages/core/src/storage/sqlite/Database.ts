@@ -33,7 +33,7 @@ import type { Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
-import { perform } from "../sql/Program.ts"
+import { perform, run } from "../sql/Program.ts"
 import { migrate } from "./Migrator.ts"
 
 const dialect: Dialect = {
@@ -45,7 +45,21 @@ const dialect: Dialect = {
   jsonArray: (expressions) => `json_array(${expressions})`,
   jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
   json: (column) => `json(${column})`,
-  elements: { from: "json_each(?) AS element", place: "element.key", value: "element.atom" },
+  elements: {
+    from: "json_each(?) AS element",
+    place: "element.key",
+    value: "element.atom",
+    integer: "element.atom"
+  },
+  entries: { from: "json_each(?) AS entry", key: "CAST(entry.key AS INTEGER)", value: "entry.atom" },
+  update: (table, columns) => {
+    const set = columns.slice(0, -1).map(([name]) => `${name} = ?`)
+    const statement = `UPDATE ${table} SET ${set.join(", ")} WHERE seq = ?`
+    // Nothing is nearer than the prepared statement.
+    return function* (rows) {
+      for (const row of rows) yield* run(statement, ...row)
+    }
+  },
   indexedBy: (index) => `INDEXED BY ${index}`
 }
 
