@@ -1,7 +1,8 @@
 /**
- * For test authors: the engine in memory, and builders. The suite that proves a store of your own is
- * `@sendwright/core/testing/StorageSuite`, which needs `@effect/vitest`.
+ * For test authors: the engine in memory, builders, and a platform over HTTP. The suites that prove a store or a
+ * sender of your own are `@sendwright/core/testing/StorageSuite` and `…/SenderSuite`, which need `@effect/vitest`.
  */
 export * as Fixtures from "./testing/Fixtures.ts"
+export * as HttpPlatform from "./testing/HttpPlatform.ts"
 export * as RecordingTransport from "./testing/RecordingTransport.ts"
 export * as TestEngine from "./testing/TestEngine.ts"

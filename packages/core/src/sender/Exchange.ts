@@ -84,9 +84,7 @@ export const make: Effect.Effect<Exchange, never, Scope.Scope> = Effect.gen(func
     (agent) => Effect.promise(() => agent.destroy())
   )
   return ({ maximumBytes, timeoutMs, url, ...options }) =>
-    Effect.promise(async (interrupted): Promise<Exchanged> => {
-      const timeout = AbortSignal.timeout(timeoutMs)
-      const signal = AbortSignal.any([interrupted, timeout])
+    Effect.promise(async (signal): Promise<Exchanged> => {
       try {
         const { body, headers, statusCode: status } = await request(url, { ...options, dispatcher, signal })
         const retryAfter = headers["retry-after"]
@@ -96,10 +94,16 @@ export const make: Effect.Effect<Exchange, never, Scope.Scope> = Effect.gen(func
           body: await read(body, maximumBytes)
         })
       } catch (error) {
-        const code = timeout.aborted ? "timeout" : codeOf(error)
+        const code = codeOf(error)
         return beforeSending.has(code) ? Exchanged.Unsent({ reason: code }) : Exchanged.Lost({ reason: code })
       }
-    })
+    }).pipe(
+      Effect.timeoutTo({
+        duration: timeoutMs,
+        onSuccess: (exchanged) => exchanged,
+        onTimeout: () => Exchanged.Lost({ reason: "timeout" })
+      })
+    )
 })
 
 /** A platform that was not reached: trying again does no harm. */

@@ -1,0 +1,121 @@
+/** What the platform does with a message is what the sender says of it. */
+import { describe, expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fixtures from "../Fixtures.ts"
+import type { Make } from "./Setup.ts"
+import { test } from "./Setup.ts"
+
+export const suite = (make: Make): void => {
+  describe("an attempt", () => {
+    test(make, "is accepted when the platform takes it", ({ expectTaken, message, platform, send }) =>
+      Effect.gen(function* () {
+        const taken = platform.situations.takes(message())
+        expect((yield* send(taken))._tag).toBe("Accepted")
+        expectTaken(taken, 1)
+      })
+    )
+
+    test(make, "brings a text to its number, under the platform's id of it", (opened) =>
+      Effect.gen(function* () {
+        const { message, platform, send, taken } = opened
+        const text = platform.situations.takes(
+          message({ content: { kind: "direct", text: "Hello Zoë 🎉", linkPreview: true } })
+        )
+        const result = yield* send(text)
+        const [found] = taken(text)
+        expect(found).toMatchObject({ to: text.to, content: expect.stringContaining("Hello Zoë 🎉") })
+        expect(result).toMatchObject({ _tag: "Accepted", providerId: found?.providerId })
+      })
+    )
+
+    test(make, "brings a template with its values to its number", ({ message, platform, send, taken }) =>
+      Effect.gen(function* () {
+        const content = { kind: "template", templateId: 1, template: Fixtures.template() } as const
+        const template = platform.situations.takes(message({ content, values: ["Zoë 🎉"] }))
+        expect((yield* send(template))._tag).toBe("Accepted")
+        expect(taken(template)).toMatchObject([
+          { to: template.to, content: expect.stringContaining("Zoë 🎉") }
+        ])
+      })
+    )
+
+    test(make, "is held when the platform has it and looks at it first", (opened) =>
+      Effect.gen(function* () {
+        const held = opened.given(opened.platform.situations.holds)(opened.message())
+        expect((yield* opened.send(held))._tag).toBe("Held")
+        opened.expectTaken(held, 1)
+      })
+    )
+
+    test(make, "is rejected when the platform refuses for good", (opened) =>
+      Effect.gen(function* () {
+        const refused = opened.given(opened.platform.situations.refuses)(opened.message())
+        expect((yield* opened.send(refused))._tag).toBe("Rejected")
+        opened.expectTaken(refused, 0)
+      })
+    )
+
+    test(make, "may pass later when the platform is busy, and not before it says so", (opened) =>
+      Effect.gen(function* () {
+        const busy = opened.given(opened.platform.situations.busy)(opened.message())
+        const { retryAfterMs } = opened.platform
+        expect(yield* opened.send(busy)).toMatchObject({ _tag: "Transient", retryAfterMs })
+        opened.expectTaken(busy, 0)
+      })
+    )
+
+    test(make, "is neither accepted nor given up when something in between answers an error page", (opened) =>
+      Effect.gen(function* () {
+        const failed = opened.given(opened.platform.situations.fails)(opened.message())
+        expect(["Transient", "Ambiguous"]).toContain((yield* opened.send(failed))._tag)
+      })
+    )
+
+    test(make, "may pass later when the platform is not reached", (opened) =>
+      Effect.gen(function* () {
+        const config = opened.kept(opened.given(opened.platform.unreachable))
+        expect((yield* opened.send(opened.message({ config })))._tag).toBe("Transient")
+      })
+    )
+
+    test(make, "is open when the connection breaks before the answer: the platform may have it", (opened) =>
+      Effect.gen(function* () {
+        const cut = opened.given(opened.platform.situations.resets)(opened.message())
+        expect((yield* opened.send(cut))._tag).toBe("Ambiguous")
+      })
+    )
+
+    test(make, "is never said not to have arrived by a success that nobody can read", (opened) =>
+      Effect.gen(function* () {
+        const babbled = opened.given(opened.platform.situations.babbles)(opened.message())
+        expect(["Accepted", "Ambiguous"]).toContain((yield* opened.send(babbled))._tag)
+      })
+    )
+
+    test(make, "gets its own answer among two hundred at once", (opened) =>
+      Effect.gen(function* () {
+        const { message, platform, send } = opened
+        const refuses = opened.given(platform.situations.refuses)
+        const messages = Array.from({ length: 200 }, (_, index) =>
+          index % 3 === 0 ? refuses(message()) : platform.situations.takes(message())
+        )
+        const results = yield* Effect.forEach(messages, send, { concurrency: "unbounded" })
+        expect(results.map(({ _tag }) => _tag)).toEqual(
+          messages.map((_, index) => (index % 3 === 0 ? "Rejected" : "Accepted"))
+        )
+        const providerIds = results.flatMap((result) =>
+          result._tag === "Accepted" && result.providerId !== null ? [result.providerId] : []
+        )
+        expect(new Set(providerIds).size).toBe(providerIds.length)
+        messages.forEach((each, index) => {
+          opened.expectTaken(each, index % 3 === 0 ? 0 : 1)
+        })
+        if (platform.taken instanceof Function) {
+          expect(new Set(providerIds)).toEqual(
+            new Set(platform.taken().flatMap(({ providerId }) => providerId ?? []))
+          )
+        }
+      })
+    )
+  })
+}
