@@ -1,4 +1,4 @@
-/** What every embedding needs once: an account, a connected sandbox session, a key, a template, consent. */
+/** What every embedding needs once: an account, a connected session, a key, a template, consent. */
 import type { Engine } from "@sendwright/core"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -11,7 +11,15 @@ const template = {
   components: [{ type: "BODY", text: "Hello {{1}}, your order arrives {{2}}." }]
 }
 
-export const prepare = (engine: Context.Tag.Service<Engine.Engine>, phones: ReadonlyArray<string>) =>
+export const prepare = (
+  engine: Context.Tag.Service<Engine.Engine>,
+  phones: ReadonlyArray<string>,
+  given: {
+    readonly name: string
+    readonly provider: string
+    readonly config?: Readonly<Record<string, unknown>>
+  } = { name: "Sandbox", provider: "sandbox" }
+) =>
   Effect.gen(function* () {
     const { admin } = engine
     const account = yield* admin.accounts.create({
@@ -19,7 +27,8 @@ export const prepare = (engine: Context.Tag.Service<Engine.Engine>, phones: Read
       currency: "EUR",
       plan: { minimum_wait_ms: 0 }
     })
-    const session = yield* admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
+    const session = yield* admin.sessions.create(account.id, given)
+    yield* admin.sessions.connect(session.id)
     const { key, secretKey } = yield* admin.keys.issue(session.id, {})
     const imported = yield* admin.templates.importAll(session.id, [template])
     yield* admin.consents.record(

@@ -3,6 +3,7 @@
 import { expect, it } from "@effect/vitest"
 import { TestEngine } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
+import * as CustomSender from "../../examples/custom-sender/main.ts"
 import * as InMemory from "../../examples/embed-in-memory.ts"
 import * as OnSqlite from "../../examples/embed-sqlite.ts"
 
@@ -24,4 +25,14 @@ it.live("embed on SQLite: the embedder's row and the send are one transaction", 
     const result = yield* OnSqlite.program
     expect(result).toEqual({ status: "completed", jobs: 1, refused: "the payment was declined" })
   }).pipe(Effect.provide(OnSqlite.layer(":memory:")))
+)
+
+it.effect("a sender of one's own: the message is on its platform, and the engine knows", () =>
+  Effect.gen(function* () {
+    const { messages, results } = yield* CustomSender.program
+    expect(results).toEqual([{ phone: "34600001234", status: "accepted" }])
+    expect(messages).toMatchObject([
+      { id: "pigeon-1", to: "34600001234", text: "Hello Ana, your order arrives tomorrow." }
+    ])
+  })
 )

@@ -1,0 +1,46 @@
+/**
+ * One message through the engine with a sender of your own: the sender is `sender.ts`, what proves it is
+ * `custom-sender.test.ts`, and the rest of this file is what every embedding has.
+ *
+ *   npx tsx examples/custom-sender/main.ts
+ */
+import { AddressPolicy, Engine, Memory, SecretBox, Sender } from "@sendwright/core"
+import { RecordingTransport } from "@sendwright/core/testing"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { isMain } from "../support/isMain.ts"
+import { prepare } from "../support/prepare.ts"
+import { platform } from "./platform.ts"
+import { pigeon } from "./sender.ts"
+
+const layer = Engine.layer().pipe(
+  Layer.provide(Memory.layer),
+  Layer.provide(Sender.layer(pigeon)),
+  Layer.provide(RecordingTransport.layer),
+  Layer.provide(SecretBox.layerRandom),
+  Layer.provide(AddressPolicy.layer([]))
+)
+
+export const program = Effect.gen(function* () {
+  const engine = yield* Engine.Engine
+  const { config, messages } = yield* platform
+  const phones = ["34600001234"]
+  const { caller, templateId } = yield* prepare(engine, phones, {
+    name: "Pigeon",
+    provider: "pigeon",
+    config
+  })
+  const variables = { "body.1": "Ana", "body.2": "tomorrow" }
+  const recipients = phones.map((phone) => ({ phone }))
+  const request = { template_id: templateId, variables, recipients }
+  const { jobId } = yield* engine.send(caller, { idempotencyKey: "order-1001", request })
+  yield* engine.drain
+  const { results } = yield* engine.job(caller, jobId, { page: { limit: 250, after: null } })
+  return { results: results.items.map(({ phone, status }) => ({ phone, status })), messages }
+}).pipe(Effect.provide(layer), Effect.scoped)
+
+if (isMain(import.meta.url)) {
+  const shown = Effect.flatMap(program, (result) => Console.log(JSON.stringify(result, null, 2)))
+  Effect.runPromise(shown)
+}
