@@ -57,6 +57,7 @@ const open = (context: TestContext, { platform, sender }: Subject) => {
       )
     )
   const config = kept(platform.config)
+  const sessionId = ids.uuid(now)
   let messages = 0
 
   const skip = (reason: string): never => context.skip(reason)
@@ -92,12 +93,6 @@ const open = (context: TestContext, { platform, sender }: Subject) => {
     return result
   }
 
-  const send = (message: OutboundMessage): Effect.Effect<SendResult> =>
-    Effect.map(
-      Effect.suspend(() => sender.send(message)),
-      judged
-    )
-
   const taken = (message: OutboundMessage): ReadonlyArray<Taken> =>
     platform.taken instanceof Absent
       ? skip(platform.taken.reason)
@@ -106,6 +101,22 @@ const open = (context: TestContext, { platform, sender }: Subject) => {
           .filter(({ messageId, to }) =>
             messageId === null ? to === message.to : messageId === message.messageId
           )
+
+  /** What is said of a message is so on the platform, as far as it shows that. */
+  const confirmed = (message: OutboundMessage, result: SendResult): SendResult => {
+    if (platform.taken instanceof Absent || result._tag === "Ambiguous") return result
+    const has = result._tag === "Accepted" || result._tag === "Held"
+    const found = taken(message)
+    expect(found, `the platform has what is ${result._tag}`).toHaveLength(has ? 1 : 0)
+    if (has && result.providerId !== null) expect(result.providerId).toBe(found[0]?.providerId)
+    return result
+  }
+
+  const send = (message: OutboundMessage): Effect.Effect<SendResult> =>
+    Effect.map(
+      Effect.suspend(() => sender.send(message)),
+      (result) => confirmed(message, judged(result))
+    )
 
   return {
     sender,
@@ -123,18 +134,14 @@ const open = (context: TestContext, { platform, sender }: Subject) => {
     discreet,
     told,
     judged,
+    /** Makes an attempt, and sees to what can be seen of its result. */
     send,
     taken,
-    /** Nothing to see for a platform that does not show what it has taken. */
-    expectTaken: (message: OutboundMessage, times: number): void => {
-      if (platform.taken instanceof Absent) return
-      expect(taken(message), "the platform has taken it so often").toHaveLength(times)
-    },
     message: (some: Partial<OutboundMessage> = {}): OutboundMessage => {
       messages += 1
       return {
         messageId: Ids.messageId(ids.jobId(now), messages),
-        sessionId: ids.uuid(now),
+        sessionId,
         to: `3460012${String(messages).padStart(4, "0")}`,
         content: { kind: "direct", text: `Hello Zoë 🎉 ${messages}.`, linkPreview: false },
         values: [],
