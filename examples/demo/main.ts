@@ -2,26 +2,11 @@
  * The whole service in one run: a host on a fresh SQLite file, one template to ten recipients (each outcome of the
  * sandbox among them), one direct message, signed webhooks received and verified.
  */
-import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { mkdtemp, rm } from "node:fs/promises"
-import { createServer } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { call, expectOk, list, pick, text } from "./Api.ts"
+import * as Host from "./Host.ts"
 import * as Receiver from "./Receiver.ts"
 import { bold, dim, endProgress, progress, status, step, table } from "./Terminal.ts"
-
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
 
 const outcomes: ReadonlyArray<readonly [suffix: string, name: string, expectation: string]> = [
   ["1234", "Ana", "succeeds"],
@@ -56,63 +41,19 @@ const template = {
   ]
 }
 
-const folder = await mkdtemp(join(tmpdir(), "sendwright-demo-"))
-const port = await freePort()
-const base = `http://127.0.0.1:${port}`
-const adminToken = randomUUID()
 let secret = ""
 const receiver = await Receiver.start(() => secret)
-
-const host = spawn(
-  process.execPath,
-  [fileURLToPath(new URL("../../packages/host/dist/main.js", import.meta.url))],
-  {
-    env: {
-      ...process.env,
-      PORT: String(port),
-      HOST: "127.0.0.1",
-      BASE_URL: base,
-      DATABASE_URL: `sqlite:${join(folder, "demo.db")}`,
-      ADMIN_TOKEN: adminToken,
-      WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
-      LOG_LEVEL: "warning"
-    },
-    stdio: ["ignore", "inherit", "inherit"]
-  }
-)
+const host = await Host.start()
 
 const stop = async () => {
-  const ended = new Promise((resolve) => host.once("exit", resolve))
-  if (host.exitCode === null && host.signalCode === null) {
-    host.kill("SIGTERM")
-    await ended
-  }
+  await host.stop()
   await receiver.close()
-  await rm(folder, { recursive: true, force: true })
-}
-
-const ready = async () => {
-  for (let tries = 0; tries < 150; tries++) {
-    if (host.exitCode !== null) throw new Error("The host did not start.")
-    const answer = await fetch(`${base}/health/ready`).catch(() => undefined)
-    if (answer?.ok === true) return
-    await sleep(100)
-  }
-  throw new Error("The host was not ready within 15 seconds.")
 }
 
 const run = async () => {
-  await ready()
-  step(`Host on ${base}, fresh database in ${dim(folder)}`)
-
-  const admin = (path: string, body?: unknown, method?: string) =>
-    expectOk(
-      call(`${base}/admin/v1${path}`, {
-        ...(method === undefined ? {} : { method }),
-        headers: { authorization: `Bearer ${adminToken}` },
-        ...(body === undefined ? {} : { body })
-      })
-    )
+  const { admin, base } = host
+  await host.ready()
+  step(`Host on ${base}, fresh database in ${dim(host.folder)}`)
 
   const account = await admin("/accounts", {
     name: "Demo shop",
@@ -198,7 +139,7 @@ const run = async () => {
   const settled = async () => {
     let quietSince = Date.now()
     let before = ""
-    for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(100)) {
+    for (const deadline = Date.now() + 60_000; Date.now() < deadline; await Host.sleep(100)) {
       const job = pick(await api(link), "job")
       const counts = Object.entries(Object(pick(job, "counts"))).filter(([, count]) => count !== 0)
       const now = JSON.stringify([counts, receiver.total()])
