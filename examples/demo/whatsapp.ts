@@ -297,11 +297,13 @@ const run = async () => {
   await say(bruno, "Stop")
   const before = graph.messages().length
   const stopped = await send("winter_sale", [ana, bruno, diego])
+  const missing = list(stopped.body, "errors")
   check(stopped.status === 403, `The send was answered ${stopped.status}, not 403.`)
+  check(missing.length === 2, `${missing.length} recipients have no consent, not 2.`)
   check(graph.messages().length === before, "Something was sent all the same.")
   step('Ana answers "Thank you!", Bruno "Stop". The next send to Ana, Bruno and Diego:')
   console.log(`    ${stopped.status} ${text(stopped.body, "code")}, and nothing was sent to anyone`)
-  for (const error of list(stopped.body, "errors")) {
+  for (const error of missing) {
     console.log(`    ${text(error, "pointer")}  ${dim(text(error, "message"))}`)
   }
 
