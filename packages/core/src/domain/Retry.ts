@@ -47,11 +47,14 @@ export const nextDelivery = (options: {
   return at - options.firstAttemptAt > deliveryWindow ? undefined : at
 }
 
+/** What every form of an HTTP date has (RFC 9110 §5.6.7); `Date.parse` finds a year in "soon 9999". */
+const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d/
+
 /** `Retry-After` in seconds or as an HTTP date (RFC 9110 §10.2.3), in milliseconds; null for anything else. */
 export const readAfter = (header: string | null, now: Instant): number | null => {
   if (header === null) return null
   if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim()) * Time.second
-  const date = Date.parse(header)
+  const date = httpDate.test(header) ? Date.parse(header) : Number.NaN
   return Number.isNaN(date) ? null : Math.max(0, date - now)
 }
 

@@ -22,7 +22,9 @@ import * as Exchange from "./Exchange.ts"
 import type { HookContent, HookRequest, OutboundMessage, Preference, Sender, TemplateNews } from "./Sender.ts"
 import { HookResult, PlatformRefusal, refused, SendResult } from "./Sender.ts"
 
-const maximumBytes = 4 * 1024 * 1024
+/** Of an answer to a message, of which many are under way at once; and of a page of templates. */
+const maximumBytes = 64 * 1024
+const maximumPageBytes = 4 * 1024 * 1024
 const timeoutMs = 15_000
 
 const digits = Schema.String.pipe(Schema.pattern(/^[0-9]{1,32}$/, { message: () => "digits" }))
@@ -310,7 +312,7 @@ export const make: Effect.Effect<Sender, never, Scope.Scope> = Effect.map(Exchan
       url: urlOf(config, path),
       headers: { authorization: `Bearer ${config.access_token}` },
       timeoutMs,
-      maximumBytes
+      maximumBytes: maximumPageBytes
     })
 
   const page = Effect.fnUntraced(function* (config: Config, after: string | null) {

@@ -150,6 +150,18 @@ describe("retries", () => {
       Retry.nextSend({ attempts: Retry.sendAttempts, now: 0, retryAfterMs: null, draw: 0 })
     ).toBeUndefined()
   })
+
+  it("read Retry-After in seconds or as a date, and nothing into what is neither", () => {
+    const now = Date.UTC(2026, 0, 1)
+    expect(Retry.readAfter("7", now)).toBe(7000)
+    expect(Retry.readAfter("2592000", now)).toBe(30 * Instant.day)
+    expect(Retry.readAfter("Thu, 01 Jan 2026 00:01:00 GMT", now)).toBe(60_000)
+    expect(Retry.readAfter("Thursday, 01-Jan-26 00:01:00 GMT", now)).toBe(60_000)
+    expect(Retry.readAfter("Wed, 31 Dec 2025 23:00:00 GMT", now)).toBe(0)
+    for (const garbage of ["", "soon", "soon 9999", "-5", "1.5", "7, 8", "2099-01-01"]) {
+      expect(Retry.readAfter(garbage, now), garbage).toBeNull()
+    }
+  })
 })
 
 describe("cursors", () => {
