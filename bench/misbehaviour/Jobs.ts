@@ -22,7 +22,7 @@ import { byTurns, monthWords, type Told } from "./Ways.ts"
 const concurrency = 256
 const recipientsPerJob = 250
 const attemptsInAll = 8
-const patienceMs = 5 * 60_000
+const patienceMs = 15 * 60_000
 const hourMs = 3_600_000
 
 const layer = Layer.unwrapScoped(
