@@ -84,6 +84,19 @@ export interface ClaimedJob {
   }>
 }
 
+/** Who asks for how much. */
+export interface Claim {
+  readonly worker: string
+  readonly limit: number
+  readonly atRisk?: { readonly limit: number; readonly recoverable: ReadonlyArray<Provider> }
+}
+
+/** The most that a claim takes of a session. */
+export const mostOf = (claim: Claim, provider: Provider, left: number): number =>
+  claim.atRisk === undefined || claim.atRisk.recoverable.includes(provider)
+    ? left
+    : Math.min(left, claim.atRisk.limit)
+
 /** What became of an attempt. */
 export type Outcome = Data.TaggedEnum<{
   /** `held`: why the platform looks at it first, though it has it. */
@@ -157,11 +170,14 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * turn, so that none waits for another's backlog (what one leaves is the next one's), within its pace, and
      * within a session by the time they are due. Each is `sending` then and its attempt counted. A job whose
      * template is not approved pauses instead.
+     *
+     * Of a session whose provider is not `recoverable`, at most `atRisk` are taken: what a dead worker had in hand of
+     * it is unknown.
      */
     readonly exchange: (command: {
       readonly now: Instant
       readonly settlements: ReadonlyArray<Settlement>
-      readonly claim: { readonly worker: string; readonly limit: number } | null
+      readonly claim: Claim | null
     }) => Effect.Effect<
       { readonly settled: number; readonly claimed: ReadonlyArray<ClaimedJob> },
       StorageError

@@ -10,16 +10,13 @@ import type * as Consent from "../domain/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
-import * as Job from "../domain/Job.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { Line } from "../sender/Lines.ts"
 import type { OutboundMessage, SendResult } from "../sender/Sender.ts"
 import { canRecover } from "../sender/Sender.ts"
-import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
-import type { StorageError } from "../storage/StorageError.ts"
 
 type ClaimedRecipient = ClaimedJob["recipients"][number]
 
@@ -217,67 +214,65 @@ export const released = ({ fence, jobId, recipients }: ClaimedJob): Attempts => 
     recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released({ uncertain: false }) }))
 })
 
-/** Asks for consent once more and prepares the attempts: a fixed set of fibers will pull the next recipient. */
+/**
+ * Prepares the attempts: a fixed set of fibers will pull the next recipient.
+ *
+ * @param verdicts on the consent of each recipient, asked for once more
+ */
 export const window = (
   line: Line | undefined,
   job: ClaimedJob,
+  verdicts: ReadonlyArray<Consent.Verdict>,
   concurrency: number
-): Effect.Effect<Attempts, StorageError, ConsentStore> =>
-  Effect.gen(function* () {
-    const consents = yield* ConsentStore
-    const verdicts = yield* consents.verdicts({
-      accountId: job.accountId,
-      phones: job.recipients.map(({ phone }) => phone),
-      purpose: Job.purpose(job.content)
-    })
-    const outcomes = new Map<number, Outcome>()
-    const consequences: Array<Consequence> = []
-    const refusals = new Map<number, Failure>()
-    const allowed = job.recipients.filter((recipient, place) => {
-      const verdict: Consent.Verdict = verdicts[place] ?? { _tag: "Missing" }
-      if (verdict._tag === "Granted") return true
-      const failure = consentGone(verdict)
-      if (!recipient.uncertain) {
-        outcomes.set(recipient.index, Outcome.Skipped({ failure }))
-        return false
-      }
-      // The platform may have it from before: it is asked, or nobody knows.
-      refusals.set(recipient.index, failure)
-      if (line?.sender.lookUp !== undefined) return true
-      outcomes.set(recipient.index, Outcome.Unknown({ failure: withdrawn }))
+): Attempts => {
+  const outcomes = new Map<number, Outcome>()
+  const consequences: Array<Consequence> = []
+  const refusals = new Map<number, Failure>()
+  const allowed = job.recipients.filter((recipient, place) => {
+    const verdict: Consent.Verdict = verdicts[place] ?? { _tag: "Missing" }
+    if (verdict._tag === "Granted") return true
+    const failure = consentGone(verdict)
+    if (!recipient.uncertain) {
+      outcomes.set(recipient.index, Outcome.Skipped({ failure }))
       return false
-    })
-    const begun = new Set<number>()
-    const pending = allowed.values()
-    const pull: Effect.Effect<void> = Effect.suspend(() => {
-      const { done, value } = pending.next()
-      if (done === true) return Effect.void
-      begun.add(value.index)
-      return Effect.flatMap(
-        attempt(line, job, value, refusals.get(value.index)),
-        ({ consequence, outcome }) => {
-          outcomes.set(value.index, outcome)
-          if (consequence !== null) consequences.push(consequence)
-          return pull
-        }
-      )
-    })
-    const interrupted = (index: number): Outcome => {
-      const harmless = !begun.has(index) || line === undefined || canRecover(line.sender)
-      return harmless
-        ? Outcome.Released({ uncertain: begun.has(index) })
-        : Outcome.Unknown({ failure: stopped })
     }
-    const lanes = Array.from({ length: Math.min(concurrency, allowed.length) }, () => pull)
-    return {
-      run: Effect.all(lanes, { concurrency: "unbounded", discard: true }),
-      consequences: () => consequences,
-      settlements: () =>
-        job.recipients.map(({ index }) => ({
-          jobId: job.jobId,
-          fence: job.fence,
-          index,
-          outcome: outcomes.get(index) ?? interrupted(index)
-        }))
-    }
+    // The platform may have it from before: it is asked, or nobody knows.
+    refusals.set(recipient.index, failure)
+    if (line?.sender.lookUp !== undefined) return true
+    outcomes.set(recipient.index, Outcome.Unknown({ failure: withdrawn }))
+    return false
   })
+  const begun = new Set<number>()
+  const pending = allowed.values()
+  const pull: Effect.Effect<void> = Effect.suspend(() => {
+    const { done, value } = pending.next()
+    if (done === true) return Effect.void
+    begun.add(value.index)
+    return Effect.flatMap(
+      attempt(line, job, value, refusals.get(value.index)),
+      ({ consequence, outcome }) => {
+        outcomes.set(value.index, outcome)
+        if (consequence !== null) consequences.push(consequence)
+        return pull
+      }
+    )
+  })
+  const interrupted = (index: number): Outcome => {
+    const harmless = !begun.has(index) || line === undefined || canRecover(line.sender)
+    return harmless
+      ? Outcome.Released({ uncertain: begun.has(index) })
+      : Outcome.Unknown({ failure: stopped })
+  }
+  const lanes = Array.from({ length: Math.min(concurrency, allowed.length) }, () => pull)
+  return {
+    run: Effect.all(lanes, { concurrency: "unbounded", discard: true }),
+    consequences: () => consequences,
+    settlements: () =>
+      job.recipients.map(({ index }) => ({
+        jobId: job.jobId,
+        fence: job.fence,
+        index,
+        outcome: outcomes.get(index) ?? interrupted(index)
+      }))
+  }
+}

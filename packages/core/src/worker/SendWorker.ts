@@ -2,11 +2,13 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Job from "../domain/Job.ts"
 import type { Provider } from "../domain/Session.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
-import type { ConsentStore } from "../storage/ConsentStore.ts"
+import { ConsentStore } from "../storage/ConsentStore.ts"
+import * as JobSteps from "../storage/JobSteps.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
@@ -16,6 +18,7 @@ import * as Consequences from "./Consequences.ts"
 import * as Dispatch from "./Dispatch.ts"
 import type { Grace } from "./Grace.ts"
 import { observe, Presence } from "./Presence.ts"
+import * as Window from "./Window.ts"
 
 /** Takes one window after the other. What its attempts brought is kept until it is handed in. */
 export interface Lane {
@@ -37,8 +40,8 @@ export interface SendWorker {
 export const make = (options: {
   /** Windows that are attempted side by side. */
   readonly lanes: number
-  /** Recipients per window. */
-  readonly window: number
+  /** Recipients of a window that are attempted side by side. */
+  readonly concurrency: number
   /** Once it has begun nothing new is taken. */
   readonly grace: Grace
 }): Effect.Effect<
@@ -53,21 +56,51 @@ export const make = (options: {
     const sessions = yield* SessionStore
     const open = yield* Lines.make
     const draw = yield* Consequences.make
-    const context = yield* Effect.context<ConsentStore>()
+    const consents = yield* ConsentStore
     const recoverable: ReadonlyArray<Provider> = [...senders.values()]
       .filter(canRecover)
       .map((sender) => sender.provider)
     // One who killed workers before is attempted while nothing else is: what dies with it is only itself.
     const attempts = yield* Effect.makeSemaphore(options.lanes)
 
-    const prepare = (job: ClaimedJob): Effect.Effect<Dispatch.Attempts> =>
-      Effect.flatMap(sessions.find(job.sessionId), open).pipe(
-        Effect.flatMap((line) => Dispatch.window(line, job, options.window)),
-        Effect.provide(context),
-        Effect.catchAll((error) =>
-          Effect.as(Effect.logError("A window could not begin", error), Dispatch.released(job))
+    /** Of one session, account and purpose: what they have in common is asked for once. */
+    const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>, concurrency: number) {
+      const [first] = alike
+      if (first === undefined) return []
+      const { accountId, content, sessionId } = first
+      const line = yield* Effect.flatMap(sessions.find(sessionId), open)
+      const phones = alike.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+      const verdicts = yield* consents.verdicts({ accountId, phones, purpose: Job.purpose(content) })
+      let from = 0
+      return alike.map((job) => {
+        const ofJob = verdicts.slice(from, from + job.recipients.length)
+        from += job.recipients.length
+        return { job, attempts: Dispatch.window(line, job, ofJob, concurrency) }
+      })
+    })
+
+    interface Prepared {
+      readonly job: ClaimedJob
+      readonly attempts: Dispatch.Attempts
+    }
+
+    const prepare = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>) {
+      const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
+        JSON.stringify([sessionId, accountId, Job.purpose(content)])
+      const prepared: Array<Prepared> = []
+      // As many at once, however they are spread over jobs.
+      const concurrency = Math.max(1, Math.floor(options.concurrency / Math.max(1, claimed.length)))
+      for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
+        const windows = yield* Effect.catchAll(prepareAlike(alike, concurrency), (error) =>
+          Effect.as(
+            Effect.logError("A window could not begin", error),
+            alike.map((job): Prepared => ({ job, attempts: Dispatch.released(job) }))
+          )
         )
-      )
+        prepared.push(...windows)
+      }
+      return prepared
+    })
 
     /** Attempts the windows. When the process stops they have the grace to end, and then they are interrupted. */
     const attemptAll = (
@@ -76,10 +109,10 @@ export const make = (options: {
       done: (settlements: ReadonlyArray<Settlement>) => void
     ): Effect.Effect<void> =>
       Effect.gen(function* () {
-        const windows = yield* Effect.forEach(claimed, prepare, { concurrency: "unbounded" })
+        const windows = yield* prepare(claimed)
         const alone = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
-        const runs = windows.map(({ run }) => run)
-        const fiber = yield* Effect.all(runs, { concurrency: "unbounded", discard: true }).pipe(
+        const runs = windows.map(({ attempts: { run } }) => run)
+        const fiber = yield* Effect.all(runs, { concurrency: options.concurrency, discard: true }).pipe(
           attempts.withPermits(alone ? options.lanes : 1),
           Effect.interruptible,
           // A child would be interrupted with this fiber at once.
@@ -88,26 +121,28 @@ export const make = (options: {
         const end = Effect.zipRight(options.grace.within(Fiber.await(fiber)), Fiber.interrupt(fiber))
         // Before the outcomes are handed in: what waits for a pause must not be due before that is there.
         const consequences = Effect.forEach(
-          windows,
-          (window, place) => {
-            const job = claimed[place]
-            return job === undefined ? Effect.void : Effect.ignoreLogged(draw(job, window.consequences()))
-          },
+          windows.flatMap(({ attempts, job }) => {
+            const drawn = attempts.consequences()
+            return drawn.length === 0 ? [] : [{ job, drawn }]
+          }),
+          ({ drawn, job }) => Effect.ignoreLogged(draw(job, drawn)),
           { discard: true }
         )
         yield* restore(Fiber.join(fiber)).pipe(
           Effect.onInterrupt(() => end),
           Effect.ensuring(consequences),
-          Effect.ensuring(Effect.sync(() => done(windows.flatMap(({ settlements }) => settlements()))))
+          Effect.ensuring(Effect.sync(() => done(windows.flatMap((each) => each.attempts.settlements()))))
         )
       })
 
     const openLane: Effect.Effect<Lane> = Effect.map(presence.enter, (first) => {
       let worker = first
       let settlements: ReadonlyArray<Settlement> = []
+      let size = options.concurrency
       const handIn = Effect.fnUntraced(function* (limit: number | null) {
         const now = yield* Clock.currentTimeMillis
-        const claim = limit === null ? null : { worker, limit }
+        const atRisk = { limit: options.concurrency, recoverable }
+        const claim = limit === null ? null : { worker, limit, atRisk }
         const { claimed } = yield* jobs.exchange({ now, settlements, claim })
         settlements = []
         return claimed
@@ -120,16 +155,19 @@ export const make = (options: {
       return {
         step: Effect.uninterruptibleMask((restore) =>
           Effect.gen(function* () {
-            const limit = options.grace.hasBegun() ? null : options.window
+            const limit = options.grace.hasBegun() ? null : size
             const claimed = yield* Effect.onError(handIn(limit), () => renew)
             if (options.grace.hasBegun()) {
               // The stop came while they were taken.
               settlements = claimed.flatMap((job) => Dispatch.released(job).settlements())
               return 0
             }
+            const since = yield* Clock.currentTimeMillis
             yield* attemptAll(claimed, restore, (outcomes) => {
               settlements = outcomes
             })
+            const tookMs = (yield* Clock.currentTimeMillis) - since
+            size = Window.next(size, { recipients: settlements.length, tookMs }, options.concurrency)
             return settlements.length
           })
         ),

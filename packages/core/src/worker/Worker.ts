@@ -90,9 +90,9 @@ const make = (options: Options) =>
     const inbound = yield* Inbound.make
     const ids = Ids.make(yield* Ids.RandomBytes)
     const worker = ids.uuid(yield* Clock.currentTimeMillis)
-    const window = Math.max(1, Math.ceil(options.concurrency / lanes))
+    const concurrency = Math.max(1, Math.ceil(options.concurrency / lanes))
     const grace = Grace.make(options.graceMs)
-    const sends = yield* SendWorker.make({ lanes, window, grace })
+    const sends = yield* SendWorker.make({ lanes, concurrency, grace })
     const { deliveryJitter: jitter, headerNames } = options
     const webhooks = yield* WebhookWorker.make({ worker, headerNames, jitter })
 

@@ -14,8 +14,8 @@ import * as Session from "../../domain/Session.ts"
 import type { Template } from "../../domain/Template.ts"
 import type { Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { AcceptSend, ClaimedJob, Report, Settlement } from "../JobStore.ts"
-import { AcceptResult, JobStore, parkedMs } from "../JobStore.ts"
+import type { AcceptSend, Claim, ClaimedJob, Report, Settlement } from "../JobStore.ts"
+import { AcceptResult, JobStore, mostOf, parkedMs } from "../JobStore.ts"
 import * as Events from "./Events.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, nextDue, openJobs, putJob } from "./MemoryDatabase.ts"
@@ -245,10 +245,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       return { applied, unmatched: reports.filter((report) => unmatched.has(report)) }
     }
 
-    const claimDue = (
-      claim: { readonly worker: string; readonly limit: number },
-      now: Instant
-    ): ReadonlyArray<ClaimedJob> => {
+    const claimDue = (claim: Claim, now: Instant): ReadonlyArray<ClaimedJob> => {
       const due = dueBySession(db, now)
       const sessions = [...due.keys()].sort()
       const turn = sessions.findIndex((session) => session > lastServed)
@@ -260,7 +257,8 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
         if (session === undefined || left <= 0 || claimed.some(isSuspect)) continue
         const pace = session.pacing.messages_per_second
         const arrival = db.paces.get(id) ?? null
-        const most = pace === null ? left : Pacing.grant(arrival, pace, left, now).granted
+        const room = mostOf(claim, session.provider, left)
+        const most = pace === null ? room : Pacing.grant(arrival, pace, room, now).granted
         const jobs = claimOf(
           session,
           due.get(id) ?? [],

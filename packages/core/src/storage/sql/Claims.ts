@@ -7,7 +7,8 @@ import type { RecipientResult } from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
 import * as Progress from "../../domain/Progress.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { ClaimedJob } from "../JobStore.ts"
+import type { Claim, ClaimedJob } from "../JobStore.ts"
+import { mostOf } from "../JobStore.ts"
 import type { JobRows } from "./Jobs.ts"
 import * as Pace from "./Pace.ts"
 import type { Program } from "./Program.ts"
@@ -26,11 +27,6 @@ import {
   text,
   textOrNull
 } from "./Rows.ts"
-
-export interface Claim {
-  readonly worker: string
-  readonly limit: number
-}
 
 export interface Claims {
   /** @param taken is told of each window, before the commit */
@@ -53,7 +49,7 @@ const waiting = `WITH RECURSIVE waiting (session) AS (
   )`
 
 const dueSessions = `${waiting}
-  SELECT session.id, session.pacing
+  SELECT session.id, session.provider, session.pacing
   FROM waiting CROSS JOIN sendwright_session AS session
   WHERE session.id = waiting.session AND session.state = 'connected' AND session.blocked_until IS NULL
     AND waiting.session <= ?
@@ -85,6 +81,7 @@ const isSuspect = ({ recipients }: ClaimedJob): boolean => recipients.some(({ su
 
 interface Paced {
   readonly id: string
+  readonly provider: string
   readonly pacing: Pacing.Pacing
 }
 
@@ -112,7 +109,11 @@ export const make = (rows: JobRows): Claims => {
       after.length < most && lastServed !== ""
         ? yield* all(dueSessions, "", lastServed, now, most - after.length)
         : []
-    return [...after, ...before].map((row) => ({ id: text(row, "id"), pacing: json(row, "pacing") }))
+    return [...after, ...before].map((row) => ({
+      id: text(row, "id"),
+      provider: text(row, "provider"),
+      pacing: json(row, "pacing")
+    }))
   }
 
   /** Those whose phone had no message lately, and when the others may have theirs. */
@@ -237,7 +238,8 @@ export const make = (rows: JobRows): Claims => {
   }
 
   return {
-    claim: function* ({ limit, worker }, now, told) {
+    claim: function* (asked, now, told) {
+      const { limit, worker } = asked
       const sessions = yield* sessionsInTurn(limit, now)
       const claimed: Array<ClaimedJob> = []
       let left = limit
@@ -245,7 +247,8 @@ export const make = (rows: JobRows): Claims => {
         if (left <= 0 || claimed.some(isSuspect)) break
         const pace = session.pacing.messages_per_second
         const arrival = pace === null ? null : yield* Pace.arrivalOf(dialect, session.id)
-        const most = pace === null ? left : Pacing.grant(arrival, pace, left, now).granted
+        const room = mostOf(asked, session.provider, left)
+        const most = pace === null ? room : Pacing.grant(arrival, pace, room, now).granted
         const jobs = yield* claimOf(session, most, worker, claimed.length === 0, now, told)
         const taken = jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
         if (taken === 0) continue

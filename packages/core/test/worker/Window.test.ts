@@ -1,0 +1,34 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import * as Window from "../../src/worker/Window.ts"
+
+const least = 16
+const following = (size: number, recipients: number, tookMs: number) =>
+  Window.next(size, { recipients, tookMs }, least)
+
+describe("a lane's window", () => {
+  it("grows to its largest while full ones are quickly done", () => {
+    const sizes = [least]
+    for (let step = 0; step < 6; step++) sizes.push(following(sizes[step] ?? 0, sizes[step] ?? 0, 1))
+    expect(sizes).toEqual([16, 32, 64, 128, 250, 250, 250])
+  })
+
+  it("stays where it was after one that was not full or took most of the time", () => {
+    expect(following(64, 3, 1)).toBe(64)
+    expect(following(64, 64, Window.targetMs * 0.8)).toBe(64)
+  })
+
+  it("shrinks to what the time allows, and never below what is attempted side by side", () => {
+    expect(following(250, 250, Window.targetMs * 2)).toBe(125)
+    expect(following(250, 250, 60_000)).toBe(least)
+    FastCheck.assert(
+      FastCheck.property(FastCheck.nat(250), FastCheck.nat(250), FastCheck.nat(100_000), (a, b, ms) => {
+        const size = Math.max(a, least)
+        const next = following(size, Math.min(b, size), ms)
+        expect(next).toBeGreaterThanOrEqual(least)
+        expect(next).toBeLessThanOrEqual(Window.largest)
+        if (ms > Window.targetMs) expect(next).toBeLessThanOrEqual(size)
+      })
+    )
+  })
+})
