@@ -1,24 +1,13 @@
-/** The service as one layer: engine, storage, senders, workers and the server, by the configuration. */
-import {
-  AddressPolicy,
-  Engine,
-  HttpGateway,
-  Sandbox,
-  SecretBox,
-  Sender,
-  UndiciTransport,
-  WebhookTransport,
-  WhatsApp,
-  Worker
-} from "@sendwright/core"
-import { Sqlite } from "@sendwright/core/sqlite"
-import * as Context from "effect/Context"
+/** The service as one layer: the engine, its workers and the server, by the configuration. */
+import { Engine, Worker } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
 import * as Scope from "effect/Scope"
-import type { Database, HostConfig } from "./HostConfig.ts"
+import * as EngineLayer from "./EngineLayer.ts"
+import { graceShare } from "./EngineLayer.ts"
+import type { HostConfig } from "./HostConfig.ts"
 import { baseUrlOf } from "./HostConfig.ts"
 import * as Adapter from "./http/Adapter.ts"
 import * as AdminHandlers from "./http/AdminHandlers.ts"
@@ -72,9 +61,6 @@ const contentOf = (role: HostConfig["role"], engine: Engine.Engine["Type"], base
       }
 }
 
-/** What a stop leaves to what is under way; the rest is for handing in, and for closing the database. */
-const graceShare = 0.9
-
 /** Serves what the role answers over an engine, until what `besides` ends has ended, too. */
 const serve = (config: HostConfig, besides: Serve.Options<never, never>["besides"]) =>
   Effect.gen(function* () {
@@ -107,64 +93,6 @@ const loops = (role: HostConfig["role"]) =>
     return Effect.zipRight(stop, Scope.close(scope, Exit.void))
   })
 
-/** Where the stores are is decided here and nowhere else. */
-const stores = (database: Database) =>
-  database.kind === "sqlite"
-    ? Sqlite.layer({ filename: database.filename })
-    : // Loaded only where it is used.
-      Layer.unwrapEffect(
-        Effect.map(
-          Effect.promise(() => import("@sendwright/core/postgres")),
-          ({ Postgres }) => Postgres.layer({ url: database.url })
-        )
-      )
-
-/** Each attempt is counted while it is under way, and told at debug level by the id that the platform is given. */
-const watched = (sender: Sender.Sender, attempts: InFlight.InFlight): Sender.Sender => ({
-  ...sender,
-  send: (message) =>
-    Effect.zipRight(
-      Effect.logDebug("An attempt leaves", { messageId: message.messageId, attempt: message.attempt }),
-      attempts.during(sender.send(message))
-    )
-})
-
-/** All that come with Sendwright. */
-const senders = ({ sandboxLatencyMs: latencyMs }: HostConfig, attempts: InFlight.InFlight) =>
-  Layer.unwrapScoped(
-    Effect.map(Effect.all([HttpGateway.make, WhatsApp.make]), (made) =>
-      Sender.layer(...[Sandbox.make({ latencyMs }), ...made].map((sender) => watched(sender, attempts)))
-    )
-  )
-
-/** Each webhook is counted while it is under way. */
-const counting = ({ webhookProxy: proxy }: HostConfig, webhooks: InFlight.InFlight) =>
-  Layer.map(UndiciTransport.layer({ proxy }), (context) => {
-    const { post } = Context.get(context, WebhookTransport.WebhookTransport)
-    return Context.make(WebhookTransport.WebhookTransport, {
-      post: (request) => webhooks.during(post(request))
-    })
-  })
-
-interface UnderWay {
-  readonly attempts: InFlight.InFlight
-  readonly webhooks: InFlight.InFlight
-}
-
-const engine = (config: HostConfig, { attempts, webhooks }: UnderWay) =>
-  Engine.layer({
-    concurrency: config.workerConcurrency,
-    headerNames: config.webhookHeaders,
-    deliveryJitter: config.webhookJitter,
-    graceMs: config.stopGraceMs * graceShare
-  }).pipe(
-    Layer.provideMerge(stores(config.database)),
-    Layer.provide(senders(config, attempts)),
-    Layer.provide(counting(config, webhooks)),
-    Layer.provide(AddressPolicy.layer(config.allowedNetworks)),
-    Layer.provide(SecretBox.layer(config.secretKey, ...config.olderSecretKeys))
-  )
-
 /** One process owns a SQLite database, so that nobody does what a part of the roles leaves undone. */
 const warnOfHalf = ({ database, role }: HostConfig): Effect.Effect<void> =>
   database.kind === "sqlite" && role !== "all"
@@ -185,5 +113,5 @@ export const layer = (config: HostConfig) =>
         const end = yield* loops(config.role)
         yield* serve(config, { end, underWay })
       })
-    ).pipe(Layer.provide(engine(config, { attempts, webhooks })))
+    ).pipe(Layer.provide(EngineLayer.layer(config, { attempts, webhooks })))
   })

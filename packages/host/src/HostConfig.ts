@@ -144,6 +144,11 @@ const levels: Readonly<Record<string, LogLevel.LogLevel>> = {
   none: LogLevel.None
 }
 
+/** The command line has another default than the host. */
+export const logLevel = setting("LOG_LEVEL", `one of ${Object.keys(levels).join(", ")}`, (text) =>
+  new Map(Object.entries(levels)).get(text.toLowerCase())
+)
+
 const settings = Config.all({
   port: whole("PORT", 0, 65_535).pipe(Config.withDefault(8080)),
   host: Config.nonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
@@ -162,9 +167,7 @@ const settings = Config.all({
     )
   ),
   logFormat: oneOf("LOG_FORMAT", "pretty", "json").pipe(Config.withDefault("pretty" as const)),
-  logLevel: setting("LOG_LEVEL", `one of ${Object.keys(levels).join(", ")}`, (text) =>
-    new Map(Object.entries(levels)).get(text.toLowerCase())
-  ).pipe(Config.withDefault(LogLevel.Info)),
+  logLevel: Config.withDefault(logLevel, LogLevel.Info),
   allowedNetworks: setting(
     "WEBHOOK_ALLOWED_NETWORKS",
     "a comma-separated list of CIDR networks such as 127.0.0.0/8",

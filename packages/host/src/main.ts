@@ -9,6 +9,7 @@ import * as Logger from "effect/Logger"
 import * as Host from "./Host.ts"
 import * as HostConfig from "./HostConfig.ts"
 import * as Signals from "./Signals.ts"
+import * as StartFailure from "./StartFailure.ts"
 
 const program = Effect.gen(function* () {
   const config = yield* HostConfig.load
@@ -20,32 +21,13 @@ const program = Effect.gen(function* () {
   )
 })
 
-type Failure = Effect.Effect.Error<typeof program>
-
-const first = (text: string): string => text.split("\n")[0] ?? text
-
-/** The driver's words: they name the address or the file, and the reader is who chose it. */
-const causeOf = (error: { readonly cause?: unknown; readonly message: string }): string =>
-  first(error.cause instanceof Error ? error.cause.message : error.message)
-
-const severalProcesses = " Several processes share a PostgreSQL database (DATABASE_URL=postgres://…)."
-
-const reason = (error: Failure): string => {
-  switch (error._tag) {
-    case "BadSetting":
-      return error.message
-    case "ServeError":
-      return `HOST, PORT: ${causeOf(error)}`
-    case "MigrationError":
-      return `DATABASE_URL: ${causeOf(error)}`
-    case "StorageError":
-      return `DATABASE_URL: ${causeOf(error)}${error.operation === "open a database that is already open" ? severalProcesses : ""}`
-  }
-}
+const alreadyOpen = " Several processes share a PostgreSQL database (DATABASE_URL=postgres://…)."
 
 /** What stops a start is told in one line; a bug with all that is known of it. */
 const told = program.pipe(
-  Effect.tapError((error) => Console.error(`Sendwright did not start. ${reason(error)}`)),
+  Effect.tapError((error) =>
+    Console.error(`Sendwright did not start. ${StartFailure.reason(error, alreadyOpen)}`)
+  ),
   Effect.tapDefect((cause) => Console.error(`Sendwright broke. ${Cause.pretty(cause)}`))
 )
 

@@ -6,6 +6,7 @@
  */
 import * as Either from "effect/Either"
 import metadata from "libphonenumber-js/min/metadata"
+import * as Csv from "./Csv.ts"
 import * as Fault from "./Fault.ts"
 import * as Money from "./Money.ts"
 import * as Phone from "./Phone.ts"
@@ -166,36 +167,6 @@ const currencyOf = (cell: string): string | undefined => {
   return symbols.get(text) ?? /(?<![A-Z])[A-Z]{3}(?![A-Z])/.exec(text)?.[0]
 }
 
-interface Line {
-  /** Where in the file it begins, from 1. */
-  readonly number: number
-  readonly cells: ReadonlyArray<string>
-  /** A quote stands where RFC 4180 allows none, so that cells may be lost in others. */
-  readonly broken: boolean
-}
-
-/** RFC 4180 with either separator; lines without any text are left out. */
-const linesOf = (text: string, separator: string): ReadonlyArray<Line> => {
-  const source = `(?:"([^"]*(?:""[^"]*)*)")?([^${separator}\\r\\n]*)(${separator}|\\r\\n|\\n|\\r|$)`
-  const lines: Array<Line> = []
-  let number = 1
-  let below = 1
-  let cells: Array<string> = []
-  let broken = false
-  for (const [all, quoted, bare = "", end = ""] of text.matchAll(new RegExp(source, "gy"))) {
-    cells.push(quoted === undefined ? bare.trim() : quoted.replaceAll('""', '"').trim())
-    broken ||= bare.includes('"') || (quoted !== undefined && bare.trim() !== "")
-    below += all.match(/\r\n|\n|\r/g)?.length ?? 0
-    if (end === separator) continue
-    if (cells.some((cell) => cell !== "")) lines.push({ number, cells, broken })
-    number = below
-    cells = []
-    broken = false
-    if (end === "") break
-  }
-  return lines
-}
-
 interface Column {
   readonly category: RateCard.Category
   readonly name: string
@@ -203,15 +174,15 @@ interface Column {
 }
 
 interface Table {
-  readonly header: Line
-  readonly rows: ReadonlyArray<Line>
+  readonly header: Csv.Line
+  readonly rows: ReadonlyArray<Csv.Line>
   readonly market: number
   readonly currency: number
   readonly columns: ReadonlyArray<Column>
 }
 
 /** The table below the first row that has a column "Market", rather one that has a column of prices too. */
-const tableOf = (lines: ReadonlyArray<Line>): Table | undefined => {
+const tableOf = (lines: ReadonlyArray<Csv.Line>): Table | undefined => {
   const tables = lines.flatMap((header, place): ReadonlyArray<Omit<Table, "rows"> & { place: number }> => {
     const names = header.cells.map(plain)
     const market = names.indexOf("market")
@@ -227,7 +198,7 @@ const tableOf = (lines: ReadonlyArray<Line>): Table | undefined => {
 }
 
 const find = (text: string): Table | undefined => {
-  const tables = [",", ";"].map((separator) => tableOf(linesOf(text, separator)))
+  const tables = ([",", ";"] as const).map((separator) => tableOf(Csv.read(text, separator)))
   return tables.find((table) => table !== undefined && table.columns.length > 0) ?? tables.find(Boolean)
 }
 
@@ -348,7 +319,7 @@ export const read = (
   text: string,
   options: { readonly currency: string }
 ): Either.Either<ReadonlyArray<RateCard.Price>, ReadonlyArray<Fault.Fault>> => {
-  const table = find(text.replace(/^\ufeff/, ""))
+  const table = find(text)
   if (table === undefined) {
     const message = "Give a header row with the columns Market, Marketing, Utility and Authentication."
     return Either.left([Fault.make(["rows"], "required", message)])

@@ -1,7 +1,11 @@
 /** The admin API of decisions.md §8, under `/admin/v1`. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
-import { ApiKey, Consent, Plan, RateCard, Session } from "@sendwright/core"
+import * as ApiKey from "@sendwright/core/domain/ApiKey"
+import * as Consent from "@sendwright/core/domain/Consent"
+import * as Plan from "@sendwright/core/domain/Plan"
+import * as RateCard from "@sendwright/core/domain/RateCard"
+import * as Session from "@sendwright/core/domain/Session"
 import * as Schema from "effect/Schema"
 import { JobFilter, Paging, paging, resultFilter, TimeText, Uuid } from "./Parameters.ts"
 import * as Schemas from "./Schemas.ts"
@@ -129,20 +133,20 @@ export const syncTemplates = HttpApiEndpoint.post("syncTemplates", "/admin/v1/se
   .setPath(id)
   .addSuccess(Schemas.SyncedTemplates)
 
+export const ConsentRecord = Schema.Struct({
+  phone: Schema.String,
+  status: optional(Schema.Literal("granted", "revoked")),
+  purpose: optional(Schema.Literal(...Consent.scopes)),
+  source: Schema.String,
+  proof: optional(Schema.String),
+  occurred_at: optional(Schema.String)
+})
+
 export const recordConsents = HttpApiEndpoint.post("recordConsents", "/admin/v1/accounts/:id/consents")
   .setPath(id)
   .setPayload(
     Schema.Struct({
-      consents: Schema.Array(
-        Schema.Struct({
-          phone: Schema.String,
-          status: optional(Schema.Literal("granted", "revoked")),
-          purpose: optional(Schema.Literal(...Consent.scopes)),
-          source: Schema.String,
-          proof: optional(Schema.String),
-          occurred_at: optional(Schema.String)
-        })
-      ).pipe(Schema.minItems(1), Schema.maxItems(10_000))
+      consents: Schema.Array(ConsentRecord).pipe(Schema.minItems(1), Schema.maxItems(10_000))
     })
   )
   .addSuccess(Schemas.ConsentResults)

@@ -1,5 +1,8 @@
 /** Path and query parameters that several endpoints share. */
-import { Instant, Job, Page, Recipient } from "@sendwright/core"
+import * as Instant from "@sendwright/core/domain/Instant"
+import * as Job from "@sendwright/core/domain/Job"
+import * as Page from "@sendwright/core/domain/Page"
+import * as Recipient from "@sendwright/core/domain/Recipient"
 import * as Schema from "effect/Schema"
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/

@@ -1,5 +1,8 @@
 /** The wire: every body of the contract (decisions.md §3, §5, §8). Nothing here transforms; times are already text. */
-import { Job, Recipient, Template, Webhook } from "@sendwright/core"
+import * as Job from "@sendwright/core/domain/Job"
+import * as Recipient from "@sendwright/core/domain/Recipient"
+import * as Template from "@sendwright/core/domain/Template"
+import * as Webhook from "@sendwright/core/domain/Webhook"
 import * as Schema from "effect/Schema"
 
 const Ok = Schema.Literal(true)

@@ -1,5 +1,5 @@
 /** Request bodies: JSON in UTF-8, at most 1 MiB and 32 levels deep. */
-import { Fault } from "@sendwright/core"
+import * as Fault from "@sendwright/core/domain/Fault"
 import * as Either from "effect/Either"
 
 export const maximumBytes = 1024 * 1024

@@ -2,7 +2,8 @@
  * Every refusal as RFC 9457 problem+json (decisions.md §2). `describe` is the one total mapping from the engine's
  * errors to statuses: an error added to the engine does not compile here until it has one.
  */
-import { type Errors, Fault, type StorageError } from "@sendwright/core"
+import type { Errors, StorageError } from "@sendwright/core"
+import * as Fault from "@sendwright/core/domain/Fault"
 
 export type EngineError =
   | Errors.InvalidCredentials

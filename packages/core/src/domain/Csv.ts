@@ -1,0 +1,33 @@
+/** Lines of a text in CSV (RFC 4180), whose quotes may be broken. */
+
+export interface Line {
+  /** Where in the file it begins, from 1. */
+  readonly number: number
+  readonly cells: ReadonlyArray<string>
+  /** A quote stands where RFC 4180 allows none, so that cells may be lost in others. */
+  readonly broken: boolean
+}
+
+/** Cells without the space around them; lines without any text, and a byte order mark, are left out. */
+export const read = (text: string, separator: "," | ";"): ReadonlyArray<Line> => {
+  const source = `(?:"([^"]*(?:""[^"]*)*)")?([^${separator}\\r\\n]*)(${separator}|\\r\\n|\\n|\\r|$)`
+  const lines: Array<Line> = []
+  let number = 1
+  let below = 1
+  let cells: Array<string> = []
+  let broken = false
+  for (const [all, quoted, bare = "", end = ""] of text
+    .replace(/^\ufeff/, "")
+    .matchAll(new RegExp(source, "gy"))) {
+    cells.push(quoted === undefined ? bare.trim() : quoted.replaceAll('""', '"').trim())
+    broken ||= bare.includes('"') || (quoted !== undefined && bare.trim() !== "")
+    below += all.match(/\r\n|\n|\r/g)?.length ?? 0
+    if (end === separator) continue
+    if (cells.some((cell) => cell !== "")) lines.push({ number, cells, broken })
+    number = below
+    cells = []
+    broken = false
+    if (end === "") break
+  }
+  return lines
+}

@@ -1,0 +1,89 @@
+/** The engine as the host and the command line have it: storage, senders and webhooks, by the configuration. */
+import {
+  AddressPolicy,
+  Engine,
+  HttpGateway,
+  Sandbox,
+  SecretBox,
+  Sender,
+  type StorageError,
+  UndiciTransport,
+  WebhookTransport,
+  WhatsApp,
+  type Worker
+} from "@sendwright/core"
+import type { MigrationError } from "@sendwright/core/sqlite"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Database, HostConfig } from "./HostConfig.ts"
+import type * as InFlight from "./http/InFlight.ts"
+
+/** What a stop leaves to what is under way; the rest is for handing in, and for closing the database. */
+export const graceShare = 0.9
+
+/** Where the stores are is decided here and nowhere else; each is loaded only where it is used. */
+const stores = (database: Database) =>
+  database.kind === "sqlite"
+    ? Layer.unwrapEffect(
+        Effect.map(
+          Effect.promise(() => import("@sendwright/core/sqlite")),
+          ({ Sqlite }) => Sqlite.layer({ filename: database.filename })
+        )
+      )
+    : Layer.unwrapEffect(
+        Effect.map(
+          Effect.promise(() => import("@sendwright/core/postgres")),
+          ({ Postgres }) => Postgres.layer({ url: database.url })
+        )
+      )
+
+/** Each attempt is counted while it is under way, and told at debug level by the id that the platform is given. */
+const watched = (sender: Sender.Sender, attempts: InFlight.InFlight): Sender.Sender => ({
+  ...sender,
+  send: (message) =>
+    Effect.zipRight(
+      Effect.logDebug("An attempt leaves", { messageId: message.messageId, attempt: message.attempt }),
+      attempts.during(sender.send(message))
+    )
+})
+
+/** All that come with Sendwright. */
+const senders = ({ sandboxLatencyMs: latencyMs }: HostConfig, attempts: InFlight.InFlight) =>
+  Layer.unwrapScoped(
+    Effect.map(Effect.all([HttpGateway.make, WhatsApp.make]), (made) =>
+      Sender.layer(...[Sandbox.make({ latencyMs }), ...made].map((sender) => watched(sender, attempts)))
+    )
+  )
+
+/** Each webhook is counted while it is under way. */
+const counting = ({ webhookProxy: proxy }: HostConfig, webhooks: InFlight.InFlight) =>
+  Layer.map(UndiciTransport.layer({ proxy }), (context) => {
+    const { post } = Context.get(context, WebhookTransport.WebhookTransport)
+    return Context.make(WebhookTransport.WebhookTransport, {
+      post: (request) => webhooks.during(post(request))
+    })
+  })
+
+interface UnderWay {
+  readonly attempts: InFlight.InFlight
+  readonly webhooks: InFlight.InFlight
+}
+
+/** The engine and its worker, whose loops do not run yet. */
+export const layer = (
+  config: HostConfig,
+  { attempts, webhooks }: UnderWay
+): Layer.Layer<Engine.Engine | Worker.Worker, StorageError.StorageError | MigrationError> =>
+  Engine.layer({
+    concurrency: config.workerConcurrency,
+    headerNames: config.webhookHeaders,
+    deliveryJitter: config.webhookJitter,
+    graceMs: config.stopGraceMs * graceShare
+  }).pipe(
+    Layer.provideMerge(stores(config.database)),
+    Layer.provide(senders(config, attempts)),
+    Layer.provide(counting(config, webhooks)),
+    Layer.provide(AddressPolicy.layer(config.allowedNetworks)),
+    Layer.provide(SecretBox.layer(config.secretKey, ...config.olderSecretKeys))
+  )

@@ -1,0 +1,51 @@
+/** The command line: from arguments to an exit code. Answers go to standard output, all else to standard error. */
+import { readFileSync } from "node:fs"
+import * as CliConfig from "@effect/cli/CliConfig"
+import * as Command from "@effect/cli/Command"
+import * as ValidationError from "@effect/cli/ValidationError"
+import * as Fault from "@sendwright/core/domain/Fault"
+import * as Json from "@sendwright/core/domain/Json"
+import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as Problems from "../http/Problems.ts"
+import * as StartFailure from "../StartFailure.ts"
+import * as Commands from "./Commands.ts"
+import type { NotOpened } from "./Operation.ts"
+
+const manifest = Json.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
+
+const application = Command.run(Commands.root, {
+  name: "Sendwright",
+  version: Json.textAt(manifest, "version") ?? ""
+})
+
+const failed = 1
+const misused = 2
+
+/** Every fault on a line of its own, or why there is no answer. */
+const told = (error: NotOpened | Problems.EngineError): string => {
+  if (error._tag === "NotOpened") return error.message
+  if (error._tag === "StorageError") return `The storage does not answer: ${StartFailure.causeOf(error)}`
+  const { detail, faults } = Problems.describe(error)
+  return faults === null
+    ? detail
+    : faults.map((fault) => [Fault.pointer(fault), fault.message].filter(Boolean).join(": ")).join("\n")
+}
+
+/** Runs what a process was started with, its program and script included, and answers how the process should end. */
+export const run = (argv: ReadonlyArray<string>) =>
+  application(argv).pipe(
+    Effect.as(0),
+    Effect.catchAll((error) =>
+      // The parser told its own error.
+      ValidationError.isValidationError(error)
+        ? Effect.succeed(misused)
+        : Effect.as(Console.error(told(error)), failed)
+    ),
+    Effect.tapDefect((cause) => Console.error(`Sendwright broke. ${Cause.pretty(cause)}`)),
+    Logger.withMinimumLogLevel(LogLevel.Warning),
+    Effect.provide(CliConfig.layer({ showBuiltIns: false, showTypes: false, isCaseSensitive: true }))
+  )

@@ -1,0 +1,163 @@
+/**
+ * The flags of an operation: one for each query parameter and each field of the body, read off the endpoint's schemas,
+ * so that the command line has what the API has. A field of a field stands among the others: no two have one name.
+ */
+import * as Options from "@effect/cli/Options"
+import * as ValidationError from "@effect/cli/ValidationError"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as AST from "effect/SchemaAST"
+import * as Files from "./Files.ts"
+
+/** A schema, of which only the description is looked at. */
+export interface Described {
+  readonly ast: AST.AST
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** What is written for null. */
+const none = "none"
+
+/** Without its rules, which are the API's to check; and whether it may be null. */
+const plain = (ast: AST.AST): { readonly type: AST.AST; readonly nullable: boolean } => {
+  if (ast._tag === "Refinement" || ast._tag === "Transformation") return plain(ast.from)
+  if (ast._tag !== "Union") return { type: ast, nullable: false }
+  const isNull = (each: AST.AST): boolean => each._tag === "Literal" && each.literal === null
+  const [only, ...more] = ast.types.filter((each) => each._tag !== "UndefinedKeyword" && !isNull(each))
+  const nullable = ast.types.some(isNull)
+  return only === undefined || more.length > 0
+    ? { type: ast, nullable }
+    : { type: plain(only).type, nullable: nullable || plain(only).nullable }
+}
+
+/** The texts that are allowed, when they are few. */
+const choices = (ast: AST.AST): ReadonlyArray<string> =>
+  ast._tag === "Literal"
+    ? [String(ast.literal)]
+    : ast._tag === "Union"
+      ? ast.types.flatMap(choices)
+      : ast._tag === "TupleType"
+        ? ast.rest.flatMap(({ type }) => choices(type))
+        : []
+
+/** What a rule asks; the types themselves are told by the kind of flag. */
+const ruleOf = (ast: AST.AST): string | undefined => {
+  if (ast._tag === "Refinement")
+    return Option.getOrUndefined(AST.getDescriptionAnnotation(ast)) ?? ruleOf(ast.from)
+  if (ast._tag === "Transformation") return ruleOf(ast.from)
+  return ast._tag === "Union" ? ast.types.map(ruleOf).find((rule) => rule !== undefined) : undefined
+}
+
+const isTime = (ast: AST.AST): boolean =>
+  ast._tag === "Refinement"
+    ? Option.exists(AST.getJSONSchemaAnnotation(ast), (rule) => Reflect.get(rule, "format") === "date-time")
+    : ast._tag === "Union" && ast.types.some(isTime)
+
+/** A day is its midnight in UTC. */
+const time = (text: string): string => (/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text)
+
+/** Texts with commas between; nothing is the empty list. */
+const list = (text: string): ReadonlyArray<string> =>
+  text.trim() === "" ? [] : text.split(",").map((each) => each.trim())
+
+const number = (text: string): Option.Option<number> =>
+  text.trim() === "" ? Option.none() : Option.filter(Option.some(Number(text)), Number.isFinite)
+
+const truth = [
+  ["true", true],
+  ["false", false]
+] satisfies Array<[string, boolean]>
+
+/** `kind` is what stands for the value in the help. */
+const shown = <A>(option: Options.Options<A>, kind: string, rule: string | undefined): Options.Options<A> => {
+  const named = Options.withPseudoName(option, kind)
+  return rule === undefined ? named : Options.withDescription(named, rule)
+}
+
+/** The flag of one field. What is neither text nor number is JSON, and comes from a file. */
+const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
+  const { nullable, type } = plain(ast)
+  const rule = ruleOf(ast)
+  const allowed = choices(type)
+  switch (type._tag) {
+    case "StringKeyword":
+      return isTime(ast)
+        ? shown(Options.map(Options.text(name), time), "time", `${rule}, or a day: its midnight in UTC`)
+        : shown(Options.text(name), "text", rule)
+    case "NumberKeyword":
+      return nullable
+        ? Options.text(name).pipe(
+            Options.filterMap(
+              (text): Option.Option<unknown> => (text === none ? Option.some(null) : number(text)),
+              `--${name} must be a number or ${none}`
+            ),
+            (option) => shown(option, `number|${none}`, rule)
+          )
+        : shown(Options.float(name), "number", rule)
+    case "BooleanKeyword":
+      return Options.choiceWithValue(name, truth)
+    case "Literal":
+    case "Union":
+      return Options.choice(name, allowed)
+    case "TupleType":
+      return shown(
+        Options.map(Options.text(name), list),
+        "list",
+        `with commas between${allowed.length === 0 ? "" : `, of: ${allowed.join(", ")}`}`
+      )
+    default:
+      return shown(
+        Options.mapEffect(Options.text(`${name}-file`), (file) =>
+          Effect.mapError(Files.json(file), ValidationError.invalidValue)
+        ),
+        "file.json",
+        "- is the standard input"
+      )
+  }
+}
+
+const kebab = (field: string): string => field.replaceAll("_", "-")
+
+const isGroup = (ast: AST.AST): ast is AST.TypeLiteral =>
+  ast._tag === "TypeLiteral" && ast.indexSignatures.length === 0
+
+/** A group of fields is there when one of its fields is. */
+const group = (ast: AST.TypeLiteral): Options.Options<Option.Option<Fields>> =>
+  Options.map(fieldsOf(ast, []), (fields) =>
+    Object.keys(fields).length === 0 ? Option.none() : Option.some(fields)
+  )
+
+const nothing: Options.Options<Fields> = Options.map(Options.none, () => ({}))
+
+const member = (property: AST.PropertySignature): Options.Options<Option.Option<unknown>> => {
+  const { type } = plain(property.type)
+  if (isGroup(type)) return group(type)
+  const option = flag(kebab(String(property.name)), property.type)
+  return property.isOptional ? Options.optional(option) : Options.map(option, Option.some)
+}
+
+const fieldsOf = (ast: AST.TypeLiteral, except: ReadonlyArray<string>): Options.Options<Fields> => {
+  const members = ast.propertySignatures
+    .filter(({ name }) => !except.includes(String(name)))
+    .map((property): [string, Options.Options<Option.Option<unknown>>] => [
+      String(property.name),
+      member(property)
+    ])
+  // The library has no empty record of options.
+  if (members.length === 0) return nothing
+  return Options.map(Options.all(Object.fromEntries(members)), (found) =>
+    Object.fromEntries(
+      Object.entries(found).flatMap(([name, value]) => (Option.isSome(value) ? [[name, value.value]] : []))
+    )
+  )
+}
+
+/** Flags for the fields of a schema, but for those that come from elsewhere; the fields that were given. */
+export const make = (
+  schema: Option.Option<Described>,
+  except: ReadonlyArray<string> = []
+): Options.Options<Fields> => {
+  const ast = Option.map(schema, (found) => plain(found.ast).type)
+  return Option.isSome(ast) && isGroup(ast.value) ? fieldsOf(ast.value, except) : nothing
+}

@@ -1,0 +1,73 @@
+/** Does one operation of the admin API on the configured database, by the API's own handler. */
+import { Engine, Errors } from "@sendwright/core"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as FiberRef from "effect/FiberRef"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import type * as Option from "effect/Option"
+import * as EngineLayer from "../EngineLayer.ts"
+import * as HostConfig from "../HostConfig.ts"
+import * as AdminHandlers from "../http/AdminHandlers.ts"
+import * as InFlight from "../http/InFlight.ts"
+import type { Raw } from "../http/Route.ts"
+import * as StartFailure from "../StartFailure.ts"
+import type * as Flags from "./Flags.ts"
+
+/** What is looked at of an endpoint of `api/AdminApi`. */
+export interface Endpoint {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly urlParamsSchema: Option.Option<Flags.Described>
+  readonly payloadSchema: Option.Option<Flags.Described>
+}
+
+/** The database was not opened, so that nothing was tried. */
+export class NotOpened extends Data.TaggedError("NotOpened")<{ readonly message: string }> {}
+
+const alreadyOpen = " While a host runs on it, use the host's admin API (/admin/v1), or stop the host first."
+
+const notOpened = (error: StartFailure.StartFailure): NotOpened =>
+  new NotOpened({ message: StartFailure.reason(error, alreadyOpen) })
+
+/** Without the worker's loops: what is to be sent is left to a host. */
+const open = (config: HostConfig.HostConfig) =>
+  Effect.map(
+    Layer.build(EngineLayer.layer(config, { attempts: InFlight.make(), webhooks: InFlight.make() })),
+    (context) => Context.get(context, Engine.Engine)
+  )
+
+/** Standard output is the answer's. */
+const logger = ({ logFormat }: HostConfig.HostConfig) =>
+  Logger.replace(
+    Logger.defaultLogger,
+    logFormat === "json" ? Logger.withConsoleError(Logger.jsonLogger) : Logger.prettyLogger({ stderr: true })
+  )
+
+/** The success body. */
+export const perform = (endpoint: Endpoint, given: Pick<Raw, "body" | "path" | "query">) =>
+  Effect.gen(function* () {
+    const config = yield* Effect.mapError(HostConfig.load, notOpened)
+    // Quiet, as `Cli` begins, unless LOG_LEVEL says otherwise.
+    const level = yield* Effect.orElse(HostConfig.logLevel, () =>
+      FiberRef.get(FiberRef.currentMinimumLogLevel)
+    )
+    return yield* Effect.gen(function* () {
+      const engine = yield* Effect.mapError(open(config), notOpened)
+      const route = AdminHandlers.make(engine).find(
+        ({ method, pattern }) => method === endpoint.method && pattern === endpoint.path
+      )
+      if (route?.handler.access !== "operator") {
+        return yield* Effect.dieMessage(`There is no handler of ${endpoint.name}`)
+      }
+      const running = yield* Either.mapLeft(
+        route.handler.prepare({ ...given, idempotencyKey: undefined }),
+        (faults) => new Errors.InvalidRequest({ faults })
+      )
+      const { body } = yield* running
+      return body
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(level), Effect.provide(logger(config)))
+  })
