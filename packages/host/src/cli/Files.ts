@@ -44,7 +44,7 @@ const consentsOf = (file: string, content: string): Read<unknown> =>
         wrong(file, `must have a header row with columns of ${columns.join(", ")}, each once.`)
       )
     }
-    const bad = rows.filter(({ broken, cells }) => broken || cells.length > names.length)
+    const bad = rows.filter(({ broken, cells }) => broken || cells.slice(names.length).some(Boolean))
     if (bad.length > 0) {
       const lines = bad.map(({ number }) => number).join(", ")
       return yield* Effect.fail(

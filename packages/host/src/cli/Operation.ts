@@ -28,7 +28,7 @@ export interface Endpoint {
 /** The database was not opened, so that nothing was tried. */
 export class NotOpened extends Data.TaggedError("NotOpened")<{ readonly message: string }> {}
 
-const alreadyOpen = " While a host runs on it, use the host's admin API (/admin/v1), or stop the host first."
+const alreadyOpen = " While a host runs on it, use the host's admin API (/admin/v1) instead."
 
 const notOpened = (error: StartFailure.StartFailure): NotOpened =>
   new NotOpened({ message: StartFailure.reason(error, alreadyOpen) })
