@@ -124,41 +124,48 @@ export const recipientChanged = (
   const direct = job.content.kind === "direct"
   const type = `${direct ? "message" : "recipient"}.${recipient.status}`
   if (!isType(type)) return undefined
-  const message_id = Ids.messageId(job.id, recipient.index)
-  const session_id = job.sessionId
-  // Spread last: V8 takes 60 times as long for a literal that begins with a spread, and this is made per recipient.
-  const rest = {
-    external_id: recipient.externalId,
-    status: recipient.status,
-    error: recipient.failure,
-    attempts: recipient.attempts,
-    sequence: recipient.sequence,
-    sent_at: Time.formatOrNull(recipient.sentAt),
-    delivered_at: Time.formatOrNull(recipient.deliveredAt),
-    read_at: Time.formatOrNull(recipient.readAt)
+  return {
+    type,
+    get data() {
+      const message_id = Ids.messageId(job.id, recipient.index)
+      const session_id = job.sessionId
+      // Spread last: V8 takes 60 times as long for a literal that begins with a spread, and this is made per recipient.
+      const rest = {
+        external_id: recipient.externalId,
+        status: recipient.status,
+        error: recipient.failure,
+        attempts: recipient.attempts,
+        sequence: recipient.sequence,
+        sent_at: Time.formatOrNull(recipient.sentAt),
+        delivered_at: Time.formatOrNull(recipient.deliveredAt),
+        read_at: Time.formatOrNull(recipient.readAt)
+      }
+      return direct
+        ? { message_id, session_id, to: recipient.phone, ...rest }
+        : { job_id: job.id, message_id, session_id, phone: recipient.phone, ...rest }
+    }
   }
-  const data = direct
-    ? { message_id, session_id, to: recipient.phone, ...rest }
-    : { job_id: job.id, message_id, session_id, phone: recipient.phone, ...rest }
-  return { type, data }
 }
 
 /** What a change of a job's status tells; direct messages have no job of their own to tell of. */
 export const jobChanged = (job: Job, before: JobStatus): Draft | undefined => {
   const type = `job.${job.status}`
   if (job.status === before || job.content.kind === "direct" || !isType(type)) return undefined
+  const { templateId } = job.content
   return {
     type,
-    data: {
-      job_id: job.id,
-      session_id: job.sessionId,
-      status: job.status,
-      template_id: job.content.templateId,
-      recipients: job.recipients,
-      counts: job.counts,
-      pause_reason: job.pauseReason,
-      created_at: Time.format(job.createdAt),
-      completed_at: Time.formatOrNull(job.completedAt)
+    get data() {
+      return {
+        job_id: job.id,
+        session_id: job.sessionId,
+        status: job.status,
+        template_id: templateId,
+        recipients: job.recipients,
+        counts: job.counts,
+        pause_reason: job.pauseReason,
+        created_at: Time.format(job.createdAt),
+        completed_at: Time.formatOrNull(job.completedAt)
+      }
     }
   }
 }

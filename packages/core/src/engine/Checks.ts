@@ -14,7 +14,7 @@
  *   10. quota                                402   accept (in the commit)
  *   11. minimum wait                         429   accept (in the commit)
  *
- * Each is one function below, in this order; `Sends` and `DirectMessages` call 6 to 11 from top to bottom.
+ * Each is one function below; `Sends` and `DirectMessages` call 6 to 11 from top to bottom.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -57,30 +57,6 @@ import { TemplateStore } from "../storage/TemplateStore.ts"
 import type { Caller, Credentials } from "./Operations.ts"
 import type { DirectMessageRequest, TemplateMessageRequest } from "./Requests.ts"
 import * as Requests from "./Requests.ts"
-
-// 1, 2 ---------------------------------------------------------------------------------------------------------
-
-/** Who calls: an unknown key costs the same work as a wrong secret, so that time tells nothing. */
-export const identify = Effect.fnUntraced(function* (credentials: Credentials) {
-  const keys = yield* ApiKeyStore
-  const limits = yield* RateLimitStore
-  const box = yield* SecretBox
-  const now = yield* Clock.currentTimeMillis
-  const identity = yield* keys.identify(credentials.publicKey ?? "")
-  const hashes = identity === null ? [] : ApiKey.validHashes(identity.key, now)
-  const proven = box.matches(credentials.secretKey ?? "", hashes)
-  if (identity === null || !proven) return yield* new InvalidCredentials()
-  const { publicKey } = identity.key
-  const limit = identity.account.plan.requests_per_minute
-  const rate = yield* limits.consume({ key: `requests|${publicKey}`, limit, periodMs: Time.minute, now })
-  if (!rate.allowed) {
-    const { resetAfterMs, retryAfterMs } = rate
-    return yield* new RateLimited({ limit, retryAfterMs, resetAfterMs })
-  }
-  // When the key was last used is good to know, and no reason to refuse a request that can be answered.
-  yield* Effect.catchAll(keys.touch({ publicKey, now }), (error) => Effect.logWarning(error.message))
-  return { ...identity, rate } satisfies Caller
-})
 
 // 3, 4, 5 ------------------------------------------------------------------------------------------------------
 
@@ -248,18 +224,6 @@ const conflict = (earlier: Earlier): IdempotencyConflict =>
       : { jobId: null, messageId: Ids.messageId(earlier.jobId, 0) }
   )
 
-/** The request that the key stands for already, to be answered again; null when the key is free. */
-export const earlier = Effect.fnUntraced(function* (
-  caller: Caller,
-  idempotency: { readonly key: string; readonly fingerprint: string }
-) {
-  const jobs = yield* JobStore
-  const found = yield* jobs.earlier({ publicKey: caller.key.publicKey, key: idempotency.key })
-  if (found !== null && Idempotency.decide(found, idempotency.fingerprint) === "KeyConflict")
-    return yield* conflict(found)
-  return found
-})
-
 // 8 ------------------------------------------------------------------------------------------------------------
 
 export interface ResolvedRecipient {
@@ -289,15 +253,6 @@ const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> =>
   return [Fault.make(["template_id"], "template_unsupported", `The template cannot be sent: ${why}`)]
 }
 
-/** Prices are known for it, or the platform bills in it, or it is the account's own. */
-const currencyFault = Effect.fnUntraced(function* (caller: Caller, currency: string, now: Instant) {
-  if (currency === caller.account.currency || Money.currencies.includes(currency)) return []
-  const cards = yield* RateCardStore
-  if ((yield* cards.inForce({ currency, now })) !== null) return []
-  const message = `The currency is not supported. Supported are ${Money.currencies.join(", ")}.`
-  return [Fault.make(["currency"], "currency_unsupported", message)]
-})
-
 /** Two recipients with the same phone and the same values would receive the same message twice. */
 const duplicateFaults = (recipients: ReadonlyArray<ResolvedRecipient>): ReadonlyArray<Fault.Fault> => {
   const first = new Map<string, number>()
@@ -312,36 +267,6 @@ const duplicateFaults = (recipients: ReadonlyArray<ResolvedRecipient>): Readonly
     return [Fault.make(["recipients", index], "recipient_duplicate", message)]
   })
 }
-
-/** The template and every recipient's values, or every fault of the request. */
-export const resolve = Effect.fnUntraced(function* (
-  caller: Caller,
-  request: TemplateMessageRequest,
-  now: Instant
-) {
-  const templates = yield* TemplateStore
-  const currency = request.currency ?? caller.account.currency
-  const template = yield* templates.find({ sessionId: caller.session.id, templateId: request.template_id })
-  const faults: Array<Fault.Fault> = [
-    ...templateFault(template),
-    ...(yield* currencyFault(caller, currency, now)),
-    ...recipientFaults(request)
-  ]
-  if (template === null || !template.sendable) return yield* invalid(faults)
-  faults.push(...Variables.checkCommon(template, request.variables))
-  const recipients = request.recipients.map((recipient, index): ResolvedRecipient => {
-    const resolved = Variables.resolve(template, request.variables, recipient.variables, index)
-    faults.push(...resolved.faults)
-    if (resolved.faults.length === 0 && faults.length === 0) {
-      faults.push(...Rendering.check(template, resolved.values, ["recipients", index, "variables"]))
-    }
-    const { origins, values } = resolved
-    return { phone: recipient.phone, externalId: recipient.external_id ?? null, values, origins }
-  })
-  faults.push(...duplicateFaults(recipients))
-  if (faults.length > 0) return yield* invalid(faults)
-  return { template, currency, recipients } satisfies ResolvedRequest
-})
 
 /** A direct message's number and text. */
 export const directContent = (request: DirectMessageRequest): Effect.Effect<void, InvalidRequest> => {
@@ -363,43 +288,131 @@ const consentFault = (
   return Fault.make(path, "consent_required", message)
 }
 
-export const consent = Effect.fnUntraced(function* (options: {
-  readonly caller: Caller
-  readonly purpose: Purpose
-  readonly phones: ReadonlyArray<string>
-  readonly path: (index: number) => ReadonlyArray<string | number>
-}) {
-  const { caller, path, phones, purpose } = options
+/** The checks that look things up, over the stores of this engine. */
+export const make = Effect.gen(function* () {
+  const box = yield* SecretBox
+  const cards = yield* RateCardStore
   const consents = yield* ConsentStore
-  const verdicts = yield* consents.verdicts({ accountId: caller.account.id, phones, purpose })
-  const faults = verdicts.flatMap((verdict, index) =>
-    verdict._tag === "Granted" ? [] : [consentFault(verdict, purpose, path(index))]
-  )
-  if (faults.length > 0) return yield* new ConsentRequired({ faults })
+  const jobs = yield* JobStore
+  const keys = yield* ApiKeyStore
+  const limits = yield* RateLimitStore
+  const templates = yield* TemplateStore
+
+  // 1, 2 -------------------------------------------------------------------------------------------------------
+
+  /** Who calls: an unknown key costs the same work as a wrong secret, so that time tells nothing. */
+  const identify = Effect.fnUntraced(function* (credentials: Credentials) {
+    const now = yield* Clock.currentTimeMillis
+    const identity = yield* keys.identify(credentials.publicKey ?? "")
+    const hashes = identity === null ? [] : ApiKey.validHashes(identity.key, now)
+    const proven = box.matches(credentials.secretKey ?? "", hashes)
+    if (identity === null || !proven) return yield* new InvalidCredentials()
+    const { publicKey } = identity.key
+    const limit = identity.account.plan.requests_per_minute
+    const rate = yield* limits.consume({ key: `requests|${publicKey}`, limit, periodMs: Time.minute, now })
+    if (!rate.allowed) {
+      const { resetAfterMs, retryAfterMs } = rate
+      return yield* new RateLimited({ limit, retryAfterMs, resetAfterMs })
+    }
+    // When the key was last used is good to know, and no reason to refuse a request that can be answered.
+    yield* Effect.catchAll(keys.touch({ publicKey, now }), (error) => Effect.logWarning(error.message))
+    return { ...identity, rate } satisfies Caller
+  })
+
+  // 7 ----------------------------------------------------------------------------------------------------------
+
+  /** The request that the key stands for already, to be answered again; null when the key is free. */
+  const earlier = Effect.fnUntraced(function* (
+    caller: Caller,
+    idempotency: { readonly key: string; readonly fingerprint: string }
+  ) {
+    const found = yield* jobs.earlier({ publicKey: caller.key.publicKey, key: idempotency.key })
+    if (found !== null && Idempotency.decide(found, idempotency.fingerprint) === "KeyConflict")
+      return yield* conflict(found)
+    return found
+  })
+
+  // 8 ----------------------------------------------------------------------------------------------------------
+
+  /** Prices are known for it, or the platform bills in it, or it is the account's own. */
+  const currencyFault = Effect.fnUntraced(function* (caller: Caller, currency: string, now: Instant) {
+    if (currency === caller.account.currency || Money.currencies.includes(currency)) return []
+    if ((yield* cards.inForce({ currency, now })) !== null) return []
+    const message = `The currency is not supported. Supported are ${Money.currencies.join(", ")}.`
+    return [Fault.make(["currency"], "currency_unsupported", message)]
+  })
+
+  /** The template and every recipient's values, or every fault of the request. */
+  const resolve = Effect.fnUntraced(function* (
+    caller: Caller,
+    request: TemplateMessageRequest,
+    now: Instant
+  ) {
+    const currency = request.currency ?? caller.account.currency
+    const template = yield* templates.find({ sessionId: caller.session.id, templateId: request.template_id })
+    const faults: Array<Fault.Fault> = [
+      ...templateFault(template),
+      ...(yield* currencyFault(caller, currency, now)),
+      ...recipientFaults(request)
+    ]
+    if (template === null || !template.sendable) return yield* invalid(faults)
+    faults.push(...Variables.checkCommon(template, request.variables))
+    const recipients = request.recipients.map((recipient, index): ResolvedRecipient => {
+      const resolved = Variables.resolve(template, request.variables, recipient.variables, index)
+      faults.push(...resolved.faults)
+      if (resolved.faults.length === 0 && faults.length === 0) {
+        faults.push(...Rendering.check(template, resolved.values, ["recipients", index, "variables"]))
+      }
+      const { origins, values } = resolved
+      return { phone: recipient.phone, externalId: recipient.external_id ?? null, values, origins }
+    })
+    faults.push(...duplicateFaults(recipients))
+    if (faults.length > 0) return yield* invalid(faults)
+    return { template, currency, recipients } satisfies ResolvedRequest
+  })
+
+  // 9 ----------------------------------------------------------------------------------------------------------
+
+  const consent = Effect.fnUntraced(function* (options: {
+    readonly caller: Caller
+    readonly purpose: Purpose
+    readonly phones: ReadonlyArray<string>
+    readonly path: (index: number) => ReadonlyArray<string | number>
+  }) {
+    const { caller, path, phones, purpose } = options
+    const verdicts = yield* consents.verdicts({ accountId: caller.account.id, phones, purpose })
+    const faults = verdicts.flatMap((verdict, index) =>
+      verdict._tag === "Granted" ? [] : [consentFault(verdict, purpose, path(index))]
+    )
+    if (faults.length > 0) return yield* new ConsentRequired({ faults })
+  })
+
+  // 10, 11 -----------------------------------------------------------------------------------------------------
+
+  /**
+   * Commits the send. The store decides key, quota and minimum wait inside the commit; from here a client's hang-up
+   * changes nothing.
+   */
+  const accept = <E>(
+    command: AcceptSend,
+    exhausted: (quota: { readonly limit: number; readonly used: number; readonly resetsAt: Instant }) => E
+  ) =>
+    Effect.gen(function* () {
+      const result: AcceptResult = yield* Effect.uninterruptible(jobs.accept(command))
+      switch (result._tag) {
+        case "Accepted":
+        case "Replayed":
+          return result
+        case "KeyConflict":
+          return yield* conflict(result.earlier)
+        case "QuotaExhausted":
+          return yield* Effect.fail(exhausted(result))
+        case "TooSoon":
+          return yield* new MinimumWaitActive({ retryAfterMs: result.retryAt - command.now })
+      }
+    })
+
+  return { identify, earlier, resolve, consent, accept }
 })
 
-// 10, 11 -------------------------------------------------------------------------------------------------------
-
-/**
- * Commits the send. The store decides key, quota and minimum wait inside the commit; from here a client's hang-up
- * changes nothing.
- */
-export const accept = <E>(
-  command: AcceptSend,
-  exhausted: (quota: { readonly limit: number; readonly used: number; readonly resetsAt: Instant }) => E
-) =>
-  Effect.gen(function* () {
-    const jobs = yield* JobStore
-    const result: AcceptResult = yield* Effect.uninterruptible(jobs.accept(command))
-    switch (result._tag) {
-      case "Accepted":
-      case "Replayed":
-        return result
-      case "KeyConflict":
-        return yield* conflict(result.earlier)
-      case "QuotaExhausted":
-        return yield* Effect.fail(exhausted(result))
-      case "TooSoon":
-        return yield* new MinimumWaitActive({ retryAfterMs: result.retryAt - command.now })
-    }
-  })
+export type Checks = Effect.Effect.Success<typeof make>

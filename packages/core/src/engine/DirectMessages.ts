@@ -22,6 +22,7 @@ import { Presence } from "../worker/Presence.ts"
 import { Wake } from "../worker/Wake.ts"
 import * as Checks from "./Checks.ts"
 import type { Caller, DirectAcknowledgement, DirectCommand } from "./Operations.ts"
+import { traced } from "./Traced.ts"
 
 /** A direct message answers its caller: it is tried again only while that takes no longer than this. */
 const patienceMs = 5 * Time.second
@@ -127,26 +128,34 @@ const dispatch = Effect.fnUntraced(function* (
   return outcome
 })
 
-/** The answer of the request that the key stands for; one that is under way is waited for. */
-const replay = Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
+export const make = Effect.fnUntraced(function* (options: {
+  readonly checks: Checks.Checks
+  readonly ids: Ids.Ids
+  readonly open: Lines.Open
+  readonly draw: Consequences.Draw
+}) {
+  const { checks, draw, ids, open } = options
   const jobs = yield* JobStore
   const presence = yield* Presence
-  const messageId = Ids.messageId(earlier.jobId, 0)
-  const deadline = (yield* Clock.currentTimeMillis) + presence.leaseMs
-  let found: Earlier | null = earlier
-  while (found !== null && found.answer === null && (yield* Clock.currentTimeMillis) < deadline) {
-    yield* Effect.sleep(50)
-    found = yield* jobs.earlier({ publicKey: caller.key.publicKey, key })
-  }
-  const answer: Answer = Option.getOrElse(decode(found?.answer), () => ({
-    outcome: "unknown",
-    failure: underWay
-  }))
-  return yield* reply(messageId, answer, true)
-})
+  const wake = yield* Wake
 
-export const send = (ids: Ids.Ids, open: Lines.Open, draw: Consequences.Draw) =>
-  Effect.fn("Engine.sendDirect")(function* (caller: Caller, command: DirectCommand) {
+  /** The answer of the request that the key stands for; one that is under way is waited for. */
+  const replay = Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
+    const messageId = Ids.messageId(earlier.jobId, 0)
+    const deadline = (yield* Clock.currentTimeMillis) + presence.leaseMs
+    let found: Earlier | null = earlier
+    while (found !== null && found.answer === null && (yield* Clock.currentTimeMillis) < deadline) {
+      yield* Effect.sleep(50)
+      found = yield* jobs.earlier({ publicKey: caller.key.publicKey, key })
+    }
+    const answer: Answer = Option.getOrElse(decode(found?.answer), () => ({
+      outcome: "unknown",
+      failure: underWay
+    }))
+    return yield* reply(messageId, answer, true)
+  })
+
+  const send = Effect.fnUntraced(function* (caller: Caller, command: DirectCommand) {
     const now = yield* Clock.currentTimeMillis
     const { account, key, session } = caller
     const header = command.idempotencyKey
@@ -159,17 +168,14 @@ export const send = (ids: Ids.Ids, open: Lines.Open, draw: Consequences.Draw) =>
         ? null
         : { key: idempotencyKey, fingerprint: Idempotency.fingerprint("direct", request) }
     if (idempotency !== null) {
-      const earlier = yield* Checks.earlier(caller, idempotency)
+      const earlier = yield* checks.earlier(caller, idempotency)
       if (earlier !== null) return yield* replay(caller, idempotency.key, earlier)
     }
 
     yield* Checks.directContent(request)
 
-    yield* Checks.consent({ caller, purpose: "direct", phones: [request.to], path: () => ["to"] })
+    yield* checks.consent({ caller, purpose: "direct", phones: [request.to], path: () => ["to"] })
 
-    const jobs = yield* JobStore
-    const wake = yield* Wake
-    const presence = yield* Presence
     const deliver = Effect.fnUntraced(function* (worker: string) {
       const command: AcceptSend = {
         now,
@@ -189,7 +195,7 @@ export const send = (ids: Ids.Ids, open: Lines.Open, draw: Consequences.Draw) =>
         },
         claim: worker
       }
-      const accepted = yield* Checks.accept(
+      const accepted = yield* checks.accept(
         command,
         ({ limit, resetsAt }) => new DailyLimitReached({ limit, resetsAt })
       )
@@ -212,3 +218,6 @@ export const send = (ids: Ids.Ids, open: Lines.Open, draw: Consequences.Draw) =>
       ? yield* replay(caller, idempotency?.key ?? "", done.earlier)
       : yield* reply(done.messageId, done.answer, false)
   })
+
+  return traced("Engine.sendDirect", send)
+})

@@ -136,25 +136,25 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
 export type Requirements = Stores | Senders | SecretBox | WebhookTransport | AddressPolicy
 
 const make = Effect.gen(function* () {
-  const context = yield* Effect.context<Requirements | Presence | Wake>()
   const worker = yield* Worker.Worker
   const ids = Ids.make(yield* Ids.RandomBytes)
-  const send = Sends.send(ids)
   const open = yield* Lines.make
-  const sendDirect = DirectMessages.send(ids, open, yield* Consequences.make)
-  const hook = Hooks.receive(open, worker.inbound)
+  const checks = yield* Checks.make
+  const jobs = yield* Jobs.make
+  const sends = yield* Sends.make(checks, ids)
+  const templates = yield* Templates.make
   return Engine.of({
-    identify: (credentials) => Effect.provide(Checks.identify(credentials), context),
+    identify: checks.identify,
     authorize: Checks.authorize,
-    templates: (caller, query) => Effect.provide(Templates.list(caller, query), context),
-    template: (caller, templateId) => Effect.provide(Templates.find(caller, templateId), context),
-    estimate: (caller, request, options) => Effect.provide(Sends.estimate(caller, request, options), context),
-    send: (caller, command) => Effect.provide(send(caller, command), context),
-    sendDirect: (caller, command) => Effect.provide(sendDirect(caller, command), context),
-    jobs: (caller, query) => Effect.provide(Jobs.list(caller, query), context),
-    job: (caller, jobId, query) => Effect.provide(Jobs.find(caller, jobId, query), context),
-    receive: (reports) => worker.inbound.reports(reports),
-    hook: (provider, sessionId, request) => Effect.provide(hook(provider, sessionId, request), context),
+    templates: templates.list,
+    template: templates.find,
+    estimate: sends.estimate,
+    send: sends.send,
+    sendDirect: yield* DirectMessages.make({ checks, ids, open, draw: yield* Consequences.make }),
+    jobs: jobs.list,
+    job: jobs.find,
+    receive: worker.inbound.reports,
+    hook: yield* Hooks.make(open, worker.inbound),
     admin: yield* Admin.make,
     drain: worker.drain
   })

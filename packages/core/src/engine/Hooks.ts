@@ -8,16 +8,17 @@ import type { HookRequest } from "../sender/Sender.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { Inbound } from "../worker/Inbound.ts"
 import { Wake } from "../worker/Wake.ts"
+import { traced } from "./Traced.ts"
 
 /** Answers the text of a handshake; null when something was brought and applied. */
-export const receive = (open: Lines.Open, inbound: Inbound) =>
-  Effect.fn("Engine.hook")(function* (
+export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbound) {
+  const sessions = yield* SessionStore
+  const wake = yield* Wake
+  const receive = Effect.fnUntraced(function* (
     provider: string,
     sessionId: string,
     request: Omit<HookRequest, "now">
   ) {
-    const sessions = yield* SessionStore
-    const wake = yield* Wake
     const session = yield* sessions.find(sessionId)
     const line = yield* open(session)
     const receive = line?.sender.receive
@@ -39,3 +40,5 @@ export const receive = (open: Lines.Open, inbound: Inbound) =>
         return null
     }
   })
+  return traced("Engine.hook", receive)
+})

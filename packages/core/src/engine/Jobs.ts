@@ -15,6 +15,7 @@ import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { Caller, JobDetail, JobQuery } from "./Operations.ts"
+import { traced } from "./Traced.ts"
 
 export interface DetailQuery {
   readonly recipientStatus?: RecipientStatus | undefined
@@ -40,50 +41,60 @@ const expectedCompletionAt = (job: Job, { messages_per_second }: Pacing, now: In
     : now + Math.ceil((open * 1000) / messages_per_second)
 }
 
-/** By the card that priced the send, since receipts name a category and never money. */
-const actualCostOf = Effect.fnUntraced(function* ({ content, createdAt, currency, estimatedCost, id }: Job) {
-  if (estimatedCost === null || content.kind !== "template") return null
-  const { category } = content.template
-  const delivered = yield* (yield* JobStore).delivered(id)
-  const otherwise = delivered.some(({ pricing }) => pricing !== null && pricing.category !== category)
-  const card = otherwise ? yield* (yield* RateCardStore).inForce({ currency, now: createdAt }) : null
-  return Money.total(delivered.flatMap((each) => RateCard.cost(each, category, card) ?? []))
-})
-
-/** A job with a page of its results and what it cost. */
-export const detail = Effect.fnUntraced(function* (job: Job, query: DetailQuery) {
-  const jobs = yield* JobStore
-  const { page, recipientStatus } = query
-  const results = yield* jobs.results({ jobId: job.id, status: recipientStatus, page })
-  const actualCost = yield* actualCostOf(job)
-  const waiting =
-    job.counts.sending > 0 ? yield* jobs.results({ jobId: job.id, status: "sending", page: whole }) : null
-  const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
-  const session = yield* (yield* SessionStore).find(job.sessionId)
-  const pacing = session?.pacing ?? unpaced
-  const found: JobDetail = {
-    job,
-    results,
-    actualCost,
-    waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due), pacing),
-    expectedCompletionAt: expectedCompletionAt(job, pacing, yield* Clock.currentTimeMillis)
-  }
-  return found
-})
-
 const whole: Page = { limit: 250, after: null }
 
-/** Another key's job is not told apart from one that does not exist. */
-export const find = Effect.fn("Engine.job")(function* (caller: Caller, jobId: string, query: DetailQuery) {
+export const make = Effect.gen(function* () {
+  const cards = yield* RateCardStore
   const jobs = yield* JobStore
-  const job = yield* jobs.find(jobId)
-  if (job === null || job.publicKey !== caller.key.publicKey || job.content.kind !== "template") {
-    return yield* new NotFound({ what: "job" })
-  }
-  return yield* detail(job, query)
-})
+  const sessions = yield* SessionStore
 
-export const list = Effect.fn("Engine.jobs")(function* (caller: Caller, query: JobQuery) {
-  const jobs = yield* JobStore
-  return yield* jobs.list({ ...query, by: { publicKey: caller.key.publicKey }, kind: "template" })
+  /** By the card that priced the send, since receipts name a category and never money. */
+  const actualCostOf = Effect.fnUntraced(function* ({
+    content,
+    createdAt,
+    currency,
+    estimatedCost,
+    id
+  }: Job) {
+    if (estimatedCost === null || content.kind !== "template") return null
+    const { category } = content.template
+    const delivered = yield* jobs.delivered(id)
+    const otherwise = delivered.some(({ pricing }) => pricing !== null && pricing.category !== category)
+    const card = otherwise ? yield* cards.inForce({ currency, now: createdAt }) : null
+    return Money.total(delivered.flatMap((each) => RateCard.cost(each, category, card) ?? []))
+  })
+
+  /** A job with a page of its results and what it cost. */
+  const detail = Effect.fnUntraced(function* (job: Job, query: DetailQuery) {
+    const { page, recipientStatus } = query
+    const results = yield* jobs.results({ jobId: job.id, status: recipientStatus, page })
+    const actualCost = yield* actualCostOf(job)
+    const waiting =
+      job.counts.sending > 0 ? yield* jobs.results({ jobId: job.id, status: "sending", page: whole }) : null
+    const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
+    const session = yield* sessions.find(job.sessionId)
+    const pacing = session?.pacing ?? unpaced
+    const found: JobDetail = {
+      job,
+      results,
+      actualCost,
+      waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due), pacing),
+      expectedCompletionAt: expectedCompletionAt(job, pacing, yield* Clock.currentTimeMillis)
+    }
+    return found
+  })
+
+  /** Another key's job is not told apart from one that does not exist. */
+  const find = Effect.fnUntraced(function* (caller: Caller, jobId: string, query: DetailQuery) {
+    const job = yield* jobs.find(jobId)
+    if (job === null || job.publicKey !== caller.key.publicKey || job.content.kind !== "template") {
+      return yield* new NotFound({ what: "job" })
+    }
+    return yield* detail(job, query)
+  })
+
+  const list = (caller: Caller, query: JobQuery) =>
+    jobs.list({ ...query, by: { publicKey: caller.key.publicKey }, kind: "template" })
+
+  return { detail, find: traced("Engine.job", find), list: traced("Engine.jobs", list) }
 })

@@ -16,13 +16,7 @@ import type { Estimate } from "./Estimates.ts"
 import * as Estimates from "./Estimates.ts"
 import type { Acknowledgement, Caller, SendCommand } from "./Operations.ts"
 import type { TemplateMessageRequest, Unchecked } from "./Requests.ts"
-
-const price = Effect.fnUntraced(function* (request: ResolvedRequest, now: Instant) {
-  const cards = yield* RateCardStore
-  const card = yield* cards.inForce({ currency: request.currency, now })
-  const phones = request.recipients.map(({ phone }) => phone)
-  return { card, cost: RateCard.estimate(card, request.template.category, phones) }
-})
+import { traced } from "./Traced.ts"
 
 const replayed = (earlier: Earlier): Acknowledgement => ({
   jobId: earlier.jobId,
@@ -30,8 +24,18 @@ const replayed = (earlier: Earlier): Acknowledgement => ({
   replayed: true
 })
 
-export const send = (ids: Ids.Ids) =>
-  Effect.fn("Engine.send")(function* (caller: Caller, command: SendCommand) {
+export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids.Ids) {
+  const cards = yield* RateCardStore
+  const consents = yield* ConsentStore
+  const wake = yield* Wake
+
+  const price = Effect.fnUntraced(function* (request: ResolvedRequest, now: Instant) {
+    const card = yield* cards.inForce({ currency: request.currency, now })
+    const phones = request.recipients.map(({ phone }) => phone)
+    return { card, cost: RateCard.estimate(card, request.template.category, phones) }
+  })
+
+  const send = Effect.fnUntraced(function* (caller: Caller, command: SendCommand) {
     const now = yield* Clock.currentTimeMillis
     const { account, key, session } = caller
 
@@ -44,12 +48,12 @@ export const send = (ids: Ids.Ids) =>
       key: Idempotency.parseKey(command.idempotencyKey ?? "") ?? "",
       fingerprint: Idempotency.fingerprint("template", request)
     }
-    const earlier = yield* Checks.earlier(caller, idempotency)
+    const earlier = yield* checks.earlier(caller, idempotency)
     if (earlier !== null) return replayed(earlier)
 
-    const resolved = yield* Checks.resolve(caller, request, now)
+    const resolved = yield* checks.resolve(caller, request, now)
 
-    yield* Checks.consent({
+    yield* checks.consent({
       caller,
       purpose: resolved.template.category,
       phones: resolved.recipients.map(({ phone }) => phone),
@@ -83,12 +87,11 @@ export const send = (ids: Ids.Ids) =>
       },
       claim: null
     }
-    const accepted = yield* Checks.accept(
+    const accepted = yield* checks.accept(
       sending,
       ({ limit, resetsAt, used }) => new QuotaExceeded({ limit, used, requested: units, resetsAt })
     )
     if (accepted._tag === "Replayed") return replayed(accepted.earlier)
-    const wake = yield* Wake
     yield* wake.sends.notify
     const acknowledgement: Acknowledgement = {
       jobId: accepted.job.id,
@@ -98,27 +101,29 @@ export const send = (ids: Ids.Ids) =>
     return acknowledgement
   })
 
-export const estimate = Effect.fn("Engine.estimate")(function* (
-  caller: Caller,
-  body: TemplateMessageRequest | Unchecked,
-  options?: { readonly explain?: boolean | undefined }
-) {
-  const now = yield* Clock.currentTimeMillis
-  const shaped = yield* Checks.templateShape({ request: body })
-  const request = yield* Checks.resolve(caller, shaped, now)
-  const { card, cost } = yield* price(request, now)
-  const consents = yield* ConsentStore
-  const verdicts = yield* consents.verdicts({
-    accountId: caller.account.id,
-    phones: request.recipients.map(({ phone }) => phone),
-    purpose: request.template.category
+  const estimate = Effect.fnUntraced(function* (
+    caller: Caller,
+    body: TemplateMessageRequest | Unchecked,
+    options?: { readonly explain?: boolean | undefined }
+  ) {
+    const now = yield* Clock.currentTimeMillis
+    const shaped = yield* Checks.templateShape({ request: body })
+    const request = yield* checks.resolve(caller, shaped, now)
+    const { card, cost } = yield* price(request, now)
+    const verdicts = yield* consents.verdicts({
+      accountId: caller.account.id,
+      phones: request.recipients.map(({ phone }) => phone),
+      purpose: request.template.category
+    })
+    const estimate: Estimate = Estimates.make({
+      request,
+      card,
+      cost,
+      verdicts,
+      explain: options?.explain ?? false
+    })
+    return estimate
   })
-  const estimate: Estimate = Estimates.make({
-    request,
-    card,
-    cost,
-    verdicts,
-    explain: options?.explain ?? false
-  })
-  return estimate
+
+  return { send: traced("Engine.send", send), estimate: traced("Engine.estimate", estimate) }
 })

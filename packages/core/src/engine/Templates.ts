@@ -3,16 +3,18 @@ import * as Effect from "effect/Effect"
 import { NotFound } from "../domain/Errors.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 import type { Caller, TemplateQuery } from "./Operations.ts"
+import { traced } from "./Traced.ts"
 
-export const list = Effect.fn("Engine.templates")(function* (caller: Caller, query: TemplateQuery) {
-  const templates = yield* TemplateStore
-  return yield* templates.listApproved({ ...query, sessionId: caller.session.id })
-})
+export const make = Effect.map(TemplateStore, (templates) => {
+  const list = (caller: Caller, query: TemplateQuery) =>
+    templates.listApproved({ ...query, sessionId: caller.session.id })
 
-/** Unknown, not approved and another session's are not told apart. */
-export const find = Effect.fn("Engine.template")(function* (caller: Caller, templateId: number) {
-  const templates = yield* TemplateStore
-  const template = yield* templates.find({ sessionId: caller.session.id, templateId })
-  if (template === null || template.status !== "approved") return yield* new NotFound({ what: "template" })
-  return template
+  /** Unknown, not approved and another session's are not told apart. */
+  const find = Effect.fnUntraced(function* (caller: Caller, templateId: number) {
+    const template = yield* templates.find({ sessionId: caller.session.id, templateId })
+    if (template === null || template.status !== "approved") return yield* new NotFound({ what: "template" })
+    return template
+  })
+
+  return { list: traced("Engine.templates", list), find: traced("Engine.template", find) }
 })

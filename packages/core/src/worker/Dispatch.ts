@@ -195,10 +195,10 @@ const stopped: Failure = {
 
 /** The attempts of one window. */
 export interface Attempts {
-  /** Makes them, with bounded concurrency. May be interrupted. */
-  readonly run: Effect.Effect<void>
+  /** One after the other, to be run as it is taken. May be interrupted. */
+  readonly each: Iterable<Effect.Effect<void>>
   /**
-   * What became of every recipient, once `run` has ended. When it was interrupted: what was not begun is due again
+   * What became of every recipient, once they have ended. When they were interrupted: what was not begun is due again
    * at no cost, and what was under way too where a repetition does no harm; else it is unknown.
    */
   readonly settlements: () => ReadonlyArray<Settlement>
@@ -208,22 +208,21 @@ export interface Attempts {
 
 /** A window that could not even begin goes back as it was: nothing of it was attempted. */
 export const released = ({ fence, jobId, recipients }: ClaimedJob): Attempts => ({
-  run: Effect.void,
+  each: [],
   consequences: () => [],
   settlements: () =>
     recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released({ uncertain: false }) }))
 })
 
 /**
- * Prepares the attempts: a fixed set of fibers will pull the next recipient.
+ * Prepares the attempts.
  *
  * @param verdicts on the consent of each recipient, asked for once more
  */
 export const window = (
   line: Line | undefined,
   job: ClaimedJob,
-  verdicts: ReadonlyArray<Consent.Verdict>,
-  concurrency: number
+  verdicts: ReadonlyArray<Consent.Verdict>
 ): Attempts => {
   const outcomes = new Map<number, Outcome>()
   const consequences: Array<Consequence> = []
@@ -243,29 +242,24 @@ export const window = (
     return false
   })
   const begun = new Set<number>()
-  const pending = allowed.values()
-  const pull: Effect.Effect<void> = Effect.suspend(() => {
-    const { done, value } = pending.next()
-    if (done === true) return Effect.void
-    begun.add(value.index)
-    return Effect.flatMap(
-      attempt(line, job, value, refusals.get(value.index)),
-      ({ consequence, outcome }) => {
-        outcomes.set(value.index, outcome)
-        if (consequence !== null) consequences.push(consequence)
-        return pull
-      }
-    )
-  })
   const interrupted = (index: number): Outcome => {
     const harmless = !begun.has(index) || line === undefined || canRecover(line.sender)
     return harmless
       ? Outcome.Released({ uncertain: begun.has(index) })
       : Outcome.Unknown({ failure: stopped })
   }
-  const lanes = Array.from({ length: Math.min(concurrency, allowed.length) }, () => pull)
+  function* each() {
+    for (const recipient of allowed) {
+      const { index } = recipient
+      begun.add(index)
+      yield Effect.map(attempt(line, job, recipient, refusals.get(index)), ({ consequence, outcome }) => {
+        outcomes.set(index, outcome)
+        if (consequence !== null) consequences.push(consequence)
+      })
+    }
+  }
   return {
-    run: Effect.all(lanes, { concurrency: "unbounded", discard: true }),
+    each: { [Symbol.iterator]: each },
     consequences: () => consequences,
     settlements: () =>
       job.recipients.map(({ index }) => ({

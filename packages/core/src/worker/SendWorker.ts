@@ -64,7 +64,7 @@ export const make = (options: {
     const attempts = yield* Effect.makeSemaphore(options.lanes)
 
     /** Of one session, account and purpose: what they have in common is asked for once. */
-    const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>, concurrency: number) {
+    const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>) {
       const [first] = alike
       if (first === undefined) return []
       const { accountId, content, sessionId } = first
@@ -75,7 +75,7 @@ export const make = (options: {
       return alike.map((job) => {
         const ofJob = verdicts.slice(from, from + job.recipients.length)
         from += job.recipients.length
-        return { job, attempts: Dispatch.window(line, job, ofJob, concurrency) }
+        return { job, attempts: Dispatch.window(line, job, ofJob) }
       })
     })
 
@@ -88,10 +88,8 @@ export const make = (options: {
       const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
         JSON.stringify([sessionId, accountId, Job.purpose(content)])
       const prepared: Array<Prepared> = []
-      // As many at once, however they are spread over jobs.
-      const concurrency = Math.max(1, Math.floor(options.concurrency / Math.max(1, claimed.length)))
       for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
-        const windows = yield* Effect.catchAll(prepareAlike(alike, concurrency), (error) =>
+        const windows = yield* Effect.catchAll(prepareAlike(alike), (error) =>
           Effect.as(
             Effect.logError("A window could not begin", error),
             alike.map((job): Prepared => ({ job, attempts: Dispatch.released(job) }))
@@ -102,6 +100,20 @@ export const make = (options: {
       return prepared
     })
 
+    /** A fixed set of fibers, each of which makes one attempt after the other as long as there are any. */
+    const run = (windows: ReadonlyArray<Prepared>): Effect.Effect<void> => {
+      const pending = (function* () {
+        for (const { attempts } of windows) yield* attempts.each
+      })()
+      const next = (): Effect.Effect<void> => {
+        const { done, value } = pending.next()
+        return done === true ? Effect.void : Effect.flatMap(value, next)
+      }
+      const count = windows.reduce((sum, { job }) => sum + job.recipients.length, 0)
+      const fibers = Array.from({ length: Math.min(options.concurrency, count) }, () => Effect.suspend(next))
+      return Effect.all(fibers, { concurrency: "unbounded", discard: true })
+    }
+
     /** Attempts the windows. When the process stops they have the grace to end, and then they are interrupted. */
     const attemptAll = (
       claimed: ReadonlyArray<ClaimedJob>,
@@ -111,8 +123,7 @@ export const make = (options: {
       Effect.gen(function* () {
         const windows = yield* prepare(claimed)
         const alone = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
-        const runs = windows.map(({ attempts: { run } }) => run)
-        const fiber = yield* Effect.all(runs, { concurrency: options.concurrency, discard: true }).pipe(
+        const fiber = yield* run(windows).pipe(
           attempts.withPermits(alone ? options.lanes : 1),
           Effect.interruptible,
           // A child would be interrupted with this fiber at once.
@@ -120,13 +131,12 @@ export const make = (options: {
         )
         const end = Effect.zipRight(options.grace.within(Fiber.await(fiber)), Fiber.interrupt(fiber))
         // Before the outcomes are handed in: what waits for a pause must not be due before that is there.
-        const consequences = Effect.forEach(
-          windows.flatMap(({ attempts, job }) => {
-            const drawn = attempts.consequences()
-            return drawn.length === 0 ? [] : [{ job, drawn }]
-          }),
-          ({ drawn, job }) => Effect.ignoreLogged(draw(job, drawn)),
-          { discard: true }
+        const consequences = Effect.suspend(() =>
+          Effect.forEach(
+            windows.filter(({ attempts }) => attempts.consequences().length > 0),
+            ({ attempts, job }) => Effect.ignoreLogged(draw(job, attempts.consequences())),
+            { discard: true }
+          )
         )
         yield* restore(Fiber.join(fiber)).pipe(
           Effect.onInterrupt(() => end),

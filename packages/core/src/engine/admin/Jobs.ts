@@ -6,12 +6,10 @@ import type { Job, RecipientResult } from "../../domain/Job.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
-import type { RateCardStore } from "../../storage/RateCardStore.ts"
-import type { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { Wake } from "../../worker/Wake.ts"
 import type { DetailQuery } from "../Jobs.ts"
-import { detail } from "../Jobs.ts"
+import * as Reading from "../Jobs.ts"
 import type { JobDetail, JobQuery } from "../Operations.ts"
 
 /** A direct message: its job and its one recipient. */
@@ -36,7 +34,7 @@ const missing = Effect.fail(new NotFound({ what: "job" }))
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const store = yield* JobStore
-  const context = yield* Effect.context<JobStore | RateCardStore | SessionStore>()
+  const { detail } = yield* Reading.make
   const wake = yield* Wake
   const notify = Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
 
@@ -52,7 +50,7 @@ export const make = Effect.gen(function* () {
     find: Effect.fnUntraced(function* (id, query) {
       const job = yield* store.find(id)
       if (job === null || job.content.kind !== "template") return yield* missing
-      return yield* Effect.provide(detail(job, query), context)
+      return yield* detail(job, query)
     }),
     cancel: Effect.fnUntraced(function* (id) {
       const now = yield* Clock.currentTimeMillis
