@@ -21,15 +21,18 @@ export const parseKey = (header: string): string | undefined => {
 
 /** JSON with object keys sorted by code unit and `undefined` members left out: equal text for equal values. */
 export const canonicalize = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalize(item ?? null)).join(",")}]`
-  if (typeof value === "object" && value !== null) {
-    const members = Object.entries(value)
-      .filter(([, member]) => member !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-      .map(([name, member]) => `${JSON.stringify(name)}:${canonicalize(member)}`)
-    return `{${members.join(",")}}`
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null"
+  let text = ""
+  if (Array.isArray(value)) {
+    for (const item of value) text += `${text === "" ? "" : ","}${canonicalize(item ?? null)}`
+    return `[${text}]`
   }
-  return JSON.stringify(value) ?? "null"
+  for (const name of Object.keys(value).sort()) {
+    const member: unknown = Reflect.get(value, name)
+    if (member !== undefined)
+      text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${canonicalize(member)}`
+  }
+  return `{${text}}`
 }
 
 /** Lowercase hex SHA-256; `operation` keeps a template send and a direct message with like bodies apart. */

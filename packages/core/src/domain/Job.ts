@@ -10,7 +10,7 @@
 import type { Purpose } from "./Consent.ts"
 import type { Instant } from "./Instant.ts"
 import * as Recipient from "./Recipient.ts"
-import type { TemplateContent } from "./Template.ts"
+import type { Template, TemplateContent } from "./Template.ts"
 
 export type Status = "queued" | "processing" | "paused" | "canceling" | "canceled" | "completed" | "failed"
 export const statuses: ReadonlyArray<Status> = [
@@ -29,6 +29,18 @@ export type PauseReason = "session_disconnected" | "template_paused" | "provider
 export type Content =
   | { readonly kind: "template"; readonly templateId: number; readonly template: TemplateContent }
   | { readonly kind: "direct"; readonly text: string; readonly linkPreview: boolean }
+
+const frozen = new WeakMap<Template, Content>()
+
+/** What a send of the template freezes: one object for all its sends, so that what is worked out of it is kept. */
+export const contentOf = (template: Template): Content => {
+  const known = frozen.get(template)
+  if (known !== undefined) return known
+  const { sessionId: _, templateId, updatedAt: __, ...rest } = template
+  const content: Content = { kind: "template", templateId, template: rest }
+  frozen.set(template, content)
+  return content
+}
 
 /** The purpose that consent is asked for. */
 export const purpose = (content: Content): Purpose =>

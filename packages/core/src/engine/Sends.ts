@@ -5,6 +5,7 @@ import { QuotaExceeded } from "../domain/Errors.ts"
 import * as Idempotency from "../domain/Idempotency.ts"
 import type * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Job from "../domain/Job.ts"
 import * as RateCard from "../domain/RateCard.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { AcceptSend, Earlier } from "../storage/JobStore.ts"
@@ -61,7 +62,6 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     })
 
     const { cost } = yield* price(resolved, now)
-    const { sessionId: _, templateId, updatedAt: __, ...template } = resolved.template
     const units = resolved.recipients.length
     const sending: AcceptSend = {
       now,
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       accountId: account.id,
       sessionId: session.id,
       publicKey: key.publicKey,
-      content: { kind: "template", templateId, template },
+      content: Job.contentOf(resolved.template),
       recipients: resolved.recipients.map(({ externalId, phone, values }, place) => ({
         phone,
         externalId,

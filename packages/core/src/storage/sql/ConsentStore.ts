@@ -10,8 +10,8 @@ import type { Instant } from "../../domain/Instant.ts"
 import { ConsentStore } from "../ConsentStore.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
-import { all, run } from "./Program.ts"
-import { integer, toConsent } from "./Rows.ts"
+import { all, get, run } from "./Program.ts"
+import { historyColumns, toConsent, toHistories } from "./Rows.ts"
 
 const insert = `INSERT INTO sendwright_consent
   (account, phone, occurred_at, id, purpose, status, source, proof, recorded_at, seq)
@@ -28,10 +28,12 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
     const { elements, serialize } = db.dialect
     // CROSS JOIN binds SQLite's planner to a lookup per phone. Records of one time come in the order of recording,
     // which is all of that order that the decision depends on.
-    const histories = `SELECT ${elements.place} AS place, consent.*
-      FROM ${elements.from} CROSS JOIN sendwright_consent AS consent
-      WHERE consent.account = ? AND consent.phone = ${elements.value} AND consent.purpose IN (?, 'all')
-      ORDER BY ${elements.place}, consent.occurred_at, consent.seq`
+    const histories = `SELECT ${db.dialect.jsonArrays(`place, ${historyColumns}`)} AS records FROM (
+        SELECT ${elements.place} AS place, consent.*
+        FROM ${elements.from} CROSS JOIN sendwright_consent AS consent
+        WHERE consent.account = ? AND consent.phone = ${elements.value} AND consent.purpose IN (?, 'all')
+        ORDER BY ${elements.place}, consent.occurred_at, consent.seq
+      ) AS found`
     return {
       record: ({ accountId, records }) =>
         db.write("ConsentStore.record", function* () {
@@ -50,9 +52,8 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
       verdicts: ({ accountId, phones, purpose }) =>
         db.read("ConsentStore.verdicts", function* () {
           const found = phones.map((): Array<ConsentRecord> => [])
-          for (const row of yield* all(histories, JSON.stringify(phones), accountId, purpose)) {
-            found[integer(row, "place")]?.push(toConsent(row))
-          }
+          const row = yield* get(histories, JSON.stringify(phones), accountId, purpose)
+          for (const { place, record } of toHistories(row)) found[place]?.push(record)
           return found.map((records) => Consent.decide(records, purpose))
         }),
       history: ({ accountId, phone }) =>

@@ -236,6 +236,42 @@ export const toConsent = (row: Row): ConsentRecord => ({
   recordedAt: integer(row, "recorded_at")
 })
 
+/** What {@link toHistories} reads, after the place of the phone. */
+export const historyColumns = "id, phone, purpose, status, source, proof, occurred_at, recorded_at"
+
+type HistoryTuple = readonly [
+  place: number,
+  id: string,
+  phone: string,
+  purpose: string,
+  status: string,
+  source: string,
+  proof: string | null,
+  occurredAt: number,
+  recordedAt: number
+]
+
+const scopeOf = wordOf(Consent.scopes)
+const consentStatusOf = wordOf<ConsentStatus>(["granted", "revoked"])
+
+/** Records of several phones as one JSON text, like {@link toRecipients}. */
+export const toHistories = (
+  row: Row | undefined
+): ReadonlyArray<{ readonly place: number; readonly record: ConsentRecord }> =>
+  json<ReadonlyArray<HistoryTuple>>(row ?? {}, "records").map((tuple) => ({
+    place: tuple[0],
+    record: {
+      id: tuple[1],
+      phone: tuple[2],
+      purpose: scopeOf("purpose", tuple[3]),
+      status: consentStatusOf("status", tuple[4]),
+      source: tuple[5],
+      proof: tuple[6],
+      occurredAt: tuple[7],
+      recordedAt: tuple[8]
+    }
+  }))
+
 export const rateCardColumns = ["id", "currency", "effective_from", "created_at", "prices"]
 
 export const fromRateCard = (card: RateCard): Parameters => [

@@ -14,10 +14,13 @@ import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import type { JobRows } from "./Jobs.ts"
 import * as Jobs from "./Jobs.ts"
-import type { Program } from "./Program.ts"
+import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { insertInto, integer, limited, templateColumns, text, toTemplate } from "./Rows.ts"
 import { findSession } from "./SessionStore.ts"
+
+/** How many templates are kept read. */
+const kept = 256
 
 const byName = "SELECT * FROM sendwright_template WHERE session = ? AND name = ? AND language = ?"
 
@@ -65,6 +68,23 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
     const rows = Jobs.make(db.dialect, ids)
+
+    /** As they were read last, by number: one object for all sends lets what is worked out of it be kept. */
+    const read = new Map<number, { readonly row: Row; readonly template: Template }>()
+
+    const templateOf = (row: Row): Template => {
+      const id = integer(row, "id")
+      const last = read.get(id)
+      if (last !== undefined && Object.keys(row).every((name) => last.row[name] === row[name])) {
+        return last.template
+      }
+      const template = toTemplate(row)
+      const [oldest] = read.keys()
+      if (read.size >= kept && oldest !== undefined) read.delete(oldest)
+      read.set(id, { row, template })
+      return template
+    }
+
     return {
       importAll: ({ accountId, contents, now, sessionId }) =>
         db.write("TemplateStore.importAll", function* () {
@@ -90,7 +110,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
             templateId,
             sessionId
           )
-          return row === undefined ? null : toTemplate(row)
+          return row === undefined ? null : templateOf(row)
         }),
       findNamed: ({ language, name, sessionId }) =>
         db.read("TemplateStore.findNamed", function* () {
