@@ -1,0 +1,38 @@
+/** What is sent in every part: one template with one variable, to numbers that have all consented. */
+
+export const template = {
+  name: "greeting",
+  language: "en",
+  category: "UTILITY",
+  status: "APPROVED",
+  components: [{ type: "BODY", text: "Hello {{1}}", example: { body_text: [["Ana"]] } }]
+}
+
+export const variable = "body.1"
+
+export const recipientsPerJob = 250
+
+/** Spanish mobile numbers, none of which has a meaning in the sandbox. */
+export const phone = (n: number): string => `346${String(n).padStart(7, "0")}9`
+
+export const phones = (count: number): ReadonlyArray<string> =>
+  Array.from({ length: count }, (_, n) => phone(n))
+
+const consents = 10_000
+export const consented = phones(consents)
+
+/** How a service's table of consents looks that has been there for a while. */
+export const bystanders = 100_000
+
+export const request = (templateId: number, from: number, count: number) => ({
+  template_id: templateId,
+  recipients: Array.from({ length: count }, (_, n) => ({
+    phone: phone((from + n) % consents),
+    external_id: `customer-${String(n).padStart(4, "0")}`,
+    variables: { [variable]: `Name ${n}` }
+  }))
+})
+
+/** Bodies to several groups of numbers, so that no cache holds the only one. */
+export const bodies = (templateId: number, recipients: number): ReadonlyArray<string> =>
+  Array.from({ length: 16 }, (_, n) => JSON.stringify(request(templateId, n * recipients, recipients)))

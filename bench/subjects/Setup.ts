@@ -1,0 +1,53 @@
+/** An engine as the host makes it, over stores of one's choice, and a tenant without limits. */
+import { AddressPolicy, Engine, SecretBox, Sender, UndiciTransport } from "@sendwright/core"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Sends from "../Sends.ts"
+
+/** Answers at once. */
+export const noOp = (called: () => void = () => {}): Sender.Sender => {
+  const accepted = Effect.succeed(Sender.SendResult.Accepted({ providerId: null, status: "accepted" }))
+  return {
+    provider: "sandbox",
+    deduplicates: true,
+    send: () => {
+      called()
+      return accepted
+    }
+  }
+}
+
+export const engine = (sender: Sender.Sender) =>
+  Engine.layer().pipe(
+    Layer.provide(Sender.layer(sender)),
+    Layer.provide(UndiciTransport.layer()),
+    Layer.provide(AddressPolicy.layer([])),
+    Layer.provide(SecretBox.layerRandom)
+  )
+
+/** An account whose key may do everything, as often as it likes; the first numbers of `Sends` have consented. */
+export const tenant = Effect.gen(function* () {
+  const { admin, identify } = yield* Engine.Engine
+  const plan = {
+    minimum_wait_ms: 0,
+    daily_template_recipients: null,
+    requests_per_minute: 1_000_000_000
+  }
+  const account = yield* admin.accounts.create({ name: "bench", plan })
+  const session = yield* admin.sessions.create(account.id, { name: "bench", provider: "sandbox" })
+  const { key, secretKey } = yield* admin.keys.issue(session.id, {})
+  const [template] = yield* admin.templates.importAll(session.id, [Sends.template])
+  const records = Sends.consented.map((phone) => ({ phone, source: "bench" }))
+  for (let from = 0; from < records.length; from += 1000) {
+    yield* admin.consents.record(account.id, records.slice(from, from + 1000))
+  }
+  const caller = yield* identify({ publicKey: key.publicKey, secretKey })
+  return {
+    account,
+    session,
+    publicKey: key.publicKey,
+    secretKey,
+    templateId: template?.templateId ?? 0,
+    caller
+  }
+})
