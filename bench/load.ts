@@ -112,7 +112,10 @@ const drive = async (load: Load): Promise<Loaded> => {
               socket.write(template.bytes)
             }
             const next = (): void => {
-              if (isOver()) return resolve()
+              if (isOver()) {
+                resolve()
+                return
+              }
               due = interval === 0 ? performance.now() : began + sent * interval
               sent += 1
               const wait = due - performance.now()

@@ -8,10 +8,14 @@ import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { type Part, withBench } from "./Bench.ts"
 import { accept } from "./parts/accept.ts"
+import { depth } from "./parts/depth.ts"
+import { drain } from "./parts/drain.ts"
 import { http } from "./parts/http.ts"
+import { latency } from "./parts/latency.ts"
+import { write } from "./parts/write.ts"
 import * as Report from "./Report.ts"
 
-const parts: ReadonlyArray<Part> = [http, accept]
+const parts: ReadonlyArray<Part> = [http, accept, write, drain, depth, latency]
 
 const { positionals, values: options } = parseArgs({
   allowPositionals: true,

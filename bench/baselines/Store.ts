@@ -20,7 +20,7 @@ export type Accepted = { readonly jobId: string; readonly recipients: number } |
 
 export type Accept = (command: Command, answer: (accepted: Accepted) => void) => void
 
-export const inMemory = (): Accept => {
+const inMemory = (): Accept => {
   const allowed = new Set(consented)
   return ({ request: { recipients } }, answer) =>
     answer(
@@ -43,7 +43,7 @@ CREATE TABLE recipient (job INTEGER NOT NULL, place INTEGER NOT NULL, phone TEXT
   updated_at INTEGER, failure TEXT, provider_id TEXT, PRIMARY KEY (job, place)) STRICT, WITHOUT ROWID;`
 
 /** Opens a database whose commits are synced, which the driver does not do by itself (DEFAULT_WAL_SYNCHRONOUS=1). */
-export const open = (filename: string): Sqlite.Database => {
+const open = (filename: string): Sqlite.Database => {
   const db = new Sqlite(filename)
   db.pragma("journal_mode = WAL")
   db.prepare("SELECT count(*) FROM sqlite_schema").get()
@@ -53,7 +53,7 @@ export const open = (filename: string): Sqlite.Database => {
 }
 
 /** The recipients of a job in one statement, made once for each number of them. */
-export const recipientWriter = (db: Sqlite.Database) => {
+const recipientWriter = (db: Sqlite.Database) => {
   const statements = new Map<number, Sqlite.Statement>()
   return (job: number | bigint, recipients: SendRequest["recipients"], now: number): void => {
     const count = recipients.length
@@ -72,57 +72,68 @@ export const recipientWriter = (db: Sqlite.Database) => {
   }
 }
 
+const insertJob = `INSERT INTO job (id, key, idempotency_key, fingerprint, template, status, recipients, next_at, created_at)
+  VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?) ON CONFLICT DO NOTHING RETURNING seq`
+
+const addUsage = `INSERT INTO usage (key, day, recipients) VALUES (?, ?, ?)
+  ON CONFLICT (key, day) DO UPDATE SET recipients = usage.recipients + excluded.recipients`
+
+/** Writes a job, its recipients and the day's usage; null when the Idempotency-Key is taken. Within a transaction. */
+const jobWriter = (db: Sqlite.Database) => {
+  db.exec(schema)
+  const job = db.prepare(insertJob).pluck()
+  const usage = db.prepare(addUsage)
+  const recipients = recipientWriter(db)
+  return ({ fingerprint, idempotencyKey, key, request }: Command): string | null => {
+    const id = randomUUID()
+    const now = Date.now()
+    const count = request.recipients.length
+    const seq = job.get(id, key, idempotencyKey, fingerprint, request.template_id, count, now, now)
+    if (typeof seq !== "number") return null
+    recipients(seq, request.recipients, now)
+    usage.run(key, new Date(now).toISOString().slice(0, 10), count)
+    return id
+  }
+}
+
+/** Writes and nothing else, a transaction for each job. */
+export const writer = (filename: string): ((command: Command) => unknown) => {
+  const db = open(filename)
+  return db.transaction(jobWriter(db)).immediate
+}
+
 const openStore = (filename: string, key: string) => {
   const db = open(filename)
-  db.exec(schema)
+  const write = jobWriter(db)
   const consent = db.prepare("INSERT INTO consent (key, phone) VALUES (?, ?)")
   db.transaction(() => {
     for (let n = 0; n < bystanders; n++) consent.run(key, phone(n))
   })()
   const isAllowed = db.prepare("SELECT 1 FROM consent WHERE key = ? AND phone = ?").pluck()
-  const insertJob = db
-    .prepare(
-      `INSERT INTO job (id, key, idempotency_key, fingerprint, template, status, recipients, next_at, created_at)
-       VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?) ON CONFLICT DO NOTHING RETURNING seq`
-    )
-    .pluck()
   const findJob = db.prepare<[string, string], { id: string; fingerprint: string; recipients: number }>(
     "SELECT id, fingerprint, recipients FROM job WHERE key = ? AND idempotency_key = ?"
   )
-  const addUsage = db.prepare(
-    `INSERT INTO usage (key, day, recipients) VALUES (?, ?, ?)
-     ON CONFLICT (key, day) DO UPDATE SET recipients = usage.recipients + excluded.recipients`
-  )
-  const insertRecipients = recipientWriter(db)
   /** Within a transaction. */
-  const accept = ({ fingerprint, idempotencyKey, key, request }: Command): Accepted => {
-    const { recipients, template_id } = request
-    for (const { phone } of recipients) if (isAllowed.get(key, phone) === undefined) return 403
-    const id = randomUUID()
-    const now = Date.now()
-    const seq = insertJob.get(id, key, idempotencyKey, fingerprint, template_id, recipients.length, now, now)
-    if (typeof seq !== "number") {
-      const earlier = findJob.get(key, idempotencyKey)
-      return earlier?.fingerprint === fingerprint
-        ? { jobId: earlier.id, recipients: earlier.recipients }
-        : 409
-    }
-    insertRecipients(seq, recipients, now)
-    addUsage.run(key, new Date(now).toISOString().slice(0, 10), recipients.length)
-    return { jobId: id, recipients: recipients.length }
+  const accept = (command: Command): Accepted => {
+    const { fingerprint, idempotencyKey, key, request } = command
+    for (const { phone } of request.recipients) if (isAllowed.get(key, phone) === undefined) return 403
+    const jobId = write(command)
+    if (jobId !== null) return { jobId, recipients: request.recipients.length }
+    const earlier = findJob.get(key, idempotencyKey)
+    return earlier?.fingerprint === fingerprint ? { jobId: earlier.id, recipients: earlier.recipients } : 409
   }
   return { db, accept }
 }
 
 /** A transaction for each request. */
-export const direct = (filename: string, key: string): Accept => {
+const direct = (filename: string, key: string): Accept => {
   const { accept, db } = openStore(filename, key)
   const commit = db.transaction(accept).immediate
   return (command, answer) => answer(commit(command))
 }
 
 /** One transaction for all requests that came in one turn of the event loop; each is answered after its commit. */
-export const grouped = (filename: string, key: string): Accept => {
+const grouped = (filename: string, key: string): Accept => {
   const { accept, db } = openStore(filename, key)
   const commit = db.transaction((commands: ReadonlyArray<Command>) => commands.map(accept)).immediate
   let waiting: Array<{ readonly command: Command; readonly answer: (accepted: Accepted) => void }> = []

@@ -2,6 +2,7 @@
 import { AddressPolicy, Engine, SecretBox, Sender, UndiciTransport } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import * as Sends from "../Sends.ts"
 
 /** Answers at once. */
@@ -22,7 +23,8 @@ export const engine = (sender: Sender.Sender) =>
     Layer.provide(Sender.layer(sender)),
     Layer.provide(UndiciTransport.layer()),
     Layer.provide(AddressPolicy.layer([])),
-    Layer.provide(SecretBox.layerRandom)
+    // One key, so that a later engine over the same stores reads what an earlier one sealed.
+    Layer.provide(SecretBox.layer(Redacted.make(new Uint8Array(32))))
   )
 
 /** An account whose key may do everything, as often as it likes; the first numbers of `Sends` have consented. */

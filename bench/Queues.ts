@@ -1,0 +1,45 @@
+/** The queues that drains and latencies are measured of. */
+import { join } from "node:path"
+import type { Bench } from "./Bench.ts"
+import { type Child, start } from "./Child.ts"
+import type { Queue } from "./subjects/Queue.ts"
+
+export const ours = { sqlite: "sendwright, SQLite", postgres: "sendwright, PostgreSQL" } as const
+export type Store = keyof typeof ours
+
+export const bullmq = { everysec: "BullMQ, synced every second", always: "BullMQ, synced always" } as const
+export const graphile = "graphile-worker, batched"
+export const pgBoss = "pg-boss, batched by hand"
+export const plainjob = "plainjob, synced always"
+
+export const noRedis = "There is no redis-server here, so BullMQ is not measured."
+
+const queue = (script: string, given: ReadonlyArray<string>): Promise<Child<Queue>> =>
+  start<Queue>(new URL(`./subjects/${script}-queue.js`, import.meta.url), given)
+
+export const sendwright = async (bench: Bench, store: Store): Promise<Child<Queue>> =>
+  queue("sendwright", [
+    store,
+    store === "postgres" ? await bench.database() : join(bench.folder("queue"), "queue.db")
+  ])
+
+type Named = ReadonlyArray<readonly [string, Child<Queue>]>
+
+/** By how it syncs; none where there is no Redis. */
+export const bullmqs = async (bench: Bench): Promise<Named> => {
+  const queues: Array<readonly [string, Child<Queue>]> = []
+  for (const sync of ["everysec", "always"] as const) {
+    const port = await bench.redis(sync)
+    if (port !== undefined) queues.push([bullmq[sync], await queue("bullmq", [String(port)])])
+  }
+  return queues
+}
+
+export const onPostgres = async (bench: Bench): Promise<Named> => [
+  [graphile, await queue("graphile", [await bench.database()])],
+  [pgBoss, await queue("pgboss", [await bench.database()])]
+]
+
+export const onSqlite = async (bench: Bench): Promise<Named> => [
+  [plainjob, await queue("plainjob", [join(bench.folder("plainjob"), "queue.db")])]
+]

@@ -1,0 +1,66 @@
+/** A process that keeps work and does it, by a handler that does nothing. Work is counted in recipients. */
+export interface Queue {
+  /** Adds work, 250 recipients at a time. A peer keeps a job for each recipient, whatever is asked for. */
+  readonly fill: (recipients: number, perJob: number) => Promise<void>
+  /** Does so much of it, and answers how long that took, in milliseconds, until what it did is recorded. */
+  readonly drain: (recipients: number) => Promise<number>
+  /** From adding one recipient to an idle queue to the handler's call, so many times, in milliseconds. */
+  readonly latencies: (count: number) => Promise<ReadonlyArray<number>>
+}
+
+export const batch = 250
+
+/** What a peer keeps of a recipient: as much as a send says of it. */
+export const payload = (n: number) => ({
+  phone: `346${String(n).padStart(7, "0")}9`,
+  external_id: `customer-${n}`,
+  variables: { "body.1": `Name ${n}` }
+})
+
+export const payloads = Array.from({ length: batch }, (_, n) => payload(n))
+
+export const inBatches = async (recipients: number, add: () => Promise<unknown>): Promise<void> => {
+  for (let added = 0; added < recipients; added += batch) await add()
+}
+
+/** Counts what the handler was called for, and tells when it was called often enough. */
+export const counter = () => {
+  let count = 0
+  let wanted = 0
+  let reached: () => void = () => {}
+  return {
+    hit: (more = 1): void => {
+      const before = count
+      count += more
+      if (before < wanted && count >= wanted) reached()
+    },
+    /** Begins at none. */
+    until: (target: number): Promise<void> => {
+      count = 0
+      wanted = target
+      return new Promise((resolve) => {
+        reached = resolve
+      })
+    }
+  }
+}
+
+export type Counter = ReturnType<typeof counter>
+
+/** Adds one at a time, so far apart that the queue is idle in between. */
+export const latenciesOf = async (
+  count: number,
+  counter: Counter,
+  add: (n: number) => Promise<unknown>
+): Promise<ReadonlyArray<number>> => {
+  const latencies: Array<number> = []
+  const warmUp = 20
+  for (let n = 0; n < count + warmUp; n++) {
+    const called = counter.until(1).then(() => performance.now())
+    const began = performance.now()
+    await Promise.all([add(n), called])
+    if (n >= warmUp) latencies.push((await called) - began)
+    await new Promise((resolve) => setTimeout(resolve, 15 + (n % 11)))
+  }
+  return latencies
+}

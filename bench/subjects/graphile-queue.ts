@@ -1,0 +1,42 @@
+/** graphile-worker with a local queue and completions in batches, which drains fastest. Given: the URL. */
+import { Logger, makeWorkerUtils, type Runner, run } from "graphile-worker"
+import Pg from "pg"
+import { expose } from "../Child.ts"
+import { counter, inBatches, latenciesOf, payload, payloads, type Queue } from "./Queue.ts"
+
+const [url = ""] = process.argv.slice(2)
+const pgPool = new Pg.Pool({ connectionString: url, max: 20 })
+const logger = new Logger(() => () => {})
+const handled = counter()
+const tools = await makeWorkerUtils({ pgPool, logger })
+await tools.migrate()
+
+const batched = { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 }
+
+const start = (): Promise<Runner> =>
+  run({
+    pgPool,
+    logger,
+    noHandleSignals: true,
+    taskList: { send: () => handled.hit() },
+    preset: { worker: { concurrentJobs: 24, ...batched } }
+  })
+
+expose<Queue>({
+  fill: (recipients) =>
+    inBatches(recipients, () => tools.addJobs(payloads.map((payload) => ({ identifier: "send", payload })))),
+  drain: async (recipients) => {
+    const done = handled.until(recipients)
+    const began = performance.now()
+    const runner = await start()
+    await done
+    await runner.stop()
+    return performance.now() - began
+  },
+  latencies: async (count) => {
+    const runner = await start()
+    const latencies = await latenciesOf(count, handled, (n) => tools.addJob("send", payload(n)))
+    await runner.stop()
+    return latencies
+  }
+})

@@ -1,0 +1,86 @@
+/**
+ * The engine and its loops, as the host runs them. Given: "sqlite" and a file, or "postgres" and a URL. An engine that
+ * was stopped takes nothing any more, so each drain has a fresh one over the same stores.
+ */
+import { Engine, type Stores, Worker } from "@sendwright/core"
+import { Postgres } from "@sendwright/core/postgres"
+import { Sqlite } from "@sendwright/core/sqlite"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
+import type * as Scope from "effect/Scope"
+import { expose } from "../Child.ts"
+import * as Sends from "../Sends.ts"
+import { batch, counter, inBatches, latenciesOf, type Queue } from "./Queue.ts"
+import { engine, noOp, tenant } from "./Setup.ts"
+
+const [store, where = ""] = process.argv.slice(2)
+const sent = counter()
+const sender = noOp(sent.hit)
+
+const program = Effect.gen(function* () {
+  const stores = yield* Effect.context<Stores.Stores>()
+  const { caller, templateId } = yield* tenant
+  const run = Runtime.runPromise(yield* Effect.runtime<Stores.Stores | Engine.Engine>())
+  let keys = 0
+
+  const send = (recipients: number) =>
+    Effect.flatMap(Engine.Engine, (engine) => {
+      keys += 1
+      const request = Sends.request(templateId, (keys * recipients) % 1000, recipients)
+      return engine.send(caller, { idempotencyKey: `${process.pid}-${keys}`, request })
+    })
+
+  /** With loops that run meanwhile; ends once what they did is recorded. */
+  const withLoops = <A, E>(use: Effect.Effect<A, E, Engine.Engine | Worker.Worker | Scope.Scope>) =>
+    Effect.scoped(Effect.provide(use, Layer.provide(engine(sender), Layer.succeedContext(stores))))
+
+  const start = Effect.flatMap(Worker.Worker, (worker) => worker.start)
+
+  expose<Queue>({
+    fill: (recipients, perJob) =>
+      run(
+        Effect.promise(() =>
+          inBatches(recipients, () =>
+            run(
+              Effect.forEach(Array.from({ length: batch / perJob }), () => send(perJob), {
+                concurrency: "unbounded",
+                discard: true
+              })
+            )
+          )
+        )
+      ),
+    drain: (recipients) =>
+      run(
+        Effect.gen(function* () {
+          let began = 0
+          yield* withLoops(
+            Effect.gen(function* () {
+              const done = sent.until(recipients)
+              began = performance.now()
+              yield* start
+              yield* Effect.promise(() => done)
+            })
+          )
+          return performance.now() - began
+        })
+      ),
+    latencies: (count) =>
+      run(
+        withLoops(
+          Effect.gen(function* () {
+            yield* start
+            const runHere = Runtime.runPromise(yield* Effect.runtime<Engine.Engine>())
+            return yield* Effect.promise(() => latenciesOf(count, sent, () => runHere(send(1))))
+          })
+        )
+      )
+  })
+  yield* Effect.never
+})
+
+const stores =
+  store === "postgres" ? Postgres.layer({ url: Redacted.make(where) }) : Sqlite.layer({ filename: where })
+await Effect.runPromise(Effect.scoped(Effect.provide(program, Layer.provideMerge(engine(sender), stores))))

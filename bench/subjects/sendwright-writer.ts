@@ -1,0 +1,29 @@
+/** The store's own verb, `JobStore.accept`. Given: "sqlite" and a file, or "postgres" and a URL. */
+import { JobStore } from "@sendwright/core"
+import { Postgres } from "@sendwright/core/postgres"
+import { Sqlite } from "@sendwright/core/sqlite"
+import { Fixtures } from "@sendwright/core/testing"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { expose } from "../Child.ts"
+import { during, recipients, type Writer } from "./Writer.ts"
+
+const [store, where = ""] = process.argv.slice(2)
+const owner = { accountId: "account", sessionId: "session", publicKey: "pk_bench" }
+
+const program = Effect.gen(function* () {
+  const { accept } = yield* JobStore.JobStore
+  // One content for all, as one template is sent again and again.
+  const { content } = Fixtures.send(owner)
+  expose<Writer>({
+    write: (ms, atOnce) =>
+      during(ms, atOnce, () =>
+        Effect.runPromise(accept(Fixtures.send(owner, { content, phones: recipients, now: Date.now() })))
+      )
+  })
+  yield* Effect.never
+})
+
+const stores =
+  store === "postgres" ? Postgres.layer({ url: Redacted.make(where) }) : Sqlite.layer({ filename: where })
+await Effect.runPromise(Effect.provide(program, stores))
