@@ -91,3 +91,18 @@ export const tenant = async (
     sessionId: session.id
   }
 }
+
+/** Whether nothing of a tenant waits to be sent any more. */
+export const isDrained = async ({ headers, port }: Running): Promise<boolean> => {
+  for (const status of ["queued", "processing"]) {
+    const response = await fetch(
+      `http://127.0.0.1:${port}/api/v1/template-messages?status=${status}&limit=1`,
+      {
+        headers
+      }
+    )
+    const { jobs }: { readonly jobs: ReadonlyArray<unknown> } = JSON.parse(await response.text())
+    if (jobs.length > 0) return false
+  }
+  return true
+}

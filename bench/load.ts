@@ -28,6 +28,8 @@ export interface Loaded {
   readonly seconds: number
   readonly p50Ms: number
   readonly p99Ms: number
+  /** Every one, in milliseconds; at a given rate they are few enough to be told. */
+  readonly latencies: ReadonlyArray<number>
 }
 
 export interface Loader {
@@ -151,7 +153,8 @@ const drive = async (load: Load): Promise<Loaded> => {
     requests: latencies.length,
     seconds,
     p50Ms: percentile(latencies, 0.5),
-    p99Ms: percentile(latencies, 0.99)
+    p99Ms: percentile(latencies, 0.99),
+    latencies: load.perSecond === undefined ? [] : latencies
   }
 }
 

@@ -10,12 +10,27 @@ import { type Part, withBench } from "./Bench.ts"
 import { accept } from "./parts/accept.ts"
 import { depth } from "./parts/depth.ts"
 import { drain } from "./parts/drain.ts"
+import { draining } from "./parts/draining.ts"
 import { http } from "./parts/http.ts"
 import { latency } from "./parts/latency.ts"
+import { outbound } from "./parts/outbound.ts"
+import { startup } from "./parts/startup.ts"
+import { whole } from "./parts/whole.ts"
 import { write } from "./parts/write.ts"
 import * as Report from "./Report.ts"
 
-const parts: ReadonlyArray<Part> = [http, accept, write, drain, depth, latency]
+const parts: ReadonlyArray<Part> = [
+  http,
+  accept,
+  write,
+  drain,
+  depth,
+  latency,
+  outbound,
+  whole,
+  startup,
+  draining
+]
 
 const { positionals, values: options } = parseArgs({
   allowPositionals: true,
@@ -57,11 +72,21 @@ const machine = Report.machine(process.env[pinnedBy] === "yes")
 if (!machine.pinned)
   console.log("There is no taskset here: nothing is pinned, and ratios vary more than they would.\n")
 
+let failures = 0
 await withBench(options, async (bench) => {
   for (const part of parts) {
     if (positionals.length > 0 && !positionals.includes(part.name)) continue
-    const figures = await part.run(bench)
+    console.log(`${part.name} …`)
+    const began = performance.now()
+    // One that fails keeps its last figures, and the others have theirs.
+    const figures = await part.run(bench).catch((error: unknown) => {
+      failures += 1
+      console.error(error)
+      return undefined
+    })
+    if (figures === undefined) continue
     for (const figure of figures) console.log(Report.terminal(figure))
+    console.log(`${part.name} took ${((performance.now() - began) / 1000).toFixed(0)} s\n`)
     const { quick, rounds } = bench
     const results: Report.Results = {
       part: part.name,
@@ -84,4 +109,4 @@ const short = results
 console.log(
   `${short.length} target(s) are short, of all that were measured so far. ${fileURLToPath(folder)} has it all.`
 )
-process.exit(0)
+process.exit(failures > 0 ? 1 : 0)

@@ -6,6 +6,9 @@ import { counter, inBatches, latenciesOf, payload, payloads, type Queue } from "
 
 const [url = ""] = process.argv.slice(2)
 const pgPool = new Pg.Pool({ connectionString: url, max: 20 })
+const complain = (error: Error): void => console.error(error)
+pgPool.on("error", complain)
+pgPool.on("connect", (client) => client.on("error", complain))
 const logger = new Logger(() => () => {})
 const handled = counter()
 const tools = await makeWorkerUtils({ pgPool, logger })

@@ -16,6 +16,8 @@ import { batch, counter, inBatches, latenciesOf, type Queue } from "./Queue.ts"
 import { engine, noOp, tenant } from "./Setup.ts"
 
 const [store, where = ""] = process.argv.slice(2)
+/** Sends that are made at once. */
+const clients = 32
 const sent = counter()
 const sender = noOp(sent.hit)
 
@@ -45,7 +47,7 @@ const program = Effect.gen(function* () {
           inBatches(recipients, () =>
             run(
               Effect.forEach(Array.from({ length: batch / perJob }), () => send(perJob), {
-                concurrency: "unbounded",
+                concurrency: clients,
                 discard: true
               })
             )
