@@ -12,8 +12,8 @@ export const variable = "body.1"
 
 export const recipientsPerJob = 250
 
-/** Spanish mobile numbers, none of which has a meaning in the sandbox. */
-export const phone = (n: number): string => `346${String(n).padStart(7, "0")}9`
+/** Spanish mobile numbers; to the sandbox, an end from 0001 to 0009 would mean something. */
+export const phone = (n: number): string => `346${String(n).padStart(6, "0")}55`
 
 export const phones = (count: number): ReadonlyArray<string> =>
   Array.from({ length: count }, (_, n) => phone(n))

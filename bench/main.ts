@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { type Part, withBench } from "./Bench.ts"
+import * as Docs from "./Docs.ts"
 import { accept } from "./parts/accept.ts"
 import { depth } from "./parts/depth.ts"
 import { drain } from "./parts/drain.ts"
@@ -103,6 +104,7 @@ await withBench(options, async (bench) => {
 const results = kept()
 const chart = new URL("chart.svg", folder)
 writeFileSync(chart, Report.chart(results))
+if (options["write-docs"]) Docs.write(new URL("docs/performance.md", root), results)
 const short = results
   .flatMap(({ figures }) => figures.flatMap(({ targets }) => targets))
   .filter(({ passed }) => !passed)

@@ -1,7 +1,7 @@
 /** How fast what was accepted is sent, by a sender that does nothing, and recorded as sent. */
 import type { Bench, Part } from "../Bench.ts"
 import type { Child } from "../Child.ts"
-import { figure, rounds, type Variant, withCpu } from "../Harness.ts"
+import { figure, rounds, type Variant } from "../Harness.ts"
 import * as Queues from "../Queues.ts"
 import { batch, type Queue } from "../subjects/Queue.ts"
 
@@ -32,15 +32,11 @@ const variant = (bench: Bench, name: string, queue: Child<Queue>, perJob: number
       const began = performance.now()
       await queue.fill(count, perJob)
       const fillMs = performance.now() - began
-      const { answer: drainMs, cpuUs } = await withCpu(
-        queue.pid,
-        () => queue.drain(count),
-        () => count
-      )
+      const { cpuUs, ms: drainMs } = await queue.drain(count)
       const turnMs = bench.seconds * 1000
       const fitting = count * Math.min(turnMs / drainMs, (2 * turnMs) / fillMs)
       recipients = batch * Math.min(400, Math.max(1, Math.round(fitting / batch)))
-      return { value: (count / drainMs) * 1000, cpuUs }
+      return { value: (count / drainMs) * 1000, cpuUs: cpuUs / count }
     }
   }
 }
@@ -55,29 +51,31 @@ export const drain: Part = {
     const bullmqs = await Queues.bullmqs(bench)
     if (bullmqs.length === 0) bench.say(Queues.noRedis)
     const others = [...bullmqs, ...(await Queues.onPostgres(bench)), ...(await Queues.onSqlite(bench))]
-    const peers = others.map(([name, queue]) => variant(bench, name, queue, 1))
-    const figures = []
-    for (const perJob of [250, 1] as const) {
-      const ours = (["sqlite", "postgres"] as const).map((store) =>
-        variant(bench, Queues.ours[store], own[store], perJob)
-      )
-      const samples = await rounds(bench.rounds, [...ours, ...peers])
-      for (const store of ["sqlite", "postgres"] as const) {
-        const other = store === "sqlite" ? "postgres" : "sqlite"
-        figures.push(
-          figure({
-            part: "drain",
-            title: `drain, ${perJob} per job, ${store === "sqlite" ? "SQLite" : "PostgreSQL"}`,
-            unit: "recipients/s",
-            better: "more",
-            ours: Queues.ours[store],
-            samples: new Map([...samples].filter(([name]) => name !== Queues.ours[other])),
-            targets: targets[store][perJob],
-            note: "The peers keep a job for each recipient; Sendwright keeps a send and records each recipient's result."
-          })
-        )
-      }
-    }
+    const cases = (["sqlite", "postgres"] as const).flatMap((store) =>
+      ([250, 1] as const).map((perJob) => ({
+        name: `${Queues.ours[store]}, ${perJob} per job`,
+        store,
+        perJob
+      }))
+    )
+    const samples = await rounds(bench.rounds, [
+      ...cases.map(({ name, perJob, store }) => variant(bench, name, own[store], perJob)),
+      ...others.map(([name, queue]) => variant(bench, name, queue, 1))
+    ])
+    const figures = cases.map(({ name, perJob, store }) =>
+      figure({
+        part: "drain",
+        title: `drain, ${perJob} per job, ${store === "sqlite" ? "SQLite" : "PostgreSQL"}`,
+        unit: "recipients/s",
+        better: "more",
+        ours: name,
+        samples: new Map(
+          [...samples].filter(([each]) => each === name || others.some(([peer]) => peer === each))
+        ),
+        targets: targets[store][perJob],
+        note: "The peers keep a job for each recipient; Sendwright keeps a send and records each recipient's result."
+      })
+    )
     for (const queue of [own.sqlite, own.postgres, ...others.map(([, queue]) => queue)]) {
       await queue.end()
     }

@@ -1,18 +1,37 @@
+import * as Sends from "../Sends.ts"
+
+/** What a drain took, until what was done is recorded. */
+export interface Drained {
+  readonly ms: number
+  /** Of the process. */
+  readonly cpuUs: number
+}
+
 /** A process that keeps work and does it, by a handler that does nothing. Work is counted in recipients. */
 export interface Queue {
   /** Adds work, 250 recipients at a time. A peer keeps a job for each recipient, whatever is asked for. */
   readonly fill: (recipients: number, perJob: number) => Promise<void>
-  /** Does so much of it, and answers how long that took, in milliseconds, until what it did is recorded. */
-  readonly drain: (recipients: number) => Promise<number>
+  /** Does so much of it. */
+  readonly drain: (recipients: number) => Promise<Drained>
   /** From adding one recipient to an idle queue to the handler's call, so many times, in milliseconds. */
   readonly latencies: (count: number) => Promise<ReadonlyArray<number>>
+}
+
+/** Begins to measure; answers what was taken since. */
+export const stopwatch = (): (() => Drained) => {
+  const began = performance.now()
+  const before = process.cpuUsage()
+  return () => {
+    const { system, user } = process.cpuUsage(before)
+    return { ms: performance.now() - began, cpuUs: system + user }
+  }
 }
 
 export const batch = 250
 
 /** What a peer keeps of a recipient: as much as a send says of it. */
 export const payload = (n: number) => ({
-  phone: `346${String(n).padStart(7, "0")}9`,
+  phone: Sends.phone(n),
   external_id: `customer-${n}`,
   variables: { "body.1": `Name ${n}` }
 })

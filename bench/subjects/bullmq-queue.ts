@@ -1,7 +1,7 @@
 /** BullMQ on Redis, jobs forgotten once they are done. Given: the port. */
 import { Queue as Jobs, Worker } from "bullmq"
 import { expose } from "../Child.ts"
-import { counter, inBatches, latenciesOf, payload, payloads, type Queue } from "./Queue.ts"
+import { counter, inBatches, latenciesOf, payload, payloads, type Queue, stopwatch } from "./Queue.ts"
 
 const [port = ""] = process.argv.slice(2)
 const name = "bench"
@@ -25,11 +25,11 @@ expose<Queue>({
     inBatches(recipients, () => jobs.addBulk(payloads.map((data) => ({ name: "send", data, opts: forget })))),
   drain: async (recipients) => {
     const done = handled.until(recipients)
-    const began = performance.now()
+    const taken = stopwatch()
     const running = await worker()
     await done
     await running.close()
-    return performance.now() - began
+    return taken()
   },
   latencies: async (count) => {
     const running = await worker()

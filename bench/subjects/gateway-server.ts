@@ -16,7 +16,8 @@ const batch = 250
 /** How long what came is collected before it is told. */
 const collectMs = 20
 
-const body = JSON.stringify({ id: "gateway-1", status: "accepted" })
+// In the words of both platforms.
+const body = JSON.stringify({ id: "gateway-1", status: "accepted", messages: [{ id: "wamid.1" }] })
 const response = Buffer.from(
   `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 )

@@ -2,7 +2,7 @@
 import { Logger, makeWorkerUtils, type Runner, run } from "graphile-worker"
 import Pg from "pg"
 import { expose } from "../Child.ts"
-import { counter, inBatches, latenciesOf, payload, payloads, type Queue } from "./Queue.ts"
+import { counter, inBatches, latenciesOf, payload, payloads, type Queue, stopwatch } from "./Queue.ts"
 
 const [url = ""] = process.argv.slice(2)
 const pgPool = new Pg.Pool({ connectionString: url, max: 20 })
@@ -30,11 +30,11 @@ expose<Queue>({
     inBatches(recipients, () => tools.addJobs(payloads.map((payload) => ({ identifier: "send", payload })))),
   drain: async (recipients) => {
     const done = handled.until(recipients)
-    const began = performance.now()
+    const taken = stopwatch()
     const runner = await start()
     await done
     await runner.stop()
-    return performance.now() - began
+    return taken()
   },
   latencies: async (count) => {
     const runner = await start()

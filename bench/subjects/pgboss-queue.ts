@@ -1,7 +1,7 @@
 /** pg-boss, fetched and completed by hand in large batches, which drains faster than its own loops. Given: the URL. */
 import PgBoss from "pg-boss"
 import { expose } from "../Child.ts"
-import { counter, inBatches, latenciesOf, payload, payloads, type Queue } from "./Queue.ts"
+import { counter, inBatches, latenciesOf, payload, payloads, type Queue, stopwatch } from "./Queue.ts"
 
 const [url = ""] = process.argv.slice(2)
 const boss = new PgBoss({ connectionString: url, max: 10, supervise: false, schedule: false })
@@ -18,7 +18,7 @@ expose<Queue>({
   fill: (recipients) => inBatches(recipients, () => boss.insert(payloads.map((data) => ({ name, data })))),
   drain: async (recipients) => {
     let left = recipients
-    const began = performance.now()
+    const taken = stopwatch()
     await Promise.all(
       Array.from({ length: loops }, async () => {
         while (left > 0) {
@@ -33,7 +33,7 @@ expose<Queue>({
         }
       })
     )
-    return performance.now() - began
+    return taken()
   },
   latencies: async (count) => {
     const options = { batchSize, pollingIntervalSeconds: 0.5 }

@@ -12,7 +12,7 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import { expose } from "../Child.ts"
 import * as Sends from "../Sends.ts"
-import { batch, counter, inBatches, latenciesOf, type Queue } from "./Queue.ts"
+import { batch, counter, inBatches, latenciesOf, type Queue, stopwatch } from "./Queue.ts"
 import { engine, noOp, tenant } from "./Setup.ts"
 
 const [store, where = ""] = process.argv.slice(2)
@@ -57,16 +57,16 @@ const program = Effect.gen(function* () {
     drain: (recipients) =>
       run(
         Effect.gen(function* () {
-          let began = 0
+          let taken = stopwatch()
           yield* withLoops(
             Effect.gen(function* () {
               const done = sent.until(recipients)
-              began = performance.now()
+              taken = stopwatch()
               yield* start
               yield* Effect.promise(() => done)
             })
           )
-          return performance.now() - began
+          return taken()
         })
       ),
     latencies: (count) =>
