@@ -1,5 +1,7 @@
 /** Writes figures into the documents, between the marks that are there for them. */
+import { spawnSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
 import type { Figure } from "./Harness.ts"
 import { markdown, type Results } from "./Report.ts"
 
@@ -56,4 +58,7 @@ export const write = (page: URL, results: ReadonlyArray<Results>): void => {
   const text = readFileSync(page, "utf8")
   const figured = between(text, "figures", markdown(results))
   writeFileSync(page, between(figured, "capacity", capacity(results)))
+  // Tables have their columns aligned, as everywhere in the documents.
+  const biome = fileURLToPath(new URL("../node_modules/@biomejs/biome/bin/biome", page))
+  spawnSync(process.execPath, [biome, "format", "--write", fileURLToPath(page)], { stdio: "inherit" })
 }

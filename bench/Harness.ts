@@ -19,6 +19,8 @@ export interface Sample {
 export interface Variant {
   readonly name: string
   readonly measure: () => Promise<Sample>
+  /** Done once before, where turns that are not counted would not be enough for the code to be compiled. */
+  readonly warmUp?: () => Promise<unknown>
 }
 
 export type Samples = ReadonlyMap<string, ReadonlyArray<Sample>>
@@ -55,10 +57,16 @@ export interface Figure {
   readonly note: string | null
 }
 
-/** Every variant in turn, once uncounted and then in so many rounds. */
+/** Turns of each variant that are not counted. */
+const uncounted = 2
+
+/** Every variant in turn, some turns uncounted and then in so many rounds. */
 export const rounds = async (count: number, variants: ReadonlyArray<Variant>): Promise<Samples> => {
   const samples = new Map<string, Array<Sample>>(variants.map(({ name }) => [name, []]))
-  for (const variant of variants) await variant.measure()
+  for (const { measure, warmUp } of variants) {
+    await warmUp?.()
+    for (let turn = 0; turn < uncounted; turn++) await measure()
+  }
   for (let round = 0; round < count; round++) {
     const order = round % 2 === 0 ? variants : variants.toReversed()
     for (const { measure, name } of order) samples.get(name)?.push(await measure())

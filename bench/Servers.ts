@@ -35,17 +35,28 @@ export const running = async (server: Child<Server>): Promise<Running> => ({
 /** Requests per second of as many clients as there are, each with one request at a time. */
 export const underLoad =
   (bench: Bench, loader: Child<Loader>, asked: Asked) =>
-  (name: string, { headers, pid, port, templateId }: Running): Variant => ({
-    name,
-    measure: async (): Promise<Sample> => {
-      const { method, path, status } = asked
-      const load = { port, method, path, status, headers, bodies: asked.bodies(templateId) }
-      const { answer, cpuUs } = await withCpu(
-        pid,
-        () => loader.run({ ...load, connections: clients, seconds: bench.seconds }),
-        ({ requests }) => requests
-      )
-      const { p50Ms, p99Ms, requests, seconds } = answer
-      return { value: requests / seconds, cpuUs, p50Ms, p99Ms }
+  (name: string, { headers, pid, port, templateId }: Running): Variant => {
+    const { method, path, status } = asked
+    const load = {
+      port,
+      method,
+      path,
+      status,
+      headers,
+      bodies: asked.bodies(templateId),
+      connections: clients
     }
-  })
+    return {
+      name,
+      warmUp: () => loader.run({ ...load, seconds: bench.either(1.5, 5) }),
+      measure: async (): Promise<Sample> => {
+        const { answer, cpuUs } = await withCpu(
+          pid,
+          () => loader.run({ ...load, seconds: bench.seconds }),
+          ({ requests }) => requests
+        )
+        const { p50Ms, p99Ms, requests, seconds } = answer
+        return { value: requests / seconds, cpuUs, p50Ms, p99Ms }
+      }
+    }
+  }

@@ -31,7 +31,7 @@ const get = async (
 export const draining: Part = {
   name: "api-while-draining",
   run: async (bench) => {
-    const recipients = bench.either(10_000, 100_000)
+    const recipients = bench.either(5000, 100_000)
     const turns = bench.either(1, 3)
     const [asking, sending] = [await bench.loader(), await bench.loader()]
     const host = await Hosts.start({

@@ -7,7 +7,7 @@ import { percentile } from "../Statistics.ts"
 export const latency: Part = {
   name: "latency",
   run: async (bench) => {
-    const count = bench.either(30, 150)
+    const count = bench.either(15, 150)
     const bullmqs = await Queues.bullmqs(bench)
     if (bullmqs.length === 0) bench.say(Queues.noRedis)
     const [graphile] = await Queues.onPostgres(bench)

@@ -71,7 +71,7 @@ const throughput = async (
   const made = await tenant(host)
   await gateway.report(hookOf(host.base, made.sessionId))
   const samples: Array<Sample> = []
-  for (let turn = 0; turn <= bench.either(2, 5); turn++) {
+  for (let turn = 0; turn <= bench.either(1, 5); turn++) {
     const since = await gateway.counts()
     const before = cpuUs(host.pid)
     const began = performance.now()
@@ -124,7 +124,7 @@ export const whole: Part = {
   name: "whole",
   run: async (bench) => {
     const loader = await bench.loader()
-    const recipients = bench.either(2500, 20_000)
+    const recipients = bench.either(1000, 20_000)
     const part = "whole"
     const unit = "recipients/s"
     const figures = []

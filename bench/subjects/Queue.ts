@@ -73,7 +73,7 @@ export const latenciesOf = async (
   add: (n: number) => Promise<unknown>
 ): Promise<ReadonlyArray<number>> => {
   const latencies: Array<number> = []
-  const warmUp = 20
+  const warmUp = 5
   for (let n = 0; n < count + warmUp; n++) {
     const called = counter.until(1).then(() => performance.now())
     const began = performance.now()
