@@ -19,7 +19,7 @@ export interface Sample {
 export interface Variant {
   readonly name: string
   readonly measure: () => Promise<Sample>
-  /** Done once before, where turns that are not counted would not be enough for the code to be compiled. */
+  /** Done once before; where there is none, some turns are not counted. */
   readonly warmUp?: () => Promise<unknown>
 }
 
@@ -57,15 +57,15 @@ export interface Figure {
   readonly note: string | null
 }
 
-/** Turns of each variant that are not counted. */
+/** Turns of a variant without a warm-up of its own that are not counted. */
 const uncounted = 2
 
-/** Every variant in turn, some turns uncounted and then in so many rounds. */
+/** Every variant warmed up, and then in turn in so many rounds. */
 export const rounds = async (count: number, variants: ReadonlyArray<Variant>): Promise<Samples> => {
   const samples = new Map<string, Array<Sample>>(variants.map(({ name }) => [name, []]))
   for (const { measure, warmUp } of variants) {
-    await warmUp?.()
-    for (let turn = 0; turn < uncounted; turn++) await measure()
+    if (warmUp !== undefined) await warmUp()
+    else for (let turn = 0; turn < uncounted; turn++) await measure()
   }
   for (let round = 0; round < count; round++) {
     const order = round % 2 === 0 ? variants : variants.toReversed()

@@ -117,7 +117,7 @@ export const markdown = (results: ReadonlyArray<Results>): string => {
 const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
 
-const row = { height: 22, label: 560, bar: 360, value: 110 }
+const row = { height: 22, label: 760, bar: 360, value: 110 }
 const decades = 2
 
 /** How far right of the line that is the target: one bar length for a hundredth to a hundredfold. */

@@ -21,6 +21,7 @@ export const latency: Part = {
       bench.rounds,
       queues.map(([name, queue]) => ({
         name,
+        warmUp: () => queue.latencies(bench.either(40, 200)),
         measure: async () => {
           const latencies = await queue.latencies(count)
           const [p50Ms, p99Ms] = [percentile(latencies, 0.5), percentile(latencies, 0.99)]

@@ -1,7 +1,7 @@
 /** How fast messages and webhooks leave, against undici alone, to a gateway that answers at once. */
 import type { Part } from "../Bench.ts"
 import { type Child, start } from "../Child.ts"
-import { figure, rounds, type Variant } from "../Harness.ts"
+import { figure, rounds, type Variant, withCpu } from "../Harness.ts"
 import type { Client } from "../subjects/Client.ts"
 import type { Gateway } from "../subjects/Gateway.ts"
 
@@ -28,9 +28,15 @@ export const outbound: Part = {
       clients.map(
         ([name, child]): Variant => ({
           name,
+          warmUp: () => child.post(bench.either(1000, 3000)),
+          warmUp: () => child.post(bench.either(1000, 3000)),
           measure: async () => {
-            const value = await child.post(bench.seconds * 1000)
-            return { value }
+            const { answer, cpuUs } = await withCpu(
+              child.pid,
+              () => child.post(bench.seconds * 1000),
+              (perSecond) => perSecond * bench.seconds
+            )
+            return { value: answer, cpuUs }
           }
         })
       )

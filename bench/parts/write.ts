@@ -32,6 +32,7 @@ export const write: Part = {
         bench.rounds,
         [[ours, own] as const, [driver, direct] as const].map(([name, child]) => ({
           name,
+          warmUp: () => child.write(bench.either(1000, 3000), atOnce),
           measure: async () => ({ value: await child.write(bench.seconds * 1000, atOnce) })
         }))
       )
