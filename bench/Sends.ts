@@ -18,7 +18,7 @@ export const phone = (n: number): string => `346${String(n).padStart(6, "0")}55`
 export const phones = (count: number): ReadonlyArray<string> =>
   Array.from({ length: count }, (_, n) => phone(n))
 
-const consents = 10_000
+const consents = 2000
 export const consented = phones(consents)
 
 /** How a service's table of consents looks that has been there for a while. */

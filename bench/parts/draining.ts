@@ -5,7 +5,7 @@ import type { Child } from "../Child.ts"
 import { figure, type Sample } from "../Harness.ts"
 import * as Hosts from "../Hosts.ts"
 import type { Loader } from "../load.ts"
-import { bodies, recipientsPerJob } from "../Sends.ts"
+import { bodies, consented, recipientsPerJob } from "../Sends.ts"
 import { connection, type Running } from "../Servers.ts"
 import { percentile } from "../Statistics.ts"
 
@@ -38,7 +38,7 @@ export const draining: Part = {
       DATABASE_URL: `sqlite:${join(bench.folder("draining"), "host.db")}`,
       SANDBOX_LATENCY_MS: "0"
     })
-    const tenant = await Hosts.tenant(host, { provider: "sandbox", consents: 10_000 })
+    const tenant = await Hosts.tenant(host, { provider: "sandbox", consents: consented.length })
     const seconds = bench.either(2, 5)
     const samples = new Map<string, Array<Sample>>([
       ["draining", []],

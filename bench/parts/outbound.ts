@@ -28,8 +28,7 @@ export const outbound: Part = {
       clients.map(
         ([name, child]): Variant => ({
           name,
-          warmUp: () => child.post(bench.either(1000, 3000)),
-          warmUp: () => child.post(bench.either(1000, 3000)),
+          warmUp: () => child.post(bench.either(2000, 5000)),
           measure: async () => {
             const { answer, cpuUs } = await withCpu(
               child.pid,

@@ -8,7 +8,7 @@ import { type Child, cpuUs, start } from "../Child.ts"
 import { figure, type Sample } from "../Harness.ts"
 import * as Hosts from "../Hosts.ts"
 import type { Loader } from "../load.ts"
-import { bodies, recipientsPerJob } from "../Sends.ts"
+import { bodies, consented, recipientsPerJob } from "../Sends.ts"
 import type { Running } from "../Servers.ts"
 import { type Gateway, messagesPath, webhooksPath } from "../subjects/Gateway.ts"
 
@@ -23,7 +23,7 @@ const startGateway = async () => {
     const made = await Hosts.tenant(host, {
       provider: "http",
       config: { url: url + messagesPath, secret },
-      consents: 10_000
+      consents: consented.length
     })
     const webhook = { url: url + webhooksPath, events: ["job.completed"] }
     await host.admin("POST", `/accounts/${made.accountId}/webhooks`, webhook)
@@ -124,7 +124,7 @@ export const whole: Part = {
   name: "whole",
   run: async (bench) => {
     const loader = await bench.loader()
-    const recipients = bench.either(1000, 20_000)
+    const recipients = bench.either(2000, 20_000)
     const part = "whole"
     const unit = "recipients/s"
     const figures = []
