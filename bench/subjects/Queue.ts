@@ -9,7 +9,7 @@ export interface Drained {
 
 /** A process that keeps work and does it, by a handler that does nothing. Work is counted in recipients. */
 export interface Queue {
-  /** Adds work, 250 recipients at a time. A peer keeps a job for each recipient, whatever is asked for. */
+  /** Adds work, a multiple of 250. A peer keeps a job for each recipient, whatever is asked for. */
   readonly fill: (recipients: number, perJob: number) => Promise<void>
   /** Does so much of it. */
   readonly drain: (recipients: number) => Promise<Drained>

@@ -12,7 +12,7 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import { expose } from "../Child.ts"
 import * as Sends from "../Sends.ts"
-import { batch, counter, inBatches, latenciesOf, type Queue, stopwatch } from "./Queue.ts"
+import { counter, latenciesOf, type Queue, stopwatch } from "./Queue.ts"
 import { engine, noOp, tenant } from "./Setup.ts"
 
 const [store, where = ""] = process.argv.slice(2)
@@ -43,16 +43,10 @@ const program = Effect.gen(function* () {
   expose<Queue>({
     fill: (recipients, perJob) =>
       run(
-        Effect.promise(() =>
-          inBatches(recipients, () =>
-            run(
-              Effect.forEach(Array.from({ length: batch / perJob }), () => send(perJob), {
-                concurrency: clients,
-                discard: true
-              })
-            )
-          )
-        )
+        Effect.forEach(Array.from({ length: recipients / perJob }), () => send(perJob), {
+          concurrency: clients,
+          discard: true
+        })
       ),
     drain: (recipients) =>
       run(
