@@ -97,6 +97,9 @@ export const withBench = async <A>(
   use: (bench: Bench) => Promise<A>
 ): Promise<A> => {
   const root = mkdtempSync(join(tmpdir(), "sendwright-bench-"))
+  process.once("exit", () => rmSync(root, { recursive: true, force: true }))
+  // Through `exit`, so that what was started ends with this process.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1))
   const children: Array<Child<Loader>> = []
   let postgres: Promise<PostgresServer | string> | undefined
   let count = 0
@@ -136,7 +139,6 @@ export const withBench = async <A>(
     for (const child of children) await child.end()
     const server = await postgres
     if (server !== undefined && typeof server !== "string") await server.stop()
-    rmSync(root, { recursive: true, force: true })
   }
 }
 
