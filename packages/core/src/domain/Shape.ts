@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import * as Compile from "./Compile.ts"
 import * as Fault from "./Fault.ts"
 
 type Path = ReadonlyArray<string | number>
@@ -144,16 +145,29 @@ export const faults = (issue: ParseResult.ParseIssue, prefix: Path = []): Readon
   return found
 }
 
-/** A decoder that tells every fault at once; members that the schema does not name are left out. */
+/** Made when it is first asked for: a process needs few of the many decoders of the contract. */
+const lazily = <A>(make: () => A): (() => A) => {
+  let made: { readonly value: A } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+/**
+ * A decoder that tells every fault at once; members that the schema does not name are left out. What is right is
+ * decoded by compiled code, and the interpreter tells what is wrong.
+ */
 export const decoder = <A, I>(
   schema: Schema.Schema<A, I>,
   prefix: Path = []
 ): ((input: unknown) => Either.Either<A, ReadonlyArray<Fault.Fault>>) => {
-  const fast = Schema.decodeUnknownOption(schema)
-  const slow = Schema.decodeUnknownEither(schema, { errors: "all" })
-  return (input) =>
-    Option.match(fast(input), {
-      onSome: (value) => Either.right(value),
-      onNone: () => Either.mapLeft(slow(input), (error) => faults(error.issue, prefix))
-    })
+  const compiled = lazily(() => Compile.compile(schema))
+  const interpreter = lazily(() => Schema.decodeUnknownEither(schema, { errors: "all" }))
+  return (input) => {
+    const decoded = compiled()(input)
+    return decoded === Compile.failed
+      ? Either.mapLeft(interpreter()(input), (error) => faults(error.issue, prefix))
+      : Either.right(decoded)
+  }
 }

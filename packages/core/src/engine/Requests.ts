@@ -4,12 +4,16 @@
  */
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Compile from "../domain/Compile.ts"
 
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)
 
-const allStrings = (input: Readonly<Record<string, unknown>>): input is Readonly<Record<string, string>> =>
-  Object.values(input).every((value) => typeof value === "string")
+/** A loop, since it runs for every recipient. */
+const allStrings = (input: Readonly<Record<string, unknown>>): input is Readonly<Record<string, string>> => {
+  for (const name of Object.keys(input)) if (typeof input[name] !== "string") return false
+  return true
+}
 
 /**
  * A string-to-string object, kept as it came. `Schema.Record` would drop an own `__proto__` without a word, and a
@@ -39,6 +43,7 @@ const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declar
         : ParseResult.fail(new ParseResult.Type(ast, input))
   },
   {
+    [Compile.TestAnnotationId]: (input: unknown) => isRecord(input) && allStrings(input),
     description: "Values by variable name: `header.1`, `header.media`, `body.1`, …, `button.0.1`.",
     jsonSchema: { type: "object", additionalProperties: { type: "string" } }
   }
