@@ -1,37 +1,47 @@
 /**
  * Serves the contract: from a plain request to a plain response. The steps of a request stand in one place, in the
- * order of decisions.md §2; every answer, refusals included, leaves through `answer`. It knows no server: `Serve`
- * binds it to one.
+ * order of decisions.md §2; every answer, refusals included, leaves through `sealed`. It knows no server: `Serve`
+ * binds it to node:http, `Web` to what takes a web-standard `Request`.
+ *
+ * A request is one fiber. What it needs is passed to it as values, and nothing is provided, located or scoped for it.
  */
 
 import { timingSafeEqual } from "node:crypto"
 import type { Engine, Fault } from "@sendwright/core"
 import { Errors, Ids } from "@sendwright/core"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Metric from "effect/Metric"
+import * as MetricKey from "effect/MetricKey"
+import * as MetricLabel from "effect/MetricLabel"
 import * as MutableRef from "effect/MutableRef"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Body from "./Body.ts"
 import type { EngineError, Problem } from "./Problems.ts"
 import * as Problems from "./Problems.ts"
-import type { HookRequest, Raw, Reply, Route } from "./Route.ts"
+import type { HookRequest, Prepare, Raw, Route } from "./Route.ts"
+import type { Matched } from "./Router.ts"
+import * as Router from "./Router.ts"
 
 export interface PlainRequest {
   readonly method: string
   /** Path and query. */
   readonly url: string
   /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   /** Reads the body, at most so many bytes; `undefined` when there are more. */
   readonly body: (maximum: number) => Effect.Effect<Uint8Array | undefined>
 }
 
+type Headers = Readonly<Record<string, string>>
+
 export interface PlainResponse {
   readonly status: number
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Headers
   readonly body: string
 }
 
@@ -40,6 +50,16 @@ export interface Page {
   readonly access: "anyone" | "operator"
   readonly contentType: string
   readonly text: Effect.Effect<string>
+}
+
+/** A request that was answered, for the access log. */
+export interface Answered {
+  readonly method: string
+  /** The pattern, not the path as it came. */
+  readonly route: string
+  readonly status: number
+  readonly ms: number
+  readonly requestId: string
 }
 
 export interface Options {
@@ -51,171 +71,248 @@ export interface Options {
   readonly adminToken: Redacted.Redacted<string> | undefined
   /** Set once the service stops: what comes then is refused, but for health; what is under way ends. */
   readonly stopping: MutableRef.MutableRef<boolean>
+  /** Told of every answer; absent when nobody listens. */
+  readonly answered?: ((answered: Answered) => void) | undefined
+  /** One request in so many gets a span; absent when nobody traces. */
+  readonly spanEvery?: number | undefined
 }
 
-const requests = Metric.counter("sendwright_http_requests_total", {
-  description: "Requests answered, by route and status.",
-  incremental: true
-})
-
-const securityHeaders = {
-  "x-content-type-options": "nosniff",
-  "cache-control": "no-store",
-  "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-  "referrer-policy": "no-referrer"
-}
+const none: Headers = {}
 
 /** A refusal on its way out. */
 class Refused {
   readonly _tag = "Refused"
   readonly problem: Problem
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Headers
   /** What only the log may tell. */
   readonly cause: unknown
-  constructor(problem: Problem, headers: Readonly<Record<string, string>> = {}, cause?: unknown) {
+  constructor(problem: Problem, headers: Headers = none, cause?: unknown) {
     this.problem = problem
     this.headers = headers
     this.cause = cause
   }
 }
 
-const refuse = (code: Problems.HostCode, detail: string, headers: Readonly<Record<string, string>> = {}) =>
+const refuse = (code: Problems.HostCode, detail: string, headers: Headers = none) =>
   Effect.fail(new Refused(Problems.problem(code, detail), headers))
 
 /** A bug: told to nobody but the log. */
-const unexpected =
-  (headers: Readonly<Record<string, string>> = {}) =>
-  (defect: unknown) =>
-    Effect.fail(
-      new Refused(
-        Problems.problem("internal", "Something went wrong on our side; it is logged under the request id."),
-        headers,
-        defect ?? "no cause"
-      )
-    )
+const unexpected = (defect: unknown): Refused =>
+  new Refused(
+    Problems.problem("internal", "Something went wrong on our side; it is logged under the request id."),
+    none,
+    defect ?? "no cause"
+  )
 
-const stopped = new Refused(
-  Problems.problem("unavailable", "The service is stopping.", { retryAfterMs: 1000 })
+const stopped = Effect.fail(
+  new Refused(Problems.problem("unavailable", "The service is stopping.", { retryAfterMs: 1000 }))
 )
 
 const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
-  new Refused(Problems.describe(new Errors.InvalidRequest({ faults })))
+  Effect.fail(new Refused(Problems.describe(new Errors.InvalidRequest({ faults }))))
 
-// Routing ----------------------------------------------------------------------------------------------------------
+// Answers ----------------------------------------------------------------------------------------------------------
 
-interface Matched {
-  readonly route: Route
-  readonly path: Readonly<Record<string, string>>
+/** What a step answers; `sealed` adds what every answer has. */
+interface Answer {
+  readonly status: number
+  readonly contentType: string | undefined
+  readonly headers: Headers
+  readonly body: string
 }
 
-const decodeSegment = (segment: string): string =>
-  Either.getOrElse(
-    Either.try(() => decodeURIComponent(segment)),
-    () => segment
-  )
-
-/** Paths without parameters are looked up; of the others each is compared. A known path wins over a pattern. */
-const makeRouter = (routes: ReadonlyArray<Route>) => {
-  const fixed = new Map<string, Map<string, Route>>()
-  const patterns: Array<{ readonly segments: ReadonlyArray<string>; readonly route: Route }> = []
-  for (const route of routes) {
-    if (route.pattern.includes(":")) {
-      patterns.push({ segments: route.pattern.split("/"), route })
-    } else {
-      const methods = fixed.get(route.pattern) ?? new Map<string, Route>()
-      fixed.set(route.pattern, methods.set(route.method, route))
-    }
-  }
-  const match = (segments: ReadonlyArray<string>, path: ReadonlyArray<string>) => {
-    if (segments.length !== path.length) return undefined
-    const parameters: Record<string, string> = {}
-    for (const [place, segment] of segments.entries()) {
-      const given = path[place] ?? ""
-      if (segment.startsWith(":")) {
-        if (given === "") return undefined
-        parameters[segment.slice(1)] = decodeSegment(given)
-      } else if (segment !== given) return undefined
-    }
-    return parameters
-  }
-  /** The routes of a path by method. */
-  return (path: string): ReadonlyMap<string, Matched> => {
-    const found = new Map<string, Matched>()
-    const known = fixed.get(path)
-    if (known !== undefined) {
-      for (const [method, route] of known) found.set(method, { route, path: {} })
-      return found
-    }
-    const given = path.split("/")
-    for (const { route, segments } of patterns) {
-      const parameters = match(segments, given)
-      if (parameters !== undefined) found.set(route.method, { route, path: parameters })
-    }
-    return found
+/** A request on its way, and what is known of it by now. */
+class Exchange {
+  readonly request: PlainRequest
+  readonly requestId: string
+  route: Route | undefined
+  /** For metrics and the log. Never the path as it came: each would be a series of its own. */
+  name = "none"
+  /** Known with the caller, and told by every answer from then on. */
+  rate: { readonly policy: string; readonly state: string } | undefined
+  constructor(request: PlainRequest, requestId: string) {
+    this.request = request
+    this.requestId = requestId
   }
 }
-
-const allowHeader = (methods: Iterable<string>): string =>
-  [
-    ...new Set(
-      [...methods].flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])).concat("OPTIONS")
-    )
-  ].join(", ")
-
-// The steps --------------------------------------------------------------------------------------------------------
-
-const rateHeaders = ({ account, rate }: Engine.Caller): Readonly<Record<string, string>> =>
-  rateLimitHeaders(account.plan.requests_per_minute, rate.remaining, rate.resetAfterMs)
 
 /** IETF draft-ietf-httpapi-ratelimit-headers. */
-const rateLimitHeaders = (limit: number, remaining: number, resetAfterMs: number) => ({
-  "ratelimit-policy": `"per-minute";q=${limit};w=60`,
-  ratelimit: `"per-minute";r=${remaining};t=${Math.ceil(resetAfterMs / 1000)}`
+const rateLimit = (limit: number, remaining: number, resetAfterMs: number) => ({
+  policy: `"per-minute";q=${limit};w=60`,
+  state: `"per-minute";r=${remaining};t=${Math.ceil(resetAfterMs / 1000)}`
 })
 
-const problemResponse = (
+/** One object literal that is added to: spreads make objects that are slow to read again. */
+const sealed = ({ rate, requestId }: Pick<Exchange, "rate" | "requestId">, answer: Answer): PlainResponse => {
+  const headers: Record<string, string> = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-request-id": requestId
+  }
+  if (answer.contentType !== undefined) headers["content-type"] = answer.contentType
+  if (rate !== undefined) {
+    headers["ratelimit-policy"] = rate.policy
+    headers["ratelimit"] = rate.state
+  }
+  if (answer.headers !== none) Object.assign(headers, answer.headers)
+  return { status: answer.status, headers, body: answer.body }
+}
+
+const json = (status: number, body: unknown, headers: Headers): Answer => ({
+  status,
+  contentType: "application/json; charset=utf-8",
+  headers,
+  body: JSON.stringify(body)
+})
+
+const text = (contentType: string, body: string): Answer => ({
+  status: 200,
+  contentType,
+  headers: none,
+  body
+})
+
+const problemAnswer = (
   { headers, problem }: Refused,
   context: { readonly baseUrl: string; readonly requestId: string }
-): PlainResponse => ({
+): Answer => ({
   status: Problems.statusOf(problem),
-  headers: {
-    ...headers,
-    ...(problem.retryAfterMs === null
-      ? {}
-      : { "retry-after": String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))) }),
-    "content-type": "application/problem+json"
-  },
+  contentType: "application/problem+json",
+  headers:
+    problem.retryAfterMs === null
+      ? headers
+      : { ...headers, "retry-after": String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))) },
   body: JSON.stringify(Problems.body(problem, context))
 })
 
-const counted = (route: string, status: number): Effect.Effect<void> =>
-  Effect.tagMetrics(Metric.increment(requests), { route, status: String(status) })
-
-const sealed = (response: PlainResponse, requestId: string): PlainResponse => ({
-  ...response,
-  headers: { ...securityHeaders, ...response.headers, "x-request-id": requestId }
+const requests = MetricKey.counter("sendwright_http_requests_total", {
+  description: "Requests answered, by route and status.",
+  incremental: true
 })
+
+/** Counts answers; a counter is made once, since to find it by its labels costs more than most requests. */
+const counting = () => {
+  const counters = new Map<string, Map<number, Metric.Metric.Counter<number>>>()
+  const made = (route: string, status: number): Metric.Metric.Counter<number> => {
+    const labels = [MetricLabel.make("route", route), MetricLabel.make("status", String(status))]
+    const counter = Metric.fromMetricKey(MetricKey.taggedWithLabels(requests, labels))
+    const ofRoute = counters.get(route) ?? new Map<number, Metric.Metric.Counter<number>>()
+    counters.set(route, ofRoute.set(status, counter))
+    return counter
+  }
+  return (route: string, status: number): void =>
+    (counters.get(route)?.get(status) ?? made(route, status)).unsafeUpdate(1, [])
+}
 
 /** The refusal of what came and is no request, or none yet: no route saw it, and it has the form of all others. */
 export const refusing = (baseUrl: string) =>
   Effect.map(Ids.RandomBytes, (random) => {
     const ids = Ids.make(random)
+    const count = counting()
     return (code: Problems.HostCode, detail: string): Effect.Effect<PlainResponse> =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      Effect.map(Clock.currentTimeMillis, (now) => {
         const requestId = ids.uuid(now)
-        const refused = new Refused(Problems.problem(code, detail))
-        const response = problemResponse(refused, { baseUrl, requestId })
-        return Effect.as(counted("none", response.status), sealed(response, requestId))
+        const answer = problemAnswer(new Refused(Problems.problem(code, detail)), { baseUrl, requestId })
+        count("none", answer.status)
+        return sealed({ requestId, rate: undefined }, answer)
       })
   })
 
+// The steps --------------------------------------------------------------------------------------------------------
+
 const visible = /^[\x21-\x7e]{1,128}$/
+
+const headerOf = ({ headers }: PlainRequest, name: string): string | undefined => {
+  const value = headers[name]
+  return typeof value === "object" ? value.join(", ") : value
+}
+
+const parameters = (query: string): Readonly<Record<string, string>> =>
+  query === "" ? none : Object.fromEntries(new URLSearchParams(query))
+
+const notJson = refuse("unsupported_media_type", "The body must be JSON: Content-Type: application/json.")
+const encoded = refuse("unsupported_media_type", "The body must come without a content encoding.")
+const tooLarge = refuse("payload_too_large", "The body must be at most 1 MiB.")
+const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
+const noRoute = refuse("not_found", "There is no such route.")
+const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
+
+/** Reads and parses the body; null when the route takes none, or none came. */
+const bodyOf = (request: PlainRequest, route: Route): Effect.Effect<Raw["body"], Refused> => {
+  if (!route.takesBody) return noBody
+  const length = Number(headerOf(request, "content-length") ?? 0)
+  const type = headerOf(request, "content-type")
+  if ((type !== undefined || length > 0) && !Body.isJson(type)) return notJson
+  if ((headerOf(request, "content-encoding") ?? "identity").toLowerCase() !== "identity") return encoded
+  if (length > Body.maximumBytes) return tooLarge
+  return Effect.flatMap(request.body(Body.maximumBytes), (bytes): Effect.Effect<Raw["body"], Refused> => {
+    if (bytes === undefined) return tooLarge
+    if (bytes.length === 0) return noBody
+    return type === undefined ? notJson : Effect.succeed(Body.parse(bytes))
+  })
+}
+
+type Step = Effect.Effect<Answer, Refused | EngineError>
+
+/** Shape, then the handler. */
+const finish = ({ request }: Exchange, { path, route }: Matched, query: string, prepare: Prepare): Step =>
+  Effect.flatMap(bodyOf(request, route), (body): Step => {
+    const idempotencyKey = headerOf(request, "idempotency-key")
+    const running = prepare({ path, query: parameters(query), body, idempotencyKey })
+    if (Either.isLeft(running)) return invalid(running.left)
+    return Effect.map(running.right, (done) => json(route.status, done.body, done.headers))
+  })
+
+/** A platform's hook. Batches are larger than what clients send. */
+const hook = (
+  request: PlainRequest,
+  { path }: Matched,
+  query: string,
+  run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
+): Step => {
+  const bytes =
+    request.method === "POST" ? request.body(Body.maximumHookBytes) : Effect.succeed(new Uint8Array())
+  return Effect.flatMap(bytes, (body): Step => {
+    if (body === undefined) return hookTooLarge
+    const headers: Record<string, string> = {}
+    for (const name of Object.keys(request.headers)) {
+      const value = headerOf(request, name)
+      if (value !== undefined) headers[name] = value
+    }
+    return Effect.map(run({ path, query: parameters(query), headers, body }), (told) =>
+      told === null ? json(200, { ok: true }, none) : text("text/plain; charset=utf-8", told)
+    )
+  })
+}
+
+const described = (error: EngineError, route: Route | undefined): Refused => {
+  const problem = Problems.describe(error)
+  return new Refused(
+    { ...problem, members: { ...problem.members, ...route?.refusal(error) } },
+    none,
+    error._tag === "StorageError" ? error.cause : undefined
+  )
+}
+
+/** One in so many. */
+const sampler = (every: number | undefined): (() => boolean) => {
+  if (every === undefined) return () => false
+  let seen = 0
+  return () => {
+    seen = (seen + 1) % every
+    return seen === 0
+  }
+}
 
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { adminToken, baseUrl, engine, pages, stopping } = options
+    const { adminToken, answered, baseUrl, engine, pages, stopping } = options
     const ids = Ids.make(yield* Ids.RandomBytes)
-    const routesOf = makeRouter(options.routes)
+    const routesOf = Router.make(options.routes)
+    const count = counting()
+    const isSampled = sampler(options.spanEvery)
 
     const isOperator = (authorization: string | undefined): boolean => {
       if (adminToken === undefined) return false
@@ -224,219 +321,131 @@ export const make = (options: Options) =>
       return given.length === wanted.length && timingSafeEqual(given, wanted)
     }
 
-    const wrongToken = new Refused(
-      Problems.problem(
-        "invalid_credentials",
-        "The admin token is missing or wrong. Send Authorization: Bearer <ADMIN_TOKEN>."
+    const wrongToken = Effect.fail(
+      new Refused(
+        Problems.problem(
+          "invalid_credentials",
+          "The admin token is missing or wrong. Send Authorization: Bearer <ADMIN_TOKEN>."
+        )
       )
     )
 
     /** Without a token there is no admin API at all. */
-    const operator = (request: PlainRequest) => {
-      if (adminToken === undefined) return refuse("not_found", "There is no such route.")
-      return isOperator(request.headers["authorization"]) ? Effect.void : Effect.fail(wrongToken)
+    const asOperator = (request: PlainRequest, step: () => Step): Step => {
+      if (adminToken === undefined) return noRoute
+      return isOperator(headerOf(request, "authorization")) ? step() : wrongToken
     }
-
-    /** Reads and parses the body; null when the route takes none, or none came. */
-    const bodyOf = (request: PlainRequest, route: Route): Effect.Effect<Raw["body"], Refused> =>
-      Effect.gen(function* () {
-        if (!route.takesBody) return null
-        const { headers } = request
-        const length = Number(headers["content-length"] ?? 0)
-        const type = headers["content-type"]
-        if ((type !== undefined || length > 0) && !Body.isJson(type)) {
-          return yield* refuse(
-            "unsupported_media_type",
-            "The body must be JSON: Content-Type: application/json."
-          )
-        }
-        const encoding = headers["content-encoding"] ?? "identity"
-        if (encoding.toLowerCase() !== "identity") {
-          return yield* refuse("unsupported_media_type", "The body must come without a content encoding.")
-        }
-        const tooLarge = "The body must be at most 1 MiB."
-        if (length > Body.maximumBytes) return yield* refuse("payload_too_large", tooLarge)
-        const bytes = yield* request.body(Body.maximumBytes)
-        if (bytes === undefined) return yield* refuse("payload_too_large", tooLarge)
-        if (bytes.length === 0) return null
-        if (type === undefined) {
-          return yield* refuse(
-            "unsupported_media_type",
-            "The body must be JSON: Content-Type: application/json."
-          )
-        }
-        return Body.parse(bytes)
-      })
-
-    const described = (route: Route, headers: Readonly<Record<string, string>>) => (error: EngineError) => {
-      const problem = Problems.describe(error)
-      const limited = error._tag === "RateLimited" ? rateLimitHeaders(error.limit, 0, error.resetAfterMs) : {}
-      return new Refused(
-        { ...problem, members: { ...problem.members, ...route.refusal(error) } },
-        { ...headers, ...limited },
-        error._tag === "StorageError" ? error.cause : undefined
-      )
-    }
-
-    const withHeaders = (headers: Readonly<Record<string, string>>) => (refused: Refused) =>
-      new Refused(refused.problem, { ...headers, ...refused.headers }, refused.cause)
-
-    /** Shape, then the handler. */
-    const finish = (
-      request: PlainRequest,
-      { path, route }: Matched,
-      query: string,
-      prepare: (
-        raw: Raw
-      ) => Either.Either<Effect.Effect<Reply<unknown>, EngineError>, ReadonlyArray<Fault.Fault>>,
-      headers: Readonly<Record<string, string>>
-    ): Effect.Effect<PlainResponse, Refused> =>
-      Effect.gen(function* () {
-        const body = yield* bodyOf(request, route)
-        const idempotencyKey = request.headers["idempotency-key"]
-        const raw = { path, query: Object.fromEntries(new URLSearchParams(query)), body, idempotencyKey }
-        const running = yield* Either.mapLeft(prepare(raw), invalid)
-        const done = yield* Effect.mapError(running, described(route, {}))
-        return json(route.status, done.body, { ...headers, ...done.headers })
-      }).pipe(Effect.mapError(withHeaders(headers)))
-
-    /** A platform's hook. Batches are larger than what clients send. */
-    const hook = (
-      request: PlainRequest,
-      { path, route }: Matched,
-      query: string,
-      run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
-    ): Effect.Effect<PlainResponse, Refused> =>
-      Effect.gen(function* () {
-        const bytes =
-          request.method === "POST" ? yield* request.body(Body.maximumHookBytes) : new Uint8Array()
-        if (bytes === undefined)
-          return yield* refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
-        const headers = Object.fromEntries(
-          Object.entries(request.headers).flatMap(([name, value]) =>
-            value === undefined ? [] : [[name, value]]
-          )
-        )
-        const given = { path, query: Object.fromEntries(new URLSearchParams(query)), headers, body: bytes }
-        const text = yield* Effect.mapError(run(given), described(route, {}))
-        return text === null
-          ? json(200, { ok: true }, {})
-          : { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: text }
-      })
 
     /** One request after routing, step by step. */
-    const run = (
-      request: PlainRequest,
-      matched: Matched,
-      query: string
-    ): Effect.Effect<PlainResponse, Refused> => {
-      const { route } = matched
-      const { handler } = route
+    const run = (exchange: Exchange, matched: Matched, query: string): Step => {
+      const { request } = exchange
+      const { handler } = matched.route
       switch (handler.access) {
         case "anyone":
-          return finish(request, matched, query, handler.prepare, {})
+          return finish(exchange, matched, query, handler.prepare)
         case "hook":
           return hook(request, matched, query, handler.run)
         case "operator":
-          return Effect.zipRight(operator(request), finish(request, matched, query, handler.prepare, {}))
-        case "key":
-          return Effect.gen(function* () {
-            const { headers } = request
-            const credentials = { publicKey: headers["x-public-key"], secretKey: headers["x-secret-key"] }
-            const caller = yield* Effect.mapError(engine.identify(credentials), described(route, {}))
-            const rate = rateHeaders(caller)
-            return yield* Effect.mapError(
-              engine.authorize(caller, handler.permission),
-              described(route, rate)
-            ).pipe(
-              Effect.zipRight(
-                Effect.suspend(() => finish(request, matched, query, handler.prepare(caller), rate))
-              ),
-              Effect.catchAllDefect(unexpected(rate))
+          return asOperator(request, () => finish(exchange, matched, query, handler.prepare))
+        case "key": {
+          const publicKey = headerOf(request, "x-public-key")
+          const secretKey = headerOf(request, "x-secret-key")
+          return Effect.flatMap(engine.identify({ publicKey, secretKey }), (caller) => {
+            const { account, rate } = caller
+            exchange.rate = rateLimit(account.plan.requests_per_minute, rate.remaining, rate.resetAfterMs)
+            return Effect.flatMap(engine.authorize(caller, handler.permission), () =>
+              finish(exchange, matched, query, handler.prepare(caller))
             )
           })
+        }
       }
     }
 
-    const json = (
-      status: number,
-      body: unknown,
-      headers: Readonly<Record<string, string>>
-    ): PlainResponse => ({
-      status,
-      headers: { "content-type": "application/json; charset=utf-8", ...headers },
-      body: JSON.stringify(body)
-    })
+    const paged = (request: PlainRequest, page: Page): Step => {
+      const shown = () => Effect.map(page.text, (body) => text(page.contentType, body))
+      return page.access === "operator" ? asOperator(request, shown) : shown()
+    }
 
-    const pageResponse = (request: PlainRequest, page: Page): Effect.Effect<PlainResponse, Refused> =>
-      Effect.zipRight(
-        page.access === "operator" ? operator(request) : Effect.void,
-        Effect.map(page.text, (body) => ({
-          status: 200,
-          headers: { "content-type": page.contentType },
-          body
-        }))
-      )
-
-    const routed = (
-      request: PlainRequest
-    ): { readonly name: string; readonly answer: Effect.Effect<PlainResponse, Refused> } => {
-      const [path = "", query = ""] = request.url.split(/\?(.*)/s)
+    const step = (exchange: Exchange): Step => {
+      const { request } = exchange
+      const mark = request.url.indexOf("?")
+      const path = mark === -1 ? request.url : request.url.slice(0, mark)
+      const query = mark === -1 ? "" : request.url.slice(mark + 1)
       const method = request.method === "HEAD" ? "GET" : request.method
       const page = pages.get(path)
       const methods = page === undefined ? routesOf(path) : new Map<string, Matched>()
       const matched = methods.get(method)
-      if (MutableRef.get(stopping) && matched?.route.whileStopping !== true) {
-        return { name: "none", answer: Effect.fail(stopped) }
+      if (MutableRef.get(stopping) && matched?.route.whileStopping !== true) return stopped
+      if (matched !== undefined) {
+        exchange.route = matched.route
+        exchange.name = matched.route.pattern
+        return run(exchange, matched, query)
       }
-      if (matched !== undefined) return { name: matched.route.pattern, answer: run(request, matched, query) }
-      if (page !== undefined && method === "GET") return { name: path, answer: pageResponse(request, page) }
       const known = page === undefined ? [...methods.keys()] : ["GET"]
-      if (known.length === 0) return { name: "none", answer: refuse("not_found", "There is no such route.") }
-      const allow = { allow: allowHeader(known) }
+      if (known.length === 0) return noRoute
       const [first] = methods.values()
-      return {
-        // Never the path as it came: each would be a series of its own in the metrics.
-        name: first === undefined ? path : first.route.pattern,
-        answer:
-          method === "OPTIONS"
-            ? Effect.succeed({ status: 204, headers: allow, body: "" })
-            : refuse("method_not_allowed", `This path has ${allow.allow}.`, allow)
-      }
+      exchange.name = first === undefined ? path : first.route.pattern
+      if (page !== undefined && method === "GET") return paged(request, page)
+      const allow = { allow: Router.allowHeader(known) }
+      return method === "OPTIONS"
+        ? Effect.succeed({ status: 204, contentType: undefined, headers: allow, body: "" })
+        : refuse("method_not_allowed", `This path has ${allow.allow}.`, allow)
     }
 
-    /** Never fails: what goes wrong within becomes a 500 that tells nothing, and a line in the log that does. */
+    /** Nothing of a request but its route is told to a tracer: headers and bodies hold secrets. */
+    const traced = (exchange: Exchange): Step =>
+      Effect.suspend(() => step(exchange)).pipe(
+        Effect.tap(() => Effect.annotateCurrentSpan("http.route", exchange.name)),
+        Effect.withSpan(`${exchange.request.method} request`, { captureStackTrace: false, kind: "server" }),
+        Effect.withTracerEnabled(true)
+      )
+
+    /** What goes wrong within becomes a 500 that tells nothing, and a line in the log that does. */
+    const refusal = (
+      exchange: Exchange,
+      cause: Cause.Cause<Refused | EngineError>
+    ): Effect.Effect<Answer> => {
+      // Its client is gone, or its time is over: nobody is left to answer.
+      if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
+      const failure = Cause.isDie(cause) ? Option.none() : Cause.failureOption(cause)
+      const error = Option.getOrElse(failure, () => unexpected(Cause.squash(cause)))
+      if (error._tag === "RateLimited") exchange.rate = rateLimit(error.limit, 0, error.resetAfterMs)
+      const refused = error._tag === "Refused" ? error : described(error, exchange.route)
+      const { requestId } = exchange
+      const answer = problemAnswer(refused, { baseUrl, requestId })
+      if (refused.cause === undefined) return Effect.succeed(answer)
+      return Effect.logError("A request failed unexpectedly", refused.cause).pipe(
+        Effect.annotateLogs({ requestId }),
+        Effect.as(answer)
+      )
+    }
+
+    const told = (exchange: Exchange, answer: Answer, ms: number): PlainResponse => {
+      const { name: route, request, requestId } = exchange
+      answered?.({ method: request.method, route, status: answer.status, ms, requestId })
+      count(route, answer.status)
+      return sealed(exchange, answer)
+    }
+
+    const leave = (exchange: Exchange, started: number, answer: Answer): Effect.Effect<PlainResponse> =>
+      answered === undefined
+        ? Effect.succeed(told(exchange, answer, 0))
+        : Effect.map(Clock.currentTimeMillis, (now) => told(exchange, answer, now - started))
+
+    /** Never fails. */
     return (request: PlainRequest): Effect.Effect<PlainResponse> =>
-      Effect.gen(function* () {
-        const started = yield* Clock.currentTimeMillis
-        const given = request.headers["x-request-id"]
+      Effect.flatMap(Clock.currentTimeMillis, (started) => {
+        const given = headerOf(request, "x-request-id")
         const requestId = given !== undefined && visible.test(given) ? given : ids.uuid(started)
-        const { answer, name } = routed(request)
-        const response = yield* answer.pipe(
-          Effect.catchAllDefect(unexpected()),
-          Effect.catchAll((refused) =>
-            Effect.as(
-              refused.cause === undefined
-                ? Effect.void
-                : Effect.logError("A request failed unexpectedly", refused.cause).pipe(
-                    Effect.annotateLogs({ requestId })
-                  ),
-              problemResponse(refused, { baseUrl, requestId })
-            )
-          )
+        const exchange = new Exchange(request, requestId)
+        return Effect.matchCauseEffect(
+          isSampled() ? traced(exchange) : Effect.suspend(() => step(exchange)),
+          {
+            onFailure: (cause) =>
+              Effect.flatMap(refusal(exchange, cause), (answer) => leave(exchange, started, answer)),
+            onSuccess: (answer) => leave(exchange, started, answer)
+          }
         )
-        const ended = yield* Clock.currentTimeMillis
-        yield* counted(name, response.status)
-        yield* Effect.logDebug("Answered").pipe(
-          Effect.annotateLogs({
-            method: request.method,
-            route: name,
-            status: response.status,
-            ms: ended - started,
-            requestId
-          })
-        )
-        return sealed(response, requestId)
       })
   })
 

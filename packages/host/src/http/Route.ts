@@ -54,7 +54,7 @@ export interface HookRequest {
 type Running = Effect.Effect<Reply<unknown>, EngineError>
 
 /** Looks at the shape, and answers what is left to run. */
-type Prepare = (raw: Raw) => Either.Either<Running, Faults>
+export type Prepare = (raw: Raw) => Either.Either<Running, Faults>
 
 export interface Route {
   readonly method: string

@@ -1,17 +1,23 @@
-/** Binds the adapter to platform-node's server, with limits on slow and greedy clients, and ends it gracefully. */
-import { createServer, type Server } from "node:http"
-import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
-import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+/** Binds the adapter to node:http, with limits on slow and greedy clients, and ends it gracefully. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import type { Adapter, PlainResponse, Refuse } from "./Adapter.ts"
 import * as ClientErrors from "./ClientErrors.ts"
+import * as Fibers from "./Fibers.ts"
 import * as InFlight from "./InFlight.ts"
+
+/** The address cannot be listened on. */
+export class ServeError extends Data.TaggedError("ServeError")<{ readonly cause: Error }> {
+  override get message(): string {
+    return this.cause.message
+  }
+}
 
 /** What the server serves. */
 export interface Served {
@@ -45,10 +51,9 @@ export const patience: Patience = { headers: 10_000, request: 15_000, look: 2000
 
 /** Reads at most so many bytes; what is over them is let go by, so that the refusal reaches the client. */
 const readBody =
-  (request: HttpServerRequest.HttpServerRequest) =>
+  (incoming: IncomingMessage) =>
   (maximum: number): Effect.Effect<Uint8Array | undefined> =>
     Effect.async<Uint8Array | undefined>((resume) => {
-      const incoming = NodeHttpServerRequest.toIncomingMessage(request)
       const chunks: Array<Buffer> = []
       let length = 0
       const over = () => length > maximum
@@ -61,7 +66,11 @@ const readBody =
           chunks.push(chunk)
         }
       })
-      incoming.on("end", () => resume(Effect.sync(() => (over() ? undefined : Buffer.concat(chunks)))))
+      incoming.on("end", () => {
+        const [first] = chunks
+        const whole = first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
+        resume(Effect.succeed(over() ? undefined : whole))
+      })
       // The client is gone: nobody is left to answer.
       incoming.on("error", () => resume(Effect.interrupt))
       incoming.on("close", () => resume(Effect.interrupt))
@@ -72,41 +81,68 @@ interface Requests {
   readonly underWay: InFlight.InFlight
   /** All whose answer has not left yet. */
   readonly unanswered: InFlight.InFlight
+  /** Those that did not end at once. */
+  readonly running: Set<Fiber.RuntimeFiber<PlainResponse>>
 }
 
-const app = (
-  { handle, refuse }: Served,
-  { underWay }: Requests,
-  stopping: MutableRef.MutableRef<boolean>
-) => {
-  const answer = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<PlainResponse> => {
-    const { headers, httpVersion } = NodeHttpServerRequest.toIncomingMessage(request)
-    // RFC 9112 §3.2. Node would refuse it by itself, without a body.
-    if (headers.host === undefined && httpVersion === "1.1") {
-      return Effect.map(refuse("malformed_request", "The Host header is missing."), (refusal) => ({
-        ...refusal,
-        headers: { ...refusal.headers, connection: "close" }
-      }))
-    }
-    return handle({
-      method: request.method,
-      url: request.url,
-      headers: request.headers,
-      body: readBody(request)
-    })
+/** In one piece, head and body. */
+const write = (response: ServerResponse, { body, headers, status }: PlainResponse, last: boolean): void => {
+  const lines: Array<string> = []
+  for (const name in headers) lines.push(name, headers[name] ?? "")
+  // An open connection would keep a server from closing.
+  if (last && headers["connection"] === undefined) lines.push("connection", "close")
+  if (status === 204) {
+    response.writeHead(status, lines).end()
+    return
   }
-  return Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    // What a handler does may outlast its client: a message that is being sent is sent.
-    const { body, headers, status } = yield* MutableRef.get(stopping)
-      ? answer(request)
-      : underWay.during(answer(request))
-    // An open connection would keep a server from closing.
-    const last = MutableRef.get(stopping) ? { ...headers, connection: "close" } : headers
-    if (status === 204) return HttpServerResponse.empty({ status, headers: last })
-    return HttpServerResponse.raw(body, { status, headers: last, contentLength: Buffer.byteLength(body) })
-  })
+  lines.push("content-length", String(Buffer.byteLength(body)))
+  response.writeHead(status, lines).end(body)
 }
+
+/** Answers every request of a server, each by one fiber. */
+const answer = (
+  server: Server,
+  { handle, refuse }: Served,
+  { running, unanswered, underWay }: Requests,
+  stopping: MutableRef.MutableRef<boolean>
+) =>
+  Effect.map(Fibers.runner<never>(), (run) => {
+    const answerTo = (incoming: IncomingMessage): Effect.Effect<PlainResponse> => {
+      const { headers, httpVersion, method = "GET", url = "/" } = incoming
+      // RFC 9112 §3.2. Node would refuse it by itself, without a body.
+      if (headers.host === undefined && httpVersion === "1.1") {
+        return Effect.map(refuse("malformed_request", "The Host header is missing."), (refusal) => ({
+          ...refusal,
+          headers: { ...refusal.headers, connection: "close" }
+        }))
+      }
+      return handle({ method, url, headers, body: readBody(incoming) })
+    }
+    server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
+      const counted = !MutableRef.get(stopping)
+      unanswered.enter()
+      if (counted) underWay.enter()
+      const fiber = run(answerTo(incoming))
+      const end = (exit: Exit.Exit<PlainResponse>): void => {
+        running.delete(fiber)
+        if (counted) underWay.leave()
+        if (Exit.isSuccess(exit)) write(response, exit.value, MutableRef.get(stopping))
+        else response.destroy()
+      }
+      response.once("close", () => {
+        unanswered.leave()
+        // What a handler does may outlast its client: a message that is being sent is sent.
+        if (running.has(fiber)) fiber.unsafeInterruptAsFork(fiber.id())
+      })
+      const exit = fiber.unsafePoll()
+      if (exit !== null) {
+        end(exit)
+      } else {
+        running.add(fiber)
+        fiber.addObserver(end)
+      }
+    })
+  })
 
 const makeServer = ({ headers, look, request }: Patience) =>
   createServer({
@@ -125,22 +161,13 @@ const tellEvery = "5 seconds"
 const endsWithin = (effect: Effect.Effect<void>, ms: number): Effect.Effect<boolean> =>
   Effect.map(Effect.timeoutOption(Effect.interruptible(effect), ms), Option.isSome)
 
-const watch = (server: Server): Requests => {
-  const unanswered = InFlight.make()
-  server.on("request", (_, response) => {
-    unanswered.enter()
-    response.once("close", unanswered.leave)
-  })
-  return { underWay: InFlight.make(), unanswered }
-}
-
 /**
  * Stops in this order: what comes is refused, in a way that balancers and clients understand; what is under way ends,
  * or its grace does; nothing is listened to any more; what is left of connections is cut.
  */
 const stop = (
   server: Server,
-  { unanswered, underWay }: Requests,
+  { running, unanswered, underWay }: Requests,
   { besides, graceMs, stopping }: Pick<Options<never, never>, "besides" | "graceMs" | "stopping">
 ) =>
   Effect.gen(function* () {
@@ -168,27 +195,41 @@ const stop = (
     yield* Effect.all([closed, Effect.zipRight(endsWithin(unanswered.none, left), cut)], {
       concurrency: "unbounded"
     })
+    yield* Fiber.interruptAll(running)
     const ended = yield* Clock.currentTimeMillis
     yield* Effect.logInfo(`The server is closed, ${ended - started} ms after the signal`)
   })
+
+/** Listens until it is released, and answers the port: the one asked for may be 0. */
+const listen = (server: Server, { host, port }: Options<never, never>["address"]) =>
+  Effect.acquireRelease(
+    Effect.async<number, ServeError>((resume) => {
+      server.once("error", (cause) => resume(Effect.fail(new ServeError({ cause }))))
+      server.listen(port, host, () => {
+        const address = server.address()
+        resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : port))
+      })
+    }),
+    () =>
+      Effect.async<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        server.closeAllConnections()
+      })
+  )
 
 /** Listens until it is released, and answers the port. */
 export const start = <E, R>(options: Options<E, R>) =>
   Effect.gen(function* () {
     const server = makeServer(options.patience ?? patience)
-    const http = yield* NodeHttpServer.make(() => server, options.address)
-    const port = http.address._tag === "TcpAddress" ? http.address.port : options.address.port
+    const port = yield* listen(server, options.address)
     const served = yield* options.served(port)
-    const requests = watch(server)
+    const requests: Requests = {
+      underWay: InFlight.make(),
+      unanswered: InFlight.make(),
+      running: new Set()
+    }
     yield* ClientErrors.answer(server, served.refuse)
-    // The tracer would write request headers, and with them secrets, into spans.
-    yield* HttpMiddleware.withTracerDisabledWhenEffect(
-      http.serve(app(served, requests, options.stopping)),
-      () => true
-    )
-    // We speak nothing but HTTP/1.1. With a listener for upgrades, Node would hand over a request that merely offers
-    // one (`Upgrade: h2c`, as some clients do on each) without its body.
-    server.removeAllListeners("upgrade")
+    yield* answer(server, served, requests, options.stopping)
     yield* Effect.addFinalizer(() => stop(server, requests, options))
     return port
   })
