@@ -1,71 +1,38 @@
 /** The service as one layer: the engine, its workers and the server, by the configuration. */
 import { Engine, Worker } from "@sendwright/core"
+import * as Context from "effect/Context"
+import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
 import * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
 import * as EngineLayer from "./EngineLayer.ts"
 import { graceShare } from "./EngineLayer.ts"
 import type { HostConfig } from "./HostConfig.ts"
 import { baseUrlOf } from "./HostConfig.ts"
+import * as AccessLog from "./http/AccessLog.ts"
 import * as Adapter from "./http/Adapter.ts"
-import * as AdminHandlers from "./http/AdminHandlers.ts"
-import * as Description from "./http/Description.ts"
-import * as Handlers from "./http/Handlers.ts"
-import * as HookHandlers from "./http/HookHandlers.ts"
+import * as Content from "./http/Content.ts"
 import * as InFlight from "./http/InFlight.ts"
-import * as Metrics from "./http/Metrics.ts"
 import * as Serve from "./http/Serve.ts"
-import * as ServiceHandlers from "./http/ServiceHandlers.ts"
 
-const metrics: readonly [string, Adapter.Page] = [
-  "/metrics",
-  { access: "operator", contentType: "text/plain; version=0.0.4; charset=utf-8", text: Metrics.text }
-]
+/** One request in so many gets a span, where the program around the host has a tracer. */
+const spanEvery = 100
 
-const pages = (baseUrl: string): ReadonlyMap<string, Adapter.Page> =>
-  new Map<string, Adapter.Page>([
-    [
-      "/openapi.json",
-      {
-        access: "anyone",
-        contentType: "application/json; charset=utf-8",
-        text: Effect.sync(() => JSON.stringify(Description.openApi(baseUrl)))
-      }
-    ],
-    [
-      "/docs",
-      {
-        access: "anyone",
-        contentType: "text/html; charset=utf-8",
-        text: Effect.sync(() => Description.docs(baseUrl))
-      }
-    ],
-    metrics
-  ])
-
-/** What a role answers: a worker nothing but how it is. */
-const contentOf = (role: HostConfig["role"], engine: Engine.Engine["Type"], baseUrl: string) => {
-  const ready = Effect.asVoid(engine.admin.accounts.list({ limit: 1, after: null }))
-  return role === "worker"
-    ? { routes: ServiceHandlers.health(ready), pages: new Map([metrics]) }
-    : {
-        routes: [
-          ...Handlers.make(engine),
-          ...AdminHandlers.make(engine),
-          ...HookHandlers.make(engine),
-          ...ServiceHandlers.make(ready)
-        ],
-        pages: pages(baseUrl)
-      }
-}
+/** Effect's own tracer keeps spans for nobody. */
+const sampling = Effect.map(Effect.tracer, (tracer) =>
+  tracer === Context.get(DefaultServices.liveServices, Tracer.Tracer) ? undefined : spanEvery
+)
 
 /** Serves what the role answers over an engine, until what `besides` ends has ended, too. */
 const serve = (config: HostConfig, besides: Serve.Options<never, never>["besides"]) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
     const stopping = MutableRef.make(false)
+    const answered = yield* AccessLog.make(config)
+    const spanEvery = yield* sampling
     const port = yield* Serve.start({
       address: config,
       stopping,
@@ -73,9 +40,10 @@ const serve = (config: HostConfig, besides: Serve.Options<never, never>["besides
       besides,
       served: (port) => {
         const baseUrl = baseUrlOf(config, port)
-        const content = contentOf(config.role, engine, baseUrl)
+        const content = config.role === "worker" ? Content.ofWorker(engine) : Content.ofApi(engine, baseUrl)
+        const { adminToken } = config
         return Effect.all({
-          handle: Adapter.make({ engine, ...content, baseUrl, adminToken: config.adminToken, stopping }),
+          handle: Adapter.make({ engine, ...content, baseUrl, adminToken, stopping, answered, spanEvery }),
           refuse: Adapter.refusing(baseUrl)
         })
       }

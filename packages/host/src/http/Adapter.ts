@@ -54,6 +54,8 @@ export interface Page {
 
 /** A request that was answered, for the access log. */
 export interface Answered {
+  /** When it came, as an instant. */
+  readonly at: number
   readonly method: string
   /** The pattern, not the path as it came. */
   readonly route: string
@@ -420,17 +422,17 @@ export const make = (options: Options) =>
       )
     }
 
-    const told = (exchange: Exchange, answer: Answer, ms: number): PlainResponse => {
+    const leave = (exchange: Exchange, at: number, answer: Answer): Effect.Effect<PlainResponse> => {
       const { name: route, request, requestId } = exchange
-      answered?.({ method: request.method, route, status: answer.status, ms, requestId })
-      count(route, answer.status)
-      return sealed(exchange, answer)
+      const { status } = answer
+      count(route, status)
+      const response = sealed(exchange, answer)
+      if (answered === undefined) return Effect.succeed(response)
+      return Effect.map(Clock.currentTimeMillis, (now) => {
+        answered({ at, method: request.method, route, status, ms: now - at, requestId })
+        return response
+      })
     }
-
-    const leave = (exchange: Exchange, started: number, answer: Answer): Effect.Effect<PlainResponse> =>
-      answered === undefined
-        ? Effect.succeed(told(exchange, answer, 0))
-        : Effect.map(Clock.currentTimeMillis, (now) => told(exchange, answer, now - started))
 
     /** Never fails. */
     return (request: PlainRequest): Effect.Effect<PlainResponse> =>

@@ -39,8 +39,10 @@ const isNested = (value: unknown): value is object => typeof value === "object" 
 /** Whether what was parsed is nested at most so deep: many times faster than to look at its text. */
 const isWithin = (value: object, levels: number): boolean => {
   if (levels === 0) return false
-  const fits = (member: unknown): boolean => !isNested(member) || isWithin(member, levels - 1)
-  return Array.isArray(value) ? value.every(fits) : Object.values(value).every(fits)
+  for (const member of Array.isArray(value) ? value : Object.values(value)) {
+    if (isNested(member) && !isWithin(member, levels - 1)) return false
+  }
+  return true
 }
 
 const invalid = (message: string) => Either.left([Fault.make([], "invalid_json", message)])

@@ -20,13 +20,11 @@ const time = Instant.format
 const timeOrNull = Instant.formatOrNull
 export const cursor = Page.encodeCursor
 
-const ok = { ok: true } as const
-
 export const connection = (
   { account, key, session }: Engine.Caller,
   recipients: number
 ): View<typeof Schemas.Connection> => ({
-  ...ok,
+  ok: true,
   authenticated: true,
   connected: true,
   session: {
@@ -45,7 +43,7 @@ export const connection = (
 })
 
 export const templates = (page: Page.Paged<Template.Template>): View<typeof Schemas.Templates> => ({
-  ...ok,
+  ok: true,
   templates: page.items.map(Template.toWire),
   next_cursor: cursor(page.next)
 })
@@ -78,7 +76,7 @@ const explanation = (each: Estimates.Explanation) => ({
 })
 
 export const estimate = (found: Estimates.Estimate): View<typeof Schemas.Estimate> => ({
-  ...ok,
+  ok: true,
   estimate: {
     binding: false,
     currency: found.currency,
@@ -108,7 +106,7 @@ export const acknowledgement = ({
   jobId,
   recipients
 }: Engine.Acknowledgement): View<typeof Schemas.Acknowledgement> => ({
-  ...ok,
+  ok: true,
   job_id: jobId,
   status: "queued",
   recipients,
@@ -128,7 +126,7 @@ export const job = (found: Job.Job): View<typeof Schemas.ListedJob> => ({
 })
 
 export const jobs = (page: Page.Paged<Job.Job>): View<typeof Schemas.Jobs> => ({
-  ...ok,
+  ok: true,
   jobs: page.items.map(job),
   next_cursor: cursor(page.next)
 })
@@ -155,7 +153,7 @@ export const jobDetail = (found: Engine.JobDetail): View<typeof Schemas.JobDetai
   const { content } = found.job
   const named = content.kind === "template" ? content.template : { name: "", language: "" }
   return {
-    ...ok,
+    ok: true,
     job: {
       ...job(found.job),
       template: {
@@ -179,7 +177,7 @@ export const jobDetail = (found: Engine.JobDetail): View<typeof Schemas.JobDetai
 }
 
 export const direct = (sent: Engine.DirectAcknowledgement): View<typeof Schemas.DirectAcknowledgement> => ({
-  ...ok,
+  ok: true,
   messageId: sent.messageId,
   to: sent.to,
   status: sent.status,

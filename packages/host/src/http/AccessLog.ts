@@ -1,0 +1,39 @@
+/** One line for each request that was answered, at debug level: written in batches, since a write each would be felt. */
+
+import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
+import * as FiberRefs from "effect/FiberRefs"
+import * as HashMap from "effect/HashMap"
+import * as List from "effect/List"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import type { Answered } from "./Adapter.ts"
+
+const every = "200 millis"
+
+/** What to tell of answers; undefined when the log is not to have them. The last batch leaves with the scope. */
+export const make = ({
+  logFormat,
+  logLevel
+}: {
+  readonly logFormat: "json" | "pretty"
+  readonly logLevel: LogLevel.LogLevel
+}) =>
+  Effect.gen(function* () {
+    if (LogLevel.greaterThan(logLevel, LogLevel.Debug)) return undefined
+    const line = logFormat === "json" ? Logger.jsonLogger : Logger.logfmtLogger
+    const logger = yield* Logger.batched(line, every, (lines) => Console.log(lines.join("\n")))
+    return ({ at, ...answered }: Answered): void =>
+      logger.log({
+        fiberId: FiberId.none,
+        logLevel: LogLevel.Debug,
+        message: "Answered",
+        cause: Cause.empty,
+        context: FiberRefs.empty(),
+        spans: List.empty(),
+        annotations: HashMap.fromIterable(Object.entries(answered)),
+        date: new Date(at)
+      })
+  })
