@@ -241,9 +241,8 @@ const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 
 const noRoute = refuse("not_found", "There is no such route.")
 const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
 
-/** Reads and parses the body; null when the route takes none, or none came. */
-const bodyOf = (request: PlainRequest, route: Route): Effect.Effect<Raw["body"], Refused> => {
-  if (!route.takesBody) return noBody
+/** Reads and parses the body; null when none came. */
+const bodyOf = (request: PlainRequest): Effect.Effect<Raw["body"], Refused> => {
   const length = Number(headerOf(request, "content-length") ?? 0)
   const type = headerOf(request, "content-type")
   if ((type !== undefined || length > 0) && !Body.isJson(type)) return notJson
@@ -259,13 +258,15 @@ const bodyOf = (request: PlainRequest, route: Route): Effect.Effect<Raw["body"],
 type Step = Effect.Effect<Answer, Refused | EngineError>
 
 /** Shape, then the handler. */
-const finish = ({ request }: Exchange, { path, route }: Matched, query: string, prepare: Prepare): Step =>
-  Effect.flatMap(bodyOf(request, route), (body): Step => {
+const finish = ({ request }: Exchange, { path, route }: Matched, query: string, prepare: Prepare): Step => {
+  const shaped = (body: Raw["body"]): Step => {
     const idempotencyKey = headerOf(request, "idempotency-key")
     const running = prepare({ path, query: parameters(query), body, idempotencyKey })
     if (Either.isLeft(running)) return invalid(running.left)
     return Effect.map(running.right, (done) => json(route.status, done.body, done.headers))
-  })
+  }
+  return route.takesBody ? Effect.flatMap(bodyOf(request), shaped) : shaped(null)
+}
 
 /** A platform's hook. Batches are larger than what clients send. */
 const hook = (
@@ -312,6 +313,7 @@ export const make = (options: Options) =>
   Effect.gen(function* () {
     const { adminToken, answered, baseUrl, engine, pages, stopping } = options
     const ids = Ids.make(yield* Ids.RandomBytes)
+    const clock = yield* Effect.clock
     const routesOf = Router.make(options.routes)
     const count = counting()
     const isSampled = sampler(options.spanEvery)
@@ -422,33 +424,28 @@ export const make = (options: Options) =>
       )
     }
 
-    const leave = (exchange: Exchange, at: number, answer: Answer): Effect.Effect<PlainResponse> => {
+    const leave = (exchange: Exchange, at: number, answer: Answer): PlainResponse => {
       const { name: route, request, requestId } = exchange
       const { status } = answer
       count(route, status)
-      const response = sealed(exchange, answer)
-      if (answered === undefined) return Effect.succeed(response)
-      return Effect.map(Clock.currentTimeMillis, (now) => {
-        answered({ at, method: request.method, route, status, ms: now - at, requestId })
-        return response
-      })
+      if (answered !== undefined) {
+        const ms = clock.unsafeCurrentTimeMillis() - at
+        answered({ at, method: request.method, route, status, ms, requestId })
+      }
+      return sealed(exchange, answer)
     }
 
     /** Never fails. */
-    return (request: PlainRequest): Effect.Effect<PlainResponse> =>
-      Effect.flatMap(Clock.currentTimeMillis, (started) => {
-        const given = headerOf(request, "x-request-id")
-        const requestId = given !== undefined && visible.test(given) ? given : ids.uuid(started)
-        const exchange = new Exchange(request, requestId)
-        return Effect.matchCauseEffect(
-          isSampled() ? traced(exchange) : Effect.suspend(() => step(exchange)),
-          {
-            onFailure: (cause) =>
-              Effect.flatMap(refusal(exchange, cause), (answer) => leave(exchange, started, answer)),
-            onSuccess: (answer) => leave(exchange, started, answer)
-          }
-        )
+    return (request: PlainRequest): Effect.Effect<PlainResponse> => {
+      const at = clock.unsafeCurrentTimeMillis()
+      const given = headerOf(request, "x-request-id")
+      const requestId = given !== undefined && visible.test(given) ? given : ids.uuid(at)
+      const exchange = new Exchange(request, requestId)
+      return Effect.matchCauseEffect(isSampled() ? traced(exchange) : Effect.suspend(() => step(exchange)), {
+        onFailure: (cause) => Effect.map(refusal(exchange, cause), (answer) => leave(exchange, at, answer)),
+        onSuccess: (answer) => Effect.succeed(leave(exchange, at, answer))
       })
+    }
   })
 
 export type Adapter = Effect.Effect.Success<ReturnType<typeof make>>

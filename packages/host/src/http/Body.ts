@@ -34,12 +34,19 @@ const depth = (text: string): number => {
   return deepest
 }
 
-const isNested = (value: unknown): value is object => typeof value === "object" && value !== null
+const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null
 
 /** Whether what was parsed is nested at most so deep: many times faster than to look at its text. */
-const isWithin = (value: object, levels: number): boolean => {
+const isWithin = (value: Readonly<Record<string, unknown>>, levels: number): boolean => {
   if (levels === 0) return false
-  for (const member of Array.isArray(value) ? value : Object.values(value)) {
+  if (Array.isArray(value)) {
+    for (const member of value) if (isNested(member) && !isWithin(member, levels - 1)) return false
+    return true
+  }
+  // What was parsed inherits nothing that is listed.
+  for (const name in value) {
+    const member = value[name]
     if (isNested(member) && !isWithin(member, levels - 1)) return false
   }
   return true

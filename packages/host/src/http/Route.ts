@@ -108,7 +108,10 @@ const decoderOf = <A>(
   prefix: ReadonlyArray<string>
 ): ((input: unknown) => Either.Either<A, Faults>) =>
   Option.match(schema, {
-    onNone: () => () => Either.right(undefined as A),
+    onNone: () => {
+      const nothing = Either.right(undefined as A)
+      return () => nothing
+    },
     onSome: (found) => Shape.decoder(found, prefix)
   })
 
