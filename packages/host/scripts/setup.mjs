@@ -33,3 +33,4 @@ if (!installed()) {
   run("Installing", "npx", ["--yes", manifest.packageManager, "install", "--frozen-lockfile"])
 }
 run("Building", process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-b"])
+run("Bundling", process.execPath, [join(root, "packages/host/scripts/bundle.mjs")])

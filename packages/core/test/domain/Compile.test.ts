@@ -1,0 +1,190 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as FastCheck from "effect/FastCheck"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Compile from "../../src/domain/Compile.ts"
+import * as Shape from "../../src/domain/Shape.ts"
+import * as Requests from "../../src/engine/Requests.ts"
+
+const optional = Schema.optional
+
+/** Every kind of node that is compiled, and some that are left to the interpreter. */
+const Everything = Schema.Struct({
+  text: Schema.String,
+  whole: Schema.Int,
+  number: Schema.Number.pipe(Schema.between(-5, 5)),
+  flag: optional(Schema.Boolean),
+  absent: optional(Schema.Undefined),
+  kind: Schema.Literal("one", "two", 3, null, true),
+  either: Schema.Union(Schema.Number, Schema.NonEmptyString, Schema.Null),
+  list: Schema.Array(Schema.NullOr(Schema.Struct({ a: optional(Schema.Number) }))).pipe(
+    Schema.minItems(1),
+    Schema.maxItems(4)
+  ),
+  record: optional(Schema.Record({ key: Schema.String, value: Schema.NullOr(Schema.String) })),
+  anything: Schema.Unknown,
+  empty: optional(Schema.Struct({})),
+  pair: optional(Schema.Tuple(Schema.String, Schema.Number)),
+  tagged: optional(
+    Schema.Union(
+      Schema.Struct({ tag: Schema.Literal("a"), value: Schema.String }),
+      Schema.Struct({ tag: Schema.Literal("b"), value: Schema.Number })
+    )
+  ),
+  converted: optional(Schema.NumberFromString),
+  fallen: optional(Schema.Int.annotations({ decodingFallback: () => Either.right(7) })),
+  strict: optional(
+    Schema.Struct({ a: Schema.Number }).annotations({ parseOptions: { onExcessProperty: "error" } })
+  )
+})
+
+const everything = {
+  text: "t",
+  whole: 1,
+  number: 2,
+  flag: true,
+  absent: undefined,
+  kind: "one",
+  either: "x",
+  list: [null, { a: 1 }],
+  record: { a: "b", c: null },
+  anything: { deep: [1] },
+  empty: 1,
+  pair: ["a", 1],
+  tagged: { tag: "b", value: 2 },
+  converted: "12",
+  fallen: "x",
+  strict: { a: 1 }
+}
+
+const send = {
+  template_id: 7,
+  currency: "EUR",
+  variables: { "body.1": "a" },
+  recipients: [
+    { phone: "34600000001", external_id: "1", variables: { "body.2": "b" } },
+    { phone: "34600000002" }
+  ]
+}
+
+const direct = { to: "34600000001", message: "Hello", linkPreview: true }
+
+/** Not a bit of JSON only: an embedder may pass anything. */
+const odd = FastCheck.oneof(
+  FastCheck.jsonValue(),
+  FastCheck.constantFrom<unknown>(
+    undefined,
+    null,
+    -0,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    1e300,
+    1n,
+    Symbol.iterator,
+    "",
+    "12",
+    [],
+    new Array(2),
+    {},
+    Object.create({ text: "inherited", phone: "inherited", flag: 1 }),
+    Object.create(null),
+    JSON.parse('{"__proto__":"own","a":"x"}'),
+    JSON.parse('{"__proto__":{"phone":"own"}}'),
+    { toString: 1, constructor: "x" },
+    new Date(0),
+    () => 1,
+    Either.right(1)
+  )
+)
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The value with something else somewhere within it, something missing, or something besides. */
+const mutated = (value: unknown): FastCheck.Arbitrary<unknown> => {
+  const within =
+    Array.isArray(value) && value.length > 0
+      ? FastCheck.oneof(
+          FastCheck.array(FastCheck.oneof(odd, FastCheck.constantFrom(...value)), { maxLength: 6 }),
+          FastCheck.nat(value.length - 1).chain((at) =>
+            mutated(value[at]).map((other) => value.with(at, other))
+          )
+        )
+      : isObject(value) && Object.keys(value).length > 0
+        ? FastCheck.constantFrom(...Object.keys(value)).chain((name) => {
+            const { [name]: member, ...rest } = value
+            return FastCheck.oneof(
+              mutated(member).map((other) => ({ ...value, [name]: other })),
+              odd.map((other) => ({ excess: other, ...value })),
+              FastCheck.constantFrom<unknown>(rest, Object.assign(Object.create({ [name]: member }), rest))
+            )
+          })
+        : odd
+  return FastCheck.oneof({ arbitrary: within, weight: 4 }, { arbitrary: odd, weight: 1 })
+}
+
+const inputs = (valid: object) =>
+  FastCheck.oneof(
+    FastCheck.constant<unknown>(valid),
+    mutated(valid),
+    mutated(valid).chain(mutated),
+    FastCheck.constant<unknown>(valid).map((value) => Object.assign(Object.create(null), value))
+  )
+
+const schemas = [
+  ["everything", Everything, everything],
+  ["a send", Requests.TemplateMessageRequest, send],
+  ["a direct message", Requests.DirectMessageRequest, direct]
+] as const
+
+const runs = { numRuns: 3000 }
+
+describe.each(schemas)("compiled code for %s", (_, schema: Schema.Schema<object, never>, valid) => {
+  const compiled = Compile.compile(schema)
+  const interpreted = Schema.decodeUnknownOption(schema)
+
+  it("decodes what is right by itself", () => {
+    expect(compiled(valid)).not.toBe(Compile.failed)
+  })
+
+  it("answers what the interpreter answers, whatever comes", () => {
+    const decoder = Shape.decoder(schema, ["at"])
+    const explained = Schema.decodeUnknownEither(schema, { errors: "all" })
+    FastCheck.assert(
+      FastCheck.property(inputs(valid), (input) => {
+        const expected = interpreted(input)
+        const found = compiled(input)
+        if (Option.isNone(expected)) {
+          expect(found).toBe(Compile.failed)
+        } else {
+          expect(found).toStrictEqual(expected.value)
+          // In the same order, too.
+          if (isObject(found)) expect(Object.keys(found)).toEqual(Object.keys(expected.value))
+        }
+        expect(decoder(input)).toStrictEqual(
+          Either.mapLeft(explained(input), (error) => Shape.faults(error.issue, ["at"]))
+        )
+      }),
+      runs
+    )
+  })
+})
+
+describe("where code may not be made of text", () => {
+  it("the interpreter decodes", () => {
+    const { Function: make } = globalThis
+    globalThis.Function = new Proxy(make, {
+      construct: () => {
+        throw new EvalError("Code generation from strings disallowed for this context")
+      }
+    })
+    try {
+      expect(Shape.decoder(Requests.DirectMessageRequest)({ ...direct, more: 1 })).toStrictEqual(
+        Either.right(direct)
+      )
+    } finally {
+      globalThis.Function = make
+    }
+  })
+})
