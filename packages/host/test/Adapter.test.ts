@@ -1,11 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, StorageError } from "@sendwright/core"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
+import * as Tracer from "effect/Tracer"
 import { Api, live } from "../src/api/Api.ts"
 import * as Adapter from "../src/http/Adapter.ts"
 import * as Description from "../src/http/Description.ts"
+import * as Fibers from "../src/http/Fibers.ts"
 import type { EngineError } from "../src/http/Problems.ts"
 import * as Problems from "../src/http/Problems.ts"
 import { forAnyone, reply } from "../src/http/Route.ts"
@@ -82,6 +85,38 @@ describe("the adapter", () => {
         Effect.map(handle(get("GET", { "x-request-id": given })), (a) => a.headers["x-request-id"])
       expect(yield* id("abc")).toBe("abc")
       for (const bad of ["", "a b", "é", "x".repeat(129)]) expect(yield* id(bad)).toMatch(/^[0-9a-f-]{36}$/)
+    })
+  )
+})
+
+describe("a tracer", () => {
+  it.effect("is given one request in so many, and nothing that may be secret", () =>
+    Effect.gen(function* () {
+      const spans: Array<Tracer.Span> = []
+      const native = yield* Effect.tracer
+      const tracer = Tracer.make({
+        context: native.context,
+        span: (...given) => {
+          const span = native.span(...given)
+          spans.push(span)
+          return span
+        }
+      })
+      const handle = yield* Adapter.make({
+        engine: Engine.Engine.of(engine),
+        routes: [forAnyone(live, () => Effect.withSpan(Effect.succeed(fine()), "within"))],
+        pages: new Map(),
+        baseUrl: "http://base",
+        adminToken: undefined,
+        stopping: MutableRef.make(false),
+        spanEvery: 3
+      })
+      const run = yield* Effect.withTracer(Fibers.runner<never>(), tracer)
+      yield* Effect.forEach(Array.from({ length: 7 }), () =>
+        Fiber.join(run(handle(get("GET", { authorization: "secret" }))))
+      )
+      expect(spans.map(({ name }) => name)).toEqual(["GET request", "within", "GET request", "within"])
+      expect(Object.fromEntries(spans[0]?.attributes ?? [])).toEqual({ "http.route": "/health/live" })
     })
   )
 })

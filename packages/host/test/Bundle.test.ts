@@ -1,0 +1,63 @@
+/** The bundle that `npm start` runs: what is loaded late is there, too. */
+import { spawn, spawnSync } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+
+const file = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), "sendwright-bundle-"))
+
+beforeAll(() => {
+  const made = spawnSync(process.execPath, [file("scripts/bundle.mjs")], { encoding: "utf8" })
+  expect([made.status, made.stderr]).toEqual([0, ""])
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const launch = (environment: Readonly<Record<string, string>>) => {
+  const child = spawn(process.execPath, [file("dist/bundle/main.mjs")], {
+    env: { PATH: process.env["PATH"] ?? "", PORT: "0", HOST: "127.0.0.1", ...environment }
+  })
+  let output = ""
+  const heard = new Set<() => void>()
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk) => {
+      output += chunk
+      for (const tell of heard) tell()
+    })
+  }
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve))
+  const says = (pattern: RegExp) =>
+    new Promise<string>((resolve, reject) => {
+      const look = (): void => {
+        const found = pattern.exec(output)?.[1]
+        if (found !== undefined) resolve(found)
+      }
+      heard.add(look)
+      look()
+      void ended.then(() => reject(new Error(output)))
+    })
+  return { child, ended, output: () => output, says }
+}
+
+describe("the bundle", () => {
+  it("serves the API and its description, and stops", async () => {
+    const { child, ended, says } = launch({ DATABASE_URL: `sqlite:${join(folder, "host.db")}` })
+    const base = await says(/Sendwright is on (\S*:\d+)/)
+    for (const path of ["/health/ready", "/openapi.json", "/docs"]) {
+      expect((await fetch(`${base}${path}`)).status).toBe(200)
+    }
+    child.kill("SIGTERM")
+    expect(await ended).toBe(0)
+  })
+
+  it("has PostgreSQL, where that is asked for", async () => {
+    const { ended, output } = launch({
+      DATABASE_URL: "postgres://nobody@127.0.0.1:1/nothing",
+      SECRET_KEY: Buffer.alloc(32, 1).toString("base64")
+    })
+    expect(await ended).toBe(1)
+    expect(output()).toMatch(/did not start\. DATABASE_URL: .*ECONNREFUSED/)
+  })
+})
