@@ -4,7 +4,6 @@ import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import type { Adapter, PlainResponse, Refuse } from "./Adapter.ts"
@@ -81,8 +80,6 @@ interface Requests {
   readonly underWay: InFlight.InFlight
   /** All whose answer has not left yet. */
   readonly unanswered: InFlight.InFlight
-  /** Those that did not end at once. */
-  readonly running: Set<Fiber.RuntimeFiber<PlainResponse>>
 }
 
 /** In one piece, head and body. */
@@ -103,7 +100,7 @@ const write = (response: ServerResponse, { body, headers, status }: PlainRespons
 const answer = (
   server: Server,
   { handle, refuse }: Served,
-  { running, unanswered, underWay }: Requests,
+  { unanswered, underWay }: Requests,
   stopping: MutableRef.MutableRef<boolean>
 ) =>
   Effect.map(Fibers.runner<never>(), (run) => {
@@ -123,8 +120,9 @@ const answer = (
       unanswered.enter()
       if (counted) underWay.enter()
       const fiber = run(answerTo(incoming))
+      let ended = false
       const end = (exit: Exit.Exit<PlainResponse>): void => {
-        running.delete(fiber)
+        ended = true
         if (counted) underWay.leave()
         if (Exit.isSuccess(exit)) write(response, exit.value, MutableRef.get(stopping))
         else response.destroy()
@@ -132,15 +130,11 @@ const answer = (
       response.once("close", () => {
         unanswered.leave()
         // What a handler does may outlast its client: a message that is being sent is sent.
-        if (running.has(fiber)) fiber.unsafeInterruptAsFork(fiber.id())
+        if (!ended) fiber.unsafeInterruptAsFork(fiber.id())
       })
       const exit = fiber.unsafePoll()
-      if (exit !== null) {
-        end(exit)
-      } else {
-        running.add(fiber)
-        fiber.addObserver(end)
-      }
+      if (exit === null) fiber.addObserver(end)
+      else end(exit)
     })
   })
 
@@ -167,7 +161,7 @@ const endsWithin = (effect: Effect.Effect<void>, ms: number): Effect.Effect<bool
  */
 const stop = (
   server: Server,
-  { running, unanswered, underWay }: Requests,
+  { unanswered, underWay }: Requests,
   { besides, graceMs, stopping }: Pick<Options<never, never>, "besides" | "graceMs" | "stopping">
 ) =>
   Effect.gen(function* () {
@@ -195,7 +189,6 @@ const stop = (
     yield* Effect.all([closed, Effect.zipRight(endsWithin(unanswered.none, left), cut)], {
       concurrency: "unbounded"
     })
-    yield* Fiber.interruptAll(running)
     const ended = yield* Clock.currentTimeMillis
     yield* Effect.logInfo(`The server is closed, ${ended - started} ms after the signal`)
   })
@@ -225,8 +218,7 @@ export const start = <E, R>(options: Options<E, R>) =>
     const served = yield* options.served(port)
     const requests: Requests = {
       underWay: InFlight.make(),
-      unanswered: InFlight.make(),
-      running: new Set()
+      unanswered: InFlight.make()
     }
     yield* ClientErrors.answer(server, served.refuse)
     yield* answer(server, served, requests, options.stopping)
