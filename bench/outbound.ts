@@ -169,7 +169,7 @@ const program = Effect.gen(function* () {
     ["HttpGateway.send, signed", yield* signed(origin)],
     ["the engine, sender at once", yield* engine]
   ] as const
-  const taken = variants.map(([name, run]) => ({ name, run, us: new Array<number>() }))
+  const taken = variants.map(([name, run]) => ({ name, run, us: [] as number[] }))
   for (let round = 0; round <= rounds; round++) {
     for (const { run, us } of round % 2 === 0 ? taken : taken.toReversed()) {
       const each = yield* cpu(run)
@@ -178,7 +178,8 @@ const program = Effect.gen(function* () {
     }
   }
   const [first] = taken
-  const ratios = (us: ReadonlyArray<number>) => us.map((each, round) => (first?.us[round] ?? Number.NaN) / each)
+  const ratios = (us: ReadonlyArray<number>) =>
+    us.map((each, round) => (first?.us[round] ?? Number.NaN) / each)
   for (const { name, us } of taken) {
     const least = Math.min(...us).toFixed(1)
     const most = Math.max(...us).toFixed(1)

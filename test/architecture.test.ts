@@ -33,8 +33,9 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   "storage/sql": ["domain", "storage"],
   "storage/sqlite": ["domain", "storage", "storage/memory", "storage/sql"],
   "storage/postgres": ["domain", "storage", "storage/sql"],
-  webhook: ["domain"],
-  sender: ["domain", "storage", "secret", "webhook"],
+  http: [],
+  webhook: ["domain", "http"],
+  sender: ["domain", "http", "storage", "secret", "webhook"],
   worker: ["domain", "storage", "sender", "secret", "webhook"],
   engine: ["domain", "storage", "sender", "secret", "webhook", "worker", "engine/admin"],
   "engine/admin": ["domain", "storage", "sender", "secret", "webhook", "worker", "engine"]

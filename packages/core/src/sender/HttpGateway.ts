@@ -15,6 +15,7 @@ import * as PlatformForm from "../domain/PlatformForm.ts"
 import type { Failure, Reported } from "../domain/Recipient.ts"
 import * as Rendering from "../domain/Rendering.ts"
 import * as Retry from "../domain/Retry.ts"
+import type { Exchanged } from "../http/HttpClient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Signature from "../webhook/Signature.ts"
 import * as Configuration from "./Configuration.ts"
@@ -81,7 +82,7 @@ const told = (status: number, body: string, permanent: boolean): Failure => {
   }
 }
 
-const meaning = (exchanged: Exchange.Exchanged, now: Instant): SendResult =>
+const meaning = (exchanged: Exchanged, now: Instant): SendResult =>
   Exchange.meaning(exchanged, ({ body, retryAfter, status }) => {
     if (status >= 200 && status < 300) {
       const json = Json.parse(body)
