@@ -5,6 +5,7 @@
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import type { RuntimeFiber } from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { Dispatcher } from "undici"
 import { Agent } from "undici"
@@ -40,10 +41,12 @@ export type Exchanged = Data.TaggedEnum<{
   }
 }>
 export const Exchanged = Data.taggedEnum<Exchanged>()
+const { Answered: answered, Lost: lost, Unsent: unsent } = Exchanged
 
 /** The reason of what took longer than it may; others are the codes of Node and undici. */
 export const timeout = "timeout"
 
+/** The connection of an exchange that is interrupted is let go of when its fiber ends, or makes the next. */
 export type HttpClient = (request: Request) => Effect.Effect<Exchanged>
 
 const codeOf = (error: unknown): string => {
@@ -115,12 +118,12 @@ class Course implements Dispatcher.DispatchHandler {
     const [first] = chunks
     const bytes = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
     const body = bytes.toString("utf8", 0, maximumBytes)
-    this.finish(Exchanged.Answered({ status: status ?? 0, retryAfter, body }))
+    this.finish(answered({ status: status ?? 0, retryAfter, body }))
   }
 
   private fail(reason: string): void {
     const { controller, status } = this
-    this.finish(controller === null ? Exchanged.Unsent({ reason }) : Exchanged.Lost({ reason, status }))
+    this.finish(controller === null ? unsent({ reason }) : lost({ reason, status }))
   }
 
   private finish(exchanged: Exchanged): void {
@@ -128,6 +131,26 @@ class Course implements Dispatcher.DispatchHandler {
     this.isOver = true
     this.end(exchanged)
   }
+}
+
+/** A fiber, and what it waits for. */
+interface Asker {
+  course: Course | null
+}
+
+type Fiber = RuntimeFiber<unknown, unknown>
+
+/** How many URLs are kept taken apart. */
+const keptTargets = 1000
+
+interface Target {
+  readonly origin: string
+  readonly path: string
+}
+
+const targetOf = (url: string): Target => {
+  const { origin, pathname, search } = new URL(url)
+  return { origin, path: pathname + search }
 }
 
 /** Connections are kept for as long as the scope lives. */
@@ -141,15 +164,41 @@ export const make = (
       Effect.sync(() => new Agent({ ...options, headersTimeout: 0, bodyTimeout: 0 })),
       (agent) => Effect.promise(() => agent.destroy())
     )
+    const targets = new Map<string, Target>()
+    const target = (url: string): Target => {
+      const known = targets.get(url)
+      if (known !== undefined) return known
+      if (targets.size >= keptTargets) targets.clear()
+      const fresh = targetOf(url)
+      targets.set(url, fresh)
+      return fresh
+    }
+
+    // Fibers make many exchanges, one after the other: a finalizer for each costs more than all else here.
+    const askers = new WeakMap<Fiber, Asker>()
+    const askerOf = (fiber: Fiber): Asker => {
+      const known = askers.get(fiber)
+      if (known !== undefined) return known
+      const asker: Asker = { course: null }
+      askers.set(fiber, asker)
+      fiber.addObserver(() => asker.course?.stop("interrupted"))
+      return asker
+    }
+
     return ({ body, headers, maximumBytes, method, timeoutMs, url }) =>
-      Effect.async((resume) => {
-        const { origin, pathname, search } = new URL(url)
-        const course = new Course(maximumBytes, (exchanged) => {
-          lift()
-          resume(Effect.succeed(exchanged))
+      Effect.withFiberRuntime((fiber) =>
+        Effect.async((resume) => {
+          const { origin, path } = target(url)
+          const asker = askerOf(fiber)
+          asker.course?.stop("interrupted")
+          const course = new Course(maximumBytes, (exchanged) => {
+            lift()
+            asker.course = null
+            resume(Effect.succeed(exchanged))
+          })
+          asker.course = course
+          const lift = deadlines(timeoutMs, () => course.stop(timeout))
+          dispatcher.dispatch({ origin, path, method, headers, body: body ?? null }, course)
         })
-        const lift = deadlines(timeoutMs, () => course.stop(timeout))
-        dispatcher.dispatch({ origin, path: pathname + search, method, headers, body: body ?? null }, course)
-        return Effect.sync(() => course.stop("interrupted"))
-      })
+      )
   })

@@ -4,11 +4,11 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Catalogue from "../domain/Catalogue.ts"
 import type * as Consent from "../domain/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
-import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
@@ -52,6 +52,9 @@ const senderDefect: Failure = {
   permanent: false
 }
 
+// Looked up once: every message that arrives has one.
+const accepted = Outcome.Accepted
+
 /** What a failure asks of the engine beside recording it; see `Catalogue.Action`. */
 export interface Consequence {
   readonly failure: Failure
@@ -83,7 +86,7 @@ const waits: ReadonlySet<Catalogue.Action> = new Set([
 const restMs = (attempts: number): number => Time.second * 4 ** (attempts - 1)
 
 /**
- * What a sender's answer means for the recipient.
+ * What a sender's answer means for the recipient. Only what is tried again asks for the time and draws.
  *
  * @param uncertain whether the platform may have it from an earlier attempt
  */
@@ -92,79 +95,83 @@ export const interpret = (options: {
   readonly recoverable: boolean
   readonly uncertain: boolean
   readonly attempts: number
-  readonly now: Instant
-  readonly draw: number
-}): Outcome => {
+}): Effect.Effect<Outcome> => {
   const { attempts, recoverable, result } = options
-  const again = (failure: Failure, retryAfterMs: number | null, uncertain: boolean): Outcome => {
-    const at = Retry.nextSend({ ...options, retryAfterMs })
-    if (at !== undefined) return Outcome.Retry({ at, failure, uncertain })
-    return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
-  }
+  const again = (failure: Failure, retryAfterMs: number | null, uncertain: boolean): Effect.Effect<Outcome> =>
+    Effect.zipWith(Clock.currentTimeMillis, Random.next, (now, draw) => {
+      const at = Retry.nextSend({ attempts, now, draw, retryAfterMs })
+      if (at !== undefined) return Outcome.Retry({ at, failure, uncertain })
+      return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
+    })
   switch (result._tag) {
     case "Accepted":
-      return Outcome.Accepted({ providerId: result.providerId, status: result.status })
-    case "Held":
-      return Outcome.Accepted({ providerId: result.providerId, status: "accepted", held: result.failure })
+      return Effect.succeed(accepted({ providerId: result.providerId, status: result.status }))
+    case "Held": {
+      const { failure: held, providerId } = result
+      return Effect.succeed(accepted({ providerId, status: "accepted", held }))
+    }
     case "Rejected": {
       const stopsJob = Catalogue.actionOf(result.failure) === "fail_job"
-      return Outcome.Failed({ failure: result.failure, stopsJob })
+      return Effect.succeed(Outcome.Failed({ failure: result.failure, stopsJob }))
     }
     case "Transient": {
       const { failure, retryAfterMs } = result
       const action = Catalogue.actionOf(failure)
-      if (waits.has(action)) return Outcome.Released({ uncertain: options.uncertain })
+      if (waits.has(action)) return Effect.succeed(Outcome.Released({ uncertain: options.uncertain }))
       const rest = action === "rest_pair" ? restMs(attempts) : 0
       const least = Math.max(rest, retryAfterMs ?? 0)
       return again(failure, least === 0 ? null : least, options.uncertain)
     }
     case "Ambiguous":
-      return recoverable ? again(result.failure, null, true) : Outcome.Unknown({ failure: result.failure })
+      return recoverable
+        ? again(result.failure, null, true)
+        : Effect.succeed(Outcome.Unknown({ failure: result.failure }))
   }
 }
 
+const meaning = (
+  line: Line | undefined,
+  { attempts, phone }: ClaimedRecipient,
+  result: SendResult,
+  uncertain: boolean
+): Effect.Effect<Attempted> => {
+  const recoverable = line !== undefined && canRecover(line.sender)
+  const consequence =
+    (result._tag === "Rejected" || result._tag === "Transient") &&
+    concernsOthers.has(Catalogue.actionOf(result.failure))
+      ? { failure: result.failure, phone }
+      : null
+  return Effect.map(interpret({ result, recoverable, uncertain, attempts }), (outcome) => ({
+    outcome,
+    consequence
+  }))
+}
+
 /** A sender that breaks may have sent, so that is ambiguous. */
-const guarded = <A>(effect: Effect.Effect<A>): Effect.Effect<A | SendResult> =>
-  Effect.catchAllDefect(effect, (defect) =>
-    Effect.as(Effect.logError("A sender broke", defect), {
-      _tag: "Ambiguous",
-      failure: senderDefect
-    } satisfies SendResult)
+const broken = (
+  line: Line | undefined,
+  recipient: ClaimedRecipient,
+  defect: unknown
+): Effect.Effect<Attempted> =>
+  Effect.zipRight(
+    Effect.logError("A sender broke", defect),
+    meaning(line, recipient, { _tag: "Ambiguous", failure: senderDefect }, recipient.uncertain)
   )
 
-/**
- * One attempt. Where the platform may have the message and can be asked, it is asked first.
- *
- * @param refusal why it must not be sent, though it may be asked for
- */
-export const attempt = Effect.fnUntraced(function* (
+/** Where the platform may have the message and can be asked, it is asked first. Dies when the sender breaks. */
+const tried = (
   line: Line | undefined,
   job: ClaimedJob,
   recipient: ClaimedRecipient,
-  refusal: Failure | null = null
-) {
-  const { attempts, index, phone: to, values } = recipient
-  const draw = yield* Random.next
-  const meaning = (result: SendResult, uncertain: boolean): Effect.Effect<Attempted> =>
-    Effect.map(Clock.currentTimeMillis, (now) => ({
-      outcome: interpret({
-        result,
-        recoverable: line !== undefined && canRecover(line.sender),
-        uncertain,
-        attempts,
-        now,
-        draw
-      }),
-      consequence:
-        (result._tag === "Rejected" || result._tag === "Transient") &&
-        concernsOthers.has(Catalogue.actionOf(result.failure))
-          ? { failure: result.failure, phone: to }
-          : null
-    }))
+  refusal: Failure | undefined
+): Effect.Effect<Attempted> => {
+  const { attempts, index, phone: to, uncertain, values } = recipient
   if (line === undefined) {
-    return yield* meaning(
+    return meaning(
+      line,
+      recipient,
       { _tag: "Transient", failure: senderMissing, retryAfterMs: null },
-      recipient.uncertain
+      uncertain
     )
   }
   const { config, sender } = line
@@ -177,14 +184,26 @@ export const attempt = Effect.fnUntraced(function* (
     attempt: attempts,
     config
   }
-  if (!recipient.uncertain || sender.lookUp === undefined) {
-    return yield* meaning(yield* guarded(sender.send(message)), recipient.uncertain)
-  }
-  const found = yield* guarded(sender.lookUp(message))
-  if (found !== null) return yield* meaning(found, true)
-  if (refusal !== null) return { outcome: Outcome.Skipped({ failure: refusal }), consequence: null }
-  return yield* meaning(yield* guarded(sender.send(message)), false)
-})
+  const send = (uncertain: boolean): Effect.Effect<Attempted> =>
+    Effect.flatMap(sender.send(message), (result) => meaning(line, recipient, result, uncertain))
+  if (!uncertain || sender.lookUp === undefined) return send(uncertain)
+  return Effect.flatMap(sender.lookUp(message), (found) => {
+    if (found !== null) return meaning(line, recipient, found, true)
+    return refusal === undefined
+      ? send(false)
+      : Effect.succeed({ outcome: Outcome.Skipped({ failure: refusal }), consequence: null })
+  })
+}
+
+/** One attempt. */
+export const attempt = (
+  line: Line | undefined,
+  job: ClaimedJob,
+  recipient: ClaimedRecipient
+): Effect.Effect<Attempted> =>
+  Effect.suspend(() => tried(line, job, recipient, undefined)).pipe(
+    Effect.catchAllDefect((defect) => broken(line, recipient, defect))
+  )
 
 const stopped: Failure = {
   code: "outcome_unknown",
@@ -193,13 +212,17 @@ const stopped: Failure = {
   permanent: false
 }
 
-/** The attempts of one window. */
+/** The attempts of a job's window. */
 export interface Attempts {
-  /** One after the other, to be run as it is taken. May be interrupted. */
-  readonly each: Iterable<Effect.Effect<void>>
+  /** Those who are attempted, in their order. */
+  readonly recipients: ReadonlyArray<ClaimedRecipient>
+  /** Dies when the sender breaks. */
+  readonly begin: (recipient: ClaimedRecipient) => Effect.Effect<Attempted>
+  readonly broken: (recipient: ClaimedRecipient, defect: unknown) => Effect.Effect<Attempted>
+  readonly record: (recipient: ClaimedRecipient, attempted: Attempted) => void
   /**
-   * What became of every recipient, once they have ended. When they were interrupted: what was not begun is due again
-   * at no cost, and what was under way too where a repetition does no harm; else it is unknown.
+   * What became of every recipient, once {@link run} has ended. When it was interrupted: what was not begun is due
+   * again at no cost, and what was under way too where a repetition does no harm; else it is unknown.
    */
   readonly settlements: () => ReadonlyArray<Settlement>
   /** What the failures ask of the engine. */
@@ -208,11 +231,16 @@ export interface Attempts {
 
 /** A window that could not even begin goes back as it was: nothing of it was attempted. */
 export const released = ({ fence, jobId, recipients }: ClaimedJob): Attempts => ({
-  each: [],
+  recipients: [],
+  begin: nothing,
+  broken: nothing,
+  record: () => {},
   consequences: () => [],
   settlements: () =>
     recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released({ uncertain: false }) }))
 })
+
+const nothing = () => Effect.dieMessage("A recipient was attempted that has no attempt.")
 
 /**
  * Prepares the attempts.
@@ -242,24 +270,24 @@ export const window = (
     return false
   })
   const begun = new Set<number>()
+  const record = ({ index }: ClaimedRecipient, { consequence, outcome }: Attempted): void => {
+    outcomes.set(index, outcome)
+    if (consequence !== null) consequences.push(consequence)
+  }
   const interrupted = (index: number): Outcome => {
     const harmless = !begun.has(index) || line === undefined || canRecover(line.sender)
     return harmless
       ? Outcome.Released({ uncertain: begun.has(index) })
       : Outcome.Unknown({ failure: stopped })
   }
-  function* each() {
-    for (const recipient of allowed) {
-      const { index } = recipient
-      begun.add(index)
-      yield Effect.map(attempt(line, job, recipient, refusals.get(index)), ({ consequence, outcome }) => {
-        outcomes.set(index, outcome)
-        if (consequence !== null) consequences.push(consequence)
-      })
-    }
-  }
   return {
-    each: { [Symbol.iterator]: each },
+    recipients: allowed,
+    begin: (recipient) => {
+      begun.add(recipient.index)
+      return tried(line, job, recipient, refusals.get(recipient.index))
+    },
+    broken: (recipient, defect) => broken(line, recipient, defect),
+    record,
     consequences: () => consequences,
     settlements: () =>
       job.recipients.map(({ index }) => ({
@@ -270,3 +298,46 @@ export const window = (
       }))
   }
 }
+
+/** Makes the attempts of all windows, so many of them side by side. */
+export const run = (windows: ReadonlyArray<Attempts>, concurrency: number): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const pending = (function* () {
+      for (const attempts of windows) {
+        for (const recipient of attempts.recipients) yield { attempts, recipient }
+      }
+    })()
+    let left = windows.reduce((sum, { recipients }) => sum + recipients.length, 0)
+    /** One after the other. Nothing is wrapped around each: a sender that breaks ends the loop. */
+    const pull: Effect.Effect<void> = Effect.suspend(() => {
+      let current = pending.next()
+      return Effect.whileLoop({
+        while: () => current.done !== true,
+        body: () => {
+          if (current.done === true) return Effect.dieMessage("A recipient was attempted after the last.")
+          left -= 1
+          return current.value.attempts.begin(current.value.recipient)
+        },
+        step: (attempted) => {
+          if (current.done !== true) current.value.attempts.record(current.value.recipient, attempted)
+          current = pending.next()
+        }
+      }).pipe(
+        Effect.catchAllDefect((defect) => {
+          if (current.done === true) return Effect.die(defect)
+          const { attempts, recipient } = current.value
+          return Effect.flatMap(attempts.broken(recipient, defect), (attempted) => {
+            attempts.record(recipient, attempted)
+            return pull
+          })
+        })
+      )
+    })
+    /** A fiber goes on until it has to wait, and only then another begins: one is enough for who answers at once. */
+    const fibers: Array<Fiber.Fiber<void>> = []
+    while (fibers.length < concurrency && left > 0) {
+      fibers.push(yield* Effect.fork(pull))
+      yield* Effect.yieldNow()
+    }
+    for (const fiber of fibers) yield* Fiber.join(fiber)
+  })

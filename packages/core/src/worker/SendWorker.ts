@@ -100,20 +100,6 @@ export const make = (options: {
       return prepared
     })
 
-    /** A fixed set of fibers, each of which makes one attempt after the other as long as there are any. */
-    const run = (windows: ReadonlyArray<Prepared>): Effect.Effect<void> => {
-      const pending = (function* () {
-        for (const { attempts } of windows) yield* attempts.each
-      })()
-      const next = (): Effect.Effect<void> => {
-        const { done, value } = pending.next()
-        return done === true ? Effect.void : Effect.flatMap(value, next)
-      }
-      const count = windows.reduce((sum, { job }) => sum + job.recipients.length, 0)
-      const fibers = Array.from({ length: Math.min(options.concurrency, count) }, () => Effect.suspend(next))
-      return Effect.all(fibers, { concurrency: "unbounded", discard: true })
-    }
-
     /** Attempts the windows. When the process stops they have the grace to end, and then they are interrupted. */
     const attemptAll = (
       claimed: ReadonlyArray<ClaimedJob>,
@@ -123,7 +109,10 @@ export const make = (options: {
       Effect.gen(function* () {
         const windows = yield* prepare(claimed)
         const alone = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
-        const fiber = yield* run(windows).pipe(
+        const fiber = yield* Dispatch.run(
+          windows.map(({ attempts }) => attempts),
+          options.concurrency
+        ).pipe(
           attempts.withPermits(alone ? options.lanes : 1),
           Effect.interruptible,
           // A child would be interrupted with this fiber at once.
