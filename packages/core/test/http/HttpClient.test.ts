@@ -1,0 +1,108 @@
+import { createServer, type Socket } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as HttpClient from "../../src/http/HttpClient.ts"
+
+/** Does with every connection what it is told, once something has come over it. */
+const server = (answer: (socket: Socket) => void) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.async<{ readonly url: string; readonly seen: Array<string>; readonly close: () => void }>(
+        (resume) => {
+          const seen: Array<string> = []
+          const sockets = new Set<Socket>()
+          const listening = createServer((socket) => {
+            sockets.add(socket)
+            socket.on("error", () => {})
+            socket.on("data", (chunk) => {
+              seen.push(chunk.toString())
+              answer(socket)
+            })
+          })
+          const close = (): void => {
+            for (const socket of sockets) socket.destroy()
+            listening.close()
+          }
+          listening.listen(0, "127.0.0.1", () => {
+            const address = listening.address()
+            const port = typeof address === "object" ? address?.port : 0
+            resume(Effect.succeed({ url: `http://127.0.0.1:${port}/`, seen, close }))
+          })
+        }
+      ),
+      ({ close }) => Effect.sync(close)
+    ),
+    ({ seen, url }) => ({ seen, url })
+  )
+
+const request = (url: string, timeoutMs = 5000): HttpClient.Request => ({
+  method: "POST",
+  url,
+  headers: {},
+  body: "{}",
+  timeoutMs,
+  maximumBytes: 5
+})
+
+describe("an exchange", () => {
+  it.scopedLive(
+    "is unsent at its time limit while it waits for a connection, and never leaves after it",
+    () =>
+      Effect.gen(function* () {
+        const { seen, url } = yield* server((socket) =>
+          setTimeout(() => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"), 300)
+        )
+        const exchange = yield* HttpClient.make({ connections: 1 })
+        const first = yield* Effect.fork(exchange(request(`${url}first`)))
+        yield* Effect.yieldNow()
+        const second = yield* exchange(request(`${url}second`, 100))
+        expect(second).toMatchObject({ _tag: "Unsent", reason: HttpClient.timeout })
+        expect(yield* Fiber.join(first)).toMatchObject({ _tag: "Answered", status: 200 })
+        expect(yield* exchange(request(`${url}third`))).toMatchObject({ _tag: "Answered" })
+        expect(seen.map((text) => /\/\w+/.exec(text)?.[0])).toEqual(["/first", "/third"])
+      })
+  )
+
+  it.scopedLive("is lost when it was sent, with the status where that came", () =>
+    Effect.gen(function* () {
+      const silent = yield* server(() => {})
+      const half = yield* server((socket) => socket.end("HTTP/1.1 201 OK\r\ncontent-length: 9\r\n\r\n."))
+      const exchange = yield* HttpClient.make({})
+      expect(yield* exchange(request(silent.url, 100))).toMatchObject({
+        _tag: "Lost",
+        reason: HttpClient.timeout,
+        status: null
+      })
+      expect(yield* exchange(request(half.url))).toMatchObject({ _tag: "Lost", status: 201 })
+    })
+  )
+
+  it.scopedLive("is unsent where nobody listens, and where its TLS is not understood", () =>
+    Effect.gen(function* () {
+      const garbage = yield* server((socket) => socket.end("this is no TLS"))
+      const gone = yield* Effect.scoped(server(() => {}))
+      const exchange = yield* HttpClient.make({})
+      expect(yield* exchange(request(gone.url))).toMatchObject({ _tag: "Unsent", reason: "ECONNREFUSED" })
+      expect((yield* exchange(request(garbage.url.replace("http:", "https:"))))._tag).toBe("Unsent")
+    })
+  )
+
+  it.scopedLive("is answered by what comes after what announces it, and by no more than its maximum", () =>
+    Effect.gen(function* () {
+      const { url } = yield* server((socket) =>
+        socket.write(
+          "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n" +
+            "HTTP/1.1 429 Slow\r\nretry-after: 7\r\ncontent-length: 8\r\nconnection: close\r\n\r\n12345678"
+        )
+      )
+      const exchange = yield* HttpClient.make({})
+      expect(yield* exchange(request(url))).toMatchObject({
+        _tag: "Answered",
+        status: 429,
+        retryAfter: "7",
+        body: "12345"
+      })
+    })
+  )
+})
