@@ -1,0 +1,104 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import { type Sender, SendResult } from "../../src/sender/Sender.ts"
+import { ConsentStore } from "../../src/storage/ConsentStore.ts"
+import type { ClaimedJob } from "../../src/storage/JobStore.ts"
+import * as Dispatch from "../../src/worker/Dispatch.ts"
+
+const granted = Layer.succeed(ConsentStore, {
+  record: () => Effect.void,
+  verdicts: ({ phones }) => Effect.succeed(phones.map(() => ({ _tag: "Granted" as const }))),
+  history: () => Effect.succeed([])
+})
+
+const job = (recipients: number): ClaimedJob => ({
+  jobId: "01980000-0000-7000-8000-000000000000",
+  accountId: "account",
+  sessionId: "session",
+  content: { kind: "direct", text: "Hello", linkPreview: false },
+  fence: 1,
+  recipients: Array.from({ length: recipients }, (_, index) => ({
+    index,
+    phone: String(34_600_000_000 + index),
+    values: [],
+    attempts: 1,
+    uncertain: false,
+    suspect: false
+  }))
+})
+
+const window = (send: Sender["send"], recipients: number, concurrency: number) => {
+  const sender: Sender = { provider: "http", deduplicates: false, send }
+  return Effect.provide(Dispatch.window({ sender, config: {} }, job(recipients), concurrency), granted)
+}
+
+const accepted = Effect.succeed(SendResult.Accepted({ providerId: null, status: "accepted" }))
+
+describe("a window", () => {
+  it.effect("leaves unknown only those at whom its sender breaks, in whatever way that is", () =>
+    Effect.gen(function* () {
+      const { run, settlements } = yield* window(
+        ({ to }) => {
+          if (to.endsWith("2")) throw new Error("thrown")
+          return to.endsWith("5") ? Effect.die("died") : accepted
+        },
+        9,
+        2
+      )
+      yield* run
+      expect(settlements().map(({ outcome }) => outcome._tag)).toEqual(
+        [0, 1, 2, 3, 4, 5, 6, 7, 8].map((index) => (index === 2 || index === 5 ? "Unknown" : "Accepted"))
+      )
+    })
+  )
+
+  it.effect("has as many under way as it may, and no more, until the last", () =>
+    Effect.gen(function* () {
+      let [underWay, most, ended] = [0, 0, 0]
+      const send = Effect.suspend(() => {
+        underWay += 1
+        most = Math.max(most, underWay)
+        return Effect.zipRight(
+          Effect.yieldNow(),
+          Effect.zipRight(
+            Effect.promise(() => Promise.resolve()),
+            accepted
+          )
+        )
+      }).pipe(
+        Effect.tap(() => {
+          underWay -= 1
+          ended += 1
+        })
+      )
+      const { run } = yield* window(() => send, 50, 4)
+      yield* run
+      expect([most, ended]).toEqual([4, 50])
+    })
+  )
+
+  it.effect("interrupts what is under way, and begins nothing more", () =>
+    Effect.gen(function* () {
+      const interrupted: Array<string> = []
+      const { run, settlements } = yield* window(
+        ({ to }) => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted.push(to))),
+        5,
+        3
+      )
+      const running = yield* Effect.fork(run)
+      while (interrupted.length === 0 && (yield* Fiber.status(running))._tag !== "Suspended")
+        yield* Effect.yieldNow()
+      yield* Fiber.interrupt(running)
+      expect(interrupted).toHaveLength(3)
+      expect(settlements().map(({ outcome }) => outcome._tag)).toEqual([
+        "Unknown",
+        "Unknown",
+        "Unknown",
+        "Released",
+        "Released"
+      ])
+    })
+  )
+})
