@@ -155,24 +155,25 @@ export const make: Effect.Effect<Sender, never, Scope.Scope> = Effect.map(Exchan
   deduplicates: true,
   configure: read,
   receive,
-  send: Effect.fnUntraced(function* (message) {
-    const { headers, secret, timeout_ms: timeoutMs, url } = decode(message.config)
-    const timestamp = Math.floor((yield* Clock.currentTimeMillis) / Time.second)
-    const body = bodyOf(message)
-    const exchanged = yield* exchange({
-      method: "POST",
-      url,
-      headers: {
-        ...headers,
-        "content-type": "application/json",
-        "idempotency-key": message.messageId,
-        "x-service-timestamp": String(timestamp),
-        "x-service-signature": Signature.sign(secret, timestamp, body)
-      },
-      body,
-      timeoutMs,
-      maximumBytes
+  send: (message) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const { headers, secret, timeout_ms: timeoutMs, url } = decode(message.config)
+      const timestamp = Math.floor(now / Time.second)
+      const body = bodyOf(message)
+      const exchanged = exchange({
+        method: "POST",
+        url,
+        headers: {
+          ...headers,
+          "content-type": "application/json",
+          "idempotency-key": message.messageId,
+          "x-service-timestamp": String(timestamp),
+          "x-service-signature": Signature.sign(secret, timestamp, body)
+        },
+        body,
+        timeoutMs,
+        maximumBytes
+      })
+      return Effect.zipWith(exchanged, Clock.currentTimeMillis, meaning)
     })
-    return meaning(exchanged, yield* Clock.currentTimeMillis)
-  })
 }))

@@ -66,7 +66,7 @@ describe("an exchange", () => {
 
   it.scopedLive("is lost when it was sent, with the status where that came", () =>
     Effect.gen(function* () {
-      const silent = yield* server(() => {})
+      const silent = yield* server((socket) => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n"))
       const half = yield* server((socket) => socket.end("HTTP/1.1 201 OK\r\ncontent-length: 9\r\n\r\n."))
       const exchange = yield* HttpClient.make({})
       expect(yield* exchange(request(silent.url, 100))).toMatchObject({
