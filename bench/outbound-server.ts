@@ -17,7 +17,7 @@ const lengthOf = (text: string): number | undefined => {
 const server = createServer({ noDelay: true }, (socket) => {
   let text = ""
   socket.on("data", (chunk) => {
-    text += chunk.latin1Slice()
+    text += chunk.toString("latin1")
     for (let length = lengthOf(text); length !== undefined; length = lengthOf(text)) {
       text = text.slice(length)
       socket.write(answer)

@@ -14,6 +14,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { Pool } from "undici"
 import * as Exchange from "../packages/core/src/sender/Exchange.ts"
+import * as Fixtures from "../packages/core/src/testing/Fixtures.ts"
 import * as Dispatch from "../packages/core/src/worker/Dispatch.ts"
 
 const [requests = 8000, rounds = 9] = process.argv.slice(2).map(Number)
@@ -139,7 +140,9 @@ const engine = Effect.sync(() => {
     suspect: false
   }))
   const job: JobStore.ClaimedJob = { jobId, accountId: sessionId, sessionId, content, fence: 1, recipients }
-  const granted = Effect.succeed(recipients.map(() => ({ _tag: "Granted" as const })))
+  const granted = Effect.succeed(
+    recipients.map(({ phone }) => ({ _tag: "Granted" as const, record: Fixtures.consent(phone) }))
+  )
   const consents: Context.Tag.Service<ConsentStore.ConsentStore> = {
     record: () => Effect.void,
     verdicts: () => granted,
@@ -158,7 +161,7 @@ const engine = Effect.sync(() => {
         left -= settlements.length
       }
     })
-  }).pipe(Effect.provideService(ConsentStore.ConsentStore, consents))
+  }).pipe(Effect.provideService(ConsentStore.ConsentStore, consents), Effect.orDie)
 })
 
 const program = Effect.gen(function* () {

@@ -5,11 +5,13 @@ import * as Layer from "effect/Layer"
 import { type Sender, SendResult } from "../../src/sender/Sender.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
 import type { ClaimedJob } from "../../src/storage/JobStore.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
 import * as Dispatch from "../../src/worker/Dispatch.ts"
 
 const granted = Layer.succeed(ConsentStore, {
   record: () => Effect.void,
-  verdicts: ({ phones }) => Effect.succeed(phones.map(() => ({ _tag: "Granted" as const }))),
+  verdicts: ({ phones }) =>
+    Effect.succeed(phones.map((phone) => ({ _tag: "Granted" as const, record: Fixtures.consent(phone) }))),
   history: () => Effect.succeed([])
 })
 
