@@ -1,19 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
 import { type Sender, SendResult } from "../../src/sender/Sender.ts"
-import { ConsentStore } from "../../src/storage/ConsentStore.ts"
 import type { ClaimedJob } from "../../src/storage/JobStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import * as Dispatch from "../../src/worker/Dispatch.ts"
-
-const granted = Layer.succeed(ConsentStore, {
-  record: () => Effect.void,
-  verdicts: ({ phones }) =>
-    Effect.succeed(phones.map((phone) => ({ _tag: "Granted" as const, record: Fixtures.consent(phone) }))),
-  history: () => Effect.succeed([])
-})
 
 const job = (recipients: number): ClaimedJob => ({
   jobId: "01980000-0000-7000-8000-000000000000",
@@ -33,7 +24,13 @@ const job = (recipients: number): ClaimedJob => ({
 
 const window = (send: Sender["send"], recipients: number, concurrency: number) => {
   const sender: Sender = { provider: "http", deduplicates: false, send }
-  return Effect.provide(Dispatch.window({ sender, config: {} }, job(recipients), concurrency), granted)
+  const claimed = job(recipients)
+  const verdicts = claimed.recipients.map(({ phone }) => ({
+    _tag: "Granted" as const,
+    record: Fixtures.consent(phone)
+  }))
+  const attempts = Dispatch.window({ sender, config: {} }, claimed, verdicts)
+  return { attempts, run: Dispatch.run([attempts], concurrency), settlements: attempts.settlements }
 }
 
 const accepted = Effect.succeed(SendResult.Accepted({ providerId: null, status: "accepted" }))
@@ -41,7 +38,7 @@ const accepted = Effect.succeed(SendResult.Accepted({ providerId: null, status: 
 describe("a window", () => {
   it.effect("leaves unknown only those at whom its sender breaks, in whatever way that is", () =>
     Effect.gen(function* () {
-      const { run, settlements } = yield* window(
+      const { run, settlements } = window(
         ({ to }) => {
           if (to.endsWith("2")) throw new Error("thrown")
           return to.endsWith("5") ? Effect.die("died") : accepted
@@ -75,7 +72,7 @@ describe("a window", () => {
           ended += 1
         })
       )
-      const { run } = yield* window(() => send, 50, 4)
+      const { run } = window(() => send, 50, 4)
       yield* run
       expect([most, ended]).toEqual([4, 50])
     })
@@ -84,7 +81,7 @@ describe("a window", () => {
   it.effect("interrupts what is under way, and begins nothing more", () =>
     Effect.gen(function* () {
       const interrupted: Array<string> = []
-      const { run, settlements } = yield* window(
+      const { run, settlements } = window(
         ({ to }) => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted.push(to))),
         5,
         3
@@ -101,6 +98,28 @@ describe("a window", () => {
         "Released",
         "Released"
       ])
+    })
+  )
+
+  it.effect("shares what may be under way with the windows beside it", () =>
+    Effect.gen(function* () {
+      let [underWay, most] = [0, 0]
+      const send: Sender["send"] = () =>
+        Effect.suspend(() => {
+          underWay += 1
+          most = Math.max(most, underWay)
+          return Effect.as(Effect.yieldNow(), SendResult.Accepted({ providerId: null, status: "accepted" }))
+        }).pipe(
+          Effect.tap(() => {
+            underWay -= 1
+          })
+        )
+      const windows = Array.from({ length: 20 }, () => window(send, 2, 0).attempts)
+      yield* Dispatch.run(windows, 5)
+      expect(most).toBeLessThanOrEqual(5)
+      expect(windows.flatMap((each) => each.settlements()).map(({ outcome }) => outcome._tag)).toEqual(
+        Array.from({ length: 40 }, () => "Accepted")
+      )
     })
   )
 })
