@@ -9,8 +9,8 @@ export type Provider = "http" | "whatsapp_cloud"
 export const providers: ReadonlyArray<Provider> = ["http", "whatsapp_cloud"]
 
 export const senders: Readonly<Record<Provider, Effect.Effect<Sender.Sender, never, Scope.Scope>>> = {
-  http: HttpGateway.make,
-  whatsapp_cloud: WhatsApp.make
+  http: HttpGateway.make(),
+  whatsapp_cloud: WhatsApp.make()
 }
 
 /** Of a whole exchange, in milliseconds: the gateway's is configured, the platform's is the sender's own. */

@@ -65,10 +65,10 @@ const signed = (): Readonly<Record<string, string>> => ({
 const clients = {
   webhook: posting(() => json),
   signed: posting(signed),
-  http: Effect.map(HttpGateway.make, (sender) =>
+  http: Effect.map(HttpGateway.make(), (sender) =>
     sending(sender, { url: base + messagesPath, secret, headers: {}, timeout_ms: 10_000 })
   ),
-  whatsapp: Effect.map(WhatsApp.make, (sender) =>
+  whatsapp: Effect.map(WhatsApp.make(), (sender) =>
     sending(sender, {
       phone_number_id: "1",
       waba_id: "1",

@@ -82,7 +82,7 @@ const run = (
   late: ReadonlyArray<Receipt>
 ) =>
   Effect.gen(function* () {
-    const gateway = yield* HttpGateway.make
+    const gateway = yield* HttpGateway.make()
     const messageIds = new Map<string, string>()
     let post: (receipts: ReadonlyArray<Receipt>) => Effect.Effect<void> = () => Effect.void
     const sender: Sender.Sender = {

@@ -107,7 +107,7 @@ const make = Effect.gen(function* () {
     },
     reports: null
   }
-  return { sender: yield* WhatsApp.make, platform }
+  return { sender: yield* WhatsApp.make(), platform }
 })
 
 SenderSuite.suite("whatsapp_cloud", make)

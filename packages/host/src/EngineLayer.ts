@@ -49,9 +49,12 @@ const watched = (sender: Sender.Sender, attempts: InFlight.InFlight): Sender.Sen
 })
 
 /** All that come with Sendwright. */
-const senders = ({ sandboxLatencyMs: latencyMs }: HostConfig, attempts: InFlight.InFlight) =>
+const senders = (
+  { sandboxLatencyMs: latencyMs, workerConcurrency: connections }: HostConfig,
+  attempts: InFlight.InFlight
+) =>
   Layer.unwrapScoped(
-    Effect.map(Effect.all([HttpGateway.make, WhatsApp.make]), (made) =>
+    Effect.map(Effect.all([HttpGateway.make({ connections }), WhatsApp.make({ connections })]), (made) =>
       Sender.layer(...[Sandbox.make({ latencyMs }), ...made].map((sender) => watched(sender, attempts)))
     )
   )

@@ -4,8 +4,14 @@ import type { Failure } from "../domain/Recipient.ts"
 import * as HttpClient from "../http/HttpClient.ts"
 import { SendResult } from "./Sender.ts"
 
+export interface Options {
+  /** To one platform at the most, as many as messages are under way at once; more than are needed cost time. */
+  readonly connections?: number
+}
+
 /** Of a platform: many are asked by few. */
-export const make = HttpClient.make({ connections: 256, connect: { timeout: 10_000 } })
+export const make = ({ connections = 64 }: Options = {}) =>
+  HttpClient.make({ connections, connect: { timeout: 10_000 } })
 
 /** A platform that was not reached: trying again does no harm. */
 export const unreachable = (reason: string): Failure => ({

@@ -150,30 +150,31 @@ const receive = ({ body, headers, method, now }: HookRequest, given: unknown): H
   })
 }
 
-export const make: Effect.Effect<Sender, never, Scope.Scope> = Effect.map(Exchange.make, (exchange) => ({
-  provider: "http",
-  deduplicates: true,
-  configure: read,
-  receive,
-  send: (message) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const { headers, secret, timeout_ms: timeoutMs, url } = decode(message.config)
-      const timestamp = Math.floor(now / Time.second)
-      const body = bodyOf(message)
-      const exchanged = exchange({
-        method: "POST",
-        url,
-        headers: {
-          ...headers,
-          "content-type": "application/json",
-          "idempotency-key": message.messageId,
-          "x-service-timestamp": String(timestamp),
-          "x-service-signature": Signature.sign(secret, timestamp, body)
-        },
-        body,
-        timeoutMs,
-        maximumBytes
+export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
+  Effect.map(Exchange.make(options), (exchange) => ({
+    provider: "http",
+    deduplicates: true,
+    configure: read,
+    receive,
+    send: (message) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const { headers, secret, timeout_ms: timeoutMs, url } = decode(message.config)
+        const timestamp = Math.floor(now / Time.second)
+        const body = bodyOf(message)
+        const exchanged = exchange({
+          method: "POST",
+          url,
+          headers: {
+            ...headers,
+            "content-type": "application/json",
+            "idempotency-key": message.messageId,
+            "x-service-timestamp": String(timestamp),
+            "x-service-signature": Signature.sign(secret, timestamp, body)
+          },
+          body,
+          timeoutMs,
+          maximumBytes
+        })
+        return Effect.zipWith(exchanged, Clock.currentTimeMillis, meaning)
       })
-      return Effect.zipWith(exchanged, Clock.currentTimeMillis, meaning)
-    })
-}))
+  }))

@@ -305,77 +305,82 @@ const failedTo = (exchanged: Exchanged): Failure =>
 const maximumPages = 200
 const templateFields = "id,name,language,status,category,components,parameter_format"
 
-export const make: Effect.Effect<Sender, never, Scope.Scope> = Effect.map(Exchange.make, (exchange) => {
-  const get = (config: Config, path: string): Effect.Effect<Exchanged> =>
-    exchange({
-      method: "GET",
-      url: urlOf(config, path),
-      headers: { authorization: `Bearer ${config.access_token}` },
-      timeoutMs,
-      maximumBytes: maximumPageBytes
-    })
-
-  const page = Effect.fnUntraced(function* (config: Config, after: string | null) {
-    const query = new URLSearchParams({
-      fields: templateFields,
-      limit: "100",
-      ...(after === null ? {} : { after })
-    })
-    const exchanged = yield* get(config, `${config.waba_id}/message_templates?${query}`)
-    const json = exchanged._tag === "Answered" ? Json.parse(exchanged.body) : undefined
-    if (exchanged._tag !== "Answered" || exchanged.status !== 200 || !Array.isArray(Json.at(json, "data"))) {
-      return yield* new PlatformRefusal({ failure: failedTo(exchanged) })
-    }
-    const next =
-      Json.textAt(json, "paging", "next") === undefined
-        ? undefined
-        : Json.textAt(json, "paging", "cursors", "after")
-    return { templates: Json.listAt(json, "data"), next: next ?? null }
-  })
-
-  return {
-    provider: "whatsapp_cloud",
-    deduplicates: false,
-    configure: read,
-    receive,
-    pacing: (given) => ({ messages_per_second: decode(given).messages_per_second, pair_interval_ms: null }),
-    send: Effect.fnUntraced(function* (message) {
-      const config = decode(message.config)
-      const exchanged = yield* exchange({
-        method: "POST",
-        url: urlOf(config, `${config.phone_number_id}/messages`),
-        headers: { authorization: `Bearer ${config.access_token}`, "content-type": "application/json" },
-        body: bodyOf(message),
+export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
+  Effect.map(Exchange.make(options), (exchange) => {
+    const get = (config: Config, path: string): Effect.Effect<Exchanged> =>
+      exchange({
+        method: "GET",
+        url: urlOf(config, path),
+        headers: { authorization: `Bearer ${config.access_token}` },
         timeoutMs,
-        maximumBytes
+        maximumBytes: maximumPageBytes
       })
-      return meaning(exchanged, yield* Clock.currentTimeMillis)
-    }),
-    check: Effect.fnUntraced(function* (given) {
-      const config = decode(given)
-      const exchanged = yield* get(
-        config,
-        `${config.phone_number_id}?fields=id,display_phone_number,verified_name`
-      )
-      return exchanged._tag === "Answered" && exchanged.status === 200 ? null : failedTo(exchanged)
-    }),
-    templates: Effect.fnUntraced(function* (given) {
-      const config = decode(given)
-      const all: Array<unknown> = []
-      let after: string | null = null
-      for (let pages = 0; pages < maximumPages; pages++) {
-        const {
-          next,
-          templates
-        }: { readonly next: string | null; readonly templates: ReadonlyArray<unknown> } = yield* page(
-          config,
-          after
-        )
-        all.push(...templates)
-        if (next === null || next === after) break
-        after = next
+
+    const page = Effect.fnUntraced(function* (config: Config, after: string | null) {
+      const query = new URLSearchParams({
+        fields: templateFields,
+        limit: "100",
+        ...(after === null ? {} : { after })
+      })
+      const exchanged = yield* get(config, `${config.waba_id}/message_templates?${query}`)
+      const json = exchanged._tag === "Answered" ? Json.parse(exchanged.body) : undefined
+      if (
+        exchanged._tag !== "Answered" ||
+        exchanged.status !== 200 ||
+        !Array.isArray(Json.at(json, "data"))
+      ) {
+        return yield* new PlatformRefusal({ failure: failedTo(exchanged) })
       }
-      return all
+      const next =
+        Json.textAt(json, "paging", "next") === undefined
+          ? undefined
+          : Json.textAt(json, "paging", "cursors", "after")
+      return { templates: Json.listAt(json, "data"), next: next ?? null }
     })
-  }
-})
+
+    return {
+      provider: "whatsapp_cloud",
+      deduplicates: false,
+      configure: read,
+      receive,
+      pacing: (given) => ({ messages_per_second: decode(given).messages_per_second, pair_interval_ms: null }),
+      send: Effect.fnUntraced(function* (message) {
+        const config = decode(message.config)
+        const exchanged = yield* exchange({
+          method: "POST",
+          url: urlOf(config, `${config.phone_number_id}/messages`),
+          headers: { authorization: `Bearer ${config.access_token}`, "content-type": "application/json" },
+          body: bodyOf(message),
+          timeoutMs,
+          maximumBytes
+        })
+        return meaning(exchanged, yield* Clock.currentTimeMillis)
+      }),
+      check: Effect.fnUntraced(function* (given) {
+        const config = decode(given)
+        const exchanged = yield* get(
+          config,
+          `${config.phone_number_id}?fields=id,display_phone_number,verified_name`
+        )
+        return exchanged._tag === "Answered" && exchanged.status === 200 ? null : failedTo(exchanged)
+      }),
+      templates: Effect.fnUntraced(function* (given) {
+        const config = decode(given)
+        const all: Array<unknown> = []
+        let after: string | null = null
+        for (let pages = 0; pages < maximumPages; pages++) {
+          const {
+            next,
+            templates
+          }: { readonly next: string | null; readonly templates: ReadonlyArray<unknown> } = yield* page(
+            config,
+            after
+          )
+          all.push(...templates)
+          if (next === null || next === after) break
+          after = next
+        }
+        return all
+      })
+    }
+  })

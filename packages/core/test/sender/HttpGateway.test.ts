@@ -72,7 +72,7 @@ const gateway = Effect.gen(function* () {
     },
     reports: null
   }
-  return { sender: yield* HttpGateway.make, platform }
+  return { sender: yield* HttpGateway.make(), platform }
 })
 
 SenderSuite.suite("http", gateway)

@@ -91,12 +91,14 @@ export const make = (rows: JobRows): Claims => {
     LEFT JOIN sendwright_template AS template ON template.id = job.template
     WHERE job.snapshot = snapshot.seq AND job.session = ? AND job.next_at IS NOT NULL AND job.next_at <= ?
     ORDER BY job.next_at, job.seq ${limited}${dialect.skipLocked("job")}`
-  const dueRecipients = `SELECT ${dialect.jsonArrays(recipientColumns(dialect.json))} AS recipients
-    FROM (
-      SELECT recipient.* FROM ${dialect.elements.from} CROSS JOIN sendwright_recipient AS recipient
-      WHERE recipient.next_at <= ?
-        AND recipient.seq BETWEEN ${dialect.elements.integer} * 4096 AND ${dialect.elements.integer} * 4096 + ${lastPlace}
-      ORDER BY ${dialect.elements.place}, recipient.seq ${limited}
+  const dueOfJobs = `FROM ${dialect.elements.from} CROSS JOIN sendwright_recipient AS recipient
+    WHERE recipient.next_at <= ?
+      AND recipient.seq BETWEEN ${dialect.elements.integer} * 4096 AND ${dialect.elements.integer} * 4096 + ${lastPlace}`
+  const recipients = dialect.jsonArrays(recipientColumns(dialect.json))
+  const everyDue = `SELECT ${recipients} AS recipients ${dueOfJobs}`
+  // To be cut they have to be sorted, which takes as long as all the rest.
+  const firstDue = `SELECT ${recipients} AS recipients FROM (
+      SELECT recipient.* ${dueOfJobs} ORDER BY ${dialect.elements.place}, recipient.seq ${limited}
     ) AS recipient`
   const pairsOf = findPairs(`SELECT ${dialect.elements.value} FROM ${dialect.elements.from}`)
 
@@ -162,13 +164,18 @@ export const make = (rows: JobRows): Claims => {
       found.push({ job: yield* rows.toJob(row), approved: status === null || status === "approved" })
     }
     const keys = found.flatMap(({ approved, job }) => (approved ? [job.seq] : []))
+    const open = found.reduce((sum, { job: { job } }) => sum + job.counts.queued + job.counts.sending, 0)
     const recipients =
-      keys.length === 0 ? [] : yield* rows.recipients(dueRecipients, JSON.stringify(keys), now, limit)
+      keys.length === 0
+        ? []
+        : open <= limit
+          ? yield* rows.recipients(everyDue, JSON.stringify(keys), now)
+          : yield* rows.recipients(firstDue, JSON.stringify(keys), now, limit)
     const byJob = JobSteps.groupBy(recipients, ({ key }) => jobOf(key))
     return found.map(({ approved, job }) => ({
       job,
       approved,
-      due: (byJob.get(job.seq) ?? []).map(({ recipient }) => recipient)
+      due: (byJob.get(job.seq) ?? []).map(({ recipient }) => recipient).sort((a, b) => a.index - b.index)
     }))
   }
 

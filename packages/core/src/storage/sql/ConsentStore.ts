@@ -11,6 +11,7 @@ import { ConsentStore } from "../ConsentStore.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { all, get, run } from "./Program.ts"
+import type { Recorded } from "./Rows.ts"
 import { historyColumns, toConsent, toHistories } from "./Rows.ts"
 
 const insert = `INSERT INTO sendwright_consent
@@ -20,20 +21,24 @@ const insert = `INSERT INTO sendwright_consent
 
 const history = "SELECT * FROM sendwright_consent WHERE account = ? AND phone = ? ORDER BY seq"
 
+/** In the order of recording, as far as the decision depends on it: by the time they occurred, then as recorded. */
+const inOrder = (history: ReadonlyArray<Recorded>): ReadonlyArray<ConsentRecord> =>
+  (history.length < 2
+    ? history
+    : history.toSorted((a, b) => a.record.occurredAt - b.record.occurredAt || a.seq - b.seq)
+  ).map(({ record }) => record)
+
 export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
   ConsentStore,
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
     const { elements, serialize } = db.dialect
-    // CROSS JOIN binds SQLite's planner to a lookup per phone. Records of one time come in the order of recording,
-    // which is all of that order that the decision depends on.
-    const histories = `SELECT ${db.dialect.jsonArrays(`place, ${historyColumns}`)} AS records FROM (
-        SELECT ${elements.place} AS place, consent.*
-        FROM ${elements.from} CROSS JOIN sendwright_consent AS consent
-        WHERE consent.account = ? AND consent.phone = ${elements.value} AND consent.purpose IN (?, 'all')
-        ORDER BY ${elements.place}, consent.occurred_at, consent.seq
-      ) AS found`
+    // CROSS JOIN binds SQLite's planner to a lookup per phone. In no certain order: to sort them all takes as long as
+    // to find them.
+    const histories = `SELECT ${db.dialect.jsonArrays(`${elements.place}, ${historyColumns}`)} AS records
+      FROM ${elements.from} CROSS JOIN sendwright_consent AS consent
+      WHERE consent.account = ? AND consent.phone = ${elements.value} AND consent.purpose IN (?, 'all')`
     return {
       record: ({ accountId, records }) =>
         db.write("ConsentStore.record", function* () {
@@ -51,10 +56,10 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
         }),
       verdicts: ({ accountId, phones, purpose }) =>
         db.read("ConsentStore.verdicts", function* () {
-          const found = phones.map((): Array<ConsentRecord> => [])
+          const found = phones.map((): Array<Recorded> => [])
           const row = yield* get(histories, JSON.stringify(phones), accountId, purpose)
-          for (const { place, record } of toHistories(row)) found[place]?.push(record)
-          return found.map((records) => Consent.decide(records, purpose))
+          for (const recorded of toHistories(row)) found[recorded.place]?.push(recorded)
+          return found.map((history) => Consent.decide(inOrder(history), purpose))
         }),
       history: ({ accountId, phone }) =>
         db.read("ConsentStore.history", function* () {

@@ -236,8 +236,16 @@ export const toConsent = (row: Row): ConsentRecord => ({
   recordedAt: integer(row, "recorded_at")
 })
 
-/** What {@link toHistories} reads, after the place of the phone. */
-export const historyColumns = "id, phone, purpose, status, source, proof, occurred_at, recorded_at"
+/** What {@link toHistories} reads of a `consent`, after the place of the phone. */
+export const historyColumns = `consent.id, consent.phone, consent.purpose, consent.status, consent.source, consent.proof,
+    consent.occurred_at, consent.recorded_at, consent.seq`
+
+/** A record, the place of its phone among those asked for, and its own among the phone's. */
+export interface Recorded {
+  readonly place: number
+  readonly seq: number
+  readonly record: ConsentRecord
+}
 
 type HistoryTuple = readonly [
   place: number,
@@ -248,18 +256,18 @@ type HistoryTuple = readonly [
   source: string,
   proof: string | null,
   occurredAt: number,
-  recordedAt: number
+  recordedAt: number,
+  seq: number
 ]
 
 const scopeOf = wordOf(Consent.scopes)
 const consentStatusOf = wordOf<ConsentStatus>(["granted", "revoked"])
 
 /** Records of several phones as one JSON text, like {@link toRecipients}. */
-export const toHistories = (
-  row: Row | undefined
-): ReadonlyArray<{ readonly place: number; readonly record: ConsentRecord }> =>
+export const toHistories = (row: Row | undefined): ReadonlyArray<Recorded> =>
   json<ReadonlyArray<HistoryTuple>>(row ?? {}, "records").map((tuple) => ({
     place: tuple[0],
+    seq: tuple[9],
     record: {
       id: tuple[1],
       phone: tuple[2],
