@@ -19,21 +19,39 @@ export const parseKey = (header: string): string | undefined => {
   return bare.test(key) ? key : undefined
 }
 
-/** JSON with object keys sorted by code unit and `undefined` members left out: equal text for equal values. */
-export const canonicalize = (value: unknown): string => {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null"
-  let text = ""
+/** The value with the members of each object in one order; the same where they are. */
+const inOrder = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) {
-    for (const item of value) text += `${text === "" ? "" : ","}${canonicalize(item ?? null)}`
-    return `[${text}]`
+    let changed = false
+    const items = value.map((item: unknown) => {
+      const ordered = inOrder(item)
+      changed ||= ordered !== item
+      return ordered
+    })
+    return changed ? items : value
   }
-  for (const name of Object.keys(value).sort()) {
+  const names = Object.keys(value)
+  let changed = false
+  let last = ""
+  // Without a prototype, so that `__proto__` is a member like any other.
+  const members: Record<string, unknown> = Object.create(null)
+  for (const name of names) {
+    if (name < last) changed = true
+    last = name
     const member: unknown = Reflect.get(value, name)
-    if (member !== undefined)
-      text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${canonicalize(member)}`
+    const ordered = inOrder(member)
+    changed ||= ordered !== member
+    members[name] = ordered
   }
-  return `{${text}}`
+  if (!changed) return value
+  const sorted: Record<string, unknown> = Object.create(null)
+  for (const name of names.sort()) sorted[name] = members[name]
+  return sorted
 }
+
+/** JSON with the members of each object in one order, and without `undefined` ones: equal text for equal values. */
+export const canonicalize = (value: unknown): string => JSON.stringify(inOrder(value)) ?? "null"
 
 /** Lowercase hex SHA-256; `operation` keeps a template send and a direct message with like bodies apart. */
 export const fingerprint = (operation: "template" | "direct", body: unknown): string =>

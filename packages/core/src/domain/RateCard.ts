@@ -25,6 +25,7 @@ export interface RateCard {
   readonly prices: ReadonlyArray<Price>
 }
 
+const longestPrefix = 15
 const prefixForm = /^[1-9]\d{0,14}$/
 
 /** The prefixes that a price speaks of; "" is the rest of the world. */
@@ -77,16 +78,17 @@ export interface Estimate {
   readonly prices: ReadonlyArray<Rate | null>
 }
 
-const indexes = new WeakMap<RateCard, ReadonlyMap<string, Rate>>()
+type Index = Readonly<Record<Category, Map<string, Rate>>>
 
-const indexOf = (card: RateCard): ReadonlyMap<string, Rate> => {
+const indexes = new WeakMap<RateCard, Index>()
+
+const indexOf = (card: RateCard): Index => {
   const known = indexes.get(card)
   if (known !== undefined) return known
-  const index = new Map<string, Rate>()
+  const index: Index = { marketing: new Map(), utility: new Map(), authentication: new Map() }
   for (const price of card.prices) {
-    for (const prefix of prefixesOf(price)) {
-      index.set(`${price.category} ${prefix}`, { market: price.market, unitPrice: price.price })
-    }
+    const rate: Rate = { market: price.market, unitPrice: price.price }
+    for (const prefix of prefixesOf(price)) index[price.category].set(prefix, rate)
   }
   indexes.set(card, index)
   return index
@@ -94,9 +96,9 @@ const indexOf = (card: RateCard): ReadonlyMap<string, Rate> => {
 
 /** The price of one message by the longest prefix of the number (1-809 is not the United States). */
 export const rate = (card: RateCard, category: Category, phone: string): Rate | null => {
-  const index = indexOf(card)
-  for (let length = phone.length; length >= 0; length--) {
-    const found = index.get(`${category} ${phone.slice(0, length)}`)
+  const index = indexOf(card)[category]
+  for (let length = Math.min(phone.length, longestPrefix); length >= 0; length--) {
+    const found = index.get(phone.slice(0, length))
     if (found !== undefined) return found
   }
   return null
@@ -109,13 +111,16 @@ export const estimate = (
   phones: ReadonlyArray<string>
 ): Estimate => {
   const prices = phones.map((phone) => (card === null ? null : rate(card, category, phone)))
-  const groups = new Map<string, { readonly rate: Rate; count: number }>()
+  const counts = new Map<Rate, number>()
   for (const found of prices) {
-    if (found === null) continue
-    const key = JSON.stringify([found.market, found.unitPrice])
+    if (found !== null) counts.set(found, (counts.get(found) ?? 0) + 1)
+  }
+  const groups = new Map<string, { readonly rate: Rate; count: number }>()
+  for (const [rate, count] of counts) {
+    const key = JSON.stringify([rate.market, rate.unitPrice])
     const group = groups.get(key)
-    if (group === undefined) groups.set(key, { rate: found, count: 1 })
-    else group.count += 1
+    if (group === undefined) groups.set(key, { rate, count })
+    else group.count += count
   }
   const breakdown = [...groups.values()]
     .map(({ count, rate: { market, unitPrice } }) => ({

@@ -255,12 +255,15 @@ const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> =>
 
 /** Two recipients with the same phone and the same values would receive the same message twice. */
 const duplicateFaults = (recipients: ReadonlyArray<ResolvedRecipient>): ReadonlyArray<Fault.Fault> => {
-  const first = new Map<string, number>()
+  const ofPhone = new Map<string, Array<number>>()
   return recipients.flatMap(({ phone, values }, index) => {
-    const identity = JSON.stringify([phone, values])
-    const earlier = first.get(identity)
+    const before = ofPhone.get(phone)
+    const earlier = before?.find((place) =>
+      values.every((value, at) => value === recipients[place]?.values[at])
+    )
     if (earlier === undefined) {
-      first.set(identity, index)
+      if (before === undefined) ofPhone.set(phone, [index])
+      else before.push(index)
       return []
     }
     const message = `Recipient ${earlier} has the same phone and the same values.`

@@ -93,8 +93,11 @@ export const insertRows = (
     for (let from = 0; from < rows.length; from += rowsPerInsert) {
       const slice = rows.slice(from, from + rowsPerInsert)
       const statement = texts[slice.length] ?? ""
-      if (returning === "") yield* run(statement, ...slice.flat())
-      else answered.push(...(yield* all(statement, ...slice.flat())))
+      // `flat` takes ten times as long.
+      const parameters: Array<SqlParameter> = []
+      for (const row of slice) parameters.push(...row)
+      if (returning === "") yield* run(statement, ...parameters)
+      else answered.push(...(yield* all(statement, ...parameters)))
     }
     return answered
   }
