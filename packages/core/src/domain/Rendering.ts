@@ -77,12 +77,54 @@ export const render = (template: TemplateContent, values: ReadonlyArray<string>)
 
 const length = (text: string): number => [...text].length
 
+/** A text of a template: how long it is without its placeholders, at most, and whose values stand in it. */
+interface Measure {
+  readonly maximum: number
+  readonly fixed: number
+  /** Places of variables, one for each placeholder. */
+  readonly places: ReadonlyArray<number>
+}
+
+const measures = new WeakMap<TemplateContent, ReadonlyArray<Measure>>()
+
+const measuresOf = (template: TemplateContent): ReadonlyArray<Measure> => {
+  const known = measures.get(template)
+  if (known !== undefined) return known
+  const measure = (text: string, prefix: string, maximum: number): Measure => {
+    const places: Array<number> = []
+    for (const name of Template.placeholdersOf(text)) {
+      const place = template.variables.findIndex(
+        ({ key }, at) => key.startsWith(prefix) && template.bindings[at]?.placeholder === name
+      )
+      if (place >= 0) places.push(place)
+    }
+    return { maximum, fixed: text.length, places }
+  }
+  const found = template.components.flatMap((component): ReadonlyArray<Measure> => {
+    if (component.type === "body") return [measure(component.text, "body.", Template.bodyLength)]
+    return component.type === "header" && component.format === "text"
+      ? [measure(component.text ?? "", "header.", Template.headerLength)]
+      : []
+  })
+  measures.set(template, found)
+  return found
+}
+
+/** Whether it is short enough however its characters are counted: most are, and need not be rendered to know. */
+const surelyFits = (template: TemplateContent, values: ReadonlyArray<string>): boolean =>
+  measuresOf(template).every(({ fixed, maximum, places }) => {
+    let bound = fixed
+    for (const place of places) bound += values[place]?.length ?? 0
+    return bound <= maximum
+  })
+
 /** Whether header and body keep the platform's lengths once the values are in; faults point at their variables. */
 export const check = (
   template: TemplateContent,
   values: ReadonlyArray<string>,
   path: ReadonlyArray<string | number>
 ): ReadonlyArray<Fault.Fault> => {
+  if (surelyFits(template, values)) return []
   const rendered = render(template, values)
   const faults: Array<Fault.Fault> = []
   const blame = (prefix: string, message: string) => {

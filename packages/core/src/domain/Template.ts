@@ -116,6 +116,10 @@ export const placeholders = (text: string): ReadonlyArray<string> => [
   ...new Set([...text.matchAll(placeholder)].map((match) => match[1] ?? ""))
 ]
 
+/** The names of its placeholders, in their order, each as often as it stands there. */
+export const placeholdersOf = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(placeholder)].map(([, name]) => name ?? "")
+
 /** Fills placeholders in one pass: a value that looks like a placeholder stays as it is. */
 export const fill = (text: string, values: ReadonlyMap<string, string>): string =>
   text.replaceAll(placeholder, (whole, name: string) => values.get(name) ?? whole)
