@@ -18,7 +18,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import Pg from "pg"
 import { StorageError } from "../StorageError.ts"
-import type { Dialect } from "../sql/Database.ts"
+import type { Column, Dialect, WriteRows } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
@@ -42,6 +42,17 @@ const lockTimeout = 5_000
 const answerTimeout = 12_000
 const connectTimeout = 5_000
 
+/** One statement with all rows in one parameter: an exchange with the server costs more than they do. */
+const inOneExchange = (columns: ReadonlyArray<Column>, statement: (given: string) => string): WriteRows => {
+  const typed = columns.map(([name, type]) => `${name} ${type}`)
+  const text = statement(`json_to_recordset(?::json) AS given (${typed.join(", ")})`)
+  return function* (rows) {
+    if (rows.length === 0) return
+    const named = rows.map((row) => Object.fromEntries(columns.map(([name], at) => [name, row[at]])))
+    yield* run(text, JSON.stringify(named))
+  }
+}
+
 const dialect: Dialect = {
   exclusive: false,
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
@@ -59,17 +70,16 @@ const dialect: Dialect = {
     integer: "element.value::bigint"
   },
   entries: { from: "json_each_text(?::json) AS entry", key: "entry.key::bigint", value: "entry.value" },
+  insert: (table, columns) => {
+    const names = columns.map(([name]) => name).join(", ")
+    return inOneExchange(columns, (given) => `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${given}`)
+  },
   update: (table, columns) => {
     const set = columns.slice(0, -1).map(([name]) => `${name} = given.${name}`)
-    const given = columns.map(([name, type]) => `${name} ${type}`)
-    const statement = `UPDATE ${table} SET ${set.join(", ")}
-      FROM json_to_recordset(?::json) AS given (${given.join(", ")}) WHERE ${table}.seq = given.seq`
-    // One exchange with the server, however many there are.
-    return function* (rows) {
-      if (rows.length === 0) return
-      const named = rows.map((row) => Object.fromEntries(columns.map(([name], at) => [name, row[at]])))
-      yield* run(statement, JSON.stringify(named))
-    }
+    return inOneExchange(
+      columns,
+      (given) => `UPDATE ${table} SET ${set.join(", ")} FROM ${given} WHERE ${table}.seq = given.seq`
+    )
   },
   indexedBy: () => ""
 }

@@ -4,8 +4,11 @@ import type * as Effect from "effect/Effect"
 import type { StorageError } from "../StorageError.ts"
 import type { Program, SqlValue } from "./Program.ts"
 
-/** How a column's values are written. */
-export type ColumnType = "text" | "bigint"
+/** A column, and how its values are written. */
+export type Column = readonly [name: string, type: "text" | "bigint"]
+
+/** Writes any number of rows, each with the columns' values in their order. */
+export type WriteRows = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<void>
 
 /** The few places where SQLite and PostgreSQL are not written alike. */
 export interface Dialect {
@@ -33,11 +36,9 @@ export interface Dialect {
   }
   /** The members of a parameter that is a JSON object of texts and nulls by whole numbers. */
   readonly entries: { readonly from: string; readonly key: string; readonly value: string }
-  /** Writes the columns of any number of rows, each found by its `seq`, which is the last column. */
-  readonly update: (
-    table: string,
-    columns: ReadonlyArray<readonly [name: string, type: ColumnType]>
-  ) => (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<void>
+  readonly insert: (table: string, columns: ReadonlyArray<Column>) => WriteRows
+  /** Each row is found by its `seq`, which is the last column. */
+  readonly update: (table: string, columns: ReadonlyArray<Column>) => WriteRows
   /** Follows a table's name: the planner is held to the index where it would choose another. */
   readonly indexedBy: (index: string) => string
 }

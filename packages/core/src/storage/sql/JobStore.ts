@@ -14,14 +14,14 @@ import * as JobSteps from "../JobSteps.ts"
 import type { AcceptSend, Earlier, Report, Settlement } from "../JobStore.ts"
 import { AcceptResult, JobStore, parkedMs } from "../JobStore.ts"
 import * as Claims from "./Claims.ts"
+import type { Column } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Jobs from "./Jobs.ts"
-import type { Program } from "./Program.ts"
+import type { Program, SqlValue } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import type { StoredJob } from "./Rows.ts"
 import {
   end,
-  insertRows,
   integer,
   json,
   keysOf,
@@ -83,38 +83,33 @@ const addUsage = `INSERT INTO sendwright_usage (account, day, template, direct) 
 const noteAcceptance = `INSERT INTO sendwright_acceptance (public_key, accepted_at) VALUES (?, ?)
   ON CONFLICT (public_key) DO UPDATE SET accepted_at = excluded.accepted_at`
 
-const insertRecipients = insertRows("sendwright_recipient", [
-  "seq",
-  "phone",
-  "external_id",
-  "variables",
-  "market",
-  "price",
-  "status",
-  "attempts",
-  "sequence",
-  "next_at",
-  "updated_at"
-])
+const newRecipient: ReadonlyArray<Column> = [
+  ["seq", "bigint"],
+  ["phone", "text"],
+  ["external_id", "text"],
+  ["variables", "text"],
+  ["market", "text"],
+  ["price", "text"],
+  ["status", "text"],
+  ["attempts", "bigint"],
+  ["sequence", "bigint"],
+  ["next_at", "bigint"],
+  ["updated_at", "bigint"]
+]
 
-function* addRecipients(job: number, recipients: ReadonlyArray<RecipientResult>): Program<void> {
-  if (recipients.length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
-  yield* insertRecipients(
-    recipients.map((each) => [
-      recipientKey(job, each.index),
-      each.phone,
-      each.externalId,
-      JSON.stringify(each.values),
-      each.market,
-      each.price,
-      each.status,
-      each.attempts,
-      each.sequence,
-      each.nextAt,
-      each.updatedAt
-    ])
-  )
-}
+const fromNew = (job: number, recipient: RecipientResult): ReadonlyArray<SqlValue> => [
+  recipientKey(job, recipient.index),
+  recipient.phone,
+  recipient.externalId,
+  JSON.stringify(recipient.values),
+  recipient.market,
+  recipient.price,
+  recipient.status,
+  recipient.attempts,
+  recipient.sequence,
+  recipient.nextAt,
+  recipient.updatedAt
+]
 
 /** Records the send. The checks before it are over. */
 function* record(command: AcceptSend): Program<StoredJob> {
@@ -199,6 +194,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     const claims = Claims.make(rows)
 
     const { elements } = dialect
+    const insertRecipients = dialect.insert("sendwright_recipient", newRecipient)
     const keyedRecipients = rows.recipientsOf(
       `seq IN (SELECT ${elements.integer} FROM ${elements.from}) ORDER BY seq`
     )
@@ -262,7 +258,8 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
 
       const stored = yield* record(command)
       const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
-      yield* addRecipients(stored.seq, recipients)
+      if (recipients.length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
+      yield* insertRecipients(recipients.map((each) => fromNew(stored.seq, each)))
       if (claim === null) return AcceptResult.Accepted({ job: stored.job, claimed: null })
       for (const { phone } of recipients) yield* claims.count(sessionId, phone, now)
       const step = JobSteps.claim(stored, recipients, claim, now)

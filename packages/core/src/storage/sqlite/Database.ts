@@ -34,6 +34,7 @@ import { Database } from "../sql/Database.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import { perform, run } from "../sql/Program.ts"
+import { insertRows } from "../sql/Rows.ts"
 import { migrate } from "./Migrator.ts"
 
 const dialect: Dialect = {
@@ -52,6 +53,13 @@ const dialect: Dialect = {
     integer: "element.atom"
   },
   entries: { from: "json_each(?) AS entry", key: "CAST(entry.key AS INTEGER)", value: "entry.atom" },
+  insert: (table, columns) => {
+    const names = columns.map(([name]) => name)
+    const insert = insertRows(table, names)
+    return function* (rows) {
+      yield* insert(rows)
+    }
+  },
   update: (table, columns) => {
     const set = columns.slice(0, -1).map(([name]) => `${name} = ?`)
     const statement = `UPDATE ${table} SET ${set.join(", ")} WHERE seq = ?`
