@@ -4,6 +4,7 @@
  */
 import { crc32 } from "node:zlib"
 import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
 
 export type Permission =
   | "connection:read"
@@ -83,6 +84,10 @@ export const makeSecretKey = (randomBytes: (count: number) => Uint8Array): strin
   const secret = `sk_${base62(43, randomBytes)}`
   return `${secret}_${checksum(secret)}`
 }
+
+/** Whether its use is to be noted again: once a minute is enough, and the note is a write. */
+export const wasIdle = ({ lastUsedAt }: Pick<ApiKey, "lastUsedAt">, now: Instant): boolean =>
+  lastUsedAt === null || now - lastUsedAt >= Time.minute
 
 /** The key with fields replaced; a revoked key stays revoked. */
 export const change = (

@@ -318,7 +318,9 @@ export const make = Effect.gen(function* () {
       return yield* new RateLimited({ limit, retryAfterMs, resetAfterMs })
     }
     // When the key was last used is good to know, and no reason to refuse a request that can be answered.
-    yield* Effect.catchAll(keys.touch({ publicKey, now }), (error) => Effect.logWarning(error.message))
+    if (ApiKey.wasIdle(identity.key, now)) {
+      yield* Effect.catchAll(keys.touch({ publicKey, now }), (error) => Effect.logWarning(error.message))
+    }
     return { ...identity, rate } satisfies Caller
   })
 

@@ -1,7 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ApiKey from "../../domain/ApiKey.ts"
-import * as Time from "../../domain/Instant.ts"
 import * as Paging from "../../domain/Page.ts"
 import { ApiKeyStore } from "../ApiKeyStore.ts"
 import { insert, MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
@@ -45,8 +44,7 @@ export const layer: Layer.Layer<ApiKeyStore, never, MemoryDatabase> = Layer.effe
       Effect.sync(() => {
         const row = db.apiKeys.get(publicKey)
         if (row === undefined) return
-        const { lastUsedAt } = row.value
-        if (lastUsedAt !== null && now - lastUsedAt < Time.minute) return
+        if (!ApiKey.wasIdle(row.value, now)) return
         db.apiKeys.set(publicKey, { ...row, value: { ...row.value, lastUsedAt: now } })
       })
   }))

@@ -2,7 +2,6 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ApiKey from "../../domain/ApiKey.ts"
-import * as Time from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
 import { ApiKeyStore } from "../ApiKeyStore.ts"
 import { findAccount } from "./AccountStore.ts"
@@ -80,13 +79,12 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
         const secrets = ApiKey.rotateSecrets(found.secrets, secret, expireOthersAt, now)
         return yield* save({ ...found, secrets })
       }),
-    // Read first: every request touches its key, and a write waits for the disk.
+    // Read first: many requests find the key idle at once, and a write waits for the disk.
     touch: ({ now, publicKey }) => {
       const isStale = db.read("ApiKeyStore.touch", function* () {
         const row = yield* get("SELECT last_used_at FROM sendwright_api_key WHERE public_key = ?", publicKey)
         if (row === undefined) return false
-        const last = integerOrNull(row, "last_used_at")
-        return last === null || now - last >= Time.minute
+        return ApiKey.wasIdle({ lastUsedAt: integerOrNull(row, "last_used_at") }, now)
       })
       const write = db.write("ApiKeyStore.touch", function* () {
         yield* run("UPDATE sendwright_api_key SET last_used_at = ? WHERE public_key = ?", now, publicKey)

@@ -1,0 +1,166 @@
+/** What sends cost, counted in statements and commits: a regression that no slow machine hides and none makes up. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Shape from "../../src/domain/Shape.ts"
+import type { Template } from "../../src/domain/Template.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as Requests from "../../src/engine/Requests.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
+import * as Sender from "../../src/sender/Sender.ts"
+import * as RateLimitStore from "../../src/storage/memory/RateLimitStore.ts"
+import * as AccountStore from "../../src/storage/sql/AccountStore.ts"
+import * as ApiKeyStore from "../../src/storage/sql/ApiKeyStore.ts"
+import * as ConsentStore from "../../src/storage/sql/ConsentStore.ts"
+import { Database } from "../../src/storage/sql/Database.ts"
+import * as EventLog from "../../src/storage/sql/EventLog.ts"
+import * as JobStore from "../../src/storage/sql/JobStore.ts"
+import type { Program } from "../../src/storage/sql/Program.ts"
+import * as RateCardStore from "../../src/storage/sql/RateCardStore.ts"
+import * as SessionStore from "../../src/storage/sql/SessionStore.ts"
+import * as TemplateStore from "../../src/storage/sql/TemplateStore.ts"
+import * as WebhookStore from "../../src/storage/sql/WebhookStore.ts"
+import * as Sqlite from "../../src/storage/sqlite/Database.ts"
+import { migrations } from "../../src/storage/sqlite/Schema.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+
+const counts = { reads: 0, statements: 0, writes: 0 }
+
+const counted = <A>(kind: "reads" | "writes", verb: () => Program<A>) =>
+  function* (): Program<A> {
+    counts[kind] += 1
+    const program = verb()
+    let step = program.next()
+    while (step.done !== true) {
+      counts.statements += 1
+      step = program.next(yield step.value)
+    }
+    return step.value
+  }
+
+const counting = Layer.effect(
+  Database,
+  Effect.map(Database, (db) => ({
+    ...db,
+    write: (operation, verb) => db.write(operation, counted("writes", verb)),
+    read: (operation, verb) => db.read(operation, counted("reads", verb))
+  }))
+).pipe(Layer.provide(Sqlite.layer({ filename: ":memory:", migrations })))
+
+const stores = Layer.mergeAll(
+  AccountStore.layer,
+  ApiKeyStore.layer,
+  ConsentStore.layer,
+  EventLog.layer,
+  JobStore.layer,
+  RateCardStore.layer,
+  RateLimitStore.layer,
+  SessionStore.layer,
+  TemplateStore.layer,
+  WebhookStore.layer
+).pipe(Layer.provide(counting))
+
+const sender: Sender.Sender = {
+  provider: "sandbox",
+  deduplicates: true,
+  send: () => Effect.succeed(Sender.SendResult.Accepted({ providerId: null, status: "accepted" }))
+}
+
+const layer = Engine.layer().pipe(
+  Layer.provideMerge(stores),
+  Layer.provide(RecordingTransport.layer),
+  Layer.provide(Sender.layer(sender)),
+  Layer.provide(SecretBox.layerRandom),
+  Layer.provide(AddressPolicy.layer([]))
+)
+
+const phones = Array.from({ length: 250 }, (_, n) => `346${String(n).padStart(8, "0")}`)
+
+const bodyFor = (template: Template | undefined, recipients: number) => ({
+  template_id: template?.templateId ?? 0,
+  recipients: phones.slice(0, recipients).map((phone) => ({ phone, variables: { "body.1": "Ana" } }))
+})
+
+const tenant = Effect.gen(function* () {
+  const { admin, identify, send } = yield* Engine.Engine
+  const plan = { minimum_wait_ms: 0, requests_per_minute: 1_000_000, daily_template_recipients: null }
+  const account = yield* admin.accounts.create({ name: "Shop", plan })
+  const session = yield* admin.sessions.create(account.id, { name: "Shop", provider: "sandbox" })
+  const { key, secretKey } = yield* admin.keys.issue(session.id, {})
+  const [template] = yield* admin.templates.importAll(session.id, [
+    {
+      name: "greeting",
+      language: "en",
+      category: "UTILITY",
+      components: [{ type: "BODY", text: "Hello {{1}}" }]
+    }
+  ])
+  yield* admin.consents.record(
+    account.id,
+    phones.map((phone) => ({ phone, source: "form" }))
+  )
+  const credentials = { publicKey: key.publicKey, secretKey }
+  let sends = 0
+  return (recipients: number) =>
+    Effect.flatMap(identify(credentials), (caller) => {
+      sends += 1
+      return send(caller, { idempotencyKey: `send-${sends}`, request: bodyFor(template, recipients) })
+    })
+})
+
+const during = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    Object.assign(counts, { reads: 0, statements: 0, writes: 0 })
+    return Effect.map(effect, () => ({ ...counts }))
+  })
+
+describe("the cost", () => {
+  it.effect("of accepting is one commit, and statements that hardly grow with the recipients", () =>
+    Effect.gen(function* () {
+      const send = yield* tenant
+      yield* send(1)
+      const one = yield* during(send(1))
+      expect(one.writes).toBe(1)
+      expect(one.statements).toBeLessThanOrEqual(18)
+      const many = yield* during(send(250))
+      expect(many.writes).toBe(1)
+      // The rows of recipients go in fifties.
+      expect(many.statements).toBe(one.statements + 4)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("of draining 1,000 recipients is few commits, however many jobs they are in", () =>
+    Effect.gen(function* () {
+      const { drain } = yield* Engine.Engine
+      const send = yield* tenant
+      const jobsOf = (recipients: number) =>
+        Effect.gen(function* () {
+          for (let job = 0; job < 1000 / recipients; job++) yield* send(recipients)
+          return yield* during(drain)
+        })
+      // The first windows are small: it has to show that the platform is quick.
+      yield* jobsOf(250)
+      const large = yield* jobsOf(250)
+      const small = yield* jobsOf(1)
+      for (const { writes } of [large, small]) expect(writes).toBeLessThanOrEqual(24)
+      expect(large.statements).toBeLessThanOrEqual(1000 * 0.25)
+      // On SQLite each job's row is written by a statement of its own, as it is taken and as it is settled.
+      expect(small.statements - 2000).toBeLessThanOrEqual(1000 * 0.25)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it("of validating a send by compiled code is a small part of the interpreter's", () => {
+    const body = bodyFor(undefined, 250)
+    const compiled = Shape.decoder(Requests.TemplateMessageRequest)
+    const interpreted = Schema.decodeUnknownEither(Requests.TemplateMessageRequest)
+    const msOf = (decode: (input: unknown) => unknown) => {
+      const began = performance.now()
+      for (let time = 0; time < 40; time++) decode(body)
+      return performance.now() - began
+    }
+    const ratios = Array.from({ length: 7 }, () => msOf(interpreted) / msOf(compiled)).sort((a, b) => a - b)
+    expect(ratios[3]).toBeGreaterThan(2)
+  })
+})
