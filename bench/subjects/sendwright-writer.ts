@@ -1,5 +1,5 @@
 /** The store's own verb, `JobStore.accept`. Given: "sqlite" and a file, or "postgres" and a URL. */
-import { JobStore } from "@sendwright/core"
+import { Ids, JobStore } from "@sendwright/core"
 import { Postgres } from "@sendwright/core/postgres"
 import { Sqlite } from "@sendwright/core/sqlite"
 import { Fixtures } from "@sendwright/core/testing"
@@ -12,13 +12,18 @@ const [store, where = ""] = process.argv.slice(2)
 const owner = { accountId: "account", sessionId: "session", publicKey: "pk_bench" }
 
 const program = Effect.gen(function* () {
+  const ids = Ids.make(yield* Ids.RandomBytes)
   const { accept } = yield* JobStore.JobStore
   // One content for all, as one template is sent again and again.
   const { content } = Fixtures.send(owner)
   expose<Writer>({
     write: (ms, atOnce) =>
       during(ms, atOnce, () =>
-        Effect.runPromise(accept(Fixtures.send(owner, { content, phones: recipients, now: Date.now() })))
+        Effect.suspend(() => {
+          const now = Date.now()
+          const [jobId, key] = [ids.jobId(now), ids.uuid(now)]
+          return accept(Fixtures.send(owner, { content, phones: recipients, now, jobId, key }))
+        }).pipe(Effect.runPromise)
       )
   })
   yield* Effect.never
