@@ -293,6 +293,17 @@ describe("a session of the WhatsApp Cloud API", () => {
     expect(await graph.deliver(approved, "message_template_status_update")).toBe(200)
     expect(statuses(await eventually(() => shop.job(paused), ended))).not.toContain("failed")
 
+    const worse = {
+      previous_quality_score: "GREEN",
+      new_quality_score: "YELLOW",
+      message_template_id: 1_000_006,
+      message_template_name: "second",
+      message_template_language: "en"
+    }
+    expect(await graph.deliver(worse, "message_template_quality_update")).toBe(200)
+    const listed = await host.request("/api/v1/templates?name=second", { headers: shop.headers })
+    expect(items(listed.json, "templates")).toMatchObject([{ status: "approved", quality: "yellow" }])
+
     graph.behave("34600400004", { kind: "error", code: 131_048, times: 1 })
     const blocked = await shop.send("third", "34600400004")
     expect(await eventually(() => shop.job(blocked), isPaused)).toMatchObject({

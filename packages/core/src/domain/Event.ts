@@ -192,7 +192,8 @@ export const templateUpdated = (template: Template): Draft => ({
     name: template.name,
     language: template.language,
     category: template.category,
-    status: template.status
+    status: template.status,
+    quality: template.quality
   }
 })
 

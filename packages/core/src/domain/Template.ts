@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import * as Fault from "./Fault.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
+import * as Json from "./Json.ts"
 import { at, textAt } from "./Json.ts"
 
 export const Category = Schema.Literal("marketing", "utility", "authentication")
@@ -67,6 +68,8 @@ export interface TemplateContent {
   readonly bindings: ReadonlyArray<Binding>
   readonly sendable: boolean
   readonly unsendableReason: string | null
+  /** What the platform thinks of how people take it: `green`, `yellow`, `red`, …; null when it said nothing. */
+  readonly quality: string | null
 }
 
 export interface Template extends TemplateContent {
@@ -87,6 +90,7 @@ export const Wire = Schema.Struct({
   variables: Schema.Array(Variable),
   sendable: Schema.Boolean,
   unsendable_reason: Schema.NullOr(Schema.String),
+  quality: Schema.NullOr(Schema.String),
   updated_at: Schema.String
 }).annotations({ identifier: "Template" })
 export type Wire = typeof Wire.Type
@@ -101,6 +105,7 @@ export const toWire = (template: Template): Wire => ({
   variables: template.variables,
   sendable: template.sendable,
   unsendable_reason: template.unsendableReason,
+  quality: template.quality,
   updated_at: Time.format(template.updatedAt)
 })
 
@@ -394,7 +399,8 @@ export const parsePlatform = (json: unknown): Either.Either<TemplateContent, Rea
     variables: slots.map(([each]) => each),
     bindings: slots.map(([, binding]) => binding),
     sendable: unsendableReason === null,
-    unsendableReason
+    unsendableReason,
+    quality: Json.textAt(json, "quality_score", "score")?.toLowerCase() ?? null
   })
 }
 
@@ -406,6 +412,7 @@ export const sameContent = (a: TemplateContent, b: TemplateContent): boolean => 
     components,
     language,
     name,
+    quality,
     sendable,
     status,
     unsendableReason,
@@ -420,7 +427,8 @@ export const sameContent = (a: TemplateContent, b: TemplateContent): boolean => 
       variables,
       bindings,
       sendable,
-      unsendableReason
+      unsendableReason,
+      quality
     ])
   return text(a) === text(b)
 }

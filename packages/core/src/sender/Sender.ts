@@ -76,11 +76,12 @@ export interface HookRequest {
   readonly now: Instant
 }
 
-/** A template's status as the platform tells it, in lower case. */
+/** What the platform tells of a template, in lower case. */
 export interface TemplateNews {
   readonly name: string
   readonly language: string
-  readonly status: string
+  readonly status?: string
+  readonly quality?: string
 }
 
 /** A person's word on one kind of message, by another way than a text. */

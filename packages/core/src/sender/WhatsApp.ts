@@ -239,11 +239,17 @@ const readTemplate = (value: unknown, found: Found): void => {
   const name = Json.textAt(value, "message_template_name")
   const language = Json.textAt(value, "message_template_language")
   const event = Json.textAt(value, "event")
-  if (name === undefined || language === undefined || event === undefined) {
-    found.unread.push("a template's status without its name, language or event")
+  const quality = Json.textAt(value, "new_quality_score")
+  if (name === undefined || language === undefined || (event === undefined && quality === undefined)) {
+    found.unread.push("news of a template without its name, its language or what is new")
     return
   }
-  found.templates.push({ name, language, status: templateStatuses.get(event) ?? event.toLowerCase() })
+  found.templates.push({
+    name,
+    language,
+    ...(event === undefined ? {} : { status: templateStatuses.get(event) ?? event.toLowerCase() }),
+    ...(quality === undefined ? {} : { quality: quality.toLowerCase() })
+  })
 }
 
 const readChange = (change: unknown, now: Instant, found: Found): void => {
@@ -257,6 +263,7 @@ const readChange = (change: unknown, now: Instant, found: Found): void => {
       for (const preference of Json.listAt(value, "user_preferences")) readPreference(preference, now, found)
       return
     case "message_template_status_update":
+    case "message_template_quality_update":
       readTemplate(value, found)
       return
     default:
@@ -303,7 +310,7 @@ const failedTo = (exchanged: Exchanged): Failure =>
 
 /** Pages of templates, at most: a WABA has 6,000 templates. */
 const maximumPages = 200
-const templateFields = "id,name,language,status,category,components,parameter_format"
+const templateFields = "id,name,language,status,category,components,parameter_format,quality_score"
 
 export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
   Effect.map(Exchange.make(options), (exchange) => {

@@ -77,6 +77,7 @@ export const template = (some: Partial<TemplateContent> = {}): TemplateContent =
   bindings: [{ placeholder: "1", buttonIndex: null }],
   sendable: true,
   unsendableReason: null,
+  quality: null,
   ...some
 })
 

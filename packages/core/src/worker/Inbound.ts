@@ -82,9 +82,11 @@ export const make: Effect.Effect<
   const template = Effect.fnUntraced(function* (session: Session, news: HookContent["templates"][number]) {
     const { accountId, id: sessionId } = session
     const found = yield* templates.findNamed({ sessionId, name: news.name, language: news.language })
-    if (found === null || found.status === news.status) return
+    if (found === null) return
+    const { quality = found.quality, status = found.status } = news
+    if (status === found.status && quality === found.quality) return
     const now = yield* Clock.currentTimeMillis
-    yield* templates.importAll({ accountId, sessionId, contents: [{ ...found, status: news.status }], now })
+    yield* templates.importAll({ accountId, sessionId, contents: [{ ...found, status, quality }], now })
   })
 
   const content: Inbound["content"] = Effect.fnUntraced(function* (session, brought) {

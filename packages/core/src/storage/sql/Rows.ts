@@ -219,7 +219,9 @@ export const toApiKey = (row: Row): ApiKey => ({
 export const templateColumns = ["session", "name", "language", "category", "status", "content", "updated_at"]
 
 export const toTemplate = (row: Row): Template => ({
-  ...json<TemplateContent>(row, "content"),
+  // Not in what was written before it was known.
+  quality: null,
+  ...json<Omit<TemplateContent, "quality"> & Partial<Pick<TemplateContent, "quality">>>(row, "content"),
   templateId: integer(row, "id"),
   sessionId: text(row, "session"),
   updatedAt: integer(row, "updated_at")
