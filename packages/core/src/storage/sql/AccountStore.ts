@@ -6,9 +6,10 @@ import * as Page from "../../domain/Page.ts"
 import { AccountStore } from "../AccountStore.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
+import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { accountColumns, fromAccount, insertInto, limited, newestFirst, seq, toAccount } from "./Rows.ts"
+import { accountColumns, fromAccount, limited, newestFirst, seq, toAccount } from "./Rows.ts"
 
 const insert = insertInto("sendwright_account", accountColumns)
 

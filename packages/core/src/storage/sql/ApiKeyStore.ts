@@ -7,18 +7,10 @@ import { ApiKeyStore } from "../ApiKeyStore.ts"
 import { findAccount } from "./AccountStore.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
+import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import {
-  apiKeyColumns,
-  fromApiKey,
-  insertInto,
-  integerOrNull,
-  limited,
-  newestFirst,
-  seq,
-  toApiKey
-} from "./Rows.ts"
+import { apiKeyColumns, fromApiKey, integerOrNull, limited, newestFirst, seq, toApiKey } from "./Rows.ts"
 import { findSession } from "./SessionStore.ts"
 
 const insert = insertInto("sendwright_api_key", apiKeyColumns)

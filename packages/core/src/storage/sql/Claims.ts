@@ -9,13 +9,13 @@ import * as Progress from "../../domain/Progress.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { Claim, ClaimedJob } from "../JobStore.ts"
 import { mostOf } from "../JobStore.ts"
+import { insertRows } from "./Insert.ts"
 import type { JobRows } from "./Jobs.ts"
 import * as Pace from "./Pace.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import type { StoredJob } from "./Rows.ts"
 import {
-  insertRows,
   integer,
   integerOrNull,
   jobOf,

@@ -3,9 +3,10 @@ import type { Draft } from "../../domain/Event.ts"
 import * as Event from "../../domain/Event.ts"
 import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all } from "./Program.ts"
-import { flag, insertRows, integer, json, text } from "./Rows.ts"
+import { flag, integer, json, text } from "./Rows.ts"
 
 const insertEvents = insertRows("sendwright_event", ["id", "account", "type", "body", "created_at"], ["id"])
 

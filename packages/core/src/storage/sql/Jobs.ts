@@ -8,11 +8,11 @@ import * as Jobs from "../../domain/Job.ts"
 import type { Move, Step } from "../JobSteps.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
+import { insertInto } from "./Insert.ts"
 import type { Program, Row, SqlParameter, SqlValue } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
-  insertInto,
   integer,
   integerOrNull,
   jobColumns,

@@ -5,17 +5,9 @@ import * as Page from "../../domain/Page.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import { RateCardStore } from "../RateCardStore.ts"
 import { Database } from "./Database.ts"
+import { insertInto } from "./Insert.ts"
 import { all, get, run } from "./Program.ts"
-import {
-  fromRateCard,
-  insertInto,
-  limited,
-  newestFirst,
-  rateCardColumns,
-  seq,
-  text,
-  toRateCard
-} from "./Rows.ts"
+import { fromRateCard, limited, newestFirst, rateCardColumns, seq, text, toRateCard } from "./Rows.ts"
 
 const insert = insertInto("sendwright_rate_card", rateCardColumns)
 

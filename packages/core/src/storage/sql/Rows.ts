@@ -17,8 +17,7 @@ import type { Template, TemplateContent } from "../../domain/Template.ts"
 import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
 import * as Webhook from "../../domain/Webhook.ts"
 import type { Held, Tracked } from "../JobSteps.ts"
-import type { Program, Row, SqlParameter, SqlValue } from "./Program.ts"
-import { all, run } from "./Program.ts"
+import type { Row, SqlParameter, SqlValue } from "./Program.ts"
 
 type Parameters = ReadonlyArray<SqlParameter>
 
@@ -63,44 +62,6 @@ const wordOf = <A extends string>(known: ReadonlyArray<A>) => {
 export const oneOf = <A extends string>(known: ReadonlyArray<A>) => {
   const word = wordOf(known)
   return (row: Row, name: string): A => word(name, text(row, name))
-}
-
-/** `INSERT` of one row. */
-export const insertInto = (table: string, columns: ReadonlyArray<string>): string =>
-  `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`
-
-/** Rows per `INSERT`: enough to spread the cost of a call, few enough to keep a statement for every number below. */
-const rowsPerInsert = 50
-
-/**
- * `INSERT` of any number of rows.
- *
- * @param returned columns that are answered of each row beside its `seq`, in no certain order
- */
-export const insertRows = (
-  table: string,
-  columns: ReadonlyArray<string>,
-  returned: ReadonlyArray<string> = []
-): ((rows: ReadonlyArray<Parameters>) => Program<ReadonlyArray<Row>>) => {
-  const places = `(${columns.map(() => "?").join(", ")})`
-  const returning = returned.length === 0 ? "" : ` RETURNING ${["seq", ...returned].join(", ")}`
-  const texts = Array.from({ length: rowsPerInsert + 1 }, (_, rows) => {
-    const values = Array.from({ length: rows }, () => places).join(", ")
-    return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${values}${returning}`
-  })
-  return function* (rows) {
-    const answered: Array<Row> = []
-    for (let from = 0; from < rows.length; from += rowsPerInsert) {
-      const slice = rows.slice(from, from + rowsPerInsert)
-      const statement = texts[slice.length] ?? ""
-      // `flat` takes ten times as long.
-      const parameters: Array<SqlParameter> = []
-      for (const row of slice) parameters.push(...row)
-      if (returning === "") yield* run(statement, ...parameters)
-      else answered.push(...(yield* all(statement, ...parameters)))
-    }
-    return answered
-  }
 }
 
 /** A bare `LIMIT ?` makes SQLite plan the statement anew at every run, for ten times the cost of a short one. */

@@ -13,20 +13,12 @@ import { SessionStore } from "../SessionStore.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
+import { insertInto } from "./Insert.ts"
 import type { JobRows } from "./Jobs.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import {
-  fromSession,
-  insertInto,
-  limited,
-  newestFirst,
-  seq,
-  sessionColumns,
-  text,
-  toSession
-} from "./Rows.ts"
+import { fromSession, limited, newestFirst, seq, sessionColumns, text, toSession } from "./Rows.ts"
 
 const insert = insertInto("sendwright_session", sessionColumns)
 

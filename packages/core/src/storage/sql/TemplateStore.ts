@@ -12,11 +12,12 @@ import * as JobSteps from "../JobSteps.ts"
 import { TemplateStore } from "../TemplateStore.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
+import { insertInto } from "./Insert.ts"
 import type { JobRows } from "./Jobs.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { insertInto, integer, limited, templateColumns, text, toTemplate } from "./Rows.ts"
+import { integer, limited, templateColumns, text, toTemplate } from "./Rows.ts"
 import { findSession } from "./SessionStore.ts"
 
 /** How many templates are kept read. */

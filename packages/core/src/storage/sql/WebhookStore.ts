@@ -14,6 +14,7 @@ import { replayLimit, WebhookStore } from "../WebhookStore.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
+import { insertInto, insertRows } from "./Insert.ts"
 import * as Pace from "./Pace.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
@@ -23,8 +24,6 @@ import {
   endpointColumns,
   eventType,
   fromEndpoint,
-  insertInto,
-  insertRows,
   integer,
   integerOrNull,
   limited,

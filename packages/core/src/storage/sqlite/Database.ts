@@ -31,10 +31,10 @@ import * as Tracer from "effect/Tracer"
 import { StorageError } from "../StorageError.ts"
 import type { Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
+import { insertRows } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import { perform, run } from "../sql/Program.ts"
-import { insertRows } from "../sql/Rows.ts"
 import { migrate } from "./Migrator.ts"
 
 const dialect: Dialect = {

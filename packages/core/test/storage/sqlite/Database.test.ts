@@ -189,6 +189,7 @@ describe("opening", () => {
       for (const name of [
         "StorageError",
         "sql/Database",
+        "sql/Insert",
         "sql/Migrations",
         "sql/Program",
         "sqlite/Database",
