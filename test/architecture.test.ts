@@ -31,12 +31,13 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   storage: ["domain"],
   "storage/memory": ["domain", "storage"],
   "storage/sql": ["domain", "storage"],
-  "storage/sqlite": ["domain", "storage", "storage/memory", "storage/sql"],
+  "storage/sqlite": ["domain", "loop", "storage", "storage/memory", "storage/sql"],
   "storage/postgres": ["domain", "storage", "storage/sql"],
   http: [],
+  loop: [],
   webhook: ["domain", "http"],
   sender: ["domain", "http", "storage", "secret", "webhook"],
-  worker: ["domain", "storage", "sender", "secret", "webhook"],
+  worker: ["domain", "loop", "storage", "sender", "secret", "webhook"],
   engine: ["domain", "storage", "sender", "secret", "webhook", "worker", "engine/admin"],
   "engine/admin": ["domain", "storage", "sender", "secret", "webhook", "worker", "engine"]
 }

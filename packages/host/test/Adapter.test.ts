@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Engine, StorageError } from "@sendwright/core"
+import { Engine, Errors, StorageError } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
@@ -64,6 +64,18 @@ describe("the adapter", () => {
       const answer = yield* handle(get())
       expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "1"])
       expect(answer.body).not.toMatch(/sda1|job\.accept/)
+    })
+  )
+
+  it.effect("turns a backlog that is full into a 503 with Retry-After that says what to do", () =>
+    Effect.gen(function* () {
+      const handle = yield* adapter(() => Effect.fail(new Errors.Overloaded({ retryAfterMs: 1500 })))
+      const answer = yield* handle(get())
+      expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "2"])
+      expect(JSON.parse(answer.body)).toMatchObject({
+        code: "unavailable",
+        detail: expect.stringContaining("same Idempotency-Key")
+      })
     })
   )
 

@@ -117,6 +117,13 @@ export class MinimumWaitActive extends Data.TaggedError("MinimumWaitActive")<{
   }
 }
 
+/** More sends wait to be recorded than are recorded in good time. Nothing was done. */
+export class Overloaded extends Data.TaggedError("Overloaded")<{ readonly retryAfterMs: number }> {
+  override get message(): string {
+    return "Too many sends wait to be recorded. Repeat the request after Retry-After, with the same Idempotency-Key."
+  }
+}
+
 /** The platform refused a direct message, or whether it took it is not known (`outcome`). */
 export class SendFailed extends Data.TaggedError("SendFailed")<{
   readonly messageId: string

@@ -54,6 +54,7 @@ import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { RateLimitStore } from "../storage/RateLimitStore.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
+import * as Admission from "./Admission.ts"
 import type { Caller, Credentials } from "./Operations.ts"
 import type { DirectMessageRequest, TemplateMessageRequest } from "./Requests.ts"
 import * as Requests from "./Requests.ts"
@@ -297,6 +298,7 @@ export const make = Effect.gen(function* () {
   const cards = yield* RateCardStore
   const consents = yield* ConsentStore
   const jobs = yield* JobStore
+  const admission = Admission.make()
   const keys = yield* ApiKeyStore
   const limits = yield* RateLimitStore
   const templates = yield* TemplateStore
@@ -395,7 +397,7 @@ export const make = Effect.gen(function* () {
   // 10, 11 -----------------------------------------------------------------------------------------------------
 
   /**
-   * Commits the send. The store decides key, quota and minimum wait inside the commit; from here a client's hang-up
+   * Commits the send, unless too many wait for that already. The store decides key, quota and minimum wait inside the commit; from here a client's hang-up
    * changes nothing.
    */
   const accept = <E>(
@@ -403,7 +405,7 @@ export const make = Effect.gen(function* () {
     exhausted: (quota: { readonly limit: number; readonly used: number; readonly resetsAt: Instant }) => E
   ) =>
     Effect.gen(function* () {
-      const result: AcceptResult = yield* Effect.uninterruptible(jobs.accept(command))
+      const result: AcceptResult = yield* admission.admit(Effect.uninterruptible(jobs.accept(command)))
       switch (result._tag) {
         case "Accepted":
         case "Replayed":

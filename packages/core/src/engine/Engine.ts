@@ -15,6 +15,7 @@ import type {
   InvalidRequest,
   MinimumWaitActive,
   NotFound,
+  Overloaded,
   QuotaExceeded,
   RateLimited,
   SendFailed
@@ -91,6 +92,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       | ConsentRequired
       | QuotaExceeded
       | MinimumWaitActive
+      | Overloaded
       | StorageError
     >
     /** Sends one text message now. */
@@ -104,6 +106,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       | ConsentRequired
       | DailyLimitReached
       | MinimumWaitActive
+      | Overloaded
       | SendFailed
       | StorageError
     >

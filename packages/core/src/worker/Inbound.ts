@@ -17,6 +17,9 @@ import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 
+/** Applied in one commit, which others wait for. What comes twice changes nothing, so a cut between two does no harm. */
+const reportsAtOnce = 100
+
 export interface Inbound {
   /** Applies reports; answers those whose message nobody knows. */
   readonly reports: (
@@ -45,11 +48,14 @@ export const make: Effect.Effect<
   const ids = Ids.make(yield* Ids.RandomBytes)
 
   const reports: Inbound["reports"] = Effect.fnUntraced(function* (reports, sessionId) {
-    if (reports.length === 0) return []
-    const now = yield* Clock.currentTimeMillis
     const of = sessionId === undefined ? {} : { sessionId }
-    const { unmatched } = yield* jobs.receive({ now, reports, ...of })
-    return unmatched
+    const left: Array<Report> = []
+    for (let from = 0; from < reports.length; from += reportsAtOnce) {
+      const now = yield* Clock.currentTimeMillis
+      const slice = reports.slice(from, from + reportsAtOnce)
+      left.push(...(yield* jobs.receive({ now, reports: slice, ...of })).unmatched)
+    }
+    return left
   })
 
   const record = Effect.fnUntraced(function* (

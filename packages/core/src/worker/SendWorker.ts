@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Job from "../domain/Job.ts"
 import type { Provider } from "../domain/Session.ts"
+import * as Turn from "../loop/Turn.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
@@ -161,6 +162,7 @@ export const make = (options: {
               settlements = claimed.flatMap((job) => Dispatch.released(job).settlements())
               return 0
             }
+            yield* Turn.taken
             const since = yield* Clock.currentTimeMillis
             yield* attemptAll(claimed, restore, (outcomes) => {
               settlements = outcomes

@@ -45,6 +45,7 @@ const counting = Layer.effect(
   Effect.map(Database, (db) => ({
     ...db,
     write: (operation, verb) => db.write(operation, counted("writes", verb)),
+    work: (operation, verb) => db.work(operation, counted("writes", verb)),
     read: (operation, verb) => db.read(operation, counted("reads", verb))
   }))
 ).pipe(Layer.provide(Sqlite.layer({ filename: ":memory:", migrations })))
@@ -148,6 +149,22 @@ describe("the cost", () => {
       expect(large.statements).toBeLessThanOrEqual(1000 * 0.25)
       // On SQLite each job's row is written by a statement of its own, as it is taken and as it is settled.
       expect(small.statements - 2000).toBeLessThanOrEqual(1000 * 0.25)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("of 1,000 reports is ten commits, so that none keeps the event loop for long", () =>
+    Effect.gen(function* () {
+      const { receive } = yield* Engine.Engine
+      const reports = phones.flatMap((phone) =>
+        Array.from({ length: 4 }, (_, index) => ({
+          messageId: null,
+          providerId: `${phone}-${index}`,
+          status: "delivered" as const,
+          at: 0,
+          failure: null
+        }))
+      )
+      expect((yield* during(receive(reports))).writes).toBe(10)
     }).pipe(Effect.provide(layer))
   )
 

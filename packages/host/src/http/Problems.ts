@@ -18,6 +18,7 @@ export type EngineError =
   | Errors.QuotaExceeded
   | Errors.DailyLimitReached
   | Errors.MinimumWaitActive
+  | Errors.Overloaded
   | Errors.SendFailed
   | Errors.HookForged
   | Errors.PlatformUnavailable
@@ -171,7 +172,7 @@ export const catalogue = {
     status: 503,
     title: "Unavailable",
     description:
-      "The storage does not answer, or the service is stopping. Nothing that was acknowledged is lost. Repeat the request after Retry-After with the same Idempotency-Key."
+      "The storage does not answer, more sends wait than it keeps up with, or the service is stopping. Nothing that was acknowledged is lost. Repeat the request after Retry-After with the same Idempotency-Key."
   }
 } as const satisfies Readonly<Record<string, Entry>>
 
@@ -229,6 +230,8 @@ export const describe = (error: EngineError): Problem => {
       return problem("invalid_credentials", error.message)
     case "HookForged":
       return problem("invalid_credentials", error.reason)
+    case "Overloaded":
+      return problem("unavailable", error.message, { retryAfterMs: error.retryAfterMs })
     case "PlatformUnavailable":
       return problem("unavailable", error.reason, { retryAfterMs: 5000 })
     case "RateLimited":

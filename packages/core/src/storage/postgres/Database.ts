@@ -1,7 +1,8 @@
 /**
- * One pool of PostgreSQL connections for the stores and for the embedder. Stores run their verbs over it with named
- * prepared statements, each verb in one transaction; the standard `PgClient` works over the same pool, so a store
- * verb called inside an embedder's `sql.withTransaction` belongs to that transaction.
+ * PostgreSQL connections for the stores and for the embedder; some are kept for dispatch, so that a flood of requests
+ * leaves it its share. Stores run their verbs over them with named prepared statements, each verb in one transaction;
+ * the standard `PgClient` works over the same connections, so a store verb called inside an embedder's
+ * `sql.withTransaction` belongs to that transaction.
  *
  * READ COMMITTED throughout: what a verb decides on is locked before it is read (`Dialect.forUpdate`, `serialize`).
  * Two verbs that wait for each other are run again, one after the other.
@@ -34,6 +35,9 @@ export interface Options {
 }
 
 const defaultConnections = 10
+
+/** How many of the connections are for what the process does of itself; of two or fewer none can be spared. */
+const connectionsForWork = (most: number): number => Math.floor(most * 0.4)
 
 /** No statement of ours takes long: what takes longer has lost its server or waits for a lock that stays. */
 const statementTimeout = 10_000
@@ -84,7 +88,7 @@ const dialect: Dialect = {
   indexedBy: () => ""
 }
 
-/** The pool for statements that are a commit of their own. */
+/** For statements that are a commit of their own. */
 export class Pool extends Context.Tag("@sendwright/core/storage/postgres/Pool")<
   Pool,
   {
@@ -92,13 +96,13 @@ export class Pool extends Context.Tag("@sendwright/core/storage/postgres/Pool")<
   }
 >() {}
 
-const openPool = (options: Options): Effect.Effect<Pg.Pool, never, Scope.Scope> =>
+const openPool = (options: Options, max: number): Effect.Effect<Pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const pool = new Pg.Pool({
         connectionString: Redacted.value(options.url),
         application_name: "sendwright",
-        max: options.maxConnections ?? defaultConnections,
+        max,
         keepAlive: true,
         connectionTimeoutMillis: connectTimeout,
         statement_timeout: statementTimeout,
@@ -114,7 +118,7 @@ const openPool = (options: Options): Effect.Effect<Pg.Pool, never, Scope.Scope> 
     (pool) => Effect.promise(() => pool.end())
   )
 
-const make = (pool: Pg.Pool) =>
+const make = (pool: Pg.Pool, poolForWork: Pg.Pool) =>
   Effect.gen(function* () {
     const client = yield* PgClient.fromPool({ acquire: Effect.succeed(pool) })
 
@@ -137,14 +141,19 @@ const make = (pool: Pg.Pool) =>
     const alone = <A>(operation: string, verb: () => Program<A>) =>
       onConnection(pool, operation, (connection) => perform(verb(), over(connection)))
 
-    return Context.make(Database, {
-      dialect,
-      write: (operation, verb) =>
+    const writeOver =
+      (through: Pg.Pool) =>
+      <A>(operation: string, verb: () => Program<A>) =>
         inTransaction(
           operation,
           verb,
-          onConnection(pool, operation, (connection) => transact(connection, verb))
-        ),
+          onConnection(through, operation, (connection) => transact(connection, verb))
+        )
+
+    return Context.make(Database, {
+      dialect,
+      write: writeOver(pool),
+      work: writeOver(poolForWork),
       read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb))
     }).pipe(
       Context.add(Pool, { alone }),
@@ -153,14 +162,20 @@ const make = (pool: Pg.Pool) =>
     )
   })
 
-/** Migrates the database, and keeps a pool of connections to it for as long as the scope lasts. */
+/** Migrates the database, and keeps connections to it for as long as the scope lasts. */
 export const layer = (
   options: Options & { readonly migrations: ReadonlyArray<Migration> }
 ): Layer.Layer<Database | Pool | Client.SqlClient | PgClient.PgClient, StorageError | MigrationError> =>
   Layer.scopedContext(
     Effect.gen(function* () {
       yield* migrate(options, options.migrations)
-      const pool = yield* openPool(options)
-      return yield* Effect.mapError(make(pool), (cause) => new StorageError({ operation: "open", cause }))
+      const most = options.maxConnections ?? defaultConnections
+      const forWork = connectionsForWork(most)
+      const pool = yield* openPool(options, most - forWork)
+      const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork)
+      return yield* Effect.mapError(
+        make(pool, poolForWork),
+        (cause) => new StorageError({ operation: "open", cause })
+      )
     })
   ).pipe(Layer.provide(Reactivity.layer))

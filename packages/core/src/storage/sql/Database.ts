@@ -58,6 +58,11 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
      * Inside the caller's open transaction it runs at once, in a savepoint, and lasts if that transaction does.
      */
     readonly write: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
+    /**
+     * Like `write`, for what the process does of itself: dispatch and reports. It has a share of its own, so that a
+     * flood of requests does not hold up what was accepted before them, nor that the requests.
+     */
+    readonly work: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
     /** Runs the verb against committed state (or the caller's own transaction); it may not write. */
     readonly read: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
   }

@@ -383,13 +383,13 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       accept: (command) => db.write("JobStore.accept", () => accept(command)),
 
       exchange: ({ claim, now, settlements }) =>
-        db.write("JobStore.exchange", function* () {
+        db.work("JobStore.exchange", function* () {
           const settled = yield* settle(settlements, now)
           return { settled, claimed: claim === null ? [] : yield* claims.claim(claim, now, keep) }
         }),
 
       beat: ({ beats, workers }) =>
-        db.write("JobStore.beat", function* () {
+        db.work("JobStore.beat", function* () {
           for (const worker of [...workers].sort()) yield* run(beat, worker, beats)
         }),
 
@@ -399,7 +399,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       }),
 
       rescue: ({ now, recoverable, worker }) =>
-        db.write("JobStore.rescue", function* () {
+        db.work("JobStore.rescue", function* () {
           const providers: ReadonlyArray<string> = recoverable
           let count = 0
           for (const row of yield* all(heldBy, worker)) {
@@ -417,7 +417,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
         }),
 
       receive: ({ now, reports, sessionId = null }) =>
-        db.write("JobStore.receive", function* () {
+        db.work("JobStore.receive", function* () {
           const received = yield* receiveAll(reports, sessionId, now)
           for (const report of received.unmatched) {
             const { messageId, providerId } = report
@@ -428,7 +428,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
         }),
 
       unpark: ({ now }) =>
-        db.write("JobStore.unpark", function* () {
+        db.work("JobStore.unpark", function* () {
           yield* run("DELETE FROM sendwright_parked WHERE at <= ?", now - parkedMs)
           let applied = 0
           for (const row of yield* all(known + dialect.forUpdate("parked"), parkedAtOnce)) {

@@ -396,7 +396,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
           return delivery ?? null
         }),
       exchange: ({ claim, now, settlements }) =>
-        db.write("WebhookStore.exchange", function* () {
+        db.work("WebhookStore.exchange", function* () {
           const { disabled, settled } = yield* settle(settlements, now)
           return { settled, disabled, claimed: claim === null ? [] : yield* claimDue(claim, now) }
         }),

@@ -28,6 +28,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
+import * as Turn from "../../loop/Turn.ts"
 import { StorageError } from "../StorageError.ts"
 import type { Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
@@ -78,8 +79,6 @@ export interface Options {
   readonly migrations?: ReadonlyArray<Migration> | undefined
 }
 
-/** How long the event loop may be kept, in milliseconds, before timers and sockets get a turn. */
-const slice = 8
 /** How long the driver may wait for a foreign lock: the wait is synchronous, so the whole process stands still. */
 const busyTimeout = 250
 /** The embedder's statement texts are not ours to bound, so the least recently used are dropped. */
@@ -151,12 +150,6 @@ const under = <A, E, R>(lock: Lock, effect: Effect.Effect<A, E, R>): Effect.Effe
     Effect.zipRight(take(lock, restore), Effect.ensuring(restore(effect), Effect.sync(lock.release)))
   )
 
-/** A macrotask: Effect's own yield is a microtask, which timers and sockets never get between. */
-const pause = Effect.async<void>((resume) => {
-  const immediate = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(immediate))
-})
-
 /**
  * Where statements run: the root outside transactions, one below it for each transaction and nested transaction.
  * A nested one holds its parent's lock as a transaction holds the root's, so that what fibers do in parallel
@@ -180,7 +173,14 @@ const nearest = (session: Session): Session => {
 
 type Execute = (statement: Statement) => Answer
 
+interface Queue {
+  waiting: Array<Write>
+  /** How long its writes took, in milliseconds, since another queue waited beside it. */
+  spent: number
+}
+
 interface Write {
+  readonly queue: Queue
   /** Runs the verb and returns what answers it. */
   readonly attempt: () => () => void
   readonly fail: (cause: unknown) => void
@@ -217,19 +217,6 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     begin.run()
   }
 
-  let busySince: number | undefined
-  /** Whether this turn of the event loop has worked here for longer than its share. */
-  const busy = (): boolean => {
-    const now = performance.now()
-    if (busySince !== undefined) return now - busySince > slice
-    busySince = now
-    setImmediate(() => {
-      busySince = undefined
-    })
-    return false
-  }
-  const breathe = Effect.suspend(() => (busy() ? pause : Effect.void))
-
   const sessions = new WeakMap<Connection, Session>()
 
   const sessionOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Session => {
@@ -246,10 +233,10 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     Effect.suspend(() => {
       const current = nearest(session)
       if (current === root && atRoot !== undefined) return atRoot
-      if (current.lock.isFree() && !busy()) return step(current)
+      if (current.lock.isFree() && !Turn.isSpent()) return step(current)
       const turn = Effect.suspend(() => (current.open ? Effect.asSome(step(current)) : Effect.succeedNone))
       return Effect.flatMap(
-        under(current.lock, Effect.zipRight(breathe, turn)),
+        under(current.lock, Effect.zipRight(Turn.taken, turn)),
         Option.match({ onNone: () => within(session, step, atRoot), onSome: Effect.succeed })
       )
     })
@@ -407,7 +394,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
               // A fiber that was forked inside may be in a nested transaction of its own.
               return Effect.zipRight(under(session.lock, settle), exit)
             }
-            return breathe.pipe(
+            return Turn.taken.pipe(
               Effect.zipRight(
                 attempt("Failed to begin transaction", () => {
                   if (nested) db.exec(`SAVEPOINT ${name}`)
@@ -495,8 +482,19 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     if (!statement.readonly) throw new TypeError("A statement that writes was run in a read")
   })
 
-  let queue: Array<Write> = []
+  const requests: Queue = { waiting: [], spent: 0 }
+  const work: Queue = { waiting: [], spent: 0 }
   let scheduled = false
+
+  /** Whose turn it is: while both wait, each has half of the time. */
+  const queueInTurn = (): Queue | undefined => {
+    if (requests.waiting.length > 0 && work.waiting.length > 0) {
+      return requests.spent <= work.spent ? requests : work
+    }
+    requests.spent = 0
+    work.spent = 0
+    return [requests, work].find(({ waiting }) => waiting.length > 0)
+  }
 
   /** One transaction of as many queued writes as fit before `until`. Every write is answered or queued again. */
   const commitGroup = (until: number): void => {
@@ -506,23 +504,30 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
       start()
     } catch (cause) {
       // Nobody's fault: the file is locked from outside or cannot be written. Trying each would block for each.
-      for (const write of queue.splice(0)) write.fail(cause)
+      for (const { waiting } of [requests, work]) {
+        for (const write of waiting.splice(0)) write.fail(cause)
+      }
       return
     }
     try {
-      for (let next = queue[0]; next !== undefined; next = queue[0]) {
-        if (tried.length > 0 && (next.alone || performance.now() > until)) break
-        queue.shift()
+      let began = performance.now()
+      for (let queue = queueInTurn(); queue !== undefined; queue = queueInTurn()) {
+        const [next] = queue.waiting
+        if (next === undefined || (tried.length > 0 && (next.alone || began > until))) break
+        queue.waiting.shift()
         if (next.withdrawn) continue
         tried.push(next)
         answers.push(next.attempt())
+        const ended = performance.now()
+        queue.spent += ended - began
+        began = ended
         if (next.alone) break
       }
       commit.run()
     } catch (cause) {
       abandon()
       if (tried.length === 1) tried[0]?.fail(cause)
-      else queue = tried.concat(queue)
+      else for (const write of tried.reverse()) write.queue.waiting.unshift(write)
       for (const write of tried) write.alone = true
       return
     }
@@ -531,23 +536,24 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
 
   /** The lock is held. */
   const flush = (): void => {
-    busy()
-    const until = performance.now() + slice
-    while (queue.length > 0 && performance.now() <= until) commitGroup(until)
+    const until = performance.now() + Turn.shareMs
+    while (queueInTurn() !== undefined && performance.now() <= until) commitGroup(until)
     scheduled = false
     root.lock.release()
     schedule()
   }
 
+  /** The lock is held. */
+  const flushInTurn = (): void => {
+    if (Turn.isSpent()) setImmediate(flushInTurn)
+    else flush()
+  }
+
   const schedule = (): void => {
-    if (scheduled || queue.length === 0) return
+    if (scheduled || queueInTurn() === undefined) return
     scheduled = true
     const enter = (): void => {
-      const ticket = root.lock.join(() => {
-        if (busy()) setImmediate(flush)
-        else flush()
-      })
-      if (ticket.granted) flush()
+      if (root.lock.join(flushInTurn).granted) flushInTurn()
     }
     if (root.lock.isFree()) setImmediate(enter)
     else enter()
@@ -555,10 +561,15 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
 
   const refused = (operation: string) => failure(operation, closedError())
 
-  const enqueue = <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> =>
+  const enqueue = <A>(
+    queue: Queue,
+    operation: string,
+    verb: () => Program<A>
+  ): Effect.Effect<A, StorageError> =>
     Effect.async((resume) => {
       if (closed) return resume(refused(operation))
       const write: Write = {
+        queue,
         attempt: () => {
           const value = perform(verb(), writing)
           return () => resume(Effect.succeed(value))
@@ -567,7 +578,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
         alone: false,
         withdrawn: false
       }
-      queue.push(write)
+      queue.waiting.push(write)
       schedule()
       return Effect.sync(() => {
         write.withdrawn = true
@@ -588,25 +599,27 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
       }
     })
 
-  const write = <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> => {
-    const joined = at(operation, () => {
-      if (!db.inTransaction) throw lostError()
-      savepoint.run()
-      try {
-        const value = perform(verb(), writing)
-        keep.run()
-        return value
-      } catch (cause) {
-        if (db.inTransaction) {
-          undo.run()
+  const writeIn =
+    (queue: Queue) =>
+    <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> => {
+      const joined = at(operation, () => {
+        if (!db.inTransaction) throw lostError()
+        savepoint.run()
+        try {
+          const value = perform(verb(), writing)
           keep.run()
+          return value
+        } catch (cause) {
+          if (db.inTransaction) {
+            undo.run()
+            keep.run()
+          }
+          throw cause
         }
-        throw cause
-      }
-    })
-    const queued = enqueue(operation, verb)
-    return Effect.withFiberRuntime((fiber) => within(sessionOf(fiber), () => joined, queued))
-  }
+      })
+      const queued = enqueue(queue, operation, verb)
+      return Effect.withFiberRuntime((fiber) => within(sessionOf(fiber), () => joined, queued))
+    }
 
   const read = <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> => {
     const step = at(operation, () => perform(verb(), reading))
@@ -617,13 +630,13 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     Effect.suspend(() => {
       closed = true
       const drain = Effect.sync(() => {
-        while (queue.length > 0) commitGroup(performance.now() + slice)
+        while (queueInTurn() !== undefined) commitGroup(performance.now() + Turn.shareMs)
       })
       return under(root.lock, drain)
     })
   )
 
-  return Context.make(Database, { dialect, write, read }).pipe(
+  return Context.make(Database, { dialect, write: writeIn(requests), work: writeIn(work), read }).pipe(
     Context.add(Client.SqlClient, client),
     Context.add(SqliteClient.SqliteClient, client)
   )

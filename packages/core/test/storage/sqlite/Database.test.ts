@@ -187,25 +187,23 @@ describe("opening", () => {
       const core = fileURLToPath(new URL("../../..", import.meta.url))
       const folder = yield* temporary(join(core, "node_modules"))
       for (const name of [
-        "StorageError",
-        "sql/Database",
-        "sql/Insert",
-        "sql/Migrations",
-        "sql/Program",
-        "sqlite/Database",
-        "sqlite/Migrator"
+        "loop/Turn",
+        "storage/StorageError",
+        "storage/sql/Database",
+        "storage/sql/Insert",
+        "storage/sql/Migrations",
+        "storage/sql/Program",
+        "storage/sqlite/Database",
+        "storage/sqlite/Migrator"
       ]) {
-        const { outputText } = ts.transpileModule(
-          readFileSync(join(core, "src/storage", `${name}.ts`), "utf8"),
-          {
-            compilerOptions: {
-              module: ts.ModuleKind.ESNext,
-              target: ts.ScriptTarget.ES2022,
-              verbatimModuleSyntax: true,
-              rewriteRelativeImportExtensions: true
-            }
+        const { outputText } = ts.transpileModule(readFileSync(join(core, "src", `${name}.ts`), "utf8"), {
+          compilerOptions: {
+            module: ts.ModuleKind.ESNext,
+            target: ts.ScriptTarget.ES2022,
+            verbatimModuleSyntax: true,
+            rewriteRelativeImportExtensions: true
           }
-        )
+        })
         mkdirSync(dirname(join(folder, name)), { recursive: true })
         writeFileSync(join(folder, `${name}.js`), outputText)
       }
@@ -214,7 +212,7 @@ describe("opening", () => {
         join(folder, "holder.js"),
         `import * as Effect from "effect/Effect"
          import * as Layer from "effect/Layer"
-         import { layer } from "./sqlite/Database.js"
+         import { layer } from "./storage/sqlite/Database.js"
          setInterval(() => {}, 1000)
          Effect.runFork(Effect.scoped(Effect.zipRight(
            Layer.build(layer({ filename: process.argv[2] })),
@@ -768,6 +766,30 @@ describe("the event loop", () => {
       })
     )
   }
+})
+
+describe("requests and work", () => {
+  it.scopedLive("have half of the time each while both wait", () =>
+    Effect.gen(function* () {
+      const { db } = yield* fresh
+      const order: Array<string> = []
+      const lasting = (name: string) =>
+        function* () {
+          const end = performance.now() + 1
+          while (performance.now() < end);
+          order.push(name)
+        }
+      const times = (count: number, write: Effect.Effect<void, StorageError>) =>
+        Effect.replicateEffect(write, count, { concurrency: "unbounded", discard: true })
+      yield* Effect.all(
+        [times(100, db.write("request", lasting("request"))), times(20, db.work("work", lasting("work")))],
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(order.length, 120)
+      assert.isBelow(order.lastIndexOf("work"), 60)
+      assert.isAbove(order.lastIndexOf("work"), 30)
+    })
+  )
 })
 
 describe("the standard client", () => {

@@ -1,0 +1,30 @@
+/**
+ * Admission by backlog: how many sends may wait for their commit at once. What came first is recorded soon, and who
+ * comes over it is told at once to come again, instead of waiting for an answer that its patience does not outlast.
+ */
+import * as Effect from "effect/Effect"
+import { Overloaded } from "../domain/Errors.ts"
+
+/** About as many as are recorded in a second. */
+export const mostWaiting = 1000
+
+const retryAfterMs = 1000
+
+export interface Admission {
+  readonly admit: <A, E, R>(accept: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Overloaded, R>
+}
+
+export const make = (): Admission => {
+  let waiting = 0
+  const leave = Effect.sync(() => {
+    waiting -= 1
+  })
+  return {
+    admit: <A, E, R>(accept: Effect.Effect<A, E, R>) =>
+      Effect.suspend((): Effect.Effect<A, E | Overloaded, R> => {
+        if (waiting >= mostWaiting) return new Overloaded({ retryAfterMs })
+        waiting += 1
+        return Effect.ensuring(accept, leave)
+      })
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * Fair shares of the event loop. All that a process does takes turns on one thread, and a request waits for as long as
+ * a window is written. Who has much to do asks before each piece of it whether this turn of the loop has had its share
+ * of such work, and waits for a later one if it has: sockets and timers come between.
+ */
+import * as Effect from "effect/Effect"
+
+/** How long such work may keep a turn of the loop, in milliseconds. */
+export const shareMs = 8
+
+let began: number | undefined
+
+/** Whether this turn has given its share. Counts from the first time that it is asked in a turn. */
+export const isSpent = (): boolean => {
+  const now = performance.now()
+  if (began !== undefined) return now - began > shareMs
+  began = now
+  setImmediate(() => {
+    began = undefined
+  })
+  return false
+}
+
+/** A macrotask: Effect's own yield is a microtask, which timers and sockets never get between. */
+const next = Effect.async<void>((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
+
+/** Goes on in the first turn that has something left for it. */
+export const taken: Effect.Effect<void> = Effect.suspend(() =>
+  isSpent() ? Effect.zipRight(next, taken) : Effect.void
+)

@@ -1,0 +1,53 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Turn from "../../src/loop/Turn.ts"
+
+/** How many turns the event loop has made since, for as long as it is asked. */
+const turns = Effect.acquireRelease(
+  Effect.sync(() => {
+    const counter = { count: 0, over: false }
+    const turn = (): void => {
+      counter.count += 1
+      if (!counter.over) setImmediate(turn)
+    }
+    setImmediate(turn)
+    return counter
+  }),
+  (counter) =>
+    Effect.sync(() => {
+      counter.over = true
+    })
+)
+
+const work = (ms: number): void => {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+
+describe("a turn of the event loop", () => {
+  it.scopedLive("gives its share to one, and the next turn to another, in the order in which they came", () =>
+    Effect.gen(function* () {
+      const counter = yield* turns
+      const done: Array<readonly [name: number, turn: number]> = []
+      const piece = (name: number) =>
+        Effect.map(Turn.taken, () => {
+          work(Turn.shareMs + 2)
+          done.push([name, counter.count])
+        })
+      yield* Effect.forEach([0, 1, 2, 3], piece, { concurrency: "unbounded" })
+      expect(done.map(([name]) => name)).toEqual([0, 1, 2, 3])
+      const at = done.map(([, turn]) => turn)
+      expect(new Set(at).size).toBe(4)
+    })
+  )
+
+  it.scopedLive("has room for many small pieces", () =>
+    Effect.gen(function* () {
+      const counter = yield* turns
+      yield* Effect.yieldNow()
+      const before = counter.count
+      yield* Effect.replicateEffect(Turn.taken, 100)
+      expect(counter.count - before).toBeLessThan(5)
+    })
+  )
+})
