@@ -11,12 +11,15 @@ describe("admission", () => {
       Effect.gen(function* () {
         const { admit } = Admission.make()
         const committed = yield* Deferred.make<string>()
+        let begun = 0
+        const accept = Effect.suspend(() => {
+          begun += 1
+          return Deferred.await(committed)
+        })
         const waiting = yield* Effect.fork(
-          Effect.replicateEffect(admit(Deferred.await(committed)), Admission.mostWaiting, {
-            concurrency: "unbounded"
-          })
+          Effect.replicateEffect(admit(accept), Admission.mostWaiting, { concurrency: "unbounded" })
         )
-        yield* Effect.yieldNow()
+        yield* Effect.repeat(Effect.yieldNow(), { while: () => begun < Admission.mostWaiting })
         const refused = yield* Effect.flip(admit(Effect.dieMessage("was accepted")))
         expect(refused).toMatchObject({ _tag: "Overloaded", retryAfterMs: 1000 })
         yield* Deferred.succeed(committed, "committed")
