@@ -19,6 +19,7 @@ import * as Consequences from "./Consequences.ts"
 import * as Dispatch from "./Dispatch.ts"
 import type { Grace } from "./Grace.ts"
 import { observe, Presence } from "./Presence.ts"
+import { Wake } from "./Wake.ts"
 import * as Window from "./Window.ts"
 
 /** Takes one window after the other. What its attempts brought is kept until it is handed in. */
@@ -48,13 +49,14 @@ export const make = (options: {
 }): Effect.Effect<
   SendWorker,
   never,
-  ConsentStore | JobStore | Presence | SecretBox | Senders | SessionStore | TemplateStore
+  ConsentStore | JobStore | Presence | SecretBox | Senders | SessionStore | TemplateStore | Wake
 > =>
   Effect.gen(function* () {
     const jobs = yield* JobStore
     const presence = yield* Presence
     const senders = yield* Senders
     const sessions = yield* SessionStore
+    const wake = yield* Wake
     const open = yield* Lines.make
     const draw = yield* Consequences.make
     const consents = yield* ConsentStore
@@ -162,6 +164,8 @@ export const make = (options: {
               settlements = claimed.flatMap((job) => Dispatch.released(job).settlements())
               return 0
             }
+            const taken = claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
+            if (taken >= options.concurrency) yield* wake.sends.notify
             yield* Turn.taken
             const since = yield* Clock.currentTimeMillis
             yield* attemptAll(claimed, restore, (outcomes) => {
