@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Random from "effect/Random"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as Memo from "../domain/Memo.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { Attempt } from "../domain/Webhook.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
@@ -15,6 +16,9 @@ import * as Signature from "../webhook/Signature.ts"
 import type { WebhookAnswer } from "../webhook/WebhookTransport.ts"
 import { timeoutMs, WebhookTransport } from "../webhook/WebhookTransport.ts"
 import type * as Receivers from "./Receivers.ts"
+
+/** How many secrets are kept unsealed. */
+const keptSecrets = 1000
 
 /** Longer than one attempt can take. */
 export const leaseMs = 2 * timeoutMs
@@ -73,20 +77,25 @@ export const make = (options: {
   readonly jitter: number
 }): Effect.Effect<WebhookWorker, never, SecretBox | WebhookStore | WebhookTransport> =>
   Effect.gen(function* () {
+    const { jitter } = options
     const box = yield* SecretBox
     const store = yield* WebhookStore
     const transport = yield* WebhookTransport
 
+    const opened = Memo.make<string | null>(keptSecrets)
+
+    /** Null where this process has not the key. */
+    const open = (endpointId: string, sealed: string): string | null => {
+      const place = `webhook|${endpointId}`
+      return opened(`${place} ${sealed}`, () => Either.getOrNull(box.open(place, sealed)))
+    }
+
     /** The current secret first, then those whose overlap has not ended. */
     const secrets = ({ endpoint }: ClaimedDelivery, now: Instant): ReadonlyArray<string> =>
-      endpoint.secrets
-        .filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
-        .flatMap(({ sealed }) =>
-          Either.match(box.open(`webhook|${endpoint.id}`, sealed), {
-            onLeft: () => [],
-            onRight: (secret) => [secret]
-          })
-        )
+      endpoint.secrets.flatMap(({ expiresAt, sealed }) => {
+        const secret = expiresAt === null || expiresAt > now ? open(endpoint.id, sealed) : null
+        return secret === null ? [] : [secret]
+      })
 
     const post = (delivery: ClaimedDelivery, now: Instant): Effect.Effect<Answer> => {
       const [current, ...previous] = secrets(delivery, now)
@@ -125,24 +134,27 @@ export const make = (options: {
         }
         return claimed
       }),
-      attempt: Effect.fnUntraced(function* (delivery) {
-        const at = yield* Clock.currentTimeMillis
-        const answer = yield* post(delivery, at)
-        const now = yield* Clock.currentTimeMillis
-        const random = { jitter: options.jitter, draw: yield* Random.next }
-        const { disable, holdMs, next, reason } = decide(delivery, answer, now, random)
-        const attempt = {
-          at,
-          status: answer._tag === "Unsent" ? null : answer.status,
-          durationMs: now - at,
-          reason,
-          excerpt: answer._tag === "Answered" ? answer.excerpt : ""
-        }
-        const { deliveryId, fence } = delivery
-        return {
-          settlement: { deliveryId, fence, attempt, next, disable },
-          outcome: { delivered: next === "delivered", durationMs: now - at, holdMs }
-        }
-      })
+      attempt: (delivery) =>
+        Effect.clockWith((clock) => {
+          const at = clock.unsafeCurrentTimeMillis()
+          return Effect.zipWith(post(delivery, at), Random.next, (answer, draw) => {
+            const now = clock.unsafeCurrentTimeMillis()
+            const { disable, holdMs, next, reason } = decide(delivery, answer, now, { jitter, draw })
+            const { deliveryId, fence } = delivery
+            const durationMs = now - at
+            const status = answer._tag === "Unsent" ? null : answer.status
+            const excerpt = answer._tag === "Answered" ? answer.excerpt : ""
+            return {
+              settlement: {
+                deliveryId,
+                fence,
+                attempt: { at, status, durationMs, reason, excerpt },
+                next,
+                disable
+              },
+              outcome: { delivered: next === "delivered", durationMs, holdMs }
+            }
+          })
+        })
     }
   })

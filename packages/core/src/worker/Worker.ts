@@ -5,8 +5,6 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Ids from "../domain/Ids.ts"
@@ -23,6 +21,7 @@ import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Grace from "./Grace.ts"
+import * as Hands from "./Hands.ts"
 import * as Inbound from "./Inbound.ts"
 import { defaultLeaseMs, type Presence, paceOf } from "./Presence.ts"
 import * as Receivers from "./Receivers.ts"
@@ -120,7 +119,7 @@ const make = (options: Options) =>
 
     const deliveries = Effect.scoped(
       Effect.gen(function* () {
-        const inFlight = yield* FiberSet.make()
+        const clock = yield* Effect.clock
         const receivers = Receivers.make(options.deliveries)
         const answered: Array<DeliverySettlement> = []
 
@@ -132,18 +131,22 @@ const make = (options: Options) =>
             return Effect.onError(webhooks.exchange(settlements, claim), () => keep)
           })
 
-        const attempt = (delivery: ClaimedDelivery) =>
-          webhooks.attempt(delivery).pipe(
-            Effect.onExit((exit) =>
-              Effect.map(Clock.currentTimeMillis, (now) => {
-                const broken = { delivered: false, durationMs: 0, holdMs: null }
-                receivers.end(delivery.endpoint.id, Exit.isSuccess(exit) ? exit.value.outcome : broken, now)
-                if (Exit.isSuccess(exit)) answered.push(exit.value.settlement)
-              })
-            ),
-            Effect.catchAllCause((cause) => Effect.logError("A webhook delivery failed", cause)),
-            Effect.ensuring(wake.deliveries.notify)
-          )
+        const end = ({ endpoint }: ClaimedDelivery, outcome: Receivers.Outcome): Effect.Effect<void> => {
+          receivers.end(endpoint.id, outcome, clock.unsafeCurrentTimeMillis())
+          return wake.deliveries.notify
+        }
+        const hands = yield* Hands.make<ClaimedDelivery>(
+          (delivery) =>
+            Effect.flatMap(webhooks.attempt(delivery), ({ outcome, settlement }) => {
+              answered.push(settlement)
+              return end(delivery, outcome)
+            }),
+          (delivery, cause) =>
+            Effect.zipRight(
+              Effect.logError("A webhook delivery failed", cause),
+              Effect.suspend(() => end(delivery, { delivered: false, durationMs: 0, holdMs: null }))
+            )
+        )
 
         /** What is held back until later does not keep the loop awake. */
         const nextDue = Effect.gen(function* () {
@@ -160,15 +163,15 @@ const make = (options: Options) =>
           const claimed = limit > 0 || answered.length > 0 ? yield* exchange(claim) : []
           for (const delivery of claimed) {
             receivers.begin(delivery.endpoint.id)
-            yield* FiberSet.run(inFlight, attempt(delivery))
+            hands.take(delivery)
           }
           if (claimed.length === 0 && answered.length === 0) yield* rest(wake.deliveries, nextDue)
         })
-        const end = Effect.zipRight(
-          grace.within(FiberSet.awaitEmpty(inFlight)),
+        const stop = Effect.zipRight(
+          grace.within(hands.awaitIdle),
           Effect.ignoreLogged(Effect.suspend(() => (answered.length > 0 ? exchange(null) : Effect.void)))
         )
-        return yield* Effect.onInterrupt(supervised("Webhook delivery", step), () => end)
+        return yield* Effect.onInterrupt(supervised("Webhook delivery", step), () => stop)
       })
     )
 

@@ -1,0 +1,19 @@
+/** Whatever can be told from nothing being kept. */
+type Found = object | string | boolean | null
+
+/** What was found for a key before, for so many keys; the oldest is forgotten first. */
+export type Memo<A extends Found> = (key: string, find: () => A) => A
+
+/** @param most how many keys are kept */
+export const make = <A extends Found>(most: number): Memo<A> => {
+  const kept = new Map<string, A>()
+  return (key, find) => {
+    const known = kept.get(key)
+    if (known !== undefined) return known
+    const found = find()
+    const [oldest] = kept.keys()
+    if (kept.size >= most && oldest !== undefined) kept.delete(oldest)
+    kept.set(key, found)
+    return found
+  }
+}
