@@ -3,12 +3,11 @@
  * arrived. That is why it is undici's own dispatch: what is above it does not say at which moment it failed. It
  * follows no redirect and puts nothing of the caller's trace into the headers.
  */
-import * as Data from "effect/Data"
+import type * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import type { RuntimeFiber } from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import type { Dispatcher } from "undici"
-import { Agent } from "undici"
+import type { Agent, buildConnector, Dispatcher } from "undici"
+import * as Memo from "../domain/Memo.ts"
 import * as Deadlines from "./Deadlines.ts"
 
 export interface Request {
@@ -40,13 +39,11 @@ export type Exchanged = Data.TaggedEnum<{
     readonly status: number | null
   }
 }>
-export const Exchanged = Data.taggedEnum<Exchanged>()
-const { Answered: answered, Lost: lost, Unsent: unsent } = Exchanged
 
 /** The reason of what took longer than it may; others are the codes of Node and undici. */
 export const timeout = "timeout"
 
-/** The connection of an exchange that is interrupted is let go of when its fiber ends, or makes the next. */
+/** The connection of an exchange that is interrupted is let go of when its fiber ends. */
 export type HttpClient = (request: Request) => Effect.Effect<Exchanged>
 
 const codeOf = (error: unknown): string => {
@@ -118,12 +115,12 @@ class Course implements Dispatcher.DispatchHandler {
     const [first] = chunks
     const bytes = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
     const body = bytes.toString("utf8", 0, maximumBytes)
-    this.finish(answered({ status: status ?? 0, retryAfter, body }))
+    this.finish({ _tag: "Answered", status: status ?? 0, retryAfter, body })
   }
 
   private fail(reason: string): void {
     const { controller, status } = this
-    this.finish(controller === null ? unsent({ reason }) : lost({ reason, status }))
+    this.finish(controller === null ? { _tag: "Unsent", reason } : { _tag: "Lost", reason, status })
   }
 
   private finish(exchanged: Exchanged): void {
@@ -132,13 +129,6 @@ class Course implements Dispatcher.DispatchHandler {
     this.end(exchanged)
   }
 }
-
-/** A fiber, and what it waits for. */
-interface Asker {
-  course: Course | null
-}
-
-type Fiber = RuntimeFiber<unknown, unknown>
 
 /** How many URLs are kept taken apart. */
 const keptTargets = 1000
@@ -153,52 +143,61 @@ const targetOf = (url: string): Target => {
   return { origin, path: pathname + search }
 }
 
-/** Connections are kept for as long as the scope lives. */
+/**
+ * Connections are kept for as long as the scope lives.
+ *
+ * @param connector who connects; undici itself, by the options, unless said otherwise
+ */
 export const make = (
-  options: Pick<Agent.Options, "connect" | "connections">
+  options: Pick<Agent.Options, "connect" | "connections">,
+  connector?: () => Promise<buildConnector.connector>
 ): Effect.Effect<HttpClient, never, Scope.Scope> =>
   Effect.gen(function* () {
     const deadlines = yield* Deadlines.make
-    const dispatcher = yield* Effect.acquireRelease(
+    const targets = Memo.make<Target>(keptTargets)
+    let agent: Agent | undefined
+    let opening: Promise<Agent> | undefined
+
+    /** undici is loaded with the first exchange: it is nearly half of what a start would have to read. */
+    const open = async (): Promise<Agent> => {
+      const { Agent } = await import("undici")
+      const connect = connector === undefined ? {} : { connect: await connector() }
       // One time limit for all of it is ours.
-      Effect.sync(() => new Agent({ ...options, headersTimeout: 0, bodyTimeout: 0 })),
-      (agent) => Effect.promise(() => agent.destroy())
+      agent = new Agent({ ...options, ...connect, headersTimeout: 0, bodyTimeout: 0 })
+      return agent
+    }
+    yield* Effect.addFinalizer(() =>
+      Effect.promise(async () => {
+        await (await opening)?.destroy()
+      })
     )
-    const targets = new Map<string, Target>()
-    const target = (url: string): Target => {
-      const known = targets.get(url)
-      if (known !== undefined) return known
-      if (targets.size >= keptTargets) targets.clear()
-      const fresh = targetOf(url)
-      targets.set(url, fresh)
-      return fresh
-    }
 
-    // Fibers make many exchanges, one after the other: a finalizer for each costs more than all else here.
-    const askers = new WeakMap<Fiber, Asker>()
-    const askerOf = (fiber: Fiber): Asker => {
-      const known = askers.get(fiber)
-      if (known !== undefined) return known
-      const asker: Asker = { course: null }
-      askers.set(fiber, asker)
-      fiber.addObserver(() => asker.course?.stop("interrupted"))
-      return asker
-    }
-
-    return ({ body, headers, maximumBytes, method, timeoutMs, url }) =>
+    const exchange = (
+      agent: Agent,
+      { body, headers, maximumBytes, method, timeoutMs, url }: Request
+    ): Effect.Effect<Exchanged> =>
       Effect.withFiberRuntime((fiber) =>
         Effect.async((resume) => {
-          const { origin, path } = target(url)
-          const asker = askerOf(fiber)
-          asker.course?.stop("interrupted")
+          const { origin, path } = targets(url, () => targetOf(url))
           const course = new Course(maximumBytes, (exchanged) => {
             lift()
-            asker.course = null
+            fiber.removeObserver(letGo)
             resume(Effect.succeed(exchanged))
           })
-          asker.course = course
           const lift = deadlines(timeoutMs, () => course.stop(timeout))
-          dispatcher.dispatch({ origin, path, method, headers, body: body ?? null }, course)
+          // Cheaper than a finalizer of the fiber's, which costs more than all else here.
+          const letGo = () => course.stop("interrupted")
+          fiber.addObserver(letGo)
+          agent.dispatch({ origin, path, method, headers, body: body ?? null }, course)
         })
       )
+
+    return (request) => {
+      if (agent !== undefined) return exchange(agent, request)
+      const opened = Effect.promise(() => {
+        opening ??= open()
+        return opening
+      })
+      return Effect.flatMap(opened, (agent) => exchange(agent, request))
+    }
   })

@@ -6,10 +6,9 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Memo from "../domain/Memo.ts"
 import * as HttpClient from "../http/HttpClient.ts"
 import { AddressPolicy } from "./AddressPolicy.ts"
-import * as GuardedConnector from "./GuardedConnector.ts"
-import * as ProxyConnector from "./ProxyConnector.ts"
 import type { WebhookAnswer } from "./WebhookTransport.ts"
 import { excerptBytes, timeoutMs, WebhookTransport } from "./WebhookTransport.ts"
 
@@ -19,6 +18,9 @@ export interface Options {
   /** For connecting, headers and body together, a whole number; {@link timeoutMs} unless said otherwise. */
   readonly timeoutMs?: number | undefined
 }
+
+/** Of how many URLs it is kept whether they may be asked. */
+const keptVerdicts = 1000
 
 const addressRefused: WebhookAnswer = { _tag: "Unanswered", reason: "address_refused", status: null }
 
@@ -40,14 +42,22 @@ export const layer = (options: Options = {}): Layer.Layer<WebhookTransport, neve
     Effect.gen(function* () {
       const { allows, check } = yield* AddressPolicy
       const limitMs = options.timeoutMs ?? timeoutMs
-      const connect =
-        options.proxy === undefined
-          ? GuardedConnector.make(allows, { timeoutMs: limitMs })
-          : ProxyConnector.make(new URL(Redacted.value(options.proxy)), limitMs)
-      const exchange = yield* HttpClient.make({ connect })
+      // With undici, which they are made of.
+      const connector = async () => {
+        if (options.proxy !== undefined) {
+          const { make } = await import("./ProxyConnector.ts")
+          return make(new URL(Redacted.value(options.proxy)), limitMs)
+        }
+        const { make } = await import("./GuardedConnector.ts")
+        return make(allows, { timeoutMs: limitMs })
+      }
+      const exchange = yield* HttpClient.make({}, connector)
+      const verdicts = Memo.make<boolean>(keptVerdicts)
+      /** The policy is the same for as long as we live: what it says of a URL it says again of the same one. */
+      const mayBeAsked = (url: string): boolean => verdicts(url, () => check(url) === undefined)
       return {
         post: ({ body, headers, url }) =>
-          check(url) === undefined
+          mayBeAsked(url)
             ? Effect.map(
                 exchange({
                   method: "POST",
