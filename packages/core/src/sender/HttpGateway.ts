@@ -3,7 +3,6 @@
  * every attempt, so that the gateway sends it once; signed receipts and inbound messages come back to its hook
  * (decisions.md §9).
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -47,26 +46,22 @@ const Config = Schema.Struct({
 
 const { decode, read } = Configuration.make(Config)
 
-const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage): string =>
-  JSON.stringify({
-    message_id: messageId,
-    session_id: sessionId,
-    to,
-    ...(content.kind === "direct"
-      ? { type: "text", text: { body: content.text, link_preview: content.linkPreview } }
-      : {
-          type: "template",
-          template: {
-            name: content.template.name,
-            language: content.template.language,
-            components: PlatformForm.components(content.template, values),
-            variables: Object.fromEntries(
-              content.template.variables.map(({ key }, place) => [key, values[place] ?? ""])
-            ),
-            rendered: Rendering.render(content.template, values)
-          }
-        })
+const bodyOf = (message: OutboundMessage): string => {
+  const { content, messageId: message_id, sessionId: session_id, to, values } = message
+  if (content.kind === "direct") {
+    const text = { body: content.text, link_preview: content.linkPreview }
+    return JSON.stringify({ message_id, session_id, to, type: "text", text })
+  }
+  const { language, name, variables: all } = content.template
+  const variables: Record<string, string> = {}
+  all.forEach(({ key }, place) => {
+    variables[key] = values[place] ?? ""
   })
+  const components = PlatformForm.components(content.template, values)
+  const rendered = Rendering.render(content.template, values)
+  const template = { name, language, components, variables, rendered }
+  return JSON.stringify({ message_id, session_id, to, type: "template", template })
+}
 
 /** What the gateway says of a refusal, in its own words or in ours. */
 const told = (status: number, body: string, permanent: boolean): Failure => {
@@ -157,9 +152,9 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
     configure: read,
     receive,
     send: (message) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      Effect.clockWith((clock) => {
         const { headers, secret, timeout_ms: timeoutMs, url } = decode(message.config)
-        const timestamp = Math.floor(now / Time.second)
+        const timestamp = Math.floor(clock.unsafeCurrentTimeMillis() / Time.second)
         const body = bodyOf(message)
         const exchanged = exchange({
           method: "POST",
@@ -175,6 +170,6 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
           timeoutMs,
           maximumBytes
         })
-        return Effect.zipWith(exchanged, Clock.currentTimeMillis, meaning)
+        return Effect.map(exchanged, (answer) => meaning(answer, clock.unsafeCurrentTimeMillis()))
       })
   }))
