@@ -21,24 +21,36 @@ export interface Ids {
   readonly jobId: (now: Instant) => string
 }
 
-const hex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
+/** Bytes of randomness in an id, and how many ids' worth is drawn at once. */
+const idBytes = 10
+const idsPerPool = 128
+
+const variant = Array.from({ length: 64 }, (_, bits) => (bits | 0x80).toString(16))
 
 export const make = (randomBytes: (count: number) => Uint8Array): Ids => {
   let pool = randomBytes(0)
+  let digits = ""
   let used = 0
+  let stamped: Instant | undefined
+  let stamp = ""
+  /** The time part and the version. */
+  const stampOf = (now: Instant): string => {
+    if (now === stamped) return stamp
+    const time = Math.max(0, Math.trunc(now)).toString(16).padStart(12, "0")
+    stamped = now
+    stamp = `${time.slice(0, 8)}-${time.slice(8, 12)}-7`
+    return stamp
+  }
   const uuid = (now: Instant): string => {
-    if (used + 10 > pool.length) {
-      pool = randomBytes(1280)
+    if (used === pool.length) {
+      pool = randomBytes(idBytes * idsPerPool)
+      digits = Buffer.from(pool).toString("hex")
       used = 0
     }
-    const at = (index: number) => pool[used + index] ?? 0
-    const time = Math.max(0, Math.trunc(now)).toString(16).padStart(12, "0")
-    const id =
-      `${time.slice(0, 8)}-${time.slice(8, 12)}-7${hex[at(0)]?.slice(1)}${hex[at(1)]}` +
-      `-${hex[(at(2) & 0x3f) | 0x80]}${hex[at(3)]}` +
-      `-${hex[at(4)]}${hex[at(5)]}${hex[at(6)]}${hex[at(7)]}${hex[at(8)]}${hex[at(9)]}`
-    used += 10
-    return id
+    const at = used * 2
+    const bits = variant[(pool[used + 2] ?? 0) & 0x3f]
+    used += idBytes
+    return `${stampOf(now)}${digits.slice(at + 1, at + 4)}-${bits}${digits.slice(at + 6, at + 8)}-${digits.slice(at + 8, at + 20)}`
   }
   return { uuid, jobId: (now) => `${uuid(now).slice(0, -3)}000` }
 }

@@ -110,10 +110,18 @@ export const estimate = (
   category: Category,
   phones: ReadonlyArray<string>
 ): Estimate => {
-  const prices = phones.map((phone) => (card === null ? null : rate(card, category, phone)))
+  const reason =
+    card === null
+      ? "No rate card is in force for this currency."
+      : "The rate card has no price for this market."
+  const prices: Array<Rate | null> = []
+  const unpriced: Array<Estimate["unpriced"][number]> = []
   const counts = new Map<Rate, number>()
-  for (const found of prices) {
-    if (found !== null) counts.set(found, (counts.get(found) ?? 0) + 1)
+  for (const phone of phones) {
+    const found = card === null ? null : rate(card, category, phone)
+    prices.push(found)
+    if (found === null) unpriced.push({ phone, reason })
+    else counts.set(found, (counts.get(found) ?? 0) + 1)
   }
   const groups = new Map<string, { readonly rate: Rate; count: number }>()
   for (const [rate, count] of counts) {
@@ -131,15 +139,11 @@ export const estimate = (
       subtotal: Money.times(unitPrice, count)
     }))
     .sort((a, b) => (a.market < b.market ? -1 : a.market > b.market ? 1 : 0))
-  const reason =
-    card === null
-      ? "No rate card is in force for this currency."
-      : "The rate card has no price for this market."
   return {
     total: Money.total(breakdown.map(({ subtotal }) => subtotal)),
     billableRecipients: breakdown.reduce((sum, { recipients }) => sum + recipients, 0),
     breakdown,
-    unpriced: phones.flatMap((phone, at) => (prices[at] === null ? [{ phone, reason }] : [])),
+    unpriced,
     prices
   }
 }

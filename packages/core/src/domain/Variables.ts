@@ -128,7 +128,8 @@ const check = (
   path: ReadonlyArray<string | number>
 ): Array<Fault.Fault> => {
   const plan = planOf(template)
-  const seen = new Set<string>()
+  // Nothing is given twice where nothing has two names.
+  const seen = plan.names.size > plan.byKey.size ? new Set<string>() : undefined
   const faults: Array<Fault.Fault> = []
   for (const name of Object.keys(given)) {
     const key = plan.names.get(name)
@@ -140,7 +141,7 @@ const check = (
       faults.push(Fault.make([...path, name], "variable_unknown", message))
       continue
     }
-    if (seen.has(key)) {
+    if (seen?.has(key)) {
       faults.push(
         Fault.make(
           [...path, name],
@@ -150,7 +151,7 @@ const check = (
       )
       continue
     }
-    seen.add(key)
+    seen?.add(key)
     const fault = valueFault(variable, given[name] ?? "", plan.bases.get(key) ?? "")
     if (fault !== undefined)
       faults.push(Fault.make([...path, name], "variable_invalid", `\`${name}\` ${fault}.`))

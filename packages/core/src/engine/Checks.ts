@@ -55,7 +55,7 @@ import { RateCardStore } from "../storage/RateCardStore.ts"
 import { RateLimitStore } from "../storage/RateLimitStore.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Admission from "./Admission.ts"
-import type { Caller, Credentials } from "./Operations.ts"
+import type { Caller, Credentials, Unauthorized } from "./Operations.ts"
 import type { DirectMessageRequest, TemplateMessageRequest } from "./Requests.ts"
 import * as Requests from "./Requests.ts"
 
@@ -71,20 +71,27 @@ const featureOf: Readonly<Record<Permission, Feature | null>> = {
   "direct:send": "direct"
 }
 
-export const authorize = (caller: Caller, permission: Permission | null) =>
-  Effect.gen(function* () {
-    const { account, key, session } = caller
-    if (account.plan.subscription !== "active") return yield* new SubscriptionInactive()
-    const feature = permission === null ? null : featureOf[permission]
-    if (feature !== null && !account.plan.features.includes(feature))
-      return yield* new FeatureUnavailable({ feature })
-    if (permission !== null && !key.permissions.includes(permission)) {
-      return yield* new InsufficientPermission({ permission })
-    }
-    if (session.state !== "connected") {
-      return yield* new SessionDisconnected({ state: session.state, reason: session.reason })
-    }
-  })
+const obstacle = (
+  { account, key, session }: Caller,
+  permission: Permission | null
+): Unauthorized | undefined => {
+  if (account.plan.subscription !== "active") return new SubscriptionInactive()
+  const feature = permission === null ? null : featureOf[permission]
+  if (feature !== null && !account.plan.features.includes(feature)) return new FeatureUnavailable({ feature })
+  if (permission !== null && !key.permissions.includes(permission))
+    return new InsufficientPermission({ permission })
+  return session.state === "connected"
+    ? undefined
+    : new SessionDisconnected({ state: session.state, reason: session.reason })
+}
+
+export const authorize = (
+  caller: Caller,
+  permission: Permission | null
+): Effect.Effect<void, Unauthorized> => {
+  const found = obstacle(caller, permission)
+  return found === undefined ? Effect.void : Effect.fail(found)
+}
 
 // 6 ------------------------------------------------------------------------------------------------------------
 
@@ -93,38 +100,40 @@ const decodeDirect = Shape.decoder(Requests.DirectMessageRequest)
 
 const maximumExternalId = 255
 
-const phoneFaults = (phone: unknown, path: ReadonlyArray<string | number>): ReadonlyArray<Fault.Fault> => {
-  const message = typeof phone === "string" ? Phone.check(phone) : undefined
-  return message === undefined ? [] : [Fault.make(path, "recipient_invalid", message)]
-}
+const phoneFault = (phone: unknown): string | undefined =>
+  typeof phone === "string" ? Phone.check(phone) : undefined
 
 const storable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
 
-const externalIdFaults = (
-  externalId: unknown,
-  path: ReadonlyArray<string | number>
-): ReadonlyArray<Fault.Fault> => {
-  if (typeof externalId !== "string") return []
+const externalIdFault = (
+  externalId: unknown
+): { readonly code: Fault.Code; readonly message: string } | undefined => {
+  if (typeof externalId !== "string") return undefined
   if (externalId.length > maximumExternalId) {
-    return [
-      Fault.make(path, "out_of_range", `\`external_id\` must be at most ${maximumExternalId} characters.`)
-    ]
+    const message = `\`external_id\` must be at most ${maximumExternalId} characters.`
+    return { code: "out_of_range", message }
   }
   return storable(externalId)
-    ? []
-    : [Fault.make(path, "recipient_invalid", "`external_id` must be well-formed text without NUL.")]
+    ? undefined
+    : { code: "recipient_invalid", message: "`external_id` must be well-formed text without NUL." }
 }
 
 /** The faults of recipients that need nothing but themselves; looked for in a body of any shape. */
 const recipientFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
   const recipients = member(body, "recipients")
-  if (!Array.isArray(recipients)) return []
-  return recipients
-    .slice(0, Requests.maximumRecipients)
-    .flatMap((recipient: unknown, index) => [
-      ...phoneFaults(member(recipient, "phone"), ["recipients", index, "phone"]),
-      ...externalIdFaults(member(recipient, "external_id"), ["recipients", index, "external_id"])
-    ])
+  const faults: Array<Fault.Fault> = []
+  if (!Array.isArray(recipients)) return faults
+  const count = Math.min(recipients.length, Requests.maximumRecipients)
+  for (let index = 0; index < count; index++) {
+    const recipient: unknown = recipients[index]
+    const phone = phoneFault(member(recipient, "phone"))
+    if (phone !== undefined)
+      faults.push(Fault.make(["recipients", index, "phone"], "recipient_invalid", phone))
+    const externalId = externalIdFault(member(recipient, "external_id"))
+    if (externalId !== undefined)
+      faults.push(Fault.make(["recipients", index, "external_id"], externalId.code, externalId.message))
+  }
+  return faults
 }
 
 const member = (value: unknown, name: string): unknown =>
@@ -136,7 +145,9 @@ const member = (value: unknown, name: string): unknown =>
 const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
   const text = member(body, "message")
   const path = ["message"]
-  const faults = [...phoneFaults(member(body, "to"), ["to"])]
+  const faults: Array<Fault.Fault> = []
+  const to = phoneFault(member(body, "to"))
+  if (to !== undefined) faults.push(Fault.make(["to"], "recipient_invalid", to))
   if (typeof text !== "string") return faults
   const length = [...text].length
   if (text.trim() === "") {
@@ -239,6 +250,8 @@ export interface ResolvedRequest {
   readonly template: Template
   readonly currency: string
   readonly recipients: ReadonlyArray<ResolvedRecipient>
+  /** The recipients', in their order. */
+  readonly phones: ReadonlyArray<string>
 }
 
 const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> => {
@@ -255,7 +268,8 @@ const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> =>
 }
 
 /** Two recipients with the same phone and the same values would receive the same message twice. */
-const duplicateFaults = (recipients: ReadonlyArray<ResolvedRecipient>): ReadonlyArray<Fault.Fault> => {
+const duplicateFaults = ({ phones, recipients }: ResolvedRequest): ReadonlyArray<Fault.Fault> => {
+  if (new Set(phones).size === phones.length) return []
   const ofPhone = new Map<string, Array<number>>()
   return recipients.flatMap(({ phone, values }, index) => {
     const before = ofPhone.get(phone)
@@ -292,6 +306,11 @@ const consentFault = (
   return Fault.make(path, "consent_required", message)
 }
 
+/** What the commit left of a send. */
+type Recorded = Extract<AcceptResult, { readonly _tag: "Accepted" | "Replayed" }>
+
+const noFaults: Effect.Effect<ReadonlyArray<Fault.Fault>> = Effect.succeed([])
+
 /** The checks that look things up, over the stores of this engine. */
 export const make = Effect.gen(function* () {
   const box = yield* SecretBox
@@ -304,6 +323,10 @@ export const make = Effect.gen(function* () {
   const templates = yield* TemplateStore
 
   // 1, 2 -------------------------------------------------------------------------------------------------------
+
+  // When the key was last used is good to know, and no reason to refuse a request that can be answered.
+  const touch = (publicKey: string, now: Instant) =>
+    Effect.catchAll(keys.touch({ publicKey, now }), (error) => Effect.logWarning(error.message))
 
   /** Who calls: an unknown key costs the same work as a wrong secret, so that time tells nothing. */
   const identify = Effect.fnUntraced(function* (credentials: Credentials) {
@@ -319,35 +342,36 @@ export const make = Effect.gen(function* () {
       const { resetAfterMs, retryAfterMs } = rate
       return yield* new RateLimited({ limit, retryAfterMs, resetAfterMs })
     }
-    // When the key was last used is good to know, and no reason to refuse a request that can be answered.
-    if (ApiKey.wasIdle(identity.key, now)) {
-      yield* Effect.catchAll(keys.touch({ publicKey, now }), (error) => Effect.logWarning(error.message))
-    }
-    return { ...identity, rate } satisfies Caller
+    if (ApiKey.wasIdle(identity.key, now)) yield* touch(publicKey, now)
+    const { account, key, session } = identity
+    const caller: Caller = { account, key, session, rate }
+    return caller
   })
 
   // 7 ----------------------------------------------------------------------------------------------------------
 
   /** The request that the key stands for already, to be answered again; null when the key is free. */
-  const earlier = Effect.fnUntraced(function* (
+  const earlier = (
     caller: Caller,
-    idempotency: { readonly key: string; readonly fingerprint: string }
-  ) {
-    const found = yield* jobs.earlier({ publicKey: caller.key.publicKey, key: idempotency.key })
-    if (found !== null && Idempotency.decide(found, idempotency.fingerprint) === "KeyConflict")
-      return yield* conflict(found)
-    return found
-  })
+    { fingerprint, key }: { readonly key: string; readonly fingerprint: string }
+  ) =>
+    Effect.flatMap(jobs.earlier({ publicKey: caller.key.publicKey, key }), (found) =>
+      found !== null && Idempotency.decide(found, fingerprint) === "KeyConflict"
+        ? Effect.fail(conflict(found))
+        : Effect.succeed(found)
+    )
 
   // 8 ----------------------------------------------------------------------------------------------------------
 
   /** Prices are known for it, or the platform bills in it, or it is the account's own. */
-  const currencyFault = Effect.fnUntraced(function* (caller: Caller, currency: string, now: Instant) {
-    if (currency === caller.account.currency || Money.currencies.includes(currency)) return []
-    if ((yield* cards.inForce({ currency, now })) !== null) return []
-    const message = `The currency is not supported. Supported are ${Money.currencies.join(", ")}.`
-    return [Fault.make(["currency"], "currency_unsupported", message)]
-  })
+  const currencyFaults = (caller: Caller, currency: string, now: Instant) => {
+    if (currency === caller.account.currency || Money.currencies.includes(currency)) return noFaults
+    return Effect.map(cards.inForce({ currency, now }), (card): ReadonlyArray<Fault.Fault> => {
+      if (card !== null) return []
+      const message = `The currency is not supported. Supported are ${Money.currencies.join(", ")}.`
+      return [Fault.make(["currency"], "currency_unsupported", message)]
+    })
+  }
 
   /** The template and every recipient's values, or every fault of the request. */
   const resolve = Effect.fnUntraced(function* (
@@ -359,40 +383,48 @@ export const make = Effect.gen(function* () {
     const template = yield* templates.find({ sessionId: caller.session.id, templateId: request.template_id })
     const faults: Array<Fault.Fault> = [
       ...templateFault(template),
-      ...(yield* currencyFault(caller, currency, now)),
+      ...(yield* currencyFaults(caller, currency, now)),
       ...recipientFaults(request)
     ]
     if (template === null || !template.sendable) return yield* invalid(faults)
     faults.push(...Variables.checkCommon(template, request.variables))
     const recipients = request.recipients.map((recipient, index): ResolvedRecipient => {
-      const resolved = Variables.resolve(template, request.variables, recipient.variables, index)
-      faults.push(...resolved.faults)
-      if (resolved.faults.length === 0 && faults.length === 0) {
-        faults.push(...Rendering.check(template, resolved.values, ["recipients", index, "variables"]))
-      }
-      const { origins, values } = resolved
+      const {
+        faults: own,
+        origins,
+        values
+      } = Variables.resolve(template, request.variables, recipient.variables, index)
+      if (own.length > 0) faults.push(...own)
+      else if (faults.length === 0)
+        faults.push(...Rendering.check(template, values, ["recipients", index, "variables"]))
       return { phone: recipient.phone, externalId: recipient.external_id ?? null, values, origins }
     })
-    faults.push(...duplicateFaults(recipients))
-    if (faults.length > 0) return yield* invalid(faults)
-    return { template, currency, recipients } satisfies ResolvedRequest
+    const phones = recipients.map(({ phone }) => phone)
+    const resolved: ResolvedRequest = { template, currency, recipients, phones }
+    faults.push(...duplicateFaults(resolved))
+    return faults.length > 0 ? yield* invalid(faults) : resolved
   })
 
   // 9 ----------------------------------------------------------------------------------------------------------
 
-  const consent = Effect.fnUntraced(function* (options: {
+  const consent = ({
+    caller,
+    path,
+    phones,
+    purpose
+  }: {
     readonly caller: Caller
     readonly purpose: Purpose
     readonly phones: ReadonlyArray<string>
     readonly path: (index: number) => ReadonlyArray<string | number>
-  }) {
-    const { caller, path, phones, purpose } = options
-    const verdicts = yield* consents.verdicts({ accountId: caller.account.id, phones, purpose })
-    const faults = verdicts.flatMap((verdict, index) =>
-      verdict._tag === "Granted" ? [] : [consentFault(verdict, purpose, path(index))]
-    )
-    if (faults.length > 0) return yield* new ConsentRequired({ faults })
-  })
+  }) =>
+    Effect.flatMap(consents.verdicts({ accountId: caller.account.id, phones, purpose }), (verdicts) => {
+      if (verdicts.every(({ _tag }) => _tag === "Granted")) return Effect.void
+      const faults = verdicts.flatMap((verdict, index) =>
+        verdict._tag === "Granted" ? [] : [consentFault(verdict, purpose, path(index))]
+      )
+      return Effect.fail(new ConsentRequired({ faults }))
+    })
 
   // 10, 11 -----------------------------------------------------------------------------------------------------
 
@@ -404,20 +436,22 @@ export const make = Effect.gen(function* () {
     command: AcceptSend,
     exhausted: (quota: { readonly limit: number; readonly used: number; readonly resetsAt: Instant }) => E
   ) =>
-    Effect.gen(function* () {
-      const result: AcceptResult = yield* admission.admit(Effect.uninterruptible(jobs.accept(command)))
-      switch (result._tag) {
-        case "Accepted":
-        case "Replayed":
-          return result
-        case "KeyConflict":
-          return yield* conflict(result.earlier)
-        case "QuotaExhausted":
-          return yield* Effect.fail(exhausted(result))
-        case "TooSoon":
-          return yield* new MinimumWaitActive({ retryAfterMs: result.retryAt - command.now })
+    Effect.flatMap(
+      admission.admit(Effect.uninterruptible(jobs.accept(command))),
+      (result: AcceptResult): Effect.Effect<Recorded, IdempotencyConflict | MinimumWaitActive | E> => {
+        switch (result._tag) {
+          case "Accepted":
+          case "Replayed":
+            return Effect.succeed(result)
+          case "KeyConflict":
+            return Effect.fail(conflict(result.earlier))
+          case "QuotaExhausted":
+            return Effect.fail(exhausted(result))
+          case "TooSoon":
+            return Effect.fail(new MinimumWaitActive({ retryAfterMs: result.retryAt - command.now }))
+        }
       }
-    })
+    )
 
   return { identify, earlier, resolve, consent, accept }
 })

@@ -30,11 +30,11 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
   const consents = yield* ConsentStore
   const wake = yield* Wake
 
-  const price = Effect.fnUntraced(function* (request: ResolvedRequest, now: Instant) {
-    const card = yield* cards.inForce({ currency: request.currency, now })
-    const phones = request.recipients.map(({ phone }) => phone)
-    return { card, cost: RateCard.estimate(card, request.template.category, phones) }
-  })
+  const price = ({ currency, phones, template }: ResolvedRequest, now: Instant) =>
+    Effect.map(cards.inForce({ currency, now }), (card) => ({
+      card,
+      cost: RateCard.estimate(card, template.category, phones)
+    }))
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: SendCommand) {
     const now = yield* Clock.currentTimeMillis
@@ -57,7 +57,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     yield* checks.consent({
       caller,
       purpose: resolved.template.category,
-      phones: resolved.recipients.map(({ phone }) => phone),
+      phones: resolved.phones,
       path: (index) => ["recipients", index, "phone"]
     })
 
@@ -112,7 +112,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const { card, cost } = yield* price(request, now)
     const verdicts = yield* consents.verdicts({
       accountId: caller.account.id,
-      phones: request.recipients.map(({ phone }) => phone),
+      phones: request.phones,
       purpose: request.template.category
     })
     const estimate: Estimate = Estimates.make({

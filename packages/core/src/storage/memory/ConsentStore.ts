@@ -9,12 +9,15 @@ import { MemoryDatabase } from "./MemoryDatabase.ts"
 export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.effect(
   ConsentStore,
   Effect.map(MemoryDatabase, (db) => {
-    const historyOf = (accountId: string, phone: string) => db.consents.get(`${accountId}|${phone}`) ?? []
+    const none: ReadonlyArray<Consent.ConsentRecord> = []
+    const historyOf = (accountId: string, phone: string) => db.consents.get(accountId)?.get(phone) ?? none
     return {
       record: ({ accountId, records }) =>
         Effect.sync(() => {
+          const ofAccount = db.consents.get(accountId) ?? new Map()
+          db.consents.set(accountId, ofAccount)
           for (const record of records) {
-            db.consents.set(`${accountId}|${record.phone}`, [...historyOf(accountId, record.phone), record])
+            ofAccount.set(record.phone, [...historyOf(accountId, record.phone), record])
             Events.append(db, accountId, [Event.consentRecorded(record)], record.recordedAt)
           }
         }),

@@ -58,7 +58,8 @@ export interface Tables {
   readonly sessions: Map<string, Positioned & { readonly value: Session }>
   readonly apiKeys: Map<string, Positioned & { readonly value: ApiKey }>
   readonly templates: Map<number, Template>
-  readonly consents: Map<string, ReadonlyArray<ConsentRecord>>
+  /** By account and phone. */
+  readonly consents: Map<string, Map<string, ReadonlyArray<ConsentRecord>>>
   readonly rateCards: Array<Positioned & { readonly value: RateCard }>
   readonly jobs: Map<string, JobRow>
   /** The jobs that wait for a worker or are held by one, so that the ended ones cost no claim anything. */
