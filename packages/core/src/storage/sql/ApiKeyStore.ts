@@ -3,19 +3,48 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ApiKey from "../../domain/ApiKey.ts"
 import * as Page from "../../domain/Page.ts"
+import type { Identity } from "../ApiKeyStore.ts"
 import { ApiKeyStore } from "../ApiKeyStore.ts"
-import { findAccount } from "./AccountStore.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
-import type { Program } from "./Program.ts"
+import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { apiKeyColumns, fromApiKey, integerOrNull, limited, newestFirst, seq, toApiKey } from "./Rows.ts"
-import { findSession } from "./SessionStore.ts"
+import {
+  accountColumns,
+  apiKeyColumns,
+  fromApiKey,
+  integerOrNull,
+  joined,
+  limited,
+  newestFirst,
+  seq,
+  sessionColumns,
+  toAccount,
+  toApiKey,
+  toSession
+} from "./Rows.ts"
 
 const insert = insertInto("sendwright_api_key", apiKeyColumns)
 
 const byPublicKey = "SELECT * FROM sendwright_api_key WHERE public_key = ?"
+
+const ofKey = joined("api_key", apiKeyColumns)
+const ofSession = joined("session", sessionColumns)
+const ofAccount = joined("account", accountColumns)
+
+/** A key, its session and its account in one statement, since every request asks for them. */
+const identity = `SELECT ${ofKey.columns}, ${ofSession.columns}, ${ofAccount.columns}
+  FROM sendwright_api_key AS api_key
+  JOIN sendwright_session AS session ON session.id = api_key.session
+  JOIN sendwright_account AS account ON account.id = session.account
+  WHERE api_key.public_key = ?`
+
+const toIdentity = (row: Row): Identity => ({
+  key: toApiKey(ofKey.rowOf(row)),
+  session: toSession(ofSession.rowOf(row)),
+  account: toAccount(ofAccount.rowOf(row))
+})
 
 function* findKey(publicKey: string, statement = byPublicKey): Program<ApiKey.ApiKey | null> {
   const row = yield* get(statement, publicKey)
@@ -45,10 +74,8 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
       }),
     identify: (publicKey) =>
       db.read("ApiKeyStore.identify", function* () {
-        const key = yield* findKey(publicKey)
-        const session = key === null ? null : yield* findSession(key.sessionId)
-        const account = session === null ? null : yield* findAccount(session.accountId)
-        return key === null || session === null || account === null ? null : { key, session, account }
+        const row = yield* get(identity, publicKey)
+        return row === undefined ? null : toIdentity(row)
       }),
     list: ({ page, sessionId }) =>
       db.read("ApiKeyStore.list", function* () {

@@ -23,6 +23,7 @@ import type { StoredJob } from "./Rows.ts"
 import {
   end,
   integer,
+  integerOrNull,
   json,
   keysOf,
   lastPlace,
@@ -65,9 +66,16 @@ function* usageOf(accountId: string, day: string): Program<{ template: number; d
     : { template: integer(row, "template"), direct: integer(row, "direct") }
 }
 
-function* lastAcceptedAt(publicKey: string): Program<Instant | null> {
-  const row = yield* get("SELECT accepted_at FROM sendwright_acceptance WHERE public_key = ?", publicKey)
-  return row === undefined ? null : integer(row, "accepted_at")
+/** What a send is decided by, in one statement. */
+const findUsage = (kind: Content["kind"]): string => `SELECT
+    (SELECT ${kind} FROM sendwright_usage WHERE account = ? AND day = ?) AS used,
+    (SELECT accepted_at FROM sendwright_acceptance WHERE public_key = ?) AS accepted_at`
+
+const findUsageOf = { template: findUsage("template"), direct: findUsage("direct") }
+
+function* usageBefore({ accountId, content, now, publicKey }: AcceptSend): Program<Plan.Usage> {
+  const row = (yield* get(findUsageOf[content.kind], accountId, Time.utcDay(now), publicKey)) ?? {}
+  return { usedToday: integerOrNull(row, "used") ?? 0, lastAcceptedAt: integerOrNull(row, "accepted_at") }
 }
 
 const insertJob = `INSERT INTO sendwright_job (id, account, session, public_key, kind, template, snapshot, currency,
@@ -241,7 +249,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     }
 
     function* accept(command: AcceptSend): Program<AcceptResult> {
-      const { accountId, claim, content, demand, idempotency, now, publicKey, sessionId } = command
+      const { accountId, claim, demand, idempotency, now, publicKey, sessionId } = command
       // What follows is read to be decided on: the key, the day's usage, the last acceptance.
       yield* dialect.serialize(`accept ${accountId}`)
       const earlier = idempotency === null ? null : yield* earlierTo(publicKey, idempotency.key)
@@ -250,9 +258,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
           ? AcceptResult.Replayed({ earlier })
           : AcceptResult.KeyConflict({ earlier })
       }
-      const used = yield* usageOf(accountId, Time.utcDay(now))
-      const usage = { usedToday: used[content.kind], lastAcceptedAt: yield* lastAcceptedAt(publicKey) }
-      const verdict = Plan.decide(demand, usage, now)
+      const verdict = Plan.decide(demand, yield* usageBefore(command), now)
       if (verdict._tag === "QuotaExhausted") return AcceptResult.QuotaExhausted(verdict)
       if (verdict._tag === "TooSoon") return AcceptResult.TooSoon(verdict)
 
