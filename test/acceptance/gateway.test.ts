@@ -212,7 +212,7 @@ describe("a gateway of one's own", () => {
         request.on("end", () => kinds[String(at(JSON.parse(body), "to"))]?.(request, response))
       })
     )
-    const shop = await session(url, { timeout_ms: 300 })
+    const shop = await session(url, { timeout_ms: 1000 })
     const jobId = await shop.send(...Object.keys(kinds))
     const tried = await eventually(
       () => shop.job(jobId),

@@ -174,10 +174,13 @@ describe("the cost", () => {
     const interpreted = Schema.decodeUnknownEither(Requests.TemplateMessageRequest)
     const msOf = (decode: (input: unknown) => unknown) => {
       const began = performance.now()
-      for (let time = 0; time < 40; time++) decode(body)
+      for (let time = 0; time < 10; time++) decode(body)
       return performance.now() - began
     }
-    const ratios = Array.from({ length: 7 }, () => msOf(interpreted) / msOf(compiled)).sort((a, b) => a - b)
-    expect(ratios[3]).toBeGreaterThan(2)
+    // The quickest of each: what else the machine does makes a time longer and never shorter.
+    const quickest = (decode: (input: unknown) => unknown) =>
+      Math.min(...Array.from({ length: 40 }, () => msOf(decode)))
+    const ratio = quickest(interpreted) / quickest(compiled)
+    expect(ratio).toBeGreaterThan(4)
   })
 })
