@@ -105,4 +105,26 @@ describe("an exchange", () => {
       })
     })
   )
+
+  it.scopedLive("lets go of its connection when it is interrupted", () =>
+    Effect.gen(function* () {
+      let asked = () => {}
+      let closed = () => {}
+      const isAsked = new Promise<void>((resolve) => {
+        asked = resolve
+      })
+      const isClosed = new Promise<void>((resolve) => {
+        closed = resolve
+      })
+      const { url } = yield* server((socket) => {
+        socket.once("close", closed)
+        asked()
+      })
+      const exchange = yield* HttpClient.make({})
+      const waiting = yield* Effect.fork(exchange(request(url, 600_000)))
+      yield* Effect.promise(() => isAsked)
+      yield* Fiber.interrupt(waiting)
+      yield* Effect.promise(() => isClosed)
+    })
+  )
 })
