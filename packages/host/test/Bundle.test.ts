@@ -3,7 +3,7 @@ import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 
 const file = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
@@ -15,8 +15,10 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const launch = (environment: Readonly<Record<string, string>>) => {
-  const child = spawn(process.execPath, [file("dist/bundle/main.mjs")], {
+const entry = file("dist/bundle/main.mjs")
+
+const launch = (environment: Readonly<Record<string, string>>, given: ReadonlyArray<string> = [entry]) => {
+  const child = spawn(process.execPath, given, {
     env: { PATH: process.env["PATH"] ?? "", PORT: "0", HOST: "127.0.0.1", ...environment }
   })
   let output = ""
@@ -48,6 +50,25 @@ describe("the bundle", () => {
     for (const path of ["/health/ready", "/openapi.json", "/docs"]) {
       expect((await fetch(`${base}${path}`)).status).toBe(200)
     }
+    child.kill("SIGTERM")
+    expect(await ended).toBe(0)
+  })
+
+  it("starts by the code that was compiled when it was made", async () => {
+    const script = `import(${JSON.stringify(pathToFileURL(entry).href)})
+      .then(({ script }) => console.log("rejected:", script.cachedDataRejected))`
+    const { child, ended, says } = launch({ DATABASE_URL: "sqlite::memory:" }, ["-e", script])
+    expect(await says(/rejected: (\w+)/)).toBe("false")
+    child.kill("SIGTERM")
+    await ended
+  })
+
+  it("starts where its source map is read, too", async () => {
+    const { child, ended, says } = launch({ DATABASE_URL: "sqlite::memory:" }, [
+      "--enable-source-maps",
+      entry
+    ])
+    await says(/Sendwright is on (\S*:\d+)/)
     child.kill("SIGTERM")
     expect(await ended).toBe(0)
   })
