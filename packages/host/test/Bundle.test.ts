@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), "sendwright-bundle-"))
 beforeAll(() => {
   const made = spawnSync(process.execPath, [file("scripts/bundle.mjs")], { encoding: "utf8" })
   expect([made.status, made.stderr]).toEqual([0, ""])
-})
+}, 60_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const entry = file("dist/bundle/main.mjs")
