@@ -25,17 +25,20 @@ export interface ConsentRecord {
   readonly recordedAt: Instant
 }
 
-export type Verdict =
-  | { readonly _tag: "Granted"; readonly record: ConsentRecord }
-  | { readonly _tag: "Revoked"; readonly record: ConsentRecord }
+/** What of a record decides. */
+export type Standing = Pick<ConsentRecord, "purpose" | "status" | "occurredAt">
+
+export type Verdict<R extends Standing = Standing> =
+  | { readonly _tag: "Granted"; readonly record: R }
+  | { readonly _tag: "Revoked"; readonly record: R }
   | { readonly _tag: "Missing" }
 
 /**
  * Of the records for the purpose and for `all`, the one that occurred last decides; of two that occurred at the
  * same time, the one recorded last. `history` is in the order of recording.
  */
-export const decide = (history: Iterable<ConsentRecord>, purpose: Purpose): Verdict => {
-  let last: ConsentRecord | undefined
+export const decide = <R extends Standing>(history: Iterable<R>, purpose: Purpose): Verdict<R> => {
+  let last: R | undefined
   for (const record of history) {
     if (record.purpose !== purpose && record.purpose !== "all") continue
     if (last === undefined || record.occurredAt >= last.occurredAt) last = record

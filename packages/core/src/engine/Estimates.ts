@@ -1,5 +1,5 @@
 /** What a send would cost, and with `explain` why: for every recipient which value won, its text, price and consent. */
-import type { Verdict } from "../domain/Consent.ts"
+import type { ConsentRecord, Verdict } from "../domain/Consent.ts"
 import type * as Rates from "../domain/RateCard.ts"
 import * as Rendering from "../domain/Rendering.ts"
 import type { ResolvedRequest } from "./Checks.ts"
@@ -17,7 +17,7 @@ export interface Explanation {
   readonly rendered: Rendering.Rendered
   readonly market: string | null
   readonly unitPrice: string | null
-  readonly consent: Verdict
+  readonly consent: Verdict<ConsentRecord>
 }
 
 export interface Estimate {
@@ -36,11 +36,11 @@ export const make = (options: {
   readonly card: Rates.RateCard | null
   readonly cost: Rates.Estimate
   readonly verdicts: ReadonlyArray<Verdict>
-  readonly explain: boolean
+  /** The verdicts with their records, when it is to be explained. */
+  readonly evidence: ReadonlyArray<Verdict<ConsentRecord>> | null
 }): Estimate => {
-  const { card, cost, request, verdicts } = options
-  const verdict = (place: number): Verdict => verdicts[place] ?? { _tag: "Missing" }
-  const explain = (): ReadonlyArray<Explanation> =>
+  const { card, cost, evidence, request, verdicts } = options
+  const explain = (evidence: ReadonlyArray<Verdict<ConsentRecord>>): ReadonlyArray<Explanation> =>
     request.recipients.map((recipient, place) => ({
       phone: recipient.phone,
       externalId: recipient.externalId,
@@ -52,14 +52,14 @@ export const make = (options: {
       rendered: Rendering.render(request.template, recipient.values),
       market: cost.prices[place]?.market ?? null,
       unitPrice: cost.prices[place]?.unitPrice ?? null,
-      consent: verdict(place)
+      consent: evidence[place] ?? { _tag: "Missing" }
     }))
   return {
     currency: request.currency,
     rateCard: card,
     recipients: request.recipients.length,
     cost,
-    withoutConsent: request.recipients.filter((_, place) => verdict(place)._tag !== "Granted").length,
-    explanations: options.explain ? explain() : null
+    withoutConsent: verdicts.filter(({ _tag }) => _tag !== "Granted").length,
+    explanations: evidence === null ? null : explain(evidence)
   }
 }

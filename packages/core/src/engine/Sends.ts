@@ -13,7 +13,6 @@ import { RateCardStore } from "../storage/RateCardStore.ts"
 import { Wake } from "../worker/Wake.ts"
 import type { ResolvedRequest } from "./Checks.ts"
 import * as Checks from "./Checks.ts"
-import type { Estimate } from "./Estimates.ts"
 import * as Estimates from "./Estimates.ts"
 import type { Acknowledgement, Caller, SendCommand } from "./Operations.ts"
 import type { TemplateMessageRequest, Unchecked } from "./Requests.ts"
@@ -110,19 +109,14 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const shaped = yield* Checks.templateShape({ request: body })
     const request = yield* checks.resolve(caller, shaped, now)
     const { card, cost } = yield* price(request, now)
-    const verdicts = yield* consents.verdicts({
+    const asked = {
       accountId: caller.account.id,
       phones: request.phones,
       purpose: request.template.category
-    })
-    const estimate: Estimate = Estimates.make({
-      request,
-      card,
-      cost,
-      verdicts,
-      explain: options?.explain ?? false
-    })
-    return estimate
+    }
+    const evidence = options?.explain === true ? yield* consents.evidence(asked) : null
+    const verdicts = evidence ?? (yield* consents.verdicts(asked))
+    return Estimates.make({ request, card, cost, verdicts, evidence })
   })
 
   return { send: traced("Engine.send", send), estimate: traced("Engine.estimate", estimate) }

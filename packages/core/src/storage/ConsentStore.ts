@@ -18,6 +18,12 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
       readonly phones: ReadonlyArray<string>
       readonly purpose: Purpose
     }) => Effect.Effect<ReadonlyArray<Verdict>, StorageError>
+    /** The same with the whole records that decided, for whoever explains it: they are much to read. */
+    readonly evidence: (query: {
+      readonly accountId: string
+      readonly phones: ReadonlyArray<string>
+      readonly purpose: Purpose
+    }) => Effect.Effect<ReadonlyArray<Verdict<ConsentRecord>>, StorageError>
     /** In the order of recording. */
     readonly history: (query: {
       readonly accountId: string

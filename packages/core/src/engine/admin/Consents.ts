@@ -34,7 +34,7 @@ export type ConsentResult =
 
 export interface ConsentState {
   readonly phone: string
-  readonly current: ReadonlyArray<{ readonly purpose: Purpose; readonly verdict: Verdict }>
+  readonly current: ReadonlyArray<{ readonly purpose: Purpose; readonly verdict: Verdict<ConsentRecord> }>
   /** Newest first. */
   readonly history: ReadonlyArray<ConsentRecord>
 }

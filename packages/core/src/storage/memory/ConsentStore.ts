@@ -1,3 +1,4 @@
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Consent from "../../domain/Consent.ts"
@@ -11,6 +12,8 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
   Effect.map(MemoryDatabase, (db) => {
     const none: ReadonlyArray<Consent.ConsentRecord> = []
     const historyOf = (accountId: string, phone: string) => db.consents.get(accountId)?.get(phone) ?? none
+    const evidence: Context.Tag.Service<ConsentStore>["evidence"] = ({ accountId, phones, purpose }) =>
+      Effect.sync(() => phones.map((phone) => Consent.decide(historyOf(accountId, phone), purpose)))
     return {
       record: ({ accountId, records }) =>
         Effect.sync(() => {
@@ -21,8 +24,8 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
             Events.append(db, accountId, [Event.consentRecorded(record)], record.recordedAt)
           }
         }),
-      verdicts: ({ accountId, phones, purpose }) =>
-        Effect.sync(() => phones.map((phone) => Consent.decide(historyOf(accountId, phone), purpose))),
+      verdicts: evidence,
+      evidence,
       history: ({ accountId, phone }) => Effect.sync(() => historyOf(accountId, phone))
     }
   })

@@ -1,7 +1,6 @@
 /** Consent records, clustered by phone and time. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { ConsentRecord } from "../../domain/Consent.ts"
 import * as Consent from "../../domain/Consent.ts"
 import type { Draft } from "../../domain/Event.ts"
 import * as Event from "../../domain/Event.ts"
@@ -10,9 +9,10 @@ import type { Instant } from "../../domain/Instant.ts"
 import { ConsentStore } from "../ConsentStore.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
+import type { Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import type { Recorded } from "./Rows.ts"
-import { historyColumns, toConsent, toHistories } from "./Rows.ts"
+import { historyColumns, standingColumns, toConsent, toHistories, toStandings } from "./Rows.ts"
 
 const insert = `INSERT INTO sendwright_consent
   (account, phone, occurred_at, id, purpose, status, source, proof, recorded_at, seq)
@@ -21,8 +21,14 @@ const insert = `INSERT INTO sendwright_consent
 
 const history = "SELECT * FROM sendwright_consent WHERE account = ? AND phone = ? ORDER BY seq"
 
+interface Asked {
+  readonly accountId: string
+  readonly phones: ReadonlyArray<string>
+  readonly purpose: Consent.Purpose
+}
+
 /** In the order of recording, as far as the decision depends on it: by the time they occurred, then as recorded. */
-const inOrder = (history: ReadonlyArray<Recorded>): ReadonlyArray<ConsentRecord> =>
+const inOrder = <R extends Consent.Standing>(history: ReadonlyArray<Recorded<R>>): ReadonlyArray<R> =>
   (history.length < 2
     ? history
     : history.toSorted((a, b) => a.record.occurredAt - b.record.occurredAt || a.seq - b.seq)
@@ -36,9 +42,25 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
     const { elements, serialize } = db.dialect
     // CROSS JOIN binds SQLite's planner to a lookup per phone. In no certain order: to sort them all takes as long as
     // to find them.
-    const histories = `SELECT ${db.dialect.jsonArrays(`${elements.place}, ${historyColumns}`)} AS records
+    const recordsOf = (
+      columns: string
+    ) => `SELECT ${db.dialect.jsonArrays(`${elements.place}, ${columns}`)} AS records
       FROM ${elements.from} CROSS JOIN sendwright_consent AS consent
       WHERE consent.account = ? AND consent.phone = ${elements.value} AND consent.purpose IN (?, 'all')`
+    const decided = <R extends Consent.Standing>(
+      operation: string,
+      columns: string,
+      toRecords: (row: Row | undefined) => ReadonlyArray<Recorded<R>>
+    ) => {
+      const statement = recordsOf(columns)
+      return ({ accountId, phones, purpose }: Asked) =>
+        db.read(operation, function* () {
+          const found = phones.map((): Array<Recorded<R>> => [])
+          const row = yield* get(statement, JSON.stringify(phones), accountId, purpose)
+          for (const recorded of toRecords(row)) found[recorded.place]?.push(recorded)
+          return found.map((history) => Consent.decide(inOrder(history), purpose))
+        })
+    }
     return {
       record: ({ accountId, records }) =>
         db.write("ConsentStore.record", function* () {
@@ -54,13 +76,8 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
           }
           for (const [now, recorded] of drafts) yield* Events.append(ids, accountId, recorded, now)
         }),
-      verdicts: ({ accountId, phones, purpose }) =>
-        db.read("ConsentStore.verdicts", function* () {
-          const found = phones.map((): Array<Recorded> => [])
-          const row = yield* get(histories, JSON.stringify(phones), accountId, purpose)
-          for (const recorded of toHistories(row)) found[recorded.place]?.push(recorded)
-          return found.map((history) => Consent.decide(inOrder(history), purpose))
-        }),
+      verdicts: decided("ConsentStore.verdicts", standingColumns, toStandings),
+      evidence: decided("ConsentStore.evidence", historyColumns, toHistories),
       history: ({ accountId, phone }) =>
         db.read("ConsentStore.history", function* () {
           return (yield* all(history, accountId, phone)).map(toConsent)

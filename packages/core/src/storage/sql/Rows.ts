@@ -218,47 +218,66 @@ export const toConsent = (row: Row): ConsentRecord => ({
   recordedAt: integer(row, "recorded_at")
 })
 
-/** What {@link toHistories} reads of a `consent`, after the place of the phone. */
-export const historyColumns = `consent.id, consent.phone, consent.purpose, consent.status, consent.source, consent.proof,
-    consent.occurred_at, consent.recorded_at, consent.seq`
+/** What {@link toStandings} reads of a `consent`, after the place of the phone. */
+export const standingColumns = "consent.seq, consent.purpose, consent.status, consent.occurred_at"
+
+/** What {@link toHistories} reads. */
+export const historyColumns = `${standingColumns}, consent.id, consent.phone, consent.source, consent.proof,
+    consent.recorded_at`
 
 /** A record, the place of its phone among those asked for, and its own among the phone's. */
-export interface Recorded {
+export interface Recorded<R> {
   readonly place: number
   readonly seq: number
-  readonly record: ConsentRecord
+  readonly record: R
 }
 
-type HistoryTuple = readonly [
+type StandingTuple = readonly [
   place: number,
-  id: string,
-  phone: string,
+  seq: number,
   purpose: string,
   status: string,
+  occurredAt: number
+]
+
+type HistoryTuple = readonly [
+  ...StandingTuple,
+  id: string,
+  phone: string,
   source: string,
   proof: string | null,
-  occurredAt: number,
-  recordedAt: number,
-  seq: number
+  recordedAt: number
 ]
 
 const scopeOf = wordOf(Consent.scopes)
 const consentStatusOf = wordOf<ConsentStatus>(["granted", "revoked"])
 
-/** Records of several phones as one JSON text, like {@link toRecipients}. */
-export const toHistories = (row: Row | undefined): ReadonlyArray<Recorded> =>
+/** What decides of the records of several phones, as one JSON text, like {@link toRecipients}. */
+export const toStandings = (row: Row | undefined): ReadonlyArray<Recorded<Consent.Standing>> =>
+  json<ReadonlyArray<StandingTuple>>(row ?? {}, "records").map((tuple) => ({
+    place: tuple[0],
+    seq: tuple[1],
+    record: {
+      purpose: scopeOf("purpose", tuple[2]),
+      status: consentStatusOf("status", tuple[3]),
+      occurredAt: tuple[4]
+    }
+  }))
+
+/** The same with all of each record. */
+export const toHistories = (row: Row | undefined): ReadonlyArray<Recorded<ConsentRecord>> =>
   json<ReadonlyArray<HistoryTuple>>(row ?? {}, "records").map((tuple) => ({
     place: tuple[0],
-    seq: tuple[9],
+    seq: tuple[1],
     record: {
-      id: tuple[1],
-      phone: tuple[2],
-      purpose: scopeOf("purpose", tuple[3]),
-      status: consentStatusOf("status", tuple[4]),
-      source: tuple[5],
-      proof: tuple[6],
-      occurredAt: tuple[7],
-      recordedAt: tuple[8]
+      id: tuple[5],
+      phone: tuple[6],
+      purpose: scopeOf("purpose", tuple[2]),
+      status: consentStatusOf("status", tuple[3]),
+      source: tuple[7],
+      proof: tuple[8],
+      occurredAt: tuple[4],
+      recordedAt: tuple[9]
     }
   }))
 

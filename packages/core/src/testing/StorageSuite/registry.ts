@@ -174,11 +174,8 @@ export const suite = (layer: Stored) => {
           Fixtures.consent("3", { purpose: "utility" })
         ]
         yield* consents.record({ accountId, records })
-        const verdicts = yield* consents.verdicts({
-          accountId,
-          phones: ["2", "1", "4", "3", "1"],
-          purpose: "marketing"
-        })
+        const asked = { accountId, phones: ["2", "1", "4", "3", "1"], purpose: "marketing" as const }
+        const verdicts = yield* consents.verdicts(asked)
         expect(verdicts.map(({ _tag }) => _tag)).toEqual([
           "Revoked",
           "Granted",
@@ -186,7 +183,11 @@ export const suite = (layer: Stored) => {
           "Missing",
           "Granted"
         ])
-        expect(verdicts[1]).toEqual({ _tag: "Granted", record: records[0] })
+        const { occurredAt, purpose, status } = Fixtures.consent("1", { occurredAt: now })
+        expect(verdicts[1]).toMatchObject({ _tag: "Granted", record: { occurredAt, purpose, status } })
+        const evidence = yield* consents.evidence(asked)
+        expect(evidence.map(({ _tag }) => _tag)).toEqual(verdicts.map(({ _tag }) => _tag))
+        expect(evidence[1]).toEqual({ _tag: "Granted", record: records[0] })
         expect(yield* consents.history({ accountId, phone: "1" })).toEqual(records.slice(0, 2))
         const other = yield* owner
         const foreign = yield* consents.verdicts({
