@@ -23,5 +23,8 @@ export const next = (
   const most = Math.max(least, largest)
   if (tookMs > targetMs) return Math.max(least, Math.min(size, Math.floor((recipients * targetMs) / tookMs)))
   // One that was not full tells nothing of a fuller one.
-  return recipients < size || tookMs > targetMs / 2 ? size : Math.min(most, size * 2)
+  if (recipients < size) return size
+  // Half of the time is aimed at: the next may be slower.
+  const fitting = Math.floor((size * targetMs) / 2 / Math.max(1, tookMs))
+  return Math.min(most, Math.max(size, fitting))
 }

@@ -7,10 +7,12 @@ const following = (size: number, recipients: number, tookMs: number) =>
   Window.next(size, { recipients, tookMs }, least)
 
 describe("a lane's window", () => {
-  it("grows to its largest while full ones are quickly done", () => {
-    const sizes = [least]
-    for (let step = 0; step < 6; step++) sizes.push(following(sizes[step] ?? 0, sizes[step] ?? 0, 1))
-    expect(sizes).toEqual([16, 32, 64, 128, 250, 250, 250])
+  it("grows after a full one to what fits into half of the time, and never above its largest", () => {
+    expect(following(16, 16, 0)).toBe(Window.largest)
+    expect(following(16, 16, 10)).toBe(80)
+    expect(following(80, 80, Window.targetMs / 4)).toBe(160)
+    expect(following(160, 160, Window.targetMs / 2)).toBe(160)
+    expect(following(250, 250, 1)).toBe(Window.largest)
   })
 
   it("stays where it was after one that was not full or took most of the time", () => {
