@@ -19,11 +19,11 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import Pg from "pg"
 import { StorageError } from "../StorageError.ts"
-import type { Column, Dialect, WriteRows } from "../sql/Database.ts"
+import type { Column, Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
-import type { Program } from "../sql/Program.ts"
-import { run } from "../sql/Program.ts"
+import type { Program, SqlValue } from "../sql/Program.ts"
+import { get, run } from "../sql/Program.ts"
 import { migrate } from "./Migrator.ts"
 import { failure, joined, onConnection, over, perform, Refused, transact } from "./Statements.ts"
 
@@ -46,19 +46,33 @@ const lockTimeout = 5_000
 const answerTimeout = 12_000
 const connectTimeout = 5_000
 
-/** One statement with all rows in one parameter: an exchange with the server costs more than they do. */
-const inOneExchange = (columns: ReadonlyArray<Column>, statement: (given: string) => string): WriteRows => {
-  const typed = columns.map(([name, type]) => `${name} ${type}`)
-  const text = statement(`json_to_recordset(?::json) AS given (${typed.join(", ")})`)
-  return function* (rows) {
-    if (rows.length === 0) return
-    const named = rows.map((row) => Object.fromEntries(columns.map(([name], at) => [name, row[at]])))
-    yield* run(text, JSON.stringify(named))
+const quote = (value: string): string => `"${/["\\]/.test(value) ? value.replace(/["\\]/g, "\\$&") : value}"`
+
+/** A column of the rows, as PostgreSQL writes an array. */
+const arrayOf = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>, at: number): string => {
+  let elements = ""
+  for (const row of rows) {
+    const value = row[at] ?? null
+    if (elements !== "") elements += ","
+    elements += value === null ? "NULL" : typeof value === "string" ? quote(value) : String(value)
   }
+  return `{${elements}}`
 }
 
+/**
+ * All rows in one statement: an exchange with the server costs more than they do. An array for each column, which is
+ * read in a fifth of the time that an object for each row takes.
+ */
+const given = (columns: ReadonlyArray<Column>): string =>
+  `unnest(${columns.map(([, type]) => `?::${type}[]`).join(", ")}) AS given (${columns.map(([name]) => name).join(", ")})`
+
+const arraysOf = (
+  columns: ReadonlyArray<Column>,
+  rows: ReadonlyArray<ReadonlyArray<SqlValue>>
+): ReadonlyArray<string> => columns.map((_, at) => arrayOf(rows, at))
+
 const dialect: Dialect = {
-  exclusive: false,
+  version: (table) => `${table}.xmin::text`,
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   skipLocked: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
   serialize: function* (name) {
@@ -76,16 +90,27 @@ const dialect: Dialect = {
   entries: { from: "json_each_text(?::json) AS entry", key: "entry.key::bigint", value: "entry.value" },
   insert: (table, columns) => {
     const names = columns.map(([name]) => name).join(", ")
-    return inOneExchange(columns, (given) => `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${given}`)
+    const text = `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${given(columns)}`
+    return function* (rows) {
+      if (rows.length > 0) yield* run(text, ...arraysOf(columns, rows))
+    }
   },
   update: (table, columns) => {
     const set = columns.slice(0, -1).map(([name]) => `${name} = given.${name}`)
-    return inOneExchange(
-      columns,
-      (given) => `UPDATE ${table} SET ${set.join(", ")} FROM ${given} WHERE ${table}.seq = given.seq`
-    )
+    const text = `WITH written AS (
+        UPDATE ${table} SET ${set.join(", ")} FROM ${given(columns)} WHERE ${table}.seq = given.seq
+        RETURNING ${table}.xmin
+      ) SELECT coalesce(min(written.xmin::text), '') AS version FROM written`
+    return function* (rows) {
+      const row = rows.length === 0 ? undefined : yield* get(text, ...arraysOf(columns, rows))
+      const version = row?.["version"]
+      return typeof version === "string" ? version : ""
+    }
   },
-  indexedBy: () => ""
+  indexedBy: () => "",
+  // What has an OFFSET stays a query of its own. Without it, all rows of the account would be hashed to find a few.
+  lookUp: (table, as, condition) =>
+    `CROSS JOIN LATERAL (SELECT * FROM ${table} AS ${as} WHERE ${condition} OFFSET 0) AS ${as}`
 }
 
 /** For statements that are a commit of their own. */

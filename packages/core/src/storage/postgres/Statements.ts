@@ -116,9 +116,17 @@ const rollBack = async (client: Pg.PoolClient): Promise<boolean> => {
   }
 }
 
-// Every statement of ours has its index. A table that was empty at its last ANALYZE looks small to the planner, which
-// would read the whole of it for each row that it is asked for.
-const begin = "BEGIN; SET LOCAL enable_seqscan = off"
+// Every statement of ours has its index and asks for few rows by it. A table that was empty at its last ANALYZE looks
+// small to the planner, which would read the whole of it: row by row, or once to hash or merge it. So a plan that knows
+// the parameters is no better than one for all, and that one is made once.
+const begin = `BEGIN; ${[
+  "enable_seqscan = off",
+  "enable_hashjoin = off",
+  "enable_mergejoin = off",
+  "plan_cache_mode = force_generic_plan"
+]
+  .map((setting) => `SET LOCAL ${setting}`)
+  .join("; ")}`
 
 /** A transaction around the verb. Throws what made it fail, with nothing left open. */
 export const transact = async <A>(client: Pg.PoolClient, verb: () => Program<A>): Promise<A> => {

@@ -29,11 +29,11 @@ import {
 } from "./Rows.ts"
 
 export interface Claims {
-  /** @param taken is told of each window, before the commit */
+  /** @param taken is told of each window once it is written, before the commit, with the version of the job's row */
   readonly claim: (
     claim: Claim,
     now: Instant,
-    taken: (step: JobSteps.Step<StoredJob>) => void
+    taken: (step: JobSteps.Step<StoredJob>, version: string) => void
   ) => Program<ReadonlyArray<ClaimedJob>>
   /** A message that goes at once is counted, so that what waits keeps its distance. */
   readonly count: (sessionId: string, phone: string, now: Instant) => Program<void>
@@ -48,13 +48,16 @@ const waiting = `WITH RECURSIVE waiting (session) AS (
     FROM waiting WHERE session IS NOT NULL
   )`
 
-const dueSessions = `${waiting}
+const dueSessions = `SELECT * FROM (${waiting}
   SELECT session.id, session.provider, session.pacing
   FROM waiting CROSS JOIN sendwright_session AS session
   WHERE session.id = waiting.session AND session.state = 'connected' AND session.blocked_until IS NULL
     AND waiting.session <= ?
     AND EXISTS (SELECT 1 FROM sendwright_job WHERE session = waiting.session AND next_at IS NOT NULL AND next_at <= ?)
-  ${limited}`
+  ${limited}) AS due`
+
+/** From the one after the last that was served, and then from the first to that one. */
+const sessionsInOrder = `${dueSessions} UNION ALL ${dueSessions}`
 
 const earliestOfSessions = `${waiting}
   SELECT session.pacing, pace.arrival,
@@ -104,14 +107,12 @@ export const make = (rows: JobRows): Claims => {
 
   // Whose turn it was. A verb that is run again only moves it on, which no session suffers from.
   let lastServed = ""
+  // How many open recipients the last jobs had, on the average. What is locked and not taken is kept from others.
+  let perJob = Number.POSITIVE_INFINITY
 
   function* sessionsInTurn(most: number, now: Instant): Program<ReadonlyArray<Paced>> {
-    const after = yield* all(dueSessions, lastServed, lastSession, now, most)
-    const before =
-      after.length < most && lastServed !== ""
-        ? yield* all(dueSessions, "", lastServed, now, most - after.length)
-        : []
-    return [...after, ...before].map((row) => ({
+    const found = yield* all(sessionsInOrder, lastServed, lastSession, now, most, "", lastServed, now, most)
+    return found.slice(0, most).map((row) => ({
       id: text(row, "id"),
       provider: text(row, "provider"),
       pacing: json(row, "pacing")
@@ -159,12 +160,17 @@ export const make = (rows: JobRows): Claims => {
     }>
   > {
     const found: Array<{ readonly job: StoredJob; readonly approved: boolean }> = []
+    let open = 0
     for (const row of yield* all(dueJobs, session.id, now, jobs)) {
+      // Those before it are likely to be enough.
+      if (open >= limit) break
       const status = textOrNull(row, "template")
-      found.push({ job: yield* rows.toJob(row), approved: status === null || status === "approved" })
+      const job = yield* rows.toJob(row)
+      found.push({ job, approved: status === null || status === "approved" })
+      open += job.job.counts.queued + job.job.counts.sending
     }
+    if (open > 0) perJob = open / found.length
     const keys = found.flatMap(({ approved, job }) => (approved ? [job.seq] : []))
-    const open = found.reduce((sum, { job: { job } }) => sum + job.counts.queued + job.counts.sending, 0)
     const recipients =
       keys.length === 0
         ? []
@@ -186,17 +192,18 @@ export const make = (rows: JobRows): Claims => {
     worker: string,
     first: boolean,
     now: Instant,
-    taken: (step: JobSteps.Step<StoredJob>) => void
+    taken: (step: JobSteps.Step<StoredJob>, version: string) => void
   ): Program<ReadonlyArray<ClaimedJob>> {
     const claimed: Array<ClaimedJob> = []
     let left = limit
-    // A job fills the window mostly; where jobs are small, as many are taken together as are likely to.
-    let jobs = 1
+    // As many together as are likely to fill the window.
+    let jobs = Math.max(1, Math.ceil(limit / perJob))
     for (let over = false; left > 0 && !over; ) {
       const batch = yield* dueOf(session, jobs, left, now)
       if (batch.length === 0) break
       const candidates: Array<{ readonly job: StoredJob; readonly due: ReadonlyArray<RecipientResult> }> = []
       const steps: Array<JobSteps.Step<StoredJob>> = []
+      const windows: Array<JobSteps.Step<StoredJob>> = []
       for (const { approved, due, job } of batch) {
         if (!approved) {
           steps.push(...JobSteps.become(job, Progress.pauseForTemplate(job.job, now)))
@@ -232,12 +239,13 @@ export const make = (rows: JobRows): Claims => {
         }
         const step = JobSteps.claim(job, ready, worker, now)
         steps.push({ ...step, moves: [...deferred, ...step.moves] })
-        taken(step)
+        windows.push(step)
         claimed.push(step.claimed)
         left -= ready.length
       }
       if (steps.length === 0) break
-      yield* rows.save(steps, now)
+      const version = yield* rows.save(steps, now)
+      for (const window of windows) taken(window, version)
       const each = Math.max(1, (before - left) / batch.length)
       jobs = Math.min(limit, Math.ceil(left / each))
     }

@@ -39,14 +39,13 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
-    const { elements, serialize } = db.dialect
-    // CROSS JOIN binds SQLite's planner to a lookup per phone. In no certain order: to sort them all takes as long as
-    // to find them.
+    const { elements, lookUp, serialize } = db.dialect
+    const ofPhone = `consent.account = ? AND consent.phone = ${elements.value} AND consent.purpose IN (?, 'all')`
+    // In no certain order: to sort them all takes as long as to find them.
     const recordsOf = (
       columns: string
     ) => `SELECT ${db.dialect.jsonArrays(`${elements.place}, ${columns}`)} AS records
-      FROM ${elements.from} CROSS JOIN sendwright_consent AS consent
-      WHERE consent.account = ? AND consent.phone = ${elements.value} AND consent.purpose IN (?, 'all')`
+      FROM ${elements.from} ${lookUp("sendwright_consent", "consent", ofPhone)}`
     const decided = <R extends Consent.Standing>(
       operation: string,
       columns: string,

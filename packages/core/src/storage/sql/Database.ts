@@ -8,12 +8,15 @@ import type { Program, SqlValue } from "./Program.ts"
 export type Column = readonly [name: string, type: "text" | "bigint"]
 
 /** Writes any number of rows, each with the columns' values in their order. */
-export type WriteRows = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<void>
+export type WriteRows<A = void> = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<A>
 
 /** The few places where SQLite and PostgreSQL are not written alike. */
 export interface Dialect {
-  /** Whether this process alone writes, so that what it remembers of its rows stays true. */
-  readonly exclusive: boolean
+  /**
+   * What every write of a table's row changes, as text: a row that has it still is as it was left. Always the same
+   * where this process alone writes.
+   */
+  readonly version: (table: string) => string
   /** Ends a `SELECT` whose rows of a table are written next: others wait for them. */
   readonly forUpdate: (table: string) => string
   /** The same, and rows that others hold are passed over. */
@@ -37,10 +40,12 @@ export interface Dialect {
   /** The members of a parameter that is a JSON object of texts and nulls by whole numbers. */
   readonly entries: { readonly from: string; readonly key: string; readonly value: string }
   readonly insert: (table: string, columns: ReadonlyArray<Column>) => WriteRows
-  /** Each row is found by its `seq`, which is the last column. */
-  readonly update: (table: string, columns: ReadonlyArray<Column>) => WriteRows
+  /** Each row is found by its `seq`, which is the last column. Answers the version that they have then. */
+  readonly update: (table: string, columns: ReadonlyArray<Column>) => WriteRows<string>
   /** Follows a table's name: the planner is held to the index where it would choose another. */
   readonly indexedBy: (index: string) => string
+  /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */
+  readonly lookUp: (table: string, as: string, condition: string) => string
 }
 
 export class Database extends Context.Tag("@sendwright/core/storage/sql/Database")<

@@ -145,7 +145,8 @@ function* record(command: AcceptSend): Program<StoredJob> {
   const [template, direct] = content.kind === "template" ? [demand.units, 0] : [0, demand.units]
   yield* run(addUsage, accountId, Time.utcDay(now), template, direct)
   yield* run(noteAcceptance, publicKey, now)
-  return { seq: integer(row ?? {}, "seq"), job, inFlight: 0, worker: null, fence: 0 }
+  // Its version is of no use: whoever writes it is told the next.
+  return { seq: integer(row ?? {}, "seq"), job, inFlight: 0, worker: null, fence: 0, version: "" }
 }
 
 // Reading
@@ -186,11 +187,13 @@ const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 /** A window as it was taken. */
 interface Window {
   readonly fence: number
+  /** Of the job's row, with which each write of a recipient comes. */
+  readonly version: string
   readonly recipients: ReadonlyMap<number, Tracked>
 }
 
-/** How many windows are kept. */
-const keptWindows = 256
+/** How many windows are kept: as many as lanes have in hand where each job has one recipient. */
+const keptWindows = 1024
 
 export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
   JobStore,
@@ -231,21 +234,20 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     /**
      * What was taken and not touched since, by job, so that settling need not read it again. A window counts only
      * under the job's fence, and each claim that raises the fence replaces it: one that was rolled back is never
-     * taken for a later one. Kept only where no other process writes.
+     * taken for a later one. What another process wrote shows in the version of the job's row.
      */
     const windows = new Map<string, Window>()
 
-    const keep = ({ held, moves }: Step<StoredJob>): void => {
-      if (!dialect.exclusive) return
+    const keep = ({ held, moves }: Step<StoredJob>, version: string): void => {
       const [oldest] = windows.keys()
       if (windows.size >= keptWindows && oldest !== undefined) windows.delete(oldest)
       const recipients = moves.map(({ after, fence }) => [after.index, { recipient: after, fence }] as const)
-      windows.set(held.job.id, { fence: held.fence, recipients: new Map(recipients) })
+      windows.set(held.job.id, { fence: held.fence, version, recipients: new Map(recipients) })
     }
 
-    function* save(steps: ReadonlyArray<Step<StoredJob>>, now: Instant): Program<void> {
+    function* save(steps: ReadonlyArray<Step<StoredJob>>, now: Instant): Program<string> {
       for (const { held } of steps) windows.delete(held.job.id)
-      yield* rows.save(steps, now)
+      return yield* rows.save(steps, now)
     }
 
     function* accept(command: AcceptSend): Program<AcceptResult> {
@@ -269,8 +271,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       if (claim === null) return AcceptResult.Accepted({ job: stored.job, claimed: null })
       for (const { phone } of recipients) yield* claims.count(sessionId, phone, now)
       const step = JobSteps.claim(stored, recipients, claim, now)
-      yield* save([step], now)
-      keep(step)
+      keep(step, yield* save([step], now))
       return AcceptResult.Accepted({ job: step.held.job, claimed: step.claimed })
     }
 
@@ -299,9 +300,9 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
         const fresh = (groups.get(held.job.id) ?? []).filter(({ fence }) => fence === held.fence)
         if (held.inFlight > 0 && fresh.length > 0) awaited.push({ held, fresh })
       }
-      const windowOf = ({ fence, job }: StoredJob): Window | undefined => {
+      const windowOf = ({ fence, job, version }: StoredJob): Window | undefined => {
         const window = windows.get(job.id)
-        return window?.fence === fence ? window : undefined
+        return window?.fence === fence && window.version === version ? window : undefined
       }
       const read = yield* recipientsAt(
         awaited

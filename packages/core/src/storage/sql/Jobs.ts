@@ -223,12 +223,14 @@ export interface JobRows {
     statement: string,
     ...parameters: ReadonlyArray<SqlParameter>
   ) => Program<ReadonlyArray<StoredRecipient>>
-  /** Writes what steps made of jobs: their recipients, their rows, their events. */
-  readonly save: (steps: ReadonlyArray<Step<StoredJob>>, now: Instant) => Program<void>
+  /** Writes what steps made of jobs: their recipients, their rows, their events. Answers the rows' new version. */
+  readonly save: (steps: ReadonlyArray<Step<StoredJob>>, now: Instant) => Program<string>
 }
 
 export const make = (dialect: Dialect, ids: Ids): JobRows => {
-  const select = (more = "") => `SELECT ${dialect.jsonArray(jobColumns)} AS job${more}
+  const select = (
+    more = ""
+  ) => `SELECT ${dialect.jsonArray(`${jobColumns}, ${dialect.version("job")}`)} AS job${more}
     FROM sendwright_job AS job CROSS JOIN sendwright_snapshot AS snapshot`
   const ofSnapshot = "job.snapshot = snapshot.seq"
   const byId = `${select()} WHERE ${ofSnapshot} AND job.id = ?`
@@ -304,7 +306,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
       for (const kind of kindsOf(steps)) yield* saveKind(kind)
       const jobs = steps.map(({ held }) => held)
       const times = yield* nextTimes(jobs)
-      yield* updateJobs(jobs.map((held) => fromHeld(held, times.get(held.seq) ?? null)))
+      const version = yield* updateJobs(jobs.map((held) => fromHeld(held, times.get(held.seq) ?? null)))
       const drafts = new Map<string, Array<Draft>>()
       for (const { drafts: told, held } of steps) {
         if (told.length === 0) continue
@@ -314,6 +316,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
         else ofAccount.push(...told)
       }
       for (const [accountId, told] of drafts) yield* Events.append(ids, accountId, told, now)
+      return version
     }
   }
 }

@@ -302,7 +302,7 @@ export const toRateCard = (row: Row): RateCard => ({
 const jobStatus = wordOf(Job.statuses)
 const pauseReason = wordOf<PauseReason>(["session_disconnected", "template_paused", "provider_blocked"])
 
-/** What {@link toStoredJob} reads, with the job's columns under `job`. */
+/** What {@link toStoredJob} reads before the row's version, with the job's columns under `job`. */
 export const jobColumns = `job.seq, job.id, job.account, job.session, job.public_key, job.snapshot,
     snapshot.digest, job.currency, job.estimated_cost, job.status, job.pause_reason, job.recipients, job.queued,
     job.sending, job.accepted, job.sent, job.delivered, job.read, job.failed, job.skipped, job.canceled, job.unknown,
@@ -336,12 +336,14 @@ type JobTuple = readonly [
   fence: number,
   createdAt: number,
   updatedAt: number,
-  completedAt: number | null
+  completedAt: number | null,
+  version: string
 ]
 
-/** A job and its row's number. */
+/** A job, its row's number, and the row's version (`Dialect.version`) as it was read. */
 export interface StoredJob extends Held {
   readonly seq: number
+  readonly version: string
 }
 
 /** As one JSON text, like {@link toRecipients}; its content lies apart. */
@@ -384,7 +386,8 @@ export const toStoredJob = (
     },
     inFlight: tuple[22],
     worker: tuple[23],
-    fence: tuple[24]
+    fence: tuple[24],
+    version: tuple[28]
   })
   return { snapshot: tuple[5], digest: tuple[6], of }
 }

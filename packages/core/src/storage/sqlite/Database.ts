@@ -39,7 +39,7 @@ import { perform, run } from "../sql/Program.ts"
 import { migrate } from "./Migrator.ts"
 
 const dialect: Dialect = {
-  exclusive: true,
+  version: () => "''",
   forUpdate: () => "",
   skipLocked: () => "",
   // One writes at a time.
@@ -67,9 +67,12 @@ const dialect: Dialect = {
     // Nothing is nearer than the prepared statement.
     return function* (rows) {
       for (const row of rows) yield* run(statement, ...row)
+      return ""
     }
   },
-  indexedBy: (index) => `INDEXED BY ${index}`
+  indexedBy: (index) => `INDEXED BY ${index}`,
+  // A CROSS JOIN's order is kept.
+  lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`
 }
 
 export interface Options {
