@@ -22,9 +22,9 @@ export const next = (
 ): number => {
   const most = Math.max(least, largest)
   if (tookMs > targetMs) return Math.max(least, Math.min(size, Math.floor((recipients * targetMs) / tookMs)))
-  // One that was not full tells nothing of a fuller one.
-  if (recipients < size) return size
+  // One that was not half full tells nothing of a fuller one.
+  if (recipients < size / 2) return size
   // Half of the time is aimed at: the next may be slower.
-  const fitting = Math.floor((size * targetMs) / 2 / Math.max(1, tookMs))
+  const fitting = Math.floor((recipients * targetMs) / 2 / Math.max(1, tookMs))
   return Math.min(most, Math.max(size, fitting))
 }

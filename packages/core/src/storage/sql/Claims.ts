@@ -80,6 +80,12 @@ const insertPairs = insertRows("sendwright_pair", ["session", "phone", "next_at"
 
 const pacingOf = "SELECT pacing FROM sendwright_session WHERE id = ?"
 
+/**
+ * When a window is full enough to end with a job. Where the next is taken whole it costs less than in parts; a small
+ * window is filled, because its attempts take longer than to take it.
+ */
+const enough = (limit: number): number => (limit < 100 ? limit : limit / 2)
+
 const isSuspect = ({ recipients }: ClaimedJob): boolean => recipients.some(({ suspect }) => suspect)
 
 interface Paced {
@@ -162,12 +168,12 @@ export const make = (rows: JobRows): Claims => {
     const found: Array<{ readonly job: StoredJob; readonly approved: boolean }> = []
     let open = 0
     for (const row of yield* all(dueJobs, session.id, now, jobs)) {
-      // Those before it are likely to be enough.
-      if (open >= limit) break
       const status = textOrNull(row, "template")
       const job = yield* rows.toJob(row)
+      const { queued, sending } = job.job.counts
+      if (open >= enough(limit) && open + queued + sending > limit) break
       found.push({ job, approved: status === null || status === "approved" })
-      open += job.job.counts.queued + job.job.counts.sending
+      open += queued + sending
     }
     if (open > 0) perJob = open / found.length
     const keys = found.flatMap(({ approved, job }) => (approved ? [job.seq] : []))
@@ -197,8 +203,8 @@ export const make = (rows: JobRows): Claims => {
     const claimed: Array<ClaimedJob> = []
     let left = limit
     // As many together as are likely to fill the window.
-    let jobs = Math.max(1, Math.ceil(limit / perJob))
-    for (let over = false; left > 0 && !over; ) {
+    let jobs = Math.max(1, Math.round(limit / perJob))
+    for (let over = false; left > 0 && left > limit - enough(limit) && !over; ) {
       const batch = yield* dueOf(session, jobs, left, now)
       if (batch.length === 0) break
       const candidates: Array<{ readonly job: StoredJob; readonly due: ReadonlyArray<RecipientResult> }> = []

@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import Pg from "pg"
 import { freshDatabase } from "../../../../../test/support/Postgres.ts"
-import { JobStore } from "../../../src/storage/JobStore.ts"
+import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
 import * as Database from "../../../src/storage/postgres/Database.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
 import { migrations } from "../../../src/storage/postgres/Schema.ts"
@@ -278,6 +278,63 @@ describe("the embedder's transaction", () => {
         yield* sql.withTransaction(jobs.accept(command))
         expect((yield* jobs.find(command.jobId))?.counts.queued).toBe(3)
       }).pipe(Effect.provide(context))
+    })
+  )
+})
+
+describe("a window that one node took", () => {
+  it.scopedLive("is not settled over what another node was told meanwhile", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const context = yield* Layer.build(stores(url))
+      const other = Context.get(yield* Layer.build(stores(url)), JobStore)
+      yield* Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { now } = Fixtures
+        const command = Fixtures.send(yield* owner, { phones: 2 })
+        const { jobId } = command
+        yield* jobs.accept(command)
+        const claim = { worker: "worker", limit: 250 }
+        const { claimed } = yield* jobs.exchange({ now, settlements: [], claim })
+        const messageId = `${jobId.slice(0, -3)}001`
+        const report = {
+          messageId,
+          status: "delivered",
+          at: now + 1,
+          failure: null,
+          providerId: "p"
+        } as const
+        yield* other.receive({ now: now + 2, reports: [report] })
+        const outcome = Outcome.Accepted({ providerId: null, status: "sent" })
+        const settlements = claimed.flatMap(({ fence, recipients }) =>
+          recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
+        )
+        expect((yield* jobs.exchange({ now: now + 3, settlements, claim: null })).settled).toBe(2)
+        const { items } = yield* jobs.results({ jobId, page: { limit: 2, after: null } })
+        expect(items.map(({ deliveredAt, status }) => [status, deliveredAt])).toContainEqual([
+          "delivered",
+          now + 1
+        ])
+      }).pipe(Effect.provide(context))
+    })
+  )
+})
+
+describe("rows that are written together", () => {
+  it.scopedLive("hold what was given, whatever it looks like", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      const { dialect } = db
+      const columns = [
+        ["body", "text"],
+        ["id", "bigint"]
+      ] as const
+      const bodies = ["", "NULL", null, "{a,b}", '"\\"', "\\", " a ", "ñ 🙂", "a\nb", "?", "$1"]
+      yield* db.write("insert", () => dialect.insert("item", columns)(bodies.map((body, id) => [body, id])))
+      const read = yield* db.read("bodies", function* () {
+        return (yield* all("SELECT body FROM item ORDER BY id")).map((row) => row["body"])
+      })
+      expect(read).toEqual(bodies)
     })
   )
 })
