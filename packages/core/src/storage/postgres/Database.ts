@@ -80,6 +80,7 @@ const dialect: Dialect = {
   },
   jsonArray: (expressions) => `json_build_array(${expressions})::text`,
   jsonArrays: (expressions) => `coalesce(json_agg(json_build_array(${expressions}))::text, '[]')`,
+  jsonValue: (expressions) => `json_build_array(${expressions})`,
   json: (column) => `${column}::json`,
   elements: {
     from: "json_array_elements_text(?::json) WITH ORDINALITY AS element (value, place)",

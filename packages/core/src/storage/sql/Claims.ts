@@ -103,12 +103,12 @@ export const make = (rows: JobRows): Claims => {
   const dueOfJobs = `FROM ${dialect.elements.from} CROSS JOIN sendwright_recipient AS recipient
     WHERE recipient.next_at <= ?
       AND recipient.seq BETWEEN ${dialect.elements.integer} * 4096 AND ${dialect.elements.integer} * 4096 + ${lastPlace}`
-  const recipients = dialect.jsonArrays(recipientColumns(dialect.json))
+  const recipients = dialect.jsonArrays(recipientColumns(dialect))
   const everyDue = `SELECT ${recipients} AS recipients ${dueOfJobs}`
-  // To be cut they have to be sorted, which takes as long as all the rest.
+  // To be cut they have to be sorted, which takes as long as all the rest: only their keys are.
   const firstDue = `SELECT ${recipients} AS recipients FROM (
-      SELECT recipient.* ${dueOfJobs} ORDER BY ${dialect.elements.place}, recipient.seq ${limited}
-    ) AS recipient`
+      SELECT recipient.seq AS key ${dueOfJobs} ORDER BY ${dialect.elements.place}, recipient.seq ${limited}
+    ) AS due CROSS JOIN sendwright_recipient AS recipient WHERE recipient.seq = due.key`
   const pairsOf = findPairs(`SELECT ${dialect.elements.value} FROM ${dialect.elements.from}`)
 
   // Whose turn it was. A verb that is run again only moves it on, which no session suffers from.

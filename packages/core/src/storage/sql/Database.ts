@@ -27,6 +27,8 @@ export interface Dialect {
   readonly jsonArray: (expressions: string) => string
   /** The same of every row, in an array of arrays. */
   readonly jsonArrays: (expressions: string) => string
+  /** The expressions as one JSON array, as a value inside those. */
+  readonly jsonValue: (expressions: string) => string
   /** A text column that holds JSON, as a value inside those. */
   readonly json: (column: string) => string
   /** The elements of a parameter that is a JSON array of texts and nulls. */

@@ -74,6 +74,7 @@ export function* append(
     accountId,
     except
   )
+  if (rows.length === 0) return
   const subscribers = rows.map((row) => ({
     key: integer(row, "seq"),
     events: json<ReadonlyArray<string>>(row, "events"),

@@ -186,7 +186,7 @@ const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
 /** A window as it was taken. */
 interface Window {
-  readonly fence: number
+  readonly held: StoredJob
   /** Of the job's row, with which each write of a recipient comes. */
   readonly version: string
   readonly recipients: ReadonlyMap<number, Tracked>
@@ -232,17 +232,18 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     const listByAccount = listBy("account")
 
     /**
-     * What was taken and not touched since, by job, so that settling need not read it again. A window counts only
-     * under the job's fence, and each claim that raises the fence replaces it: one that was rolled back is never
-     * taken for a later one. What another process wrote shows in the version of the job's row.
+     * What was taken and not touched since, by job, so that settling reads of it only what else may change in the job.
+     * A window counts only under the job's fence, and each claim that raises the fence replaces it: one that was
+     * rolled back is never taken for a later one. What another process wrote shows in the version of the job's row.
      */
     const windows = new Map<string, Window>()
 
     const keep = ({ held, moves }: Step<StoredJob>, version: string): void => {
       const [oldest] = windows.keys()
       if (windows.size >= keptWindows && oldest !== undefined) windows.delete(oldest)
-      const recipients = moves.map(({ after, fence }) => [after.index, { recipient: after, fence }] as const)
-      windows.set(held.job.id, { fence: held.fence, version, recipients: new Map(recipients) })
+      const recipients = new Map<number, Tracked>()
+      for (const { after, fence } of moves) recipients.set(after.index, { recipient: after, fence })
+      windows.set(held.job.id, { held, version, recipients })
     }
 
     function* save(steps: ReadonlyArray<Step<StoredJob>>, now: Instant): Program<string> {
@@ -295,14 +296,22 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     function* settle(settlements: ReadonlyArray<Settlement>, now: Instant): Program<number> {
       const groups = JobSteps.groupBy(settlements, ({ jobId }) => jobId)
       if (groups.size === 0) return 0
+      const known: Array<StoredJob> = []
+      const others: Array<string> = []
+      for (const jobId of groups.keys()) {
+        const window = windows.get(jobId)
+        if (window === undefined) others.push(jobId)
+        else known.push(window.held)
+      }
+      const jobs = [...(yield* rows.renew(known)), ...(yield* rows.takeAll(others))]
       const awaited: Array<{ readonly held: StoredJob; readonly fresh: ReadonlyArray<Settlement> }> = []
-      for (const held of yield* rows.takeAll([...groups.keys()])) {
+      for (const held of jobs) {
         const fresh = (groups.get(held.job.id) ?? []).filter(({ fence }) => fence === held.fence)
         if (held.inFlight > 0 && fresh.length > 0) awaited.push({ held, fresh })
       }
       const windowOf = ({ fence, job, version }: StoredJob): Window | undefined => {
         const window = windows.get(job.id)
-        return window?.fence === fence && window.version === version ? window : undefined
+        return window?.held.fence === fence && window.version === version ? window : undefined
       }
       const read = yield* recipientsAt(
         awaited

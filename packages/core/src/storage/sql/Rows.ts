@@ -17,6 +17,7 @@ import type { Template, TemplateContent } from "../../domain/Template.ts"
 import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
 import * as Webhook from "../../domain/Webhook.ts"
 import type { Held, Tracked } from "../JobSteps.ts"
+import type { Dialect } from "./Database.ts"
 import type { Row, SqlParameter, SqlValue } from "./Program.ts"
 
 type Parameters = ReadonlyArray<SqlParameter>
@@ -392,6 +393,82 @@ export const toStoredJob = (
   return { snapshot: tuple[5], digest: tuple[6], of }
 }
 
+/** What steps change of a job, after what it is known by; {@link renewed} reads it, and the
+ * row's version after it. */
+export const changingColumns = `job.seq, job.id, job.status, job.pause_reason, job.queued, job.sending, job.accepted,
+    job.sent, job.delivered, job.read, job.failed, job.skipped, job.canceled, job.unknown, job.in_flight, job.worker,
+    job.fence, job.updated_at, job.completed_at`
+
+type ChangingTuple = readonly [
+  seq: number,
+  id: string,
+  status: string,
+  pauseReason: string | null,
+  queued: number,
+  sending: number,
+  accepted: number,
+  sent: number,
+  delivered: number,
+  read: number,
+  failed: number,
+  skipped: number,
+  canceled: number,
+  unknown: number,
+  inFlight: number,
+  worker: string | null,
+  fence: number,
+  updatedAt: number,
+  completedAt: number | null,
+  version: string
+]
+
+/** Those of the jobs that there still are, as they are now. */
+export const renewed = (
+  row: Row | undefined,
+  known: ReadonlyMap<string, StoredJob>
+): ReadonlyArray<StoredJob> =>
+  json<ReadonlyArray<ChangingTuple>>(row ?? {}, "jobs").flatMap((tuple): ReadonlyArray<StoredJob> => {
+    const held = known.get(tuple[1])
+    if (held === undefined || held.seq !== tuple[0]) return []
+    const { job } = held
+    return [
+      {
+        seq: held.seq,
+        job: {
+          id: job.id,
+          accountId: job.accountId,
+          sessionId: job.sessionId,
+          publicKey: job.publicKey,
+          content: job.content,
+          status: jobStatus("status", tuple[2]),
+          pauseReason: tuple[3] === null ? null : pauseReason("pause_reason", tuple[3]),
+          recipients: job.recipients,
+          counts: {
+            queued: tuple[4],
+            sending: tuple[5],
+            accepted: tuple[6],
+            sent: tuple[7],
+            delivered: tuple[8],
+            read: tuple[9],
+            failed: tuple[10],
+            skipped: tuple[11],
+            canceled: tuple[12],
+            unknown: tuple[13]
+          },
+          currency: job.currency,
+          estimatedCost: job.estimatedCost,
+          createdAt: job.createdAt,
+          updatedAt: tuple[17],
+          completedAt: tuple[18]
+        },
+        inFlight: tuple[14],
+        worker: tuple[15],
+        fence: tuple[16],
+        version: tuple[19]
+      }
+    ]
+  })
+
 /** The keys that a job has for its recipients; a message id has no room for more than 4,094 of them either. */
 const placesPerJob = 4096
 
@@ -413,25 +490,21 @@ export const keysOf = (job: number): readonly [number, number] => [
   recipientKey(job, lastPlace)
 ]
 
-/** What {@link toRecipients} reads. */
-export const recipientColumns = (asJson: (column: string) => string): string => `seq, phone, external_id,
-    ${asJson("variables")}, status, ${asJson("failure")}, attempts, provider_id, market, price, sequence, next_at,
-    updated_at, sent_at, delivered_at, read_at, fence, lost, uncertain, ${asJson("pricing")}`
+/** What {@link toRecipients} reads: of one that nothing happened to yet, what it was accepted with. */
+export const recipientColumns = ({
+  json,
+  jsonValue
+}: Pick<Dialect, "json" | "jsonValue">): string => `seq, phone,
+    external_id, ${json("variables")}, market, price, next_at, updated_at, CASE WHEN sequence = 0 AND status = 'queued'
+    THEN NULL ELSE ${jsonValue(`status, ${json("failure")}, attempts, provider_id, sequence, sent_at, delivered_at,
+    read_at, fence, lost, uncertain, ${json("pricing")}`)} END`
 
-type RecipientTuple = readonly [
-  key: number,
-  phone: string,
-  externalId: string | null,
-  values: ReadonlyArray<string>,
+type ProgressTuple = readonly [
   status: string,
   failure: Recipient.Failure | null,
   attempts: number,
   providerId: string | null,
-  market: string | null,
-  price: string | null,
   sequence: number,
-  nextAt: number | null,
-  updatedAt: number,
   sentAt: number | null,
   deliveredAt: number | null,
   readAt: number | null,
@@ -441,33 +514,50 @@ type RecipientTuple = readonly [
   pricing: Recipient.Pricing | null
 ]
 
+type RecipientTuple = readonly [
+  key: number,
+  phone: string,
+  externalId: string | null,
+  values: ReadonlyArray<string>,
+  market: string | null,
+  price: string | null,
+  nextAt: number | null,
+  updatedAt: number,
+  progress: ProgressTuple | null
+]
+
+const untouched: ProgressTuple = ["queued", null, 0, null, 0, null, null, null, null, 0, 0, null]
+
 const recipientStatus = wordOf(Recipient.statuses)
 
-const toRecipient = (tuple: RecipientTuple): StoredRecipient => ({
-  key: tuple[0],
-  recipient: {
-    index: tuple[0] % placesPerJob,
-    phone: tuple[1],
-    externalId: tuple[2],
-    values: tuple[3],
-    status: recipientStatus("status", tuple[4]),
-    failure: tuple[5],
-    attempts: tuple[6],
-    lost: tuple[17],
-    uncertain: tuple[18] === 1,
-    providerId: tuple[7],
-    market: tuple[8],
-    price: tuple[9],
-    pricing: tuple[19],
-    sequence: tuple[10],
-    nextAt: tuple[11],
-    updatedAt: tuple[12],
-    sentAt: tuple[13],
-    deliveredAt: tuple[14],
-    readAt: tuple[15]
-  },
-  fence: tuple[16]
-})
+const toRecipient = (tuple: RecipientTuple): StoredRecipient => {
+  const progress = tuple[8] ?? untouched
+  return {
+    key: tuple[0],
+    recipient: {
+      index: tuple[0] % placesPerJob,
+      phone: tuple[1],
+      externalId: tuple[2],
+      values: tuple[3],
+      status: recipientStatus("status", progress[0]),
+      failure: progress[1],
+      attempts: progress[2],
+      lost: progress[9],
+      uncertain: progress[10] === 1,
+      providerId: progress[3],
+      market: tuple[4],
+      price: tuple[5],
+      pricing: progress[11],
+      sequence: progress[4],
+      nextAt: tuple[6],
+      updatedAt: tuple[7],
+      sentAt: progress[5],
+      deliveredAt: progress[6],
+      readAt: progress[7]
+    },
+    fence: progress[8]
+  }
+}
 
 /**
  * The recipients of one answer. They come as one JSON text, because the driver's own rows of so many columns take

@@ -30,13 +30,20 @@ import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
 import * as Turn from "../../loop/Turn.ts"
 import { StorageError } from "../StorageError.ts"
+import { groupAlike } from "../sql/Alike.ts"
 import type { Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
 import { insertRows } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
-import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
+import type { Answer, Program, Row, SqlParameter, SqlValue, Statement } from "../sql/Program.ts"
 import { perform, run } from "../sql/Program.ts"
 import { migrate } from "./Migrator.ts"
+
+/** Whether two rows differ in their last column only. */
+const areAlike = (a: ReadonlyArray<SqlValue>, b: ReadonlyArray<SqlValue>): boolean => {
+  for (let column = a.length - 2; column >= 0; column--) if (a[column] !== b[column]) return false
+  return true
+}
 
 const dialect: Dialect = {
   version: () => "''",
@@ -46,6 +53,7 @@ const dialect: Dialect = {
   serialize: function* () {},
   jsonArray: (expressions) => `json_array(${expressions})`,
   jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
+  jsonValue: (expressions) => `json_array(${expressions})`,
   json: (column) => `json(${column})`,
   elements: {
     from: "json_each(?) AS element",
@@ -63,10 +71,15 @@ const dialect: Dialect = {
   },
   update: (table, columns) => {
     const set = columns.slice(0, -1).map(([name]) => `${name} = ?`)
-    const statement = `UPDATE ${table} SET ${set.join(", ")} WHERE seq = ?`
-    // Nothing is nearer than the prepared statement.
+    const update = `UPDATE ${table} SET ${set.join(", ")} WHERE seq`
+    const updateOne = `${update} = ?`
+    const updateAlike = `${update} IN (SELECT atom FROM json_each(?))`
     return function* (rows) {
-      for (const row of rows) yield* run(statement, ...row)
+      for (const group of groupAlike(rows, areAlike)) {
+        const [first] = group
+        if (group.length === 1) yield* run(updateOne, ...first)
+        else yield* run(updateAlike, ...first.slice(0, -1), JSON.stringify(group.map((row) => row.at(-1))))
+      }
       return ""
     }
   },

@@ -189,6 +189,7 @@ describe("opening", () => {
       for (const name of [
         "loop/Turn",
         "storage/StorageError",
+        "storage/sql/Alike",
         "storage/sql/Database",
         "storage/sql/Insert",
         "storage/sql/Migrations",
