@@ -165,27 +165,38 @@ export const recipientChanged = (job: Owner, recipient: RecipientResult): Draft 
   return type === undefined ? undefined : new RecipientChanged(type, job, recipient)
 }
 
-/** What a change of a job's status tells; direct messages have no job of their own to tell of. */
-export const jobChanged = (job: Job, before: JobStatus): Draft | undefined => {
-  const type = jobTypes.get(job.status)
-  if (job.status === before || job.content.kind === "direct" || type === undefined) return undefined
-  const { templateId } = job.content
-  return {
-    type,
-    get data() {
-      return {
-        job_id: job.id,
-        session_id: job.sessionId,
-        status: job.status,
-        template_id: templateId,
-        recipients: job.recipients,
-        counts: job.counts,
-        pause_reason: job.pauseReason,
-        created_at: Time.format(job.createdAt),
-        completed_at: Time.formatOrNull(job.completedAt)
-      }
+class JobChanged implements Draft {
+  readonly type: Type
+  readonly #job: Job
+  readonly #templateId: number
+
+  constructor(type: Type, job: Job, templateId: number) {
+    this.type = type
+    this.#job = job
+    this.#templateId = templateId
+  }
+
+  get data() {
+    const job = this.#job
+    return {
+      job_id: job.id,
+      session_id: job.sessionId,
+      status: job.status,
+      template_id: this.#templateId,
+      recipients: job.recipients,
+      counts: job.counts,
+      pause_reason: job.pauseReason,
+      created_at: Time.format(job.createdAt),
+      completed_at: Time.formatOrNull(job.completedAt)
     }
   }
+}
+
+/** What a change of a job's status tells; direct messages have no job of their own to tell of. */
+export const jobChanged = (job: Job, before: JobStatus): Draft | undefined => {
+  if (job.status === before || job.content.kind === "direct") return undefined
+  const type = jobTypes.get(job.status)
+  return type === undefined ? undefined : new JobChanged(type, job, job.content.templateId)
 }
 
 export const sessionChanged = (session: Session): Draft | undefined =>

@@ -89,7 +89,7 @@ export const make = (options: {
 
     const prepare = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>) {
       const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
-        JSON.stringify([sessionId, accountId, Job.purpose(content)])
+        `${sessionId} ${accountId} ${Job.purpose(content)}`
       const prepared: Array<Prepared> = []
       for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
         const windows = yield* Effect.catchAll(prepareAlike(alike), (error) =>
