@@ -6,7 +6,7 @@ import { SessionStore } from "../../storage/SessionStore.ts"
 import { TemplateStore } from "../../storage/TemplateStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, events, find, listen, now, owner } from "./Setup.ts"
+import { claim, events, find, listen, now, owner, results } from "./Setup.ts"
 
 /** A job of an imported template, half of it sent. */
 const running = Effect.gen(function* () {
@@ -80,6 +80,51 @@ export const suite = (layer: Stored): void => {
         yield* sessions.transition({ id: sessionId, state: "connected", reason: null, now })
         expect((yield* find(jobId)).status).toBe("processing")
         expect(yield* step(4)).toBe(4)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("whose session went while it was in flight stays paused as its outcomes come", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, sessionId } = yield* running
+        const sessions = yield* SessionStore
+        const [job] = yield* claim(2)
+        yield* sessions.transition({ id: sessionId, state: "disconnected", reason: "gone", now })
+        const outcome = Outcome.Accepted({ providerId: null, status: "accepted" })
+        const settlements = [0, 1].map((index) => ({ jobId, fence: job?.fence ?? -1, index, outcome }))
+        yield* jobs.exchange({ now, settlements, claim: null })
+        expect(yield* find(jobId)).toMatchObject({
+          status: "paused",
+          pauseReason: "session_disconnected",
+          counts: { queued: 2, accepted: 2 }
+        })
+        expect(yield* claim(4)).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of which every other recipient ends alike has each as it ended", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const command = Fixtures.send(who, { phones: 12 })
+        yield* jobs.accept(command)
+        const [job] = yield* claim(12)
+        const outcomeOf = (index: number) =>
+          index % 2 === 0
+            ? Outcome.Accepted({ providerId: null, status: "accepted" })
+            : Outcome.Accepted({ providerId: `p${index}`, status: "sent" })
+        const settlements = (job?.recipients ?? []).map(({ index }) => ({
+          jobId: command.jobId,
+          fence: job?.fence ?? -1,
+          index,
+          outcome: outcomeOf(index)
+        }))
+        yield* jobs.exchange({ now, settlements, claim: null })
+        const ended = (yield* results(command.jobId)).map(({ providerId, status }) => [status, providerId])
+        expect(ended).toEqual(
+          Array.from({ length: 12 }, (_, index) =>
+            index % 2 === 0 ? ["accepted", null] : ["sent", `p${index}`]
+          )
+        )
       }).pipe(Effect.provide(layer))
     )
 
