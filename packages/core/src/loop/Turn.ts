@@ -11,9 +11,9 @@ export const shareMs = 8
 let began: number | undefined
 
 /** Whether this turn has given its share. Counts from the first time that it is asked in a turn. */
-export const isSpent = (): boolean => {
+export const isSpent = (share = shareMs): boolean => {
   const now = performance.now()
-  if (began !== undefined) return now - began > shareMs
+  if (began !== undefined) return now - began > share
   began = now
   setImmediate(() => {
     began = undefined

@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Retry from "../domain/Retry.ts"
+import * as Turn from "../loop/Turn.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import { JobStore } from "../storage/JobStore.ts"
@@ -137,10 +138,13 @@ const make = (options: Options) =>
         }
         const hands = yield* Hands.make<ClaimedDelivery>(
           (delivery) =>
-            Effect.flatMap(webhooks.attempt(delivery), ({ outcome, settlement }) => {
-              answered.push(settlement)
-              return end(delivery, outcome)
-            }),
+            Effect.flatMap(
+              Effect.zipRight(Turn.taken, webhooks.attempt(delivery)),
+              ({ outcome, settlement }) => {
+                answered.push(settlement)
+                return end(delivery, outcome)
+              }
+            ),
           (delivery, cause) =>
             Effect.zipRight(
               Effect.logError("A webhook delivery failed", cause),
@@ -157,7 +161,10 @@ const make = (options: Options) =>
         })
 
         const step = Effect.gen(function* () {
+          // Woken by every window, and most of them tell nobody anything: to look costs less than to claim.
+          const due = answered.length > 0 ? 0 : yield* nextDue
           const now = yield* Clock.currentTimeMillis
+          if (due === null || due > now) return yield* rest(wake.deliveries, Effect.succeed(due))
           const limit = grace.hasBegun() ? 0 : options.deliveries - receivers.inHand()
           const claim = { limit, full: receivers.full(now), room: receivers.room }
           const claimed = limit > 0 || answered.length > 0 ? yield* exchange(claim) : []

@@ -95,6 +95,11 @@ export interface Options {
   readonly migrations?: ReadonlyArray<Migration> | undefined
 }
 
+/**
+ * How long a turn of the event loop may be used by steps of a request, in milliseconds. Longer than by work in pieces:
+ * who is put off misses the commit of those who were not.
+ */
+const requestsMs = 3 * Turn.shareMs
 /** How long the driver may wait for a foreign lock: the wait is synchronous, so the whole process stands still. */
 const busyTimeout = 250
 /** The embedder's statement texts are not ours to bound, so the least recently used are dropped. */
@@ -249,7 +254,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     Effect.suspend(() => {
       const current = nearest(session)
       if (current === root && atRoot !== undefined) return atRoot
-      if (current.lock.isFree() && !Turn.isSpent()) return step(current)
+      if (current.lock.isFree() && !Turn.isSpent(requestsMs)) return step(current)
       const turn = Effect.suspend(() => (current.open ? Effect.asSome(step(current)) : Effect.succeedNone))
       return Effect.flatMap(
         under(current.lock, Effect.zipRight(Turn.taken, turn)),
@@ -568,8 +573,10 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
   const schedule = (): void => {
     if (scheduled || queueInTurn() === undefined) return
     scheduled = true
+    // While it is free it is not kept from those who read until then.
     const enter = (): void => {
-      if (root.lock.join(flushInTurn).granted) flushInTurn()
+      if (root.lock.isFree() && Turn.isSpent()) setImmediate(enter)
+      else if (root.lock.join(flushInTurn).granted) flush()
     }
     if (root.lock.isFree()) setImmediate(enter)
     else enter()
