@@ -25,21 +25,25 @@ export const sendwright = async (bench: Bench, store: Store): Promise<Child<Queu
 
 type Named = ReadonlyArray<readonly [string, Child<Queue>]>
 
-/** By how it syncs; none where there is no Redis. */
+/** By how it syncs; none where there is no Redis. A quick run has the peers that targets name, and no others. */
 export const bullmqs = async (bench: Bench): Promise<Named> => {
   const queues: Array<readonly [string, Child<Queue>]> = []
-  for (const sync of ["everysec", "always"] as const) {
+  for (const sync of bench.either(["everysec"] as const, ["everysec", "always"] as const)) {
     const port = await bench.redis(sync)
     if (port !== undefined) queues.push([bullmq[sync], await queue("bullmq", [String(port)])])
   }
   return queues
 }
 
-export const onPostgres = async (bench: Bench): Promise<Named> => [
-  [graphile, await queue("graphile", [await bench.database()])],
-  [pgBoss, await queue("pgboss", [await bench.database()])]
+export const graphileWorker = async (bench: Bench): Promise<Named> => [
+  [graphile, await queue("graphile", [await bench.database()])]
 ]
 
-export const onSqlite = async (bench: Bench): Promise<Named> => [
-  [plainjob, await queue("plainjob", [join(bench.folder("plainjob"), "queue.db")])]
-]
+/** Those that no target names. */
+export const others = async (bench: Bench): Promise<Named> =>
+  bench.quick
+    ? []
+    : [
+        [pgBoss, await queue("pgboss", [await bench.database()])],
+        [plainjob, await queue("plainjob", [join(bench.folder("plainjob"), "queue.db")])]
+      ]

@@ -50,7 +50,7 @@ export const drain: Part = {
     }
     const bullmqs = await Queues.bullmqs(bench)
     if (bullmqs.length === 0) bench.say(Queues.noRedis)
-    const others = [...bullmqs, ...(await Queues.onPostgres(bench)), ...(await Queues.onSqlite(bench))]
+    const others = [...bullmqs, ...(await Queues.graphileWorker(bench)), ...(await Queues.others(bench))]
     const cases = (["sqlite", "postgres"] as const).flatMap((store) =>
       ([250, 1] as const).map((perJob) => ({
         name: `${Queues.ours[store]}, ${perJob} per job`,

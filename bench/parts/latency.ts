@@ -10,12 +10,12 @@ export const latency: Part = {
     const count = bench.either(15, 150)
     const bullmqs = await Queues.bullmqs(bench)
     if (bullmqs.length === 0) bench.say(Queues.noRedis)
-    const [graphile] = await Queues.onPostgres(bench)
+    const graphiles = bench.quick ? [] : await Queues.graphileWorker(bench)
     const queues = [
       [Queues.ours.sqlite, await Queues.sendwright(bench, "sqlite")],
       [Queues.ours.postgres, await Queues.sendwright(bench, "postgres")],
       ...bullmqs,
-      ...(graphile === undefined ? [] : [graphile])
+      ...graphiles
     ] as const
     const samples = await rounds(
       bench.rounds,

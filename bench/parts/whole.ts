@@ -124,7 +124,7 @@ export const whole: Part = {
   name: "whole",
   run: async (bench) => {
     const loader = await bench.loader()
-    const recipients = bench.either(2000, 20_000)
+    const recipients = bench.either(1000, 20_000)
     const part = "whole"
     const unit = "recipients/s"
     const figures = []
