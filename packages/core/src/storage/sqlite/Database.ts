@@ -720,6 +720,8 @@ const connect = (path: string): Sqlite.Database => {
     if (!db.memory) set("journal_mode", "WAL", "wal")
     set("synchronous", "FULL", 2)
     set("foreign_keys", "ON", 1)
+    // In KiB, taken as it is needed. The 2 MiB that are usual do not hold the pages that a deep backlog's windows touch.
+    set("cache_size", "-32768", -32768)
     return db
   } catch (cause) {
     db.close()
