@@ -32,7 +32,7 @@ export const outbound: Part = {
         ([name, child]): Variant => ({
           name,
           warmUp: async () => {
-            for (let sent = 0; sent < bench.either(warm / 2, warm); ) sent += (await child.post(500)) / 2
+            for (let sent = 0; sent < bench.either(0.3 * warm, warm); ) sent += (await child.post(500)) / 2
           },
           measure: async () => {
             const { answer, cpuUs } = await withCpu(
