@@ -429,8 +429,8 @@ export const make = Effect.gen(function* () {
   // 10, 11 -----------------------------------------------------------------------------------------------------
 
   /**
-   * Commits the send, unless too many wait for that already. The store decides key, quota and minimum wait inside the commit; from here a client's hang-up
-   * changes nothing.
+   * Commits the send, unless too many wait for that already. The store decides key, quota and minimum wait inside the
+   * commit; from here a client's hang-up changes nothing.
    */
   const accept = <E>(
     command: AcceptSend,

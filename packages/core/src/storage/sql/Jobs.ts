@@ -226,9 +226,7 @@ export interface JobRows {
 }
 
 export const make = (dialect: Dialect, ids: Ids): JobRows => {
-  const select = (
-    more = ""
-  ) => `SELECT ${dialect.jsonArray(`${jobColumns}, ${dialect.version("job")}`)} AS job${more}
+  const select = (more = "") => `SELECT ${dialect.jsonArray(jobColumns(dialect.version("job")))} AS job${more}
     FROM sendwright_job AS job CROSS JOIN sendwright_snapshot AS snapshot`
   const ofSnapshot = "job.snapshot = snapshot.seq"
   const byId = `${select()} WHERE ${ofSnapshot} AND job.id = ?`
@@ -237,7 +235,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const { elements, entries } = dialect
   const byIdsToWrite = `${select()} WHERE ${ofSnapshot} AND job.id IN (SELECT ${elements.value} FROM ${elements.from})
     ORDER BY job.id${dialect.forUpdate("job")}`
-  const changing = `SELECT ${dialect.jsonArrays(`${changingColumns}, job.version`)} AS jobs FROM (
+  const changing = `SELECT ${dialect.jsonArrays(changingColumns("job.version"))} AS jobs FROM (
       SELECT job.*, ${dialect.version("job")} AS version
       FROM ${elements.from} CROSS JOIN sendwright_job AS job WHERE job.seq = ${elements.integer}${dialect.forUpdate("job")}
     ) AS job`

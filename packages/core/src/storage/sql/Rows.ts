@@ -303,101 +303,16 @@ export const toRateCard = (row: Row): RateCard => ({
 const jobStatus = wordOf(Job.statuses)
 const pauseReason = wordOf<PauseReason>(["session_disconnected", "template_paused", "provider_blocked"])
 
-/** What {@link toStoredJob} reads before the row's version, with the job's columns under `job`. */
-export const jobColumns = `job.seq, job.id, job.account, job.session, job.public_key, job.snapshot,
-    snapshot.digest, job.currency, job.estimated_cost, job.status, job.pause_reason, job.recipients, job.queued,
-    job.sending, job.accepted, job.sent, job.delivered, job.read, job.failed, job.skipped, job.canceled, job.unknown,
-    job.in_flight, job.worker, job.fence, job.created_at, job.updated_at, job.completed_at`
-
-type JobTuple = readonly [
-  seq: number,
-  id: string,
-  account: string,
-  session: string,
-  publicKey: string,
-  snapshot: number,
-  digest: string,
-  currency: string,
-  estimatedCost: string | null,
-  status: string,
-  pauseReason: string | null,
-  recipients: number,
-  queued: number,
-  sending: number,
-  accepted: number,
-  sent: number,
-  delivered: number,
-  read: number,
-  failed: number,
-  skipped: number,
-  canceled: number,
-  unknown: number,
-  inFlight: number,
-  worker: string | null,
-  fence: number,
-  createdAt: number,
-  updatedAt: number,
-  completedAt: number | null,
+/** What steps change of a job, after what it is known by, and the row's version; {@link renewed} reads it. */
+export const changingColumns = (
   version: string
-]
+): string => `job.seq, job.id, job.status, job.pause_reason, job.queued,
+    job.sending, job.accepted, job.sent, job.delivered, job.read, job.failed, job.skipped, job.canceled, job.unknown,
+    job.in_flight, job.worker, job.fence, job.updated_at, job.completed_at, ${version}`
 
-/** A job, its row's number, and the row's version (`Dialect.version`) as it was read. */
-export interface StoredJob extends Held {
-  readonly seq: number
-  readonly version: string
-}
-
-/** As one JSON text, like {@link toRecipients}; its content lies apart. */
-export const toStoredJob = (
-  row: Row
-): {
-  readonly digest: string
-  readonly snapshot: number
-  readonly of: (content: Job.Content) => StoredJob
-} => {
-  const tuple = json<JobTuple>(row, "job")
-  const of = (content: Job.Content): StoredJob => ({
-    seq: tuple[0],
-    job: {
-      id: tuple[1],
-      accountId: tuple[2],
-      sessionId: tuple[3],
-      publicKey: tuple[4],
-      content,
-      status: jobStatus("status", tuple[9]),
-      pauseReason: tuple[10] === null ? null : pauseReason("pause_reason", tuple[10]),
-      recipients: tuple[11],
-      counts: {
-        queued: tuple[12],
-        sending: tuple[13],
-        accepted: tuple[14],
-        sent: tuple[15],
-        delivered: tuple[16],
-        read: tuple[17],
-        failed: tuple[18],
-        skipped: tuple[19],
-        canceled: tuple[20],
-        unknown: tuple[21]
-      },
-      currency: tuple[7],
-      estimatedCost: tuple[8],
-      createdAt: tuple[25],
-      updatedAt: tuple[26],
-      completedAt: tuple[27]
-    },
-    inFlight: tuple[22],
-    worker: tuple[23],
-    fence: tuple[24],
-    version: tuple[28]
-  })
-  return { snapshot: tuple[5], digest: tuple[6], of }
-}
-
-/** What steps change of a job, after what it is known by; {@link renewed} reads it, and the
- * row's version after it. */
-export const changingColumns = `job.seq, job.id, job.status, job.pause_reason, job.queued, job.sending, job.accepted,
-    job.sent, job.delivered, job.read, job.failed, job.skipped, job.canceled, job.unknown, job.in_flight, job.worker,
-    job.fence, job.updated_at, job.completed_at`
+/** What {@link toStoredJob} reads, with the job's columns under `job`. */
+export const jobColumns = (version: string): string => `${changingColumns(version)}, job.account, job.session,
+    job.public_key, job.snapshot, snapshot.digest, job.currency, job.estimated_cost, job.recipients, job.created_at`
 
 type ChangingTuple = readonly [
   seq: number,
@@ -422,51 +337,104 @@ type ChangingTuple = readonly [
   version: string
 ]
 
+type JobTuple = readonly [
+  ...ChangingTuple,
+  account: string,
+  session: string,
+  publicKey: string,
+  snapshot: number,
+  digest: string,
+  currency: string,
+  estimatedCost: string | null,
+  recipients: number,
+  createdAt: number
+]
+
+/** A job, its row's number, and the row's version (`Dialect.version`) as it was read. */
+export interface StoredJob extends Held {
+  readonly seq: number
+  readonly version: string
+}
+
+/** What of a job stays as it was accepted. */
+type Fixed = Pick<
+  Job.Job,
+  | "accountId"
+  | "sessionId"
+  | "publicKey"
+  | "content"
+  | "recipients"
+  | "currency"
+  | "estimatedCost"
+  | "createdAt"
+>
+
+const toHeld = (tuple: ChangingTuple | JobTuple, fixed: Fixed): StoredJob => ({
+  seq: tuple[0],
+  job: {
+    id: tuple[1],
+    accountId: fixed.accountId,
+    sessionId: fixed.sessionId,
+    publicKey: fixed.publicKey,
+    content: fixed.content,
+    status: jobStatus("status", tuple[2]),
+    pauseReason: tuple[3] === null ? null : pauseReason("pause_reason", tuple[3]),
+    recipients: fixed.recipients,
+    counts: {
+      queued: tuple[4],
+      sending: tuple[5],
+      accepted: tuple[6],
+      sent: tuple[7],
+      delivered: tuple[8],
+      read: tuple[9],
+      failed: tuple[10],
+      skipped: tuple[11],
+      canceled: tuple[12],
+      unknown: tuple[13]
+    },
+    currency: fixed.currency,
+    estimatedCost: fixed.estimatedCost,
+    createdAt: fixed.createdAt,
+    updatedAt: tuple[17],
+    completedAt: tuple[18]
+  },
+  inFlight: tuple[14],
+  worker: tuple[15],
+  fence: tuple[16],
+  version: tuple[19]
+})
+
+/** As one JSON text, like {@link toRecipients}; its content lies apart. */
+export const toStoredJob = (
+  row: Row
+): {
+  readonly digest: string
+  readonly snapshot: number
+  readonly of: (content: Job.Content) => StoredJob
+} => {
+  const tuple = json<JobTuple>(row, "job")
+  const of = (content: Job.Content): StoredJob =>
+    toHeld(tuple, {
+      accountId: tuple[20],
+      sessionId: tuple[21],
+      publicKey: tuple[22],
+      content,
+      recipients: tuple[27],
+      currency: tuple[25],
+      estimatedCost: tuple[26],
+      createdAt: tuple[28]
+    })
+  return { snapshot: tuple[23], digest: tuple[24], of }
+}
+
 /** Those of the jobs that there still are, as they are now. */
 export const renewed = (
   row: Row | undefined,
   known: ReadonlyMap<string, StoredJob>
 ): ReadonlyArray<StoredJob> =>
-  json<ReadonlyArray<ChangingTuple>>(row ?? {}, "jobs").flatMap((tuple): ReadonlyArray<StoredJob> => {
+  json<ReadonlyArray<ChangingTuple>>(row ?? {}, "jobs").flatMap((tuple) => {
     const held = known.get(tuple[1])
-    if (held === undefined || held.seq !== tuple[0]) return []
-    const { job } = held
-    return [
-      {
-        seq: held.seq,
-        job: {
-          id: job.id,
-          accountId: job.accountId,
-          sessionId: job.sessionId,
-          publicKey: job.publicKey,
-          content: job.content,
-          status: jobStatus("status", tuple[2]),
-          pauseReason: tuple[3] === null ? null : pauseReason("pause_reason", tuple[3]),
-          recipients: job.recipients,
-          counts: {
-            queued: tuple[4],
-            sending: tuple[5],
-            accepted: tuple[6],
-            sent: tuple[7],
-            delivered: tuple[8],
-            read: tuple[9],
-            failed: tuple[10],
-            skipped: tuple[11],
-            canceled: tuple[12],
-            unknown: tuple[13]
-          },
-          currency: job.currency,
-          estimatedCost: job.estimatedCost,
-          createdAt: job.createdAt,
-          updatedAt: tuple[17],
-          completedAt: tuple[18]
-        },
-        inFlight: tuple[14],
-        worker: tuple[15],
-        fence: tuple[16],
-        version: tuple[19]
-      }
-    ]
+    return held === undefined || held.seq !== tuple[0] ? [] : [toHeld(tuple, held.job)]
   })
 
 /** The keys that a job has for its recipients; a message id has no room for more than 4,094 of them either. */
