@@ -33,6 +33,9 @@ export type Verdict<R extends Standing = Standing> =
   | { readonly _tag: "Revoked"; readonly record: R }
   | { readonly _tag: "Missing" }
 
+/** Why a message may not go. */
+export type Refusal<R extends Standing = Standing> = Exclude<Verdict<R>, { readonly _tag: "Granted" }>
+
 /**
  * Of the records for the purpose and for `all`, the one that occurred last decides; of two that occurred at the
  * same time, the one recorded last. `history` is in the order of recording.

@@ -22,10 +22,22 @@ export const parseKey = (header: string): string | undefined => {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
-/** The value with the members of each object in one order. */
+/** Whether the members of this and of all objects in it are in one order. */
+const isInOrder = (value: unknown): boolean => {
+  if (!isObject(value)) return true
+  if (Array.isArray(value)) return value.every(isInOrder)
+  let last = ""
+  for (const name of Object.keys(value)) {
+    if (name < last || !isInOrder(value[name])) return false
+    last = name
+  }
+  return true
+}
+
+/** The value with the members of each object in one order. Most of what comes is so: it is looked at, and not copied. */
 const inOrder = (value: unknown): unknown => {
   if (!isObject(value)) return value
-  if (Array.isArray(value)) return value.map(inOrder)
+  if (Array.isArray(value)) return value.every(isInOrder) ? value : value.map(inOrder)
   // Without a prototype, `__proto__` is a member like any other; with one, writing JSON takes half the time.
   const members: Record<string, unknown> = Object.hasOwn(value, "__proto__") ? Object.create(null) : {}
   for (const name of Object.keys(value).sort()) members[name] = inOrder(value[name])

@@ -21,7 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Permission } from "../domain/ApiKey.ts"
 import * as ApiKey from "../domain/ApiKey.ts"
-import type { Purpose, Verdict } from "../domain/Consent.ts"
+import type { Purpose, Refusal } from "../domain/Consent.ts"
 import {
   ConsentRequired,
   FeatureUnavailable,
@@ -295,13 +295,13 @@ export const directContent = (request: DirectMessageRequest): Effect.Effect<void
 // 9 ------------------------------------------------------------------------------------------------------------
 
 const consentFault = (
-  verdict: Verdict,
+  refusal: Refusal,
   purpose: Purpose,
   path: ReadonlyArray<string | number>
 ): Fault.Fault => {
   const message =
-    verdict._tag === "Revoked"
-      ? `The recipient revoked consent on ${Time.format(verdict.record.occurredAt)}.`
+    refusal._tag === "Revoked"
+      ? `The recipient revoked consent on ${Time.format(refusal.record.occurredAt)}.`
       : `The recipient has no registered consent for ${purpose} messages.`
   return Fault.make(path, "consent_required", message)
 }
@@ -418,11 +418,9 @@ export const make = Effect.gen(function* () {
     readonly phones: ReadonlyArray<string>
     readonly path: (index: number) => ReadonlyArray<string | number>
   }) =>
-    Effect.flatMap(consents.verdicts({ accountId: caller.account.id, phones, purpose }), (verdicts) => {
-      if (verdicts.every(({ _tag }) => _tag === "Granted")) return Effect.void
-      const faults = verdicts.flatMap((verdict, index) =>
-        verdict._tag === "Granted" ? [] : [consentFault(verdict, purpose, path(index))]
-      )
+    Effect.flatMap(consents.refusals({ accountId: caller.account.id, phones, purpose }), (refusals) => {
+      if (refusals.size === 0) return Effect.void
+      const faults = Array.from(refusals, ([index, refusal]) => consentFault(refusal, purpose, path(index)))
       return Effect.fail(new ConsentRequired({ faults }))
     })
 

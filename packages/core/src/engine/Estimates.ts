@@ -35,11 +35,11 @@ export const make = (options: {
   readonly request: ResolvedRequest
   readonly card: Rates.RateCard | null
   readonly cost: Rates.Estimate
-  readonly verdicts: ReadonlyArray<Verdict>
-  /** The verdicts with their records, when it is to be explained. */
+  readonly withoutConsent: number
+  /** For each recipient, when it is to be explained. */
   readonly evidence: ReadonlyArray<Verdict<ConsentRecord>> | null
 }): Estimate => {
-  const { card, cost, evidence, request, verdicts } = options
+  const { card, cost, evidence, request, withoutConsent } = options
   const explain = (evidence: ReadonlyArray<Verdict<ConsentRecord>>): ReadonlyArray<Explanation> =>
     request.recipients.map((recipient, place) => ({
       phone: recipient.phone,
@@ -59,7 +59,7 @@ export const make = (options: {
     rateCard: card,
     recipients: request.recipients.length,
     cost,
-    withoutConsent: verdicts.filter(({ _tag }) => _tag !== "Granted").length,
+    withoutConsent,
     explanations: evidence === null ? null : explain(evidence)
   }
 }

@@ -115,8 +115,11 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       purpose: request.template.category
     }
     const evidence = options?.explain === true ? yield* consents.evidence(asked) : null
-    const verdicts = evidence ?? (yield* consents.verdicts(asked))
-    return Estimates.make({ request, card, cost, verdicts, evidence })
+    const withoutConsent =
+      evidence === null
+        ? (yield* consents.refusals(asked)).size
+        : evidence.filter(({ _tag }) => _tag !== "Granted").length
+    return Estimates.make({ request, card, cost, withoutConsent, evidence })
   })
 
   return { send: traced("Engine.send", send), estimate: traced("Engine.estimate", estimate) }

@@ -9,7 +9,9 @@ import {
   createDecipheriv,
   createHash,
   createHmac,
+  createSecretKey,
   hkdfSync,
+  type KeyObject,
   timingSafeEqual
 } from "node:crypto"
 import * as Context from "effect/Context"
@@ -50,7 +52,7 @@ const derive = (master: Uint8Array, use: string): Buffer =>
 
 interface Keys {
   readonly seal: Buffer
-  readonly pepper: Buffer
+  readonly pepper: KeyObject
   /** Names the key in what it sealed. */
   readonly id: string
 }
@@ -58,7 +60,7 @@ interface Keys {
 const keysOf = (master: Uint8Array): Keys => {
   const seal = derive(master, "seal")
   const id = createHash("sha256").update(seal).digest("base64url").slice(0, 8)
-  return { seal, pepper: derive(master, "pepper"), id }
+  return { seal, pepper: createSecretKey(derive(master, "pepper")), id }
 }
 
 const make = (
@@ -96,7 +98,7 @@ const make = (
     })
   }
 
-  const digestBy = (pepper: Buffer, secret: string): Buffer =>
+  const digestBy = (pepper: KeyObject, secret: string): Buffer =>
     createHmac("sha256", pepper).update(secret).digest()
   const digest = (secret: string): Buffer => digestBy(pepper, secret)
   const nobody = digest("nobody's secret").toString("hex")

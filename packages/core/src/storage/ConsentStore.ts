@@ -1,7 +1,7 @@
 /** Where consent records live: append-only, the current state derived from them by `Consent.decide`. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { ConsentRecord, Purpose, Verdict } from "../domain/Consent.ts"
+import type { ConsentRecord, Purpose, Refusal, Verdict } from "../domain/Consent.ts"
 import type { StorageError } from "./StorageError.ts"
 
 export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentStore")<
@@ -12,13 +12,13 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
       readonly accountId: string
       readonly records: ReadonlyArray<ConsentRecord>
     }) => Effect.Effect<void, StorageError>
-    /** The verdict for each phone, in the order given. One query, whatever the number of phones. */
-    readonly verdicts: (query: {
+    /** Which of the phones lack consent, by their places; mostly none. Two queries at the most. */
+    readonly refusals: (query: {
       readonly accountId: string
       readonly phones: ReadonlyArray<string>
       readonly purpose: Purpose
-    }) => Effect.Effect<ReadonlyArray<Verdict>, StorageError>
-    /** The same with the whole records that decided, for whoever explains it: they are much to read. */
+    }) => Effect.Effect<ReadonlyMap<number, Refusal>, StorageError>
+    /** The verdict for each phone, in the order given, with the record that decided: much to read. */
     readonly evidence: (query: {
       readonly accountId: string
       readonly phones: ReadonlyArray<string>

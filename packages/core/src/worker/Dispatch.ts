@@ -20,11 +20,11 @@ import { Outcome } from "../storage/JobStore.ts"
 
 type ClaimedRecipient = ClaimedJob["recipients"][number]
 
-const consentGone = (verdict: Consent.Verdict): Failure => ({
+const consentGone = (refusal: Consent.Refusal): Failure => ({
   code: "consent_required",
   provider_code: null,
   message:
-    verdict._tag === "Revoked"
+    refusal._tag === "Revoked"
       ? "The recipient's consent was revoked before the message was sent."
       : "The recipient has no registered consent.",
   permanent: true
@@ -245,20 +245,20 @@ const nothing = () => Effect.dieMessage("A recipient was attempted that has no a
 /**
  * Prepares the attempts.
  *
- * @param verdicts on the consent of each recipient, asked for once more
+ * @param refusal why a recipient, by its place in the job's, may have nothing any more: consent is asked for once more
  */
 export const window = (
   line: Line | undefined,
   job: ClaimedJob,
-  verdicts: ReadonlyArray<Consent.Verdict>
+  refusal: (place: number) => Consent.Refusal | undefined
 ): Attempts => {
   const outcomes = new Map<number, Outcome>()
   const consequences: Array<Consequence> = []
   const refusals = new Map<number, Failure>()
   const allowed = job.recipients.filter((recipient, place) => {
-    const verdict: Consent.Verdict = verdicts[place] ?? { _tag: "Missing" }
-    if (verdict._tag === "Granted") return true
-    const failure = consentGone(verdict)
+    const refused = refusal(place)
+    if (refused === undefined) return true
+    const failure = consentGone(refused)
     if (!recipient.uncertain) {
       outcomes.set(recipient.index, Outcome.Skipped({ failure }))
       return false

@@ -73,12 +73,12 @@ export const make = (options: {
       const { accountId, content, sessionId } = first
       const line = yield* Effect.flatMap(sessions.find(sessionId), open)
       const phones = alike.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
-      const verdicts = yield* consents.verdicts({ accountId, phones, purpose: Job.purpose(content) })
-      let from = 0
+      const refusals = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
+      let next = 0
       return alike.map((job) => {
-        const ofJob = verdicts.slice(from, from + job.recipients.length)
-        from += job.recipients.length
-        return { job, attempts: Dispatch.window(line, job, ofJob) }
+        const first = next
+        next += job.recipients.length
+        return { job, attempts: Dispatch.window(line, job, (place) => refusals.get(first + place)) }
       })
     })
 

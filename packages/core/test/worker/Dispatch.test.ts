@@ -3,7 +3,6 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { type Sender, SendResult } from "../../src/sender/Sender.ts"
 import type { ClaimedJob } from "../../src/storage/JobStore.ts"
-import * as Fixtures from "../../src/testing/Fixtures.ts"
 import * as Dispatch from "../../src/worker/Dispatch.ts"
 
 const job = (recipients: number): ClaimedJob => ({
@@ -25,11 +24,7 @@ const job = (recipients: number): ClaimedJob => ({
 const window = (send: Sender["send"], recipients: number, concurrency: number) => {
   const sender: Sender = { provider: "http", deduplicates: false, send }
   const claimed = job(recipients)
-  const verdicts = claimed.recipients.map(({ phone }) => ({
-    _tag: "Granted" as const,
-    record: Fixtures.consent(phone)
-  }))
-  const attempts = Dispatch.window({ sender, config: {} }, claimed, verdicts)
+  const attempts = Dispatch.window({ sender, config: {} }, claimed, () => undefined)
   return { attempts, run: Dispatch.run([attempts], concurrency), settlements: attempts.settlements }
 }
 

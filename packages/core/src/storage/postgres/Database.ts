@@ -89,9 +89,10 @@ const dialect: Dialect = {
     integer: "element.value::bigint"
   },
   entries: { from: "json_each_text(?::json) AS entry", key: "entry.key::bigint", value: "entry.value" },
-  insert: (table, columns) => {
-    const names = columns.map(([name]) => name).join(", ")
-    const text = `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${given(columns)}`
+  insert: (table, columns, same = {}) => {
+    const names = columns.map(([name]) => name)
+    const text = `INSERT INTO ${table} (${[...names, ...Object.keys(same)].join(", ")})
+      SELECT ${[...names, ...Object.values(same)].join(", ")} FROM ${given(columns)}`
     return function* (rows) {
       if (rows.length > 0) yield* run(text, ...arraysOf(columns, rows))
     }

@@ -2,13 +2,14 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ApiKey from "../../domain/ApiKey.ts"
+import * as Memo from "../../domain/Memo.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Identity } from "../ApiKeyStore.ts"
 import { ApiKeyStore } from "../ApiKeyStore.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
-import type { Program, Row } from "./Program.ts"
+import type { Program, SqlValue } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import {
   accountColumns,
@@ -20,6 +21,7 @@ import {
   newestFirst,
   seq,
   sessionColumns,
+  text,
   toAccount,
   toApiKey,
   toSession
@@ -33,18 +35,31 @@ const ofKey = joined("api_key", apiKeyColumns)
 const ofSession = joined("session", sessionColumns)
 const ofAccount = joined("account", accountColumns)
 
-/** A key, its session and its account in one statement, since every request asks for them. */
-const identity = `SELECT ${ofKey.columns}, ${ofSession.columns}, ${ofAccount.columns}
+/**
+ * A key, its session and its account in one statement, since every request asks for them; and as one text, because the
+ * drivers' rows of so many columns take longer than all else.
+ */
+const identity = (dialect: Dialect): string => `SELECT ${dialect.jsonArray(
+  [ofKey, ofSession, ofAccount].map(({ columns }) => columns).join(", ")
+)} AS identity
   FROM sendwright_api_key AS api_key
   JOIN sendwright_session AS session ON session.id = api_key.session
   JOIN sendwright_account AS account ON account.id = session.account
   WHERE api_key.public_key = ?`
 
-const toIdentity = (row: Row): Identity => ({
-  key: toApiKey(ofKey.rowOf(row)),
-  session: toSession(ofSession.rowOf(row)),
-  account: toAccount(ofAccount.rowOf(row))
-})
+const toIdentity = (identity: string): Identity => {
+  const values: ReadonlyArray<SqlValue> = JSON.parse(identity)
+  const session = apiKeyColumns.length
+  const account = session + sessionColumns.length
+  return {
+    key: toApiKey(ofKey.rowOf(values.slice(0, session))),
+    session: toSession(ofSession.rowOf(values.slice(session, account))),
+    account: toAccount(ofAccount.rowOf(values.slice(account)))
+  }
+}
+
+/** How many are kept read. */
+const keptIdentities = 1024
 
 function* findKey(publicKey: string, statement = byPublicKey): Program<ApiKey.ApiKey | null> {
   const row = yield* get(statement, publicKey)
@@ -67,48 +82,58 @@ function* save(key: ApiKey.ApiKey): Program<ApiKey.ApiKey> {
 
 export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
   ApiKeyStore,
-  Effect.map(Database, (db) => ({
-    create: (key) =>
-      db.write("ApiKeyStore.create", function* () {
-        yield* run(insert, ...fromApiKey(key))
-      }),
-    identify: (publicKey) =>
-      db.read("ApiKeyStore.identify", function* () {
-        const row = yield* get(identity, publicKey)
-        return row === undefined ? null : toIdentity(row)
-      }),
-    list: ({ page, sessionId }) =>
-      db.read("ApiKeyStore.list", function* () {
-        const rows = yield* all(
-          `SELECT * FROM sendwright_api_key WHERE session = ? AND seq < ? ORDER BY seq DESC ${limited}`,
-          sessionId,
-          ...newestFirst(page)
-        )
-        return Page.map(Page.cut(rows, page.limit, seq), toApiKey)
-      }),
-    change: ({ change, publicKey }) =>
-      db.write("ApiKeyStore.change", function* () {
-        const found = yield* findKey(publicKey, toChange(db.dialect))
-        return found === null ? null : yield* save(ApiKey.change(found, change))
-      }),
-    rotate: ({ expireOthersAt, now, publicKey, secret }) =>
-      db.write("ApiKeyStore.rotate", function* () {
-        const found = yield* findKey(publicKey, toChange(db.dialect))
-        if (found === null) return null
-        const secrets = ApiKey.rotateSecrets(found.secrets, secret, expireOthersAt, now)
-        return yield* save({ ...found, secrets })
-      }),
-    // Read first: many requests find the key idle at once, and a write waits for the disk.
-    touch: ({ now, publicKey }) => {
-      const isStale = db.read("ApiKeyStore.touch", function* () {
-        const row = yield* get("SELECT last_used_at FROM sendwright_api_key WHERE public_key = ?", publicKey)
-        if (row === undefined) return false
-        return ApiKey.wasIdle({ lastUsedAt: integerOrNull(row, "last_used_at") }, now)
-      })
-      const write = db.write("ApiKeyStore.touch", function* () {
-        yield* run("UPDATE sendwright_api_key SET last_used_at = ? WHERE public_key = ?", now, publicKey)
-      })
-      return Effect.flatMap(isStale, (stale) => (stale ? write : Effect.void))
+  Effect.map(Database, (db) => {
+    const findIdentity = identity(db.dialect)
+    // By all that was read, so that what is kept is what is stored.
+    const identities = Memo.make<Identity>(keptIdentities)
+    return {
+      create: (key) =>
+        db.write("ApiKeyStore.create", function* () {
+          yield* run(insert, ...fromApiKey(key))
+        }),
+      identify: (publicKey) =>
+        db.read("ApiKeyStore.identify", function* () {
+          const row = yield* get(findIdentity, publicKey)
+          if (row === undefined) return null
+          const found = text(row, "identity")
+          return identities(found, () => toIdentity(found))
+        }),
+      list: ({ page, sessionId }) =>
+        db.read("ApiKeyStore.list", function* () {
+          const rows = yield* all(
+            `SELECT * FROM sendwright_api_key WHERE session = ? AND seq < ? ORDER BY seq DESC ${limited}`,
+            sessionId,
+            ...newestFirst(page)
+          )
+          return Page.map(Page.cut(rows, page.limit, seq), toApiKey)
+        }),
+      change: ({ change, publicKey }) =>
+        db.write("ApiKeyStore.change", function* () {
+          const found = yield* findKey(publicKey, toChange(db.dialect))
+          return found === null ? null : yield* save(ApiKey.change(found, change))
+        }),
+      rotate: ({ expireOthersAt, now, publicKey, secret }) =>
+        db.write("ApiKeyStore.rotate", function* () {
+          const found = yield* findKey(publicKey, toChange(db.dialect))
+          if (found === null) return null
+          const secrets = ApiKey.rotateSecrets(found.secrets, secret, expireOthersAt, now)
+          return yield* save({ ...found, secrets })
+        }),
+      // Read first: many requests find the key idle at once, and a write waits for the disk.
+      touch: ({ now, publicKey }) => {
+        const isStale = db.read("ApiKeyStore.touch", function* () {
+          const row = yield* get(
+            "SELECT last_used_at FROM sendwright_api_key WHERE public_key = ?",
+            publicKey
+          )
+          if (row === undefined) return false
+          return ApiKey.wasIdle({ lastUsedAt: integerOrNull(row, "last_used_at") }, now)
+        })
+        const write = db.write("ApiKeyStore.touch", function* () {
+          yield* run("UPDATE sendwright_api_key SET last_used_at = ? WHERE public_key = ?", now, publicKey)
+        })
+        return Effect.flatMap(isStale, (stale) => (stale ? write : Effect.void))
+      }
     }
-  }))
+  })
 )

@@ -9,10 +9,10 @@ import type { Instant } from "../../domain/Instant.ts"
 import { ConsentStore } from "../ConsentStore.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
-import type { Row } from "./Program.ts"
+import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import type { Recorded } from "./Rows.ts"
-import { historyColumns, standingColumns, toConsent, toHistories, toStandings } from "./Rows.ts"
+import { historyColumns, integer, standingColumns, toConsent, toHistories, toStandings } from "./Rows.ts"
 
 const insert = `INSERT INTO sendwright_consent
   (account, phone, occurred_at, id, purpose, status, source, proof, recorded_at, seq)
@@ -41,25 +41,46 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
     const ids = Ids.make(yield* Ids.RandomBytes)
     const { elements, lookUp, serialize } = db.dialect
     const ofPhone = `consent.account = ? AND consent.phone = ${elements.value} AND consent.purpose IN (?, 'all')`
+    // Nothing but granted needs no decision, and is what most have.
+    const notAllGranted = `SELECT ${elements.place} AS place FROM ${elements.from}
+      WHERE coalesce((SELECT min(CASE consent.status WHEN 'granted' THEN 1 ELSE 0 END)
+        FROM sendwright_consent AS consent WHERE ${ofPhone}), 0) = 0
+      ORDER BY ${elements.place}`
     // In no certain order: to sort them all takes as long as to find them.
     const recordsOf = (
       columns: string
     ) => `SELECT ${db.dialect.jsonArrays(`${elements.place}, ${columns}`)} AS records
       FROM ${elements.from} ${lookUp("sendwright_consent", "consent", ofPhone)}`
     const decided = <R extends Consent.Standing>(
-      operation: string,
       columns: string,
       toRecords: (row: Row | undefined) => ReadonlyArray<Recorded<R>>
     ) => {
       const statement = recordsOf(columns)
-      return ({ accountId, phones, purpose }: Asked) =>
-        db.read(operation, function* () {
-          const found = phones.map((): Array<Recorded<R>> => [])
-          const row = yield* get(statement, JSON.stringify(phones), accountId, purpose)
-          for (const recorded of toRecords(row)) found[recorded.place]?.push(recorded)
-          return found.map((history) => Consent.decide(inOrder(history), purpose))
-        })
+      return function* ({ accountId, phones, purpose }: Asked): Program<ReadonlyArray<Consent.Verdict<R>>> {
+        const found = phones.map((): Array<Recorded<R>> => [])
+        const row = yield* get(statement, JSON.stringify(phones), accountId, purpose)
+        for (const recorded of toRecords(row)) found[recorded.place]?.push(recorded)
+        return found.map((history) => Consent.decide(inOrder(history), purpose))
+      }
     }
+    const standings = decided(standingColumns, toStandings)
+    const evidence = decided(historyColumns, toHistories)
+
+    function* refusals(asked: Asked): Program<ReadonlyMap<number, Consent.Refusal>> {
+      const { accountId, phones, purpose } = asked
+      const rows = yield* all(notAllGranted, JSON.stringify(phones), accountId, purpose)
+      const places = rows.map((row) => integer(row, "place"))
+      const refused = new Map<number, Consent.Refusal>()
+      if (places.length === 0) return refused
+      const doubtful = places.flatMap((place) => phones[place] ?? [])
+      const verdicts = yield* standings({ ...asked, phones: doubtful })
+      for (const [at, place] of places.entries()) {
+        const verdict = verdicts[at]
+        if (verdict !== undefined && verdict._tag !== "Granted") refused.set(place, verdict)
+      }
+      return refused
+    }
+
     return {
       record: ({ accountId, records }) =>
         db.write("ConsentStore.record", function* () {
@@ -75,8 +96,8 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
           }
           for (const [now, recorded] of drafts) yield* Events.append(ids, accountId, recorded, now)
         }),
-      verdicts: decided("ConsentStore.verdicts", standingColumns, toStandings),
-      evidence: decided("ConsentStore.evidence", historyColumns, toHistories),
+      refusals: (asked) => db.read("ConsentStore.refusals", () => refusals(asked)),
+      evidence: (asked) => db.read("ConsentStore.evidence", () => evidence(asked)),
       history: ({ accountId, phone }) =>
         db.read("ConsentStore.history", function* () {
           return (yield* all(history, accountId, phone)).map(toConsent)

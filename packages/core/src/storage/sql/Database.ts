@@ -7,6 +7,9 @@ import type { Program, SqlValue } from "./Program.ts"
 /** A column, and how its values are written. */
 export type Column = readonly [name: string, type: "text" | "bigint"]
 
+/** SQL literals by column. */
+export type Literals = Readonly<Record<string, string>>
+
 /** Writes any number of rows, each with the columns' values in their order. */
 export type WriteRows<A = void> = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<A>
 
@@ -41,7 +44,8 @@ export interface Dialect {
   }
   /** The members of a parameter that is a JSON object of texts and nulls by whole numbers. */
   readonly entries: { readonly from: string; readonly key: string; readonly value: string }
-  readonly insert: (table: string, columns: ReadonlyArray<Column>) => WriteRows
+  /** @param same what other columns hold in all rows, as SQL */
+  readonly insert: (table: string, columns: ReadonlyArray<Column>, same?: Literals) => WriteRows
   /** Each row is found by its `seq`, which is the last column. Answers the version that they have then. */
   readonly update: (table: string, columns: ReadonlyArray<Column>) => WriteRows<string>
   /** Follows a table's name: the planner is held to the index where it would choose another. */

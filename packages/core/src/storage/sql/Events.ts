@@ -8,7 +8,9 @@ import type { Program } from "./Program.ts"
 import { all } from "./Program.ts"
 import { flag, integer, json, text } from "./Rows.ts"
 
-const insertEvents = insertRows("sendwright_event", ["id", "account", "type", "body", "created_at"], ["id"])
+const insertEvents = insertRows("sendwright_event", ["id", "account", "type", "body", "created_at"], {
+  returned: ["id"]
+})
 
 const insertDeliveries = insertRows("sendwright_delivery", [
   "id",

@@ -1,4 +1,5 @@
 /** Statements that insert rows. */
+import type { Literals } from "./Database.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, run } from "./Program.ts"
 
@@ -12,18 +13,21 @@ const rowsPerInsert = 50
 /**
  * `INSERT` of any number of rows.
  *
- * @param returned columns that are answered of each row beside its `seq`, in no certain order
+ * @param options.same what other columns hold in all rows, as SQL
+ * @param options.returned columns that are answered of each row beside its `seq`, in no certain order
  */
 export const insertRows = (
   table: string,
   columns: ReadonlyArray<string>,
-  returned: ReadonlyArray<string> = []
+  options: { readonly same?: Literals; readonly returned?: ReadonlyArray<string> } = {}
 ): ((rows: ReadonlyArray<ReadonlyArray<SqlParameter>>) => Program<ReadonlyArray<Row>>) => {
-  const places = `(${columns.map(() => "?").join(", ")})`
+  const { returned = [], same = {} } = options
+  const names = [...columns, ...Object.keys(same)].join(", ")
+  const places = `(${[...columns.map(() => "?"), ...Object.values(same)].join(", ")})`
   const returning = returned.length === 0 ? "" : ` RETURNING ${["seq", ...returned].join(", ")}`
   const texts = Array.from({ length: rowsPerInsert + 1 }, (_, rows) => {
     const values = Array.from({ length: rows }, () => places).join(", ")
-    return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${values}${returning}`
+    return `INSERT INTO ${table} (${names}) VALUES ${values}${returning}`
   })
   return function* (rows) {
     const answered: Array<Row> = []

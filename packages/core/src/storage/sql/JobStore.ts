@@ -5,7 +5,7 @@ import * as Idempotency from "../../domain/Idempotency.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Content, RecipientResult } from "../../domain/Job.ts"
+import type { Content } from "../../domain/Job.ts"
 import * as Job from "../../domain/Job.ts"
 import * as Page from "../../domain/Page.ts"
 import * as Plan from "../../domain/Plan.ts"
@@ -40,8 +40,9 @@ const kindOf = oneOf<Content["kind"]>(["template", "direct"])
 
 // Accepting
 
-const findEarlier =
-  "SELECT id, kind, fingerprint, recipients, answer FROM sendwright_job WHERE public_key = ? AND idempotency_key = ?"
+const withKey = "FROM sendwright_job WHERE public_key = ? AND idempotency_key = ?"
+
+const findEarlier = `SELECT id, kind, fingerprint, recipients, answer ${withKey}`
 
 function* earlierTo(publicKey: string, key: string): Program<Earlier | null> {
   const row = yield* get(findEarlier, publicKey, key)
@@ -67,15 +68,25 @@ function* usageOf(accountId: string, day: string): Program<{ template: number; d
 }
 
 /** What a send is decided by, in one statement. */
-const findUsage = (kind: Content["kind"]): string => `SELECT
+const findBefore = (kind: Content["kind"]): string => `SELECT
+    (SELECT id ${withKey}) AS earlier,
     (SELECT ${kind} FROM sendwright_usage WHERE account = ? AND day = ?) AS used,
     (SELECT accepted_at FROM sendwright_acceptance WHERE public_key = ?) AS accepted_at`
 
-const findUsageOf = { template: findUsage("template"), direct: findUsage("direct") }
+const findBeforeOf = { template: findBefore("template"), direct: findBefore("direct") }
 
-function* usageBefore({ accountId, content, now, publicKey }: AcceptSend): Program<Plan.Usage> {
-  const row = (yield* get(findUsageOf[content.kind], accountId, Time.utcDay(now), publicKey)) ?? {}
-  return { usedToday: integerOrNull(row, "used") ?? 0, lastAcceptedAt: integerOrNull(row, "accepted_at") }
+function* before({ accountId, content, idempotency, now, publicKey }: AcceptSend): Program<{
+  readonly usage: Plan.Usage
+  /** Whether its Idempotency-Key was used. */
+  readonly repeats: boolean
+}> {
+  const key = idempotency === null ? null : idempotency.key
+  const found = yield* get(findBeforeOf[content.kind], publicKey, key, accountId, Time.utcDay(now), publicKey)
+  const row = found ?? {}
+  return {
+    usage: { usedToday: integerOrNull(row, "used") ?? 0, lastAcceptedAt: integerOrNull(row, "accepted_at") },
+    repeats: textOrNull(row, "earlier") !== null
+  }
 }
 
 const insertJob = `INSERT INTO sendwright_job (id, account, session, public_key, kind, template, snapshot, currency,
@@ -98,25 +109,27 @@ const newRecipient: ReadonlyArray<Column> = [
   ["variables", "text"],
   ["market", "text"],
   ["price", "text"],
-  ["status", "text"],
-  ["attempts", "bigint"],
-  ["sequence", "bigint"],
   ["next_at", "bigint"],
   ["updated_at", "bigint"]
 ]
 
-const fromNew = (job: number, recipient: RecipientResult): ReadonlyArray<SqlValue> => [
-  recipientKey(job, recipient.index),
+/** As `Job.newRecipient` begins each. */
+const newRecipients = { status: "'queued'", attempts: "0", sequence: "0" }
+
+const fromNew = (
+  job: number,
+  recipient: AcceptSend["recipients"][number],
+  index: number,
+  now: Instant
+): ReadonlyArray<SqlValue> => [
+  recipientKey(job, index),
   recipient.phone,
   recipient.externalId,
   JSON.stringify(recipient.values),
   recipient.market,
   recipient.price,
-  recipient.status,
-  recipient.attempts,
-  recipient.sequence,
-  recipient.nextAt,
-  recipient.updatedAt
+  now,
+  now
 ]
 
 /** Records the send. The checks before it are over. */
@@ -205,7 +218,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     const claims = Claims.make(rows)
 
     const { elements } = dialect
-    const insertRecipients = dialect.insert("sendwright_recipient", newRecipient)
+    const insertRecipients = dialect.insert("sendwright_recipient", newRecipient, newRecipients)
     const keyedRecipients = rows.recipientsOf(
       `seq IN (SELECT ${elements.integer} FROM ${elements.from}) ORDER BY seq`
     )
@@ -255,21 +268,23 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       const { accountId, claim, demand, idempotency, now, publicKey, sessionId } = command
       // What follows is read to be decided on: the key, the day's usage, the last acceptance.
       yield* dialect.serialize(`accept ${accountId}`)
-      const earlier = idempotency === null ? null : yield* earlierTo(publicKey, idempotency.key)
+      const { repeats, usage } = yield* before(command)
+      const earlier = repeats && idempotency !== null ? yield* earlierTo(publicKey, idempotency.key) : null
       if (earlier !== null && idempotency !== null) {
         return Idempotency.decide(earlier, idempotency.fingerprint) === "Replayed"
           ? AcceptResult.Replayed({ earlier })
           : AcceptResult.KeyConflict({ earlier })
       }
-      const verdict = Plan.decide(demand, yield* usageBefore(command), now)
+      const verdict = Plan.decide(demand, usage, now)
       if (verdict._tag === "QuotaExhausted") return AcceptResult.QuotaExhausted(verdict)
       if (verdict._tag === "TooSoon") return AcceptResult.TooSoon(verdict)
 
       const stored = yield* record(command)
-      const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
-      if (recipients.length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
-      yield* insertRecipients(recipients.map((each) => fromNew(stored.seq, each)))
+      const { length } = command.recipients
+      if (length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
+      yield* insertRecipients(command.recipients.map((each, index) => fromNew(stored.seq, each, index, now)))
       if (claim === null) return AcceptResult.Accepted({ job: stored.job, claimed: null })
+      const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
       for (const { phone } of recipients) yield* claims.count(sessionId, phone, now)
       const step = JobSteps.claim(stored, recipients, claim, now)
       keep(step, yield* save([step], now))

@@ -76,21 +76,12 @@ export const newestFirst = (page: Page): readonly [number, number] => [page.afte
 
 export const seq = (row: Row): number => integer(row, "seq")
 
-/** A table's columns beside those of others in a `SELECT`, and its row found again in what that answers. */
-export const joined = (alias: string, columns: ReadonlyArray<string>) => {
-  const names = columns.map((name) => [name, `${alias}_${name}`] as const)
-  return {
-    columns: names.map(([name, unique]) => `${alias}.${name} AS ${unique}`).join(", "),
-    rowOf: (row: Row): Row => {
-      const found: Record<string, SqlValue> = {}
-      for (const [name, unique] of names) {
-        const value = row[unique]
-        if (value !== undefined) found[name] = value
-      }
-      return found
-    }
-  }
-}
+/** A table's columns among those of others, and its row made of their values. */
+export const joined = (alias: string, columns: ReadonlyArray<string>) => ({
+  columns: columns.map((name) => `${alias}.${name}`).join(", "),
+  rowOf: (values: ReadonlyArray<SqlValue>): Row =>
+    Object.fromEntries(columns.map((name, at) => [name, values[at] ?? null]))
+})
 
 export const accountColumns = ["id", "name", "currency", "plan", "created_at", "updated_at"]
 

@@ -107,7 +107,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
       find: ({ sessionId, templateId }) =>
         db.read("TemplateStore.find", function* () {
           const row = yield* get(
-            "SELECT * FROM sendwright_template WHERE id = ? AND session = ?",
+            "SELECT id, session, content, updated_at FROM sendwright_template WHERE id = ? AND session = ?",
             templateId,
             sessionId
           )

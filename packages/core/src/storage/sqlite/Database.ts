@@ -62,9 +62,9 @@ const dialect: Dialect = {
     integer: "element.atom"
   },
   entries: { from: "json_each(?) AS entry", key: "CAST(entry.key AS INTEGER)", value: "entry.atom" },
-  insert: (table, columns) => {
+  insert: (table, columns, same = {}) => {
     const names = columns.map(([name]) => name)
-    const insert = insertRows(table, names)
+    const insert = insertRows(table, names, { same })
     return function* (rows) {
       yield* insert(rows)
     }

@@ -175,27 +175,30 @@ export const suite = (layer: Stored) => {
         ]
         yield* consents.record({ accountId, records })
         const asked = { accountId, phones: ["2", "1", "4", "3", "1"], purpose: "marketing" as const }
-        const verdicts = yield* consents.verdicts(asked)
-        expect(verdicts.map(({ _tag }) => _tag)).toEqual([
+        const evidence = yield* consents.evidence(asked)
+        expect(evidence.map(({ _tag }) => _tag)).toEqual([
           "Revoked",
           "Granted",
           "Missing",
           "Missing",
           "Granted"
         ])
-        const { occurredAt, purpose, status } = Fixtures.consent("1", { occurredAt: now })
-        expect(verdicts[1]).toMatchObject({ _tag: "Granted", record: { occurredAt, purpose, status } })
-        const evidence = yield* consents.evidence(asked)
-        expect(evidence.map(({ _tag }) => _tag)).toEqual(verdicts.map(({ _tag }) => _tag))
         expect(evidence[1]).toEqual({ _tag: "Granted", record: records[0] })
+        const refusals = yield* consents.refusals(asked)
+        const { occurredAt, purpose, status } = Fixtures.consent("2", { status: "revoked", occurredAt: now })
+        expect([...refusals]).toMatchObject([
+          [0, { _tag: "Revoked", record: { occurredAt, purpose, status } }],
+          [2, { _tag: "Missing" }],
+          [3, { _tag: "Missing" }]
+        ])
         expect(yield* consents.history({ accountId, phone: "1" })).toEqual(records.slice(0, 2))
         const other = yield* owner
-        const foreign = yield* consents.verdicts({
+        const foreign = yield* consents.refusals({
           accountId: other.accountId,
           phones: ["1"],
           purpose: "direct"
         })
-        expect(foreign).toEqual([{ _tag: "Missing" }])
+        expect([...foreign]).toEqual([[0, { _tag: "Missing" }]])
         expect((yield* events()).filter(({ type }) => type === "consent.revoked")).toHaveLength(2)
       }).pipe(Effect.provide(layer))
     )
