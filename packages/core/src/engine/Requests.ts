@@ -52,13 +52,14 @@ const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declar
 export const maximumRecipients = 250
 export const maximumMessageLength = 4096
 
+/** Its members are in the order that `Idempotency` compares them in: what has it need not be copied. */
 export const Recipient = Schema.Struct({
-  phone: Schema.String.annotations({
-    description: "Digits including the country calling code, no separators."
-  }),
   external_id: Schema.optional(
     Schema.String.annotations({ description: "Your reference for the recipient, at most 255 characters." })
   ),
+  phone: Schema.String.annotations({
+    description: "Digits including the country calling code, no separators."
+  }),
   variables: Schema.optional(Variables)
 }).annotations({ identifier: "Recipient" })
 
