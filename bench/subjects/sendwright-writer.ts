@@ -14,15 +14,15 @@ const owner = { accountId: "account", sessionId: "session", publicKey: "pk_bench
 const program = Effect.gen(function* () {
   const ids = Ids.make(yield* Ids.RandomBytes)
   const { accept } = yield* JobStore.JobStore
-  // One content for all, as one template is sent again and again.
-  const { content } = Fixtures.send(owner)
+  // One template is sent again and again; and the recipients are given, as they are to the driver alone.
+  const send = Fixtures.send(owner, { phones: recipients })
   expose<Writer>({
     write: (ms, atOnce) =>
       during(ms, atOnce, () =>
         Effect.suspend(() => {
           const now = Date.now()
           const [jobId, key] = [ids.jobId(now), ids.uuid(now)]
-          return accept(Fixtures.send(owner, { content, phones: recipients, now, jobId, key }))
+          return accept({ ...send, now, jobId, idempotency: { key, fingerprint: key } })
         }).pipe(Effect.runPromise)
       )
   })

@@ -1,7 +1,6 @@
 /** Statements that insert rows. */
 import type { Literals } from "./Database.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
-import { all, run } from "./Program.ts"
 
 /** `INSERT` of one row. */
 export const insertInto = (table: string, columns: ReadonlyArray<string>): string =>
@@ -29,16 +28,16 @@ export const insertRows = (
     const values = Array.from({ length: rows }, () => places).join(", ")
     return `INSERT INTO ${table} (${names}) VALUES ${values}${returning}`
   })
+  const wants = returning === "" ? "changes" : "rows"
   return function* (rows) {
     const answered: Array<Row> = []
     for (let from = 0; from < rows.length; from += rowsPerInsert) {
       const slice = rows.slice(from, from + rowsPerInsert)
-      const statement = texts[slice.length] ?? ""
       // `flat` takes ten times as long.
       const parameters: Array<SqlParameter> = []
       for (const row of slice) parameters.push(...row)
-      if (returning === "") yield* run(statement, ...parameters)
-      else answered.push(...(yield* all(statement, ...parameters)))
+      const answer = yield { text: texts[slice.length] ?? "", parameters, wants }
+      answered.push(...answer.rows)
     }
     return answered
   }
