@@ -48,7 +48,7 @@ export const underLoad =
     }
     return {
       name,
-      warmUp: () => loader.run({ ...load, seconds: bench.either(0.7, 5) }),
+      warmUp: () => loader.run({ ...load, seconds: bench.either(0.7, 12) }),
       measure: async (): Promise<Sample> => {
         const { answer, cpuUs } = await withCpu(
           pid,

@@ -2,6 +2,8 @@ import * as Sends from "../Sends.ts"
 
 /** What a drain took, until what was done is recorded. */
 export interface Drained {
+  /** More than were asked for, where more were in hand at the end. */
+  readonly recipients: number
   readonly ms: number
   /** Of the process. */
   readonly cpuUs: number
@@ -17,13 +19,13 @@ export interface Queue {
   readonly latencies: (count: number) => Promise<ReadonlyArray<number>>
 }
 
-/** Begins to measure; answers what was taken since. */
-export const stopwatch = (): (() => Drained) => {
+/** Begins to measure; answers what so many recipients took since. */
+export const stopwatch = (): ((recipients: number) => Drained) => {
   const began = performance.now()
   const before = process.cpuUsage()
-  return () => {
+  return (recipients) => {
     const { system, user } = process.cpuUsage(before)
-    return { ms: performance.now() - began, cpuUs: system + user }
+    return { recipients, ms: performance.now() - began, cpuUs: system + user }
   }
 }
 
@@ -53,6 +55,8 @@ export const counter = () => {
       count += more
       if (before < wanted && count >= wanted) reached()
     },
+    /** Since the last `until`. */
+    count: () => count,
     /** Begins at none. */
     until: (target: number): Promise<void> => {
       count = 0

@@ -29,7 +29,7 @@ expose<Queue>({
     const running = await worker()
     await done
     await running.close()
-    return taken()
+    return taken(recipients)
   },
   latencies: async (count) => {
     const running = await worker()

@@ -34,7 +34,7 @@ expose<Queue>({
     const runner = await start()
     await done
     await runner.stop()
-    return taken()
+    return taken(recipients)
   },
   latencies: async (count) => {
     const runner = await start()

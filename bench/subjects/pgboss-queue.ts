@@ -33,7 +33,7 @@ expose<Queue>({
         }
       })
     )
-    return taken()
+    return taken(recipients)
   },
   latencies: async (count) => {
     const options = { batchSize, pollingIntervalSeconds: 0.5 }

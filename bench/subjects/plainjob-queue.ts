@@ -34,7 +34,7 @@ expose<Queue>({
     const worker = start(5)
     await done
     // Its stop waits for its poll, which is no part of the work.
-    const drained = taken()
+    const drained = taken(recipients)
     await worker.stop()
     return drained
   },

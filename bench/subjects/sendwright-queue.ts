@@ -60,7 +60,7 @@ const program = Effect.gen(function* () {
               yield* Effect.promise(() => done)
             })
           )
-          return taken()
+          return taken(sent.count())
         })
       ),
     latencies: (count) =>
