@@ -96,6 +96,8 @@ describe("SIGTERM under load", () => {
     )
     expect(results).toHaveLength(accepted.length * to.length)
     const ids = results.map((each) => String(at(each, "message_id")))
+    // What is recorded is answered before its line in the log has come through the pipe.
+    await until(() => attemptsOf(first, second).length >= ids.length)
     expect(attemptsOf(first, second).toSorted()).toEqual(ids.toSorted())
     expect(new Set(results.map((each) => at(each, "attempts")))).toEqual(new Set([1]))
     for (const each of results) expect(["accepted", "sent", "delivered"]).toContain(at(each, "status"))
