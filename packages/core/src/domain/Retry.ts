@@ -54,7 +54,9 @@ const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d/
 export const readAfter = (header: string | null, now: Instant): number | null => {
   if (header === null) return null
   if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim()) * Time.second
-  const date = httpDate.test(header) ? Date.parse(header) : Number.NaN
+  // The form of asctime names no zone, and Date.parse takes it for the process's own.
+  const zoned = /\d{4}\s*$/.test(header) ? `${header} GMT` : header
+  const date = httpDate.test(header) ? Date.parse(zoned) : Number.NaN
   return Number.isNaN(date) ? null : Math.max(0, date - now)
 }
 

@@ -158,6 +158,11 @@ describe("retries", () => {
     expect(Retry.readAfter("Thu, 01 Jan 2026 00:01:00 GMT", now)).toBe(60_000)
     expect(Retry.readAfter("Thursday, 01-Jan-26 00:01:00 GMT", now)).toBe(60_000)
     expect(Retry.readAfter("Wed, 31 Dec 2025 23:00:00 GMT", now)).toBe(0)
+    const zone = process.env["TZ"]
+    process.env["TZ"] = "Asia/Tokyo"
+    expect(Retry.readAfter("Thu Jan  1 00:01:00 2026", now)).toBe(60_000)
+    if (zone === undefined) delete process.env["TZ"]
+    else process.env["TZ"] = zone
     for (const garbage of ["", "soon", "soon 9999", "-5", "1.5", "7, 8", "2099-01-01"]) {
       expect(Retry.readAfter(garbage, now), garbage).toBeNull()
     }
