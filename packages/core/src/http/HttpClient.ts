@@ -64,7 +64,8 @@ class Course implements Dispatcher.DispatchHandler {
   private retryAfter: string | null = null
   private readonly chunks: Array<Buffer> = []
   private length = 0
-  private isOver = false
+  /** Nobody waits for it any more. */
+  isOver = false
 
   constructor(maximumBytes: number, end: (exchanged: Exchanged) => void) {
     this.maximumBytes = maximumBytes
@@ -188,7 +189,11 @@ export const make = (
           // Cheaper than a finalizer of the fiber's, which costs more than all else here.
           const letGo = () => course.stop("interrupted")
           fiber.addObserver(letGo)
-          agent.dispatch({ origin, path, method, headers, body: body ?? null }, course)
+          // A connection is free in the turn after its answer; who asks before opens another one.
+          setImmediate(() => {
+            if (course.isOver) return
+            agent.dispatch({ origin, path, method, headers, body: body ?? null }, course)
+          })
         })
       )
 

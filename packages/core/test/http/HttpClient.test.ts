@@ -4,36 +4,41 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as HttpClient from "../../src/http/HttpClient.ts"
 
+interface Server {
+  readonly url: string
+  readonly seen: ReadonlyArray<string>
+  /** All that there were. */
+  readonly sockets: ReadonlySet<Socket>
+}
+
 /** Does with every connection what it is told, once something has come over it. */
 const server = (answer: (socket: Socket) => void) =>
   Effect.map(
     Effect.acquireRelease(
-      Effect.async<{ readonly url: string; readonly seen: Array<string>; readonly close: () => void }>(
-        (resume) => {
-          const seen: Array<string> = []
-          const sockets = new Set<Socket>()
-          const listening = createServer((socket) => {
-            sockets.add(socket)
-            socket.on("error", () => {})
-            socket.on("data", (chunk) => {
-              seen.push(chunk.toString())
-              answer(socket)
-            })
+      Effect.async<Server & { readonly close: () => void }>((resume) => {
+        const seen: Array<string> = []
+        const sockets = new Set<Socket>()
+        const listening = createServer((socket) => {
+          sockets.add(socket)
+          socket.on("error", () => {})
+          socket.on("data", (chunk) => {
+            seen.push(chunk.toString())
+            answer(socket)
           })
-          const close = (): void => {
-            for (const socket of sockets) socket.destroy()
-            listening.close()
-          }
-          listening.listen(0, "127.0.0.1", () => {
-            const address = listening.address()
-            const port = typeof address === "object" ? address?.port : 0
-            resume(Effect.succeed({ url: `http://127.0.0.1:${port}/`, seen, close }))
-          })
+        })
+        const close = (): void => {
+          for (const socket of sockets) socket.destroy()
+          listening.close()
         }
-      ),
+        listening.listen(0, "127.0.0.1", () => {
+          const address = listening.address()
+          const port = typeof address === "object" ? address?.port : 0
+          resume(Effect.succeed({ url: `http://127.0.0.1:${port}/`, seen, sockets, close }))
+        })
+      }),
       ({ close }) => Effect.sync(close)
     ),
-    ({ seen, url }) => ({ seen, url })
+    ({ seen, sockets, url }): Server => ({ seen, sockets, url })
   )
 
 const request = (url: string, timeoutMs = 5000): HttpClient.Request => ({
@@ -103,6 +108,22 @@ describe("an exchange", () => {
         retryAfter: "7",
         body: "12345"
       })
+    })
+  )
+
+  it.scopedLive("goes over the connection of the one that was answered just before", () =>
+    Effect.gen(function* () {
+      const { seen, sockets, url } = yield* server((socket) =>
+        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+      )
+      const exchange = yield* HttpClient.make({})
+      const inTurn = Effect.replicateEffect(exchange(request(url)), 10)
+      yield* Effect.all(
+        Array.from({ length: 8 }, () => inTurn),
+        { concurrency: 8 }
+      )
+      expect(seen).toHaveLength(80)
+      expect(sockets.size).toBe(8)
     })
   )
 
