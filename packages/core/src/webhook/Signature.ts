@@ -2,7 +2,8 @@
  * Webhook signatures (decisions.md §7): HMAC-SHA256 over `timestamp + "." + body` in lowercase hex, and beside it
  * the headers of Standard Webhooks 1.0.0, over `id.timestamp.body` in base64. Both sign exactly the bytes sent.
  */
-import { createHmac, timingSafeEqual } from "node:crypto"
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
+import * as Memo from "../domain/Memo.ts"
 
 /** Header names; those of the service's own scheme can be chosen. */
 export interface HeaderNames {
@@ -21,19 +22,28 @@ export const defaultHeaderNames: HeaderNames = {
 export type Body = string | Uint8Array
 
 /** Every call into the hash costs as much as some hundred bytes: a text goes in at once. */
-const hmac = (key: string | Buffer, prefix: string, body: Body, encoding: "hex" | "base64"): string => {
+const hmac = (key: KeyObject, prefix: string, body: Body, encoding: "hex" | "base64"): string => {
   const keyed = createHmac("sha256", key)
   const whole = typeof body === "string" ? keyed.update(prefix + body) : keyed.update(prefix).update(body)
   return whole.digest(encoding)
 }
 
+/** Of how many secrets the keys are kept. */
+const keptSecrets = 1000
+
+const ownKeys = Memo.make<KeyObject>(keptSecrets)
+const standardKeys = Memo.make<KeyObject>(keptSecrets)
+
+const ownKey = (secret: string): KeyObject => ownKeys(secret, () => createSecretKey(secret, "utf8"))
+
+const standardKey = (secret: string): KeyObject =>
+  standardKeys(secret, () => createSecretKey(secret.replace(/^whsec_/, ""), "base64"))
+
+export const keyBytes = (secret: string): number => standardKey(secret).symmetricKeySize ?? 0
+
 /** `timestamp` in Unix seconds; the secret as it was shown, prefix included. */
 export const sign = (secret: string, timestamp: number, body: Body): string =>
-  hmac(secret, `${timestamp}.`, body, "hex")
-
-const standardKey = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64")
-
-export const keyBytes = (secret: string): number => standardKey(secret).length
+  hmac(ownKey(secret), `${timestamp}.`, body, "hex")
 
 /** One entry of the `webhook-signature` list. */
 export const signStandard = (secret: string, id: string, timestamp: number, body: Body): string =>
