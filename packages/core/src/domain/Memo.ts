@@ -17,3 +17,15 @@ export const make = <A extends Found>(most: number): Memo<A> => {
     return found
   }
 }
+
+/** What was found of an object before, for as long as that lives. */
+export const ofObject = <Key extends object, A extends Found>(find: (key: Key) => A): ((key: Key) => A) => {
+  const kept = new WeakMap<Key, A>()
+  return (key) => {
+    const known = kept.get(key)
+    if (known !== undefined) return known
+    const found = find(key)
+    kept.set(key, found)
+    return found
+  }
+}

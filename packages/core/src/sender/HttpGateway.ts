@@ -10,10 +10,13 @@ import * as Catalogue from "../domain/Catalogue.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
+import * as JsonForm from "../domain/JsonForm.ts"
+import * as Memo from "../domain/Memo.ts"
 import * as PlatformForm from "../domain/PlatformForm.ts"
 import type { Failure, Reported } from "../domain/Recipient.ts"
 import * as Rendering from "../domain/Rendering.ts"
 import * as Retry from "../domain/Retry.ts"
+import type { TemplateContent } from "../domain/Template.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Signature from "../webhook/Signature.ts"
@@ -46,21 +49,22 @@ const Config = Schema.Struct({
 
 const { decode, read } = Configuration.make(Config)
 
-const bodyOf = (message: OutboundMessage): string => {
-  const { content, messageId: message_id, sessionId: session_id, to, values } = message
-  if (content.kind === "direct") {
-    const text = { body: content.text, link_preview: content.linkPreview }
-    return JSON.stringify({ message_id, session_id, to, type: "text", text })
-  }
-  const { language, name, variables: all } = content.template
-  const variables: Record<string, string> = {}
-  all.forEach(({ key }, place) => {
-    variables[key] = values[place] ?? ""
+/** Of our id, the session's, a number and the values. */
+const formOf = Memo.ofObject((content: TemplateContent) => {
+  const { language, name, variables: all } = content
+  return JsonForm.make(3 + all.length, ([message_id, session_id, to, ...values]) => {
+    const variables = Object.fromEntries(all.map(({ key }, place) => [key, values[place]]))
+    const components = PlatformForm.components(content, values)
+    const rendered = Rendering.render(content, values)
+    const template = { name, language, components, variables, rendered }
+    return { message_id, session_id, to, type: "template", template }
   })
-  const components = PlatformForm.components(content.template, values)
-  const rendered = Rendering.render(content.template, values)
-  const template = { name, language, components, variables, rendered }
-  return JSON.stringify({ message_id, session_id, to, type: "template", template })
+})
+
+const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage): string => {
+  if (content.kind === "template") return formOf(content.template)([messageId, sessionId, to, ...values])
+  const text = { body: content.text, link_preview: content.linkPreview }
+  return JSON.stringify({ message_id: messageId, session_id: sessionId, to, type: "text", text })
 }
 
 /** What the gateway says of a refusal, in its own words or in ours. */

@@ -12,9 +12,12 @@ import * as Catalogue from "../domain/Catalogue.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
+import * as JsonForm from "../domain/JsonForm.ts"
+import * as Memo from "../domain/Memo.ts"
 import * as PlatformForm from "../domain/PlatformForm.ts"
 import type { Failure, Pricing, Reported } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
+import type { TemplateContent } from "../domain/Template.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Configuration from "./Configuration.ts"
@@ -55,23 +58,43 @@ const { decode, read } = Configuration.make(Config)
 const urlOf = ({ api_version, base_url }: Config, path: string): string =>
   `${base_url.replace(/\/+$/, "")}/${api_version}/${path}`
 
+/** Where a session's messages are posted, and with what. */
+const deskOf = Memo.ofObject((config: Config) => ({
+  url: urlOf(config, `${config.phone_number_id}/messages`),
+  headers: { authorization: `Bearer ${config.access_token}`, "content-type": "application/json" }
+}))
+
 // Sending
 
+const common = (to: string, messageId: string) => ({
+  messaging_product: "whatsapp",
+  recipient_type: "individual",
+  to,
+  biz_opaque_callback_data: messageId
+})
+
+/** Of a number, our id and the values. */
+const formOf = Memo.ofObject((content: TemplateContent) =>
+  JsonForm.make(2 + content.variables.length, ([to = "", messageId = "", ...values]) => {
+    const { language, name } = content
+    const components = PlatformForm.components(content, values)
+    const template = {
+      name,
+      language: { code: language },
+      ...(components.length === 0 ? {} : { components })
+    }
+    return { ...common(to, messageId), type: "template", template }
+  })
+)
+
 const bodyOf = ({ content, messageId, to, values }: OutboundMessage): string => {
-  const common = {
-    messaging_product: "whatsapp",
-    recipient_type: "individual",
-    to,
-    biz_opaque_callback_data: messageId
-  }
-  if (content.kind === "direct") {
-    const { linkPreview, text } = content
-    return JSON.stringify({ ...common, type: "text", text: { body: text, preview_url: linkPreview } })
-  }
-  const { language, name } = content.template
-  const components = PlatformForm.components(content.template, values)
-  const template = { name, language: { code: language }, ...(components.length === 0 ? {} : { components }) }
-  return JSON.stringify({ ...common, type: "template", template })
+  if (content.kind === "template") return formOf(content.template)([to, messageId, ...values])
+  const { linkPreview, text } = content
+  return JSON.stringify({
+    ...common(to, messageId),
+    type: "text",
+    text: { body: text, preview_url: linkPreview }
+  })
 }
 
 /**
@@ -351,18 +374,16 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
       configure: read,
       receive,
       pacing: (given) => ({ messages_per_second: decode(given).messages_per_second, pair_interval_ms: null }),
-      send: Effect.fnUntraced(function* (message) {
-        const config = decode(message.config)
-        const exchanged = yield* exchange({
-          method: "POST",
-          url: urlOf(config, `${config.phone_number_id}/messages`),
-          headers: { authorization: `Bearer ${config.access_token}`, "content-type": "application/json" },
-          body: bodyOf(message),
-          timeoutMs,
-          maximumBytes
-        })
-        return meaning(exchanged, yield* Clock.currentTimeMillis)
-      }),
+      send: (message) =>
+        Effect.suspend(() => {
+          const { headers, url } = deskOf(decode(message.config))
+          const body = bodyOf(message)
+          return Effect.zipWith(
+            exchange({ method: "POST", url, headers, body, timeoutMs, maximumBytes }),
+            Clock.currentTimeMillis,
+            meaning
+          )
+        }),
       check: Effect.fnUntraced(function* (given) {
         const config = decode(given)
         const exchanged = yield* get(

@@ -17,3 +17,16 @@ describe("a memo", () => {
     expect(found).toEqual(["a", "none", "b", "a"])
   })
 })
+
+describe("a memo of objects", () => {
+  it("finds each object once, also where it is equal to another", () => {
+    const found: Array<string> = []
+    const memo = Memo.ofObject(({ name }: { readonly name: string }) => {
+      found.push(name)
+      return `found ${name}`
+    })
+    const one = { name: "a" }
+    expect([one, { name: "a" }, one].map(memo)).toEqual(["found a", "found a", "found a"])
+    expect(found).toEqual(["a", "a"])
+  })
+})
