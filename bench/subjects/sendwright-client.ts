@@ -23,7 +23,7 @@ import { body, template } from "./Message.ts"
 const [port = "", kind = ""] = process.argv.slice(2)
 const base = `http://127.0.0.1:${port}`
 const secret = "whsec_0123456789abcdef0123456789abcdef"
-const json = { "content-type": "application/json" }
+const json = { "content-type": "application/json", "user-agent": "Sendwright-Webhooks/1" }
 
 const sending = (sender: Sender.Sender, given: Readonly<Record<string, unknown>>) => (n: number) =>
   Effect.flatMap(
@@ -51,8 +51,10 @@ const posting = (headersOf: () => Readonly<Record<string, string>>) =>
         )
   )
 
+/** Written as the worker of deliveries does. */
 const signed = (): Readonly<Record<string, string>> => ({
-  ...json,
+  "content-type": "application/json",
+  "user-agent": "Sendwright-Webhooks/1",
   ...Signature.headers({
     id: "0190a1b2-0000-7000-8000-000000000000",
     timestamp: Math.floor(Date.now() / 1000),
