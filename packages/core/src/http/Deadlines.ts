@@ -14,8 +14,8 @@ import type * as Scope from "effect/Scope"
 export type Deadlines = (milliseconds: number, end: () => void) => () => void
 
 interface Waiting {
-  /** Of the steady clock, in nanoseconds: a clock that is set ends nothing. */
-  readonly at: bigint
+  /** By the steady clock, in nanoseconds: a clock that is set ends nothing. */
+  readonly began: bigint
   readonly end: () => void
 }
 
@@ -30,8 +30,8 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
     Effect.suspend(() => {
       const now = clock.unsafeCurrentTimeNanos()
       for (const waiting of line) {
-        if (waiting.at > now) {
-          const left = Number(waiting.at - now) / 1e6
+        const left = milliseconds - Number(now - waiting.began) / 1e6
+        if (left > 0) {
           return Effect.zipRight(Effect.sleep(left), watch(milliseconds, line))
         }
         line.delete(waiting)
@@ -42,8 +42,7 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
     })
 
   return (milliseconds, end) => {
-    const at = clock.unsafeCurrentTimeNanos() + BigInt(milliseconds) * 1_000_000n
-    const waiting = { at, end }
+    const waiting = { began: clock.unsafeCurrentTimeNanos(), end }
     const line = lines.get(milliseconds)
     if (line === undefined) {
       const first = new Set([waiting])

@@ -4,7 +4,6 @@
  * and comes back with its receipts.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -375,13 +374,12 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
       receive,
       pacing: (given) => ({ messages_per_second: decode(given).messages_per_second, pair_interval_ms: null }),
       send: (message) =>
-        Effect.suspend(() => {
+        Effect.clockWith((clock) => {
           const { headers, url } = deskOf(decode(message.config))
           const body = bodyOf(message)
-          return Effect.zipWith(
+          return Effect.map(
             exchange({ method: "POST", url, headers, body, timeoutMs, maximumBytes }),
-            Clock.currentTimeMillis,
-            meaning
+            (exchanged) => meaning(exchanged, clock.unsafeCurrentTimeMillis())
           )
         }),
       check: Effect.fnUntraced(function* (given) {
