@@ -49,6 +49,18 @@ const Config = Schema.Struct({
 
 const { decode, read } = Configuration.make(Config)
 
+const ours: ReadonlySet<string> = new Set([
+  "content-type",
+  "idempotency-key",
+  "x-service-timestamp",
+  "x-service-signature"
+])
+
+/** The session's headers without those that are ours to write. */
+const headersOf = Memo.ofObject(({ headers }: typeof Config.Type) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !ours.has(name.toLowerCase())))
+)
+
 /** Of our id, the session's, a number and the values. */
 const formOf = Memo.ofObject((content: TemplateContent) => {
   const { language, name, variables: all } = content
@@ -157,18 +169,20 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
     receive,
     send: (message) =>
       Effect.clockWith((clock) => {
-        const { headers, secret, timeout_ms: timeoutMs, url } = decode(message.config)
+        const config = decode(message.config)
+        const { secret, timeout_ms: timeoutMs, url } = config
         const timestamp = Math.floor(clock.unsafeCurrentTimeMillis() / Time.second)
         const body = bodyOf(message)
         const exchanged = exchange({
           method: "POST",
           url,
+          // In this order: what is written beside a copy costs more than all the copy.
           headers: {
-            ...headers,
             "content-type": "application/json",
             "idempotency-key": message.messageId,
             "x-service-timestamp": String(timestamp),
-            "x-service-signature": Signature.sign(secret, timestamp, body)
+            "x-service-signature": Signature.sign(secret, timestamp, body),
+            ...headersOf(config)
           },
           body,
           timeoutMs,
