@@ -22,6 +22,7 @@ import { body, template } from "./Message.ts"
 
 const [port = "", kind = ""] = process.argv.slice(2)
 const base = `http://127.0.0.1:${port}`
+const url = base + messagesPath
 const secret = "whsec_0123456789abcdef0123456789abcdef"
 const json = { "content-type": "application/json", "user-agent": "Sendwright-Webhooks/1" }
 
@@ -44,7 +45,7 @@ const posting = (headersOf: () => Readonly<Record<string, string>>) =>
     WebhookTransport.WebhookTransport,
     ({ post }) =>
       () =>
-        Effect.flatMap(post({ url: base + messagesPath, headers: headersOf(), body }), (answer) =>
+        Effect.flatMap(post({ url, headers: headersOf(), body }), (answer) =>
           answer._tag === "Answered" && answer.status === 200
             ? Effect.void
             : Effect.die(JSON.stringify(answer))
@@ -68,7 +69,7 @@ const clients = {
   webhook: posting(() => json),
   signed: posting(signed),
   http: Effect.map(HttpGateway.make(), (sender) =>
-    sending(sender, { url: base + messagesPath, secret, headers: {}, timeout_ms: 10_000 })
+    sending(sender, { url, secret, headers: {}, timeout_ms: 10_000 })
   ),
   whatsapp: Effect.map(WhatsApp.make(), (sender) =>
     sending(sender, {
