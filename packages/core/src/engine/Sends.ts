@@ -9,6 +9,7 @@ import * as Job from "../domain/Job.ts"
 import * as RateCard from "../domain/RateCard.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { AcceptSend, Earlier } from "../storage/JobStore.ts"
+import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { Wake } from "../worker/Wake.ts"
 import type { ResolvedRequest } from "./Checks.ts"
@@ -27,6 +28,7 @@ const replayed = (earlier: Earlier): Acknowledgement => ({
 export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids.Ids) {
   const cards = yield* RateCardStore
   const consents = yield* ConsentStore
+  const jobs = yield* JobStore
   const wake = yield* Wake
 
   const price = ({ currency, phones, template }: ResolvedRequest, now: Instant) =>
@@ -86,6 +88,8 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       },
       claim: null
     }
+    // An idle lane takes it in this very commit (docs/adr/0016).
+    if (jobs.commitsTogether) yield* wake.sends.notify
     const accepted = yield* checks.accept(
       sending,
       ({ limit, resetsAt, used }) => new QuotaExceeded({ limit, used, requested: units, resetsAt })

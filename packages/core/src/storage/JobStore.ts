@@ -162,6 +162,12 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     readonly accept: (command: AcceptSend) => Effect.Effect<AcceptResult, StorageError>
 
     /**
+     * Whether an exchange that is asked for while an accept waits for its commit comes into the same one, behind it. A
+     * lane is woken before that then, and its claim costs no commit of its own.
+     */
+    readonly commitsTogether: boolean
+
+    /**
      * Hands in the outcomes of one window and takes the next, in one commit.
      *
      * Settling updates recipients, counts, the job's status and events, and counts as settled only what is still

@@ -333,6 +333,7 @@ export const run = (windows: ReadonlyArray<Attempts>, concurrency: number): Effe
         })
       )
     })
+    if (left <= 1) return yield* pull
     /** A fiber goes on until it has to wait, and only then another begins: one is enough for who answers at once. */
     const fibers: Array<Fiber.Fiber<void>> = []
     while (fibers.length < concurrency && left > 0) {

@@ -1,29 +1,93 @@
 /**
- * Tells the loops of this process that there is something to do, right after the commit that made it so. Polling
- * is only the safety net: for what is due later, and for what another process committed.
+ * Tells the loops of this process that there is something to do, right before or after the commit that makes it so.
+ * Polling is only the safety net: for what is due later, and for what another process committed.
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
 
 export interface Signal {
+  /** Wakes one of those who wait, the one that came last: to wake all for one send is to look for it in vain with the rest. */
   readonly notify: Effect.Effect<void>
-  /** Returns at the next notice, or at once when one came since the last wait. */
-  readonly wait: Effect.Effect<void>
+  /** Returns at the next notice, at once when one came that found nobody, and after so many milliseconds at the latest. */
+  readonly wait: (ms: number) => Effect.Effect<void>
 }
 
-/** One loop waits. */
-const signal: Effect.Effect<Signal> = Effect.map(Effect.makeLatch(), (latch) => ({
-  notify: Effect.asVoid(latch.open),
-  wait: Effect.zipRight(latch.await, Effect.asVoid(latch.close))
-}))
+/** By the monotonic clock, in milliseconds: one that is set back must not make anybody oversleep. */
+type Moment = number
 
-/** Many loops wait, and a notice wakes one of them: to wake all for one send is to look for it in vain with the rest. */
-const signalToOne: Effect.Effect<Signal> = Effect.map(Queue.sliding<void>(1), (notices) => ({
-  notify: Effect.asVoid(Queue.offer(notices, undefined)),
-  wait: Queue.take(notices)
-}))
+const currentMoment: Effect.Effect<Moment> = Effect.map(
+  Clock.currentTimeNanos,
+  (nanos) => Number(nanos) / 1e6
+)
+
+interface Waiter {
+  readonly until: Moment
+  readonly wake: () => void
+}
+
+interface Alarm {
+  readonly at: Moment
+  readonly fiber: Fiber.Fiber<void>
+}
+
+/**
+ * One alarm for all who wait, and it outlives them: a timer for each wait would be a fiber, or two, for each send. Those
+ * who wait are in an array, since the nodes of Effect's queues point to their successors even when they are taken out:
+ * once one is old, everything that those who waited after it had in hand survives the scavenger.
+ */
+const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* () {
+  const scope = yield* Effect.scope
+  let waiting: ReadonlyArray<Waiter> = []
+  let noticed = false
+  let alarm: Alarm | undefined
+
+  const ring = Effect.flatMap(currentMoment, (now) => {
+    alarm = undefined
+    const due = waiting.filter(({ until }) => until <= now)
+    waiting = waiting.filter(({ until }) => until > now)
+    for (const { wake } of due) wake()
+    return waiting.length === 0 ? Effect.void : set(Math.min(...waiting.map(({ until }) => until)), now)
+  })
+
+  const set = (at: Moment, now: Moment): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      if (alarm !== undefined) yield* Fiber.interruptFork(alarm.fiber)
+      const fiber = yield* Effect.forkIn(Effect.zipRight(Effect.sleep(at - now), ring), scope)
+      alarm = { at, fiber }
+    })
+
+  const noticeOr = (until: Moment) =>
+    Effect.async<void>((resume) => {
+      const waiter = { until, wake: () => resume(Effect.void) }
+      waiting = [...waiting, waiter]
+      return Effect.sync(() => {
+        waiting = waiting.filter((other) => other !== waiter)
+      })
+    })
+
+  return {
+    notify: Effect.sync(() => {
+      const last = waiting.at(-1)
+      waiting = waiting.slice(0, -1)
+      if (last === undefined) noticed = true
+      else last.wake()
+    }),
+    wait: (ms) =>
+      Effect.flatMap(currentMoment, (now) => {
+        if (noticed) {
+          noticed = false
+          return Effect.void
+        }
+        const until = now + ms
+        const isSet = alarm !== undefined && alarm.at <= until
+        return isSet ? noticeOr(until) : Effect.zipRight(set(until, now), noticeOr(until))
+      })
+  }
+})
 
 export class Wake extends Context.Tag("@sendwright/core/worker/Wake")<
   Wake,
@@ -35,8 +99,8 @@ export class Wake extends Context.Tag("@sendwright/core/worker/Wake")<
     readonly attempts: Signal
   }
 >() {
-  static readonly layer: Layer.Layer<Wake> = Layer.effect(
+  static readonly layer: Layer.Layer<Wake> = Layer.scoped(
     Wake,
-    Effect.all({ sends: signalToOne, deliveries: signal, attempts: signal })
+    Effect.all({ sends: signal, deliveries: signal, attempts: signal })
   )
 }

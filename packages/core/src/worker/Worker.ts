@@ -102,7 +102,7 @@ const make = (options: Options) =>
         const next = yield* nextDue
         const now = yield* Clock.currentTimeMillis
         const ms = next === null ? idleMs : Math.min(idleMs, Math.max(pauseMs, next - now))
-        yield* Effect.race(signal.wait, Effect.sleep(ms))
+        yield* signal.wait(ms)
       })
 
     /** One lane: what it could not hand in is handed in with its next step. */

@@ -280,6 +280,9 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       accept: (command) => Effect.sync(() => accept(db, command)),
 
+      // Nothing waits.
+      commitsTogether: false,
+
       exchange: ({ claim, now, settlements }) =>
         Effect.sync(() => {
           const settled = settle(db, settlements, now)

@@ -181,6 +181,7 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool) =>
       dialect,
       write: writeOver(pool),
       work: writeOver(poolForWork),
+      commitsTogether: false,
       read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb))
     }).pipe(
       Context.add(Pool, { alone }),

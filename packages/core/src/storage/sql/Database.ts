@@ -74,6 +74,8 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
      * flood of requests does not hold up what was accepted before them, nor that the requests.
      */
     readonly work: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
+    /** Whether writes and work that are asked for in the same turn of the event loop share a commit. */
+    readonly commitsTogether: boolean
     /** Runs the verb against committed state (or the caller's own transaction); it may not write. */
     readonly read: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
   }

@@ -413,6 +413,8 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
 
       accept: (command) => db.write("JobStore.accept", () => accept(command)),
 
+      commitsTogether: db.commitsTogether,
+
       exchange: ({ claim, now, settlements }) =>
         db.work("JobStore.exchange", function* () {
           const settled = yield* settle(settlements, now)

@@ -659,10 +659,13 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     })
   )
 
-  return Context.make(Database, { dialect, write: writeIn(requests), work: writeIn(work), read }).pipe(
-    Context.add(Client.SqlClient, client),
-    Context.add(SqliteClient.SqliteClient, client)
-  )
+  return Context.make(Database, {
+    dialect,
+    write: writeIn(requests),
+    work: writeIn(work),
+    commitsTogether: true,
+    read
+  }).pipe(Context.add(Client.SqlClient, client), Context.add(SqliteClient.SqliteClient, client))
 })
 
 const opening = <A>(step: () => A): Effect.Effect<A, StorageError> =>
