@@ -25,12 +25,12 @@ import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, SqlValue } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
 import { migrate } from "./Migrator.ts"
-import { failure, joined, onConnection, over, perform, Refused, transact } from "./Statements.ts"
+import { failure, joined, lineOf, onConnection, perform, Refused, transact } from "./Statements.ts"
 
 export interface Options {
   /** `postgres://user:password@host:port/database`, with libpq's parameters such as `sslmode`. */
   readonly url: Redacted.Redacted
-  /** Connections at the most. */
+  /** Connections of the stores at the most. The `SqlClient` opens up to as many of its own, when it is used. */
   readonly maxConnections?: number | undefined
 }
 
@@ -123,7 +123,11 @@ export class Pool extends Context.Tag("@sendwright/core/storage/postgres/Pool")<
   }
 >() {}
 
-const openPool = (options: Options, max: number): Effect.Effect<Pg.Pool, never, Scope.Scope> =>
+const openPool = (
+  options: Options,
+  max: number,
+  pipeline = true
+): Effect.Effect<Pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const pool = new Pg.Pool({
@@ -135,7 +139,8 @@ const openPool = (options: Options, max: number): Effect.Effect<Pg.Pool, never, 
         statement_timeout: statementTimeout,
         lock_timeout: lockTimeout,
         idle_in_transaction_session_timeout: statementTimeout,
-        query_timeout: answerTimeout
+        query_timeout: answerTimeout,
+        pipeline
       })
       // Whoever uses the connection hears of its end; unheard, it would end the process.
       pool.on("error", () => {})
@@ -145,9 +150,9 @@ const openPool = (options: Options, max: number): Effect.Effect<Pg.Pool, never, 
     (pool) => Effect.promise(() => pool.end())
   )
 
-const make = (pool: Pg.Pool, poolForWork: Pg.Pool) =>
+const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
   Effect.gen(function* () {
-    const client = yield* PgClient.fromPool({ acquire: Effect.succeed(pool) })
+    const client = yield* PgClient.fromPool({ acquire: Effect.succeed(poolOfClient) })
 
     const inTransaction = <A>(
       operation: string,
@@ -166,7 +171,7 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool) =>
       })
 
     const alone = <A>(operation: string, verb: () => Program<A>) =>
-      onConnection(pool, operation, (connection) => perform(verb(), over(connection)))
+      onConnection(pool, operation, (connection) => perform(verb(), lineOf(connection)))
 
     const writeOver =
       (through: Pg.Pool) =>
@@ -201,8 +206,10 @@ export const layer = (
       const forWork = connectionsForWork(most)
       const pool = yield* openPool(options, most - forWork)
       const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork)
+      // Cursors are refused by a connection that is told things while it answers.
+      const poolOfClient = yield* openPool(options, most, false)
       return yield* Effect.mapError(
-        make(pool, poolForWork),
+        make(pool, poolForWork, poolOfClient),
         (cause) => new StorageError({ operation: "open", cause })
       )
     })

@@ -7,8 +7,8 @@ import { StorageError } from "../StorageError.ts"
 import type { Migration } from "../sql/Migrations.ts"
 import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
-import { run, script } from "../sql/Program.ts"
-import { over, perform, Refused } from "./Statements.ts"
+import { changes, script } from "../sql/Program.ts"
+import { lineOf, perform, Refused } from "./Statements.ts"
 
 const connectTimeout = 5_000
 
@@ -20,7 +20,7 @@ function* apply(statements: string): Program<boolean> {
   yield* script(statements)
   try {
     // Refused outside a transaction.
-    yield* run("SAVEPOINT sendwright_migration")
+    yield* changes("SAVEPOINT sendwright_migration")
     return true
   } catch {
     return false
@@ -51,7 +51,8 @@ const prepareDatabase = async (
   const client = new Pg.Client({
     connectionString: Redacted.value(options.url),
     application_name: "sendwright migration",
-    connectionTimeoutMillis: connectTimeout
+    connectionTimeoutMillis: connectTimeout,
+    pipeline: true
   })
   client.on("error", () => {})
   await client.connect()
@@ -60,9 +61,9 @@ const prepareDatabase = async (
     await client.query("BEGIN")
     await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
     await client.query("SELECT pg_advisory_xact_lock(hashtextextended('sendwright migration', 0))")
-    await perform(migrateAll(migrations, now, table, apply), over(client))
+    await perform(migrateAll(migrations, now, table, apply), lineOf(client))
     await client.query("COMMIT")
-    await perform(verify(migrations), over(client))
+    await perform(verify(migrations), lineOf(client))
   } finally {
     // Ends what is open, too.
     await client.end().catch(() => {})

@@ -64,46 +64,68 @@ export const failure = (operation: string, cause: unknown): Effect.Effect<never,
     ? Effect.fail(new StorageError({ operation, cause: cause.cause }))
     : Effect.die(cause)
 
-type Execute = (statement: Statement) => Promise<Answer>
+/** What one connection is told, in order; only what is asked is waited for. Both go out together. */
+export interface Line {
+  /** What comes of it is known with the next answer: what fails here fails that. */
+  readonly tell: (query: Query) => void
+  readonly ask: (query: Query) => Promise<Pg.QueryResult<Row>>
+}
 
-export const over =
-  (client: Pg.ClientBase): Execute =>
-  async ({ parameters, text, wants }) => {
-    try {
-      if (wants === "script") {
-        await client.query(text)
-        return { rows: [], changes: 0 }
-      }
-      const { name, text: numbered } = prepare(text)
-      const values = parameters.map(storable)
-      const result = await client.query<Row>({ name, text: numbered, values, types })
-      return { rows: result.rows, changes: result.rowCount ?? 0 }
-    } catch (cause) {
-      throw new Refused(cause)
-    }
+type Query = string | Pg.QueryConfig
+
+const queryOf = ({ parameters, text, wants }: Statement): Query => {
+  if (wants === "script") return text
+  const { name, text: numbered } = prepare(text)
+  return { name, text: numbered, values: parameters.map(storable), types }
+}
+
+/** Over a connection with `pipeline` on. */
+export const lineOf = (client: Pg.Client): Line => {
+  let failed: Refused | undefined
+  const { stream } = client.connection
+  const send = (query: Query, answered: (result: Pg.QueryResult<Row> | undefined) => void): void => {
+    // One write for all that is said in one step.
+    stream.cork()
+    process.nextTick(() => stream.uncork())
+    client.query<Row>(query, (error, result) => {
+      // The driver says null, whatever its types say.
+      if (error) failed ??= new Refused(error)
+      answered(error ? undefined : result)
+    })
   }
+  return {
+    tell: (query) => send(query, () => {}),
+    ask: (query) =>
+      new Promise((resolve, reject) => {
+        send(query, (result) => {
+          if (failed === undefined && result !== undefined) return resolve(result)
+          reject(failed)
+          failed = undefined
+        })
+      })
+  }
+}
 
-export const perform = async <A>(program: Program<A>, execute: Execute): Promise<A> => {
+const nothing: Answer = { rows: [], changes: 0 }
+
+/** Runs a verb. Its last statements may be on their way still: what is asked next tells what became of them. */
+export const perform = async <A>(program: Program<A>, line: Line): Promise<A> => {
   let step = program.next()
   while (step.done !== true) {
-    let answer: Answer
-    try {
-      answer = await execute(step.value)
-    } catch (cause) {
-      step = program.throw(cause)
-      continue
+    let answer = nothing
+    if (step.value.wants === "nothing") line.tell(queryOf(step.value))
+    else {
+      try {
+        const { rowCount, rows } = await line.ask(queryOf(step.value))
+        answer = { rows, changes: rowCount ?? 0 }
+      } catch (cause) {
+        step = program.throw(cause)
+        continue
+      }
     }
     step = program.next(answer)
   }
   return step.value
-}
-
-const command = async (client: Pg.ClientBase, text: string): Promise<string> => {
-  try {
-    return (await client.query(text)).command
-  } catch (cause) {
-    throw new Refused(cause)
-  }
 }
 
 const rollBack = async (client: Pg.PoolClient): Promise<boolean> => {
@@ -132,10 +154,11 @@ const begin = `BEGIN; ${[
 export const transact = async <A>(client: Pg.PoolClient, verb: () => Program<A>): Promise<A> => {
   for (let attempt = 1; ; attempt++) {
     try {
-      await command(client, begin)
-      const value = await perform(verb(), over(client))
+      const line = lineOf(client)
+      line.tell(begin)
+      const value = await perform(verb(), line)
       // A transaction that a statement broke is rolled back by COMMIT, without an error.
-      if ((await command(client, "COMMIT")) !== "COMMIT") {
+      if ((await line.ask("COMMIT")).command !== "COMMIT") {
         throw new Refused(new Error("The transaction was rolled back"))
       }
       return value

@@ -5,7 +5,7 @@ import * as Ids from "../../domain/Ids.ts"
 import { EventLog, rememberedMs } from "../EventLog.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
-import { run } from "./Program.ts"
+import { changes, run } from "./Program.ts"
 
 const remember = "INSERT INTO sendwright_inbound (id, at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING"
 
@@ -20,7 +20,7 @@ export const layer: Layer.Layer<EventLog, never, Database> = Layer.effect(
       appendOnce: ({ accountId, drafts, id, now }) =>
         db.write("EventLog.appendOnce", function* () {
           yield* run("DELETE FROM sendwright_inbound WHERE at <= ?", now - rememberedMs)
-          if ((yield* run(remember, id, now)) === 0) return false
+          if ((yield* changes(remember, id, now)) === 0) return false
           yield* Events.append(ids, accountId, drafts, now)
           return true
         })

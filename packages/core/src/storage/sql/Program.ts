@@ -13,8 +13,8 @@ export interface Statement {
   /** With `?` for each parameter and no other question mark. Kept prepared by its text: write it as a constant. */
   readonly text: string
   readonly parameters: ReadonlyArray<SqlParameter>
-  /** What of the answer is looked at. */
-  readonly wants: "row" | "rows" | "changes" | "script"
+  /** What of the answer is looked at. Where it is nothing the verb goes on at once, and what failed fails what follows. */
+  readonly wants: "row" | "rows" | "changes" | "nothing" | "script"
 }
 
 export interface Answer {
@@ -32,8 +32,12 @@ export function* all(text: string, ...parameters: ReadonlyArray<SqlParameter>): 
   return (yield { text, parameters, wants: "rows" }).rows
 }
 
+export function* run(text: string, ...parameters: ReadonlyArray<SqlParameter>): Program<void> {
+  yield { text, parameters, wants: "nothing" }
+}
+
 /** Answers how many rows were changed. */
-export function* run(text: string, ...parameters: ReadonlyArray<SqlParameter>): Program<number> {
+export function* changes(text: string, ...parameters: ReadonlyArray<SqlParameter>): Program<number> {
   return (yield { text, parameters, wants: "changes" }).changes
 }
 

@@ -17,7 +17,7 @@ import * as Events from "./Events.ts"
 import { insertInto, insertRows } from "./Insert.ts"
 import * as Pace from "./Pace.ts"
 import type { Program, Row } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
+import { all, changes, get, run } from "./Program.ts"
 import {
   deliveryStatus,
   end,
@@ -419,7 +419,9 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
       replayFailed: ({ endpointId, now, since }) =>
         db.write("WebhookStore.replayFailed", function* () {
           const found = yield* find(endpointId)
-          return found === undefined ? 0 : yield* run(failed, now, now, found.seq, since, now, replayLimit)
+          return found === undefined
+            ? 0
+            : yield* changes(failed, now, now, found.seq, since, now, replayLimit)
         }),
       replayMissing: ({ endpointId, now, since }) =>
         db.write("WebhookStore.replayMissing", function* () {

@@ -490,7 +490,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
         kept.set(text, statement)
       }
       guard(statement)
-      if (wants === "changes" || wants === "script")
+      if (wants !== "row" && wants !== "rows")
         return { rows: [], changes: statement.run(...parameters).changes }
       if (wants === "rows") return { rows: statement.all(...parameters), changes: 0 }
       const row = statement.get(...parameters)
