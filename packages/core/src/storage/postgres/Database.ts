@@ -21,6 +21,7 @@ import Pg from "pg"
 import { StorageError } from "../StorageError.ts"
 import type { Column, Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
+import { insertInto } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, SqlValue } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
@@ -109,7 +110,15 @@ const dialect: Dialect = {
       return typeof version === "string" ? version : ""
     }
   },
-  indexedBy: () => "",
+  progress: {
+    table: "sendwright_progress",
+    as: "progress",
+    jobs: () => "sendwright_progress AS progress JOIN sendwright_job AS job ON job.seq = progress.seq",
+    insert: (staying, changing) => `WITH job AS (
+        ${insertInto("sendwright_job", staying)} RETURNING seq, session
+      ) INSERT INTO sendwright_progress (seq, session, ${Object.keys(changing).join(", ")})
+      SELECT seq, session, ${Object.values(changing).join(", ")} FROM job RETURNING seq`
+  },
   // What has an OFFSET stays a query of its own. Without it, all rows of the account would be hashed to find a few.
   lookUp: (table, as, condition) =>
     `CROSS JOIN LATERAL (SELECT * FROM ${table} AS ${as} WHERE ${condition} OFFSET 0) AS ${as}`

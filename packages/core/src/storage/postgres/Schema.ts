@@ -105,8 +105,7 @@ CREATE TABLE sendwright_worker (
   beats BIGINT NOT NULL
 ) WITH (fillfactor = 50);
 
--- next_at: when it has work next; null while a worker has some of it in hand and when it may not be dispatched.
--- in_flight: how many of its recipients await an outcome from that worker.
+-- What stays of a job as it was accepted.
 CREATE TABLE sendwright_job (
   seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL UNIQUE,
@@ -121,9 +120,22 @@ CREATE TABLE sendwright_job (
   idempotency_key TEXT COLLATE "C",
   fingerprint TEXT,
   answer TEXT,
+  recipients INTEGER NOT NULL,
+  created_at BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
+  WHERE idempotency_key IS NOT NULL;
+CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
+CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
+
+-- What changes of it, in a narrow row: what is indexed of it changes each time, and then all indexes are written.
+-- next_at: when it has work next; null while a worker has some of it in hand and when it may not be dispatched.
+-- in_flight: how many of its recipients await an outcome from that worker.
+CREATE TABLE sendwright_progress (
+  seq BIGINT PRIMARY KEY,
+  session TEXT COLLATE "C" NOT NULL,
   status TEXT NOT NULL,
   pause_reason TEXT,
-  recipients INTEGER NOT NULL,
   queued INTEGER NOT NULL,
   sending INTEGER NOT NULL,
   accepted INTEGER NOT NULL,
@@ -138,17 +150,12 @@ CREATE TABLE sendwright_job (
   next_at BIGINT,
   worker TEXT COLLATE "C",
   fence BIGINT NOT NULL,
-  created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
   completed_at BIGINT
-) WITH (fillfactor = 60);
-CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
-  WHERE idempotency_key IS NOT NULL;
-CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
-CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
-CREATE INDEX sendwright_job_due ON sendwright_job (session, next_at, seq) WHERE next_at IS NOT NULL;
-CREATE INDEX sendwright_job_worker ON sendwright_job (worker) WHERE worker IS NOT NULL;
-CREATE INDEX sendwright_job_paused ON sendwright_job (session, seq) WHERE status = 'paused';
+) WITH (fillfactor = 70);
+CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_worker ON sendwright_progress (worker) WHERE worker IS NOT NULL;
+CREATE INDEX sendwright_progress_paused ON sendwright_progress (session, seq) WHERE status = 'paused';
 
 -- seq: its job's seq × 4096 + its place. next_at is null while in flight and after dispatch.
 -- fence: of the claim whose outcome is awaited; null when none is. A report may overtake the outcome.

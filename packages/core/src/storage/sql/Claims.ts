@@ -24,6 +24,7 @@ import {
   limited,
   realOrNull,
   recipientColumns,
+  seq,
   text,
   textOrNull
 } from "./Rows.ts"
@@ -41,27 +42,24 @@ export interface Claims {
 }
 
 // Jumps from session to session, so that a long backlog of one costs nothing.
-const waiting = `WITH RECURSIVE waiting (session) AS (
-    SELECT min(session) FROM sendwright_job WHERE next_at IS NOT NULL AND session > ?
+const waitingIn = (table: string): string => `WITH RECURSIVE waiting (session) AS (
+    SELECT min(session) FROM ${table} WHERE next_at IS NOT NULL AND session > ?
     UNION ALL
-    SELECT (SELECT min(session) FROM sendwright_job WHERE next_at IS NOT NULL AND session > waiting.session)
+    SELECT (SELECT min(session) FROM ${table} WHERE next_at IS NOT NULL AND session > waiting.session)
     FROM waiting WHERE session IS NOT NULL
   )`
 
-const dueSessions = `SELECT * FROM (${waiting}
+const dueSessionsIn = (table: string): string => `SELECT * FROM (${waitingIn(table)}
   SELECT session.id, session.provider, session.pacing
   FROM waiting CROSS JOIN sendwright_session AS session
   WHERE session.id = waiting.session AND session.state = 'connected' AND session.blocked_until IS NULL
     AND waiting.session <= ?
-    AND EXISTS (SELECT 1 FROM sendwright_job WHERE session = waiting.session AND next_at IS NOT NULL AND next_at <= ?)
+    AND EXISTS (SELECT 1 FROM ${table} WHERE session = waiting.session AND next_at IS NOT NULL AND next_at <= ?)
   ${limited}) AS due`
 
-/** From the one after the last that was served, and then from the first to that one. */
-const sessionsInOrder = `${dueSessions} UNION ALL ${dueSessions}`
-
-const earliestOfSessions = `${waiting}
+const earliestOfSessionsIn = (table: string): string => `${waitingIn(table)}
   SELECT session.pacing, pace.arrival,
-    (SELECT min(next_at) FROM sendwright_job WHERE session = waiting.session AND next_at IS NOT NULL) AS due
+    (SELECT min(next_at) FROM ${table} WHERE session = waiting.session AND next_at IS NOT NULL) AS due
   FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
   WHERE session.id = waiting.session AND session.state = 'connected' AND session.blocked_until IS NULL`
 
@@ -96,20 +94,28 @@ interface Paced {
 
 export const make = (rows: JobRows): Claims => {
   const { dialect } = rows
+  const { as, table } = dialect.progress
+  const dueSessions = dueSessionsIn(table)
+  /** From the one after the last that was served, and then from the first to that one. */
+  const sessionsInOrder = `${dueSessions} UNION ALL ${dueSessions}`
+  const earliestOfSessions = earliestOfSessionsIn(table)
+  const { elements } = dialect
+  // Their rows alone, in a statement that is soon over: what another takes meanwhile has to be looked at once more.
+  const dueKeys = `SELECT seq FROM ${table} WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
+    ORDER BY next_at, seq ${limited}${dialect.skipLocked(table)}`
   const dueJobs = `${rows.select(", template.status AS template")}
     LEFT JOIN sendwright_template AS template ON template.id = job.template
-    WHERE job.snapshot = snapshot.seq AND job.session = ? AND job.next_at IS NOT NULL AND job.next_at <= ?
-    ORDER BY job.next_at, job.seq ${limited}${dialect.skipLocked("job")}`
-  const dueOfJobs = `FROM ${dialect.elements.from} CROSS JOIN sendwright_recipient AS recipient
+    WHERE job.snapshot = snapshot.seq AND ${as}.seq IN (SELECT ${elements.integer} FROM ${elements.from})`
+  const dueOfJobs = `FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient
     WHERE recipient.next_at <= ?
-      AND recipient.seq BETWEEN ${dialect.elements.integer} * 4096 AND ${dialect.elements.integer} * 4096 + ${lastPlace}`
+      AND recipient.seq BETWEEN ${elements.integer} * 4096 AND ${elements.integer} * 4096 + ${lastPlace}`
   const recipients = dialect.jsonArrays(recipientColumns(dialect))
   const everyDue = `SELECT ${recipients} AS recipients ${dueOfJobs}`
   // To be cut they have to be sorted, which takes as long as all the rest: only their keys are.
   const firstDue = `SELECT ${recipients} AS recipients FROM (
-      SELECT recipient.seq AS key ${dueOfJobs} ORDER BY ${dialect.elements.place}, recipient.seq ${limited}
+      SELECT recipient.seq AS key ${dueOfJobs} ORDER BY ${elements.place}, recipient.seq ${limited}
     ) AS due CROSS JOIN sendwright_recipient AS recipient WHERE recipient.seq = due.key`
-  const pairsOf = findPairs(`SELECT ${dialect.elements.value} FROM ${dialect.elements.from}`)
+  const pairsOf = findPairs(`SELECT ${elements.value} FROM ${elements.from}`)
 
   // Whose turn it was. A verb that is run again only moves it on, which no session suffers from.
   let lastServed = ""
@@ -165,24 +171,32 @@ export const make = (rows: JobRows): Claims => {
       readonly due: ReadonlyArray<RecipientResult>
     }>
   > {
-    const found: Array<{ readonly job: StoredJob; readonly approved: boolean }> = []
-    let open = 0
-    for (const row of yield* all(dueJobs, session.id, now, jobs)) {
+    const keys = (yield* all(dueKeys, session.id, now, jobs)).map(seq)
+    if (keys.length === 0) return []
+    const read = new Map<number, { readonly job: StoredJob; readonly approved: boolean }>()
+    for (const row of yield* all(dueJobs, JSON.stringify(keys))) {
       const status = textOrNull(row, "template")
       const job = yield* rows.toJob(row)
-      const { queued, sending } = job.job.counts
+      read.set(job.seq, { job, approved: status === null || status === "approved" })
+    }
+    const found: Array<{ readonly job: StoredJob; readonly approved: boolean }> = []
+    let open = 0
+    for (const key of keys) {
+      const next = read.get(key)
+      if (next === undefined) throw new Error(`Job ${key} is due and has no row`)
+      const { queued, sending } = next.job.job.counts
       if (open >= enough(limit) && open + queued + sending > limit) break
-      found.push({ job, approved: status === null || status === "approved" })
+      found.push(next)
       open += queued + sending
     }
     if (open > 0) perJob = open / found.length
-    const keys = found.flatMap(({ approved, job }) => (approved ? [job.seq] : []))
+    const approved = found.flatMap(({ approved, job }) => (approved ? [job.seq] : []))
     const recipients =
-      keys.length === 0
+      approved.length === 0
         ? []
         : open <= limit
-          ? yield* rows.recipients(everyDue, JSON.stringify(keys), now)
-          : yield* rows.recipients(firstDue, JSON.stringify(keys), now, limit)
+          ? yield* rows.recipients(everyDue, JSON.stringify(approved), now)
+          : yield* rows.recipients(firstDue, JSON.stringify(approved), now, limit)
     const byJob = JobSteps.groupBy(recipients, ({ key }) => jobOf(key))
     return found.map(({ approved, job }) => ({
       job,

@@ -48,8 +48,19 @@ export interface Dialect {
   readonly insert: (table: string, columns: ReadonlyArray<Column>, same?: Literals) => WriteRows
   /** Each row is found by its `seq`, which is the last column. Answers the version that they have then. */
   readonly update: (table: string, columns: ReadonlyArray<Column>) => WriteRows<string>
-  /** Follows a table's name: the planner is held to the index where it would choose another. */
-  readonly indexedBy: (index: string) => string
+  /**
+   * Where what changes of a job lies, under the job's `seq` and with its session: in its own row, or in one beside it
+   * where each change of a row is written to all of its indexes.
+   */
+  readonly progress: {
+    readonly table: string
+    /** What its columns are called by in {@link jobs}. */
+    readonly as: string
+    /** Both, for a `FROM`, the rest under `job`. The planner is held to the index where it would choose another. */
+    readonly jobs: (index?: string) => string
+    /** Inserts both, from parameters for what stays and then what changes by these expressions; answers the `seq`. */
+    readonly insert: (staying: ReadonlyArray<string>, changing: Readonly<Record<string, string>>) => string
+  }
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */
   readonly lookUp: (table: string, as: string, condition: string) => string
 }

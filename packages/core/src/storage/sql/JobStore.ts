@@ -14,7 +14,7 @@ import * as JobSteps from "../JobSteps.ts"
 import type { AcceptSend, Earlier, Report, Settlement } from "../JobStore.ts"
 import { AcceptResult, JobStore, parkedMs } from "../JobStore.ts"
 import * as Claims from "./Claims.ts"
-import type { Column } from "./Database.ts"
+import type { Column, Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program, SqlValue } from "./Program.ts"
@@ -89,11 +89,39 @@ function* before({ accountId, content, idempotency, now, publicKey }: AcceptSend
   }
 }
 
-const insertJob = `INSERT INTO sendwright_job (id, account, session, public_key, kind, template, snapshot, currency,
-    estimated_cost, idempotency_key, fingerprint, status, recipients, queued, sending, accepted, sent, delivered, read,
-    failed, skipped, canceled, unknown, in_flight, next_at, fence, created_at, updated_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, 0, ?, ?)
-  RETURNING seq`
+const staying = [
+  "id",
+  "account",
+  "session",
+  "public_key",
+  "kind",
+  "template",
+  "snapshot",
+  "currency",
+  "estimated_cost",
+  "idempotency_key",
+  "fingerprint",
+  "recipients",
+  "created_at"
+]
+
+const changing = {
+  status: "'queued'",
+  queued: "?",
+  sending: "0",
+  accepted: "0",
+  sent: "0",
+  delivered: "0",
+  read: "0",
+  failed: "0",
+  skipped: "0",
+  canceled: "0",
+  unknown: "0",
+  in_flight: "0",
+  next_at: "?",
+  fence: "0",
+  updated_at: "?"
+}
 
 const addUsage = `INSERT INTO sendwright_usage (account, day, template, direct) VALUES (?, ?, ?, ?)
   ON CONFLICT (account, day) DO UPDATE
@@ -133,7 +161,7 @@ const fromNew = (
 ]
 
 /** Records the send. The checks before it are over. */
-function* record(command: AcceptSend): Program<StoredJob> {
+function* record(insertJob: string, command: AcceptSend): Program<StoredJob> {
   const { accountId, content, demand, idempotency, now, publicKey, sessionId } = command
   const job = Job.newJob({ ...command, recipients: command.recipients.length })
   const row = yield* get(
@@ -150,8 +178,8 @@ function* record(command: AcceptSend): Program<StoredJob> {
     idempotency === null ? null : idempotency.key,
     idempotency === null ? null : idempotency.fingerprint,
     job.recipients,
-    job.counts.queued,
     now,
+    job.counts.queued,
     now,
     now
   )
@@ -177,9 +205,9 @@ const delivered = `SELECT phone, price, pricing FROM sendwright_recipient
 const beat = `INSERT INTO sendwright_worker (id, beats) VALUES (?, ?)
   ON CONFLICT (id) DO UPDATE SET beats = excluded.beats`
 
-const holders = `SELECT id AS worker, beats FROM sendwright_worker
+const holdersOf = ({ progress }: Dialect): string => `SELECT id AS worker, beats FROM sendwright_worker
   UNION ALL
-  SELECT DISTINCT worker, 0 AS beats FROM sendwright_job
+  SELECT DISTINCT worker, 0 AS beats FROM ${progress.table}
   WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM sendwright_worker)`
 
 const park = "INSERT INTO sendwright_parked (session, provider_id, report, at) VALUES (?, ?, ?, ?)"
@@ -217,7 +245,8 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     const rows = Jobs.make(dialect, ids)
     const claims = Claims.make(rows)
 
-    const { elements } = dialect
+    const { elements, progress } = dialect
+    const insertJob = progress.insert(staying, changing)
     const insertRecipients = dialect.insert("sendwright_recipient", newRecipient, newRecipients)
     const keyedRecipients = rows.recipientsOf(
       `seq IN (SELECT ${elements.integer} FROM ${elements.from}) ORDER BY seq`
@@ -236,10 +265,10 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       `seq BETWEEN ? AND ? AND status = coalesce(?, status) ORDER BY seq ${limited}`
     )
     const ofSnapshot = "job.snapshot = snapshot.seq"
-    const heldBy = `${rows.select()} WHERE ${ofSnapshot} AND job.worker = ? ORDER BY job.id${dialect.forUpdate("job")}`
+    const heldBy = `${rows.select()} WHERE ${ofSnapshot} AND ${progress.as}.worker = ? ORDER BY job.id${dialect.forUpdate(progress.as)}`
     const listBy = (column: "public_key" | "account") => `${rows.select(", job.seq")}
       WHERE ${ofSnapshot} AND job.${column} = ? AND job.kind = ? AND job.seq < ?
-        AND job.status = coalesce(?, job.status) AND job.created_at >= ? AND job.created_at < ?
+        AND ${progress.as}.status = coalesce(?, ${progress.as}.status) AND job.created_at >= ? AND job.created_at < ?
       ORDER BY job.seq DESC ${limited}`
     const listByKey = listBy("public_key")
     const listByAccount = listBy("account")
@@ -279,7 +308,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       if (verdict._tag === "QuotaExhausted") return AcceptResult.QuotaExhausted(verdict)
       if (verdict._tag === "TooSoon") return AcceptResult.TooSoon(verdict)
 
-      const stored = yield* record(command)
+      const stored = yield* record(insertJob, command)
       const { length } = command.recipients
       if (length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
       yield* insertRecipients(command.recipients.map((each, index) => fromNew(stored.seq, each, index, now)))
@@ -427,7 +456,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
         }),
 
       holders: db.read("JobStore.holders", function* () {
-        const found = yield* all(holders)
+        const found = yield* all(holdersOf(dialect))
         return found.map((row) => ({ worker: text(row, "worker"), beats: integer(row, "beats") }))
       }),
 

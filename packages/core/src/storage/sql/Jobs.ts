@@ -226,18 +226,21 @@ export interface JobRows {
 }
 
 export const make = (dialect: Dialect, ids: Ids): JobRows => {
-  const select = (more = "") => `SELECT ${dialect.jsonArray(jobColumns(dialect.version("job")))} AS job${more}
-    FROM sendwright_job AS job CROSS JOIN sendwright_snapshot AS snapshot`
+  const { as, jobs, table } = dialect.progress
+  const select = (
+    more = ""
+  ) => `SELECT ${dialect.jsonArray(jobColumns(as, dialect.version(as)))} AS job${more}
+    FROM ${jobs()} CROSS JOIN sendwright_snapshot AS snapshot`
   const ofSnapshot = "job.snapshot = snapshot.seq"
   const byId = `${select()} WHERE ${ofSnapshot} AND job.id = ?`
-  const byIdToWrite = byId + dialect.forUpdate("job")
+  const byIdToWrite = byId + dialect.forUpdate(as)
 
   const { elements, entries } = dialect
   const byIdsToWrite = `${select()} WHERE ${ofSnapshot} AND job.id IN (SELECT ${elements.value} FROM ${elements.from})
-    ORDER BY job.id${dialect.forUpdate("job")}`
-  const changing = `SELECT ${dialect.jsonArrays(changingColumns("job.version"))} AS jobs FROM (
-      SELECT job.*, ${dialect.version("job")} AS version
-      FROM ${elements.from} CROSS JOIN sendwright_job AS job WHERE job.seq = ${elements.integer}${dialect.forUpdate("job")}
+    ORDER BY job.id${dialect.forUpdate(as)}`
+  const changing = `SELECT ${dialect.jsonArrays(changingColumns("job", "job.version"))} AS jobs FROM (
+      SELECT ${changingColumns(as, dialect.version(as))} AS version
+      FROM ${elements.from} CROSS JOIN ${jobs()} WHERE ${as}.seq = ${elements.integer}${dialect.forUpdate(as)}
     ) AS job`
   const updateAlike = `UPDATE sendwright_recipient SET ${step}, provider_id = ? WHERE`
   const updateRanges = Array.from({ length: rangesAtOnce + 1 }, (_, count) => {
@@ -247,7 +250,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const updateScattered = `${updateAlike} seq IN (SELECT ${elements.integer} FROM ${elements.from})`
   const updateKind = `UPDATE sendwright_recipient SET ${step}, provider_id = ${entries.value}
     FROM ${entries.from} WHERE seq = ${entries.key}`
-  const updateJobs = dialect.update("sendwright_job", jobStep)
+  const updateJobs = dialect.update(table, jobStep)
   const earliest = `SELECT ${entries.key} AS job, (
       SELECT min(next_at) FROM sendwright_recipient
       WHERE seq BETWEEN ${entries.key} * 4096 AND ${entries.key} * 4096 + ${lastPlace} AND next_at IS NOT NULL

@@ -294,16 +294,40 @@ export const toRateCard = (row: Row): RateCard => ({
 const jobStatus = wordOf(Job.statuses)
 const pauseReason = wordOf<PauseReason>(["session_disconnected", "template_paused", "provider_blocked"])
 
-/** What steps change of a job, after what it is known by, and the row's version; {@link renewed} reads it. */
-export const changingColumns = (
-  version: string
-): string => `job.seq, job.id, job.status, job.pause_reason, job.queued,
-    job.sending, job.accepted, job.sent, job.delivered, job.read, job.failed, job.skipped, job.canceled, job.unknown,
-    job.in_flight, job.worker, job.fence, job.updated_at, job.completed_at, ${version}`
+const changing = [
+  "status",
+  "pause_reason",
+  "queued",
+  "sending",
+  "accepted",
+  "sent",
+  "delivered",
+  "read",
+  "failed",
+  "skipped",
+  "canceled",
+  "unknown",
+  "in_flight",
+  "worker",
+  "fence",
+  "updated_at",
+  "completed_at"
+]
 
-/** What {@link toStoredJob} reads, with the job's columns under `job`. */
-export const jobColumns = (version: string): string => `${changingColumns(version)}, job.account, job.session,
-    job.public_key, job.snapshot, snapshot.digest, job.currency, job.estimated_cost, job.recipients, job.created_at`
+/**
+ * What steps change of a job, after what it is known by, and the row's version; {@link renewed} reads it.
+ *
+ * @param as what it is called by that has what changes
+ */
+export const changingColumns = (as: string, version: string): string =>
+  `job.seq, job.id, ${changing.map((name) => `${as}.${name}`).join(", ")}, ${version}`
+
+/** What {@link toStoredJob} reads, with what stays under `job`. */
+export const jobColumns = (
+  as: string,
+  version: string
+): string => `${changingColumns(as, version)}, job.account, job.session, job.public_key, job.snapshot, snapshot.digest,
+    job.currency, job.estimated_cost, job.recipients, job.created_at`
 
 type ChangingTuple = readonly [
   seq: number,

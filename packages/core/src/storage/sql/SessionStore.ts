@@ -26,12 +26,12 @@ const update =
   "UPDATE sendwright_session SET state = ?, reason = ?, connected_since = ?, updated_at = ? WHERE id = ?"
 
 // A processing job has recipients due, now or later, or in hand.
-const processingJobs = ({ indexedBy }: Dialect): string => `SELECT id FROM (
-    SELECT id FROM sendwright_job ${indexedBy("sendwright_job_due")}
-    WHERE session = ? AND next_at IS NOT NULL AND status = 'processing'
+const processingJobs = ({ progress: { as, jobs } }: Dialect): string => `SELECT id FROM (
+    SELECT job.id FROM ${jobs("sendwright_job_due")}
+    WHERE ${as}.session = ? AND ${as}.next_at IS NOT NULL AND ${as}.status = 'processing'
     UNION ALL
-    SELECT id FROM sendwright_job ${indexedBy("sendwright_job_worker")}
-    WHERE worker IS NOT NULL AND session = ? AND status = 'processing'
+    SELECT job.id FROM ${jobs("sendwright_job_worker")}
+    WHERE ${as}.worker IS NOT NULL AND ${as}.session = ? AND ${as}.status = 'processing'
   ) AS job ORDER BY id`
 
 const change = "UPDATE sendwright_session SET name = ?, pacing = ?, config = ?, updated_at = ? WHERE id = ?"
@@ -40,7 +40,8 @@ const block = "UPDATE sendwright_session SET blocked_until = ?, updated_at = ? W
 
 const unblockable = "SELECT * FROM sendwright_session WHERE blocked_until <= ? ORDER BY id"
 
-const paused = "SELECT id FROM sendwright_job WHERE session = ? AND status = 'paused' ORDER BY id"
+const pausedJobs = ({ progress: { as, jobs } }: Dialect): string =>
+  `SELECT job.id FROM ${jobs()} WHERE ${as}.session = ? AND ${as}.status = 'paused' ORDER BY job.id`
 
 const byId = "SELECT * FROM sendwright_session WHERE id = ?"
 
@@ -52,7 +53,7 @@ export function* findSession(id: string, statement = byId): Program<Session | nu
 /** Running jobs pause with their session, and go on with it. */
 function* followSession(rows: JobRows, session: Session, now: Instant): Program<void> {
   const { id } = session
-  const stopped = yield* all(paused, id)
+  const stopped = yield* all(pausedJobs(rows.dialect), id)
   const running = Sessions.obstacle(session) === null ? [] : yield* all(processingJobs(rows.dialect), id, id)
   const affected = yield* rows.takeAll([...stopped, ...running].map((row) => text(row, "id")))
   const steps = affected.flatMap((held) =>

@@ -83,7 +83,16 @@ const dialect: Dialect = {
       return ""
     }
   },
-  indexedBy: (index) => `INDEXED BY ${index}`,
+  progress: {
+    table: "sendwright_job",
+    as: "job",
+    jobs: (index) => `sendwright_job AS job${index === undefined ? "" : ` INDEXED BY ${index}`}`,
+    insert: (
+      staying,
+      changing
+    ) => `INSERT INTO sendwright_job (${[...staying, ...Object.keys(changing)].join(", ")})
+      VALUES (${[...staying.map(() => "?"), ...Object.values(changing)].join(", ")}) RETURNING seq`
+  },
   // A CROSS JOIN's order is kept.
   lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`
 }
