@@ -130,15 +130,16 @@ const addUsage = `INSERT INTO sendwright_usage (account, day, template, direct) 
 const noteAcceptance = `INSERT INTO sendwright_acceptance (public_key, accepted_at) VALUES (?, ?)
   ON CONFLICT (public_key) DO UPDATE SET accepted_at = excluded.accepted_at`
 
+/** What is the same for all recipients of most sends comes first. */
 const newRecipient: ReadonlyArray<Column> = [
-  ["seq", "bigint"],
-  ["phone", "text"],
-  ["external_id", "text"],
-  ["variables", "text"],
+  ["next_at", "bigint"],
+  ["updated_at", "bigint"],
   ["market", "text"],
   ["price", "text"],
-  ["next_at", "bigint"],
-  ["updated_at", "bigint"]
+  ["external_id", "text"],
+  ["variables", "text"],
+  ["phone", "text"],
+  ["seq", "bigint"]
 ]
 
 /** As `Job.newRecipient` begins each. */
@@ -150,14 +151,14 @@ const fromNew = (
   index: number,
   now: Instant
 ): ReadonlyArray<SqlValue> => [
-  recipientKey(job, index),
-  recipient.phone,
-  recipient.externalId,
-  JSON.stringify(recipient.values),
+  now,
+  now,
   recipient.market,
   recipient.price,
-  now,
-  now
+  recipient.externalId,
+  JSON.stringify(recipient.values),
+  recipient.phone,
+  recipientKey(job, index)
 ]
 
 /** Records the send. The checks before it are over. */
