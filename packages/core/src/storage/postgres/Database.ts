@@ -25,6 +25,7 @@ import { insertInto } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, SqlValue } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
+import * as Groups from "./Groups.ts"
 import { migrate } from "./Migrator.ts"
 import { failure, joined, lineOf, onConnection, perform, Refused, transact } from "./Statements.ts"
 
@@ -212,9 +213,15 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
           onConnection(through, operation, (connection) => transact(connection, verb))
         )
 
+    const write = writeOver(pool)
+    const writeTogether = Groups.make(pool)
+
     return Context.make(Database, {
       dialect,
-      write: writeOver(pool),
+      write: (operation, verb, together) =>
+        together === undefined
+          ? write(operation, verb)
+          : inTransaction(operation, verb, writeTogether(together, operation, verb)),
       work: writeOver(poolForWork),
       commitsTogether: false,
       read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb))

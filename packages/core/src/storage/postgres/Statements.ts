@@ -183,6 +183,9 @@ const connect = (pool: Pg.Pool): Effect.Effect<Pg.PoolClient, Refused> =>
     })
   })
 
+/** Whether what failed left its connection in order. */
+export const isUsable = (cause: unknown): boolean => cause instanceof Refused && codeOf(cause.cause) !== ""
+
 /** Runs a step on a connection of its own. One that failed is not used again: its state is not known. */
 export const onConnection = <A>(
   pool: Pg.Pool,
@@ -200,7 +203,7 @@ export const onConnection = <A>(
               resume(Effect.succeed(value))
             },
             (cause: unknown) => {
-              client.release(!(cause instanceof Refused && codeOf(cause.cause) !== ""))
+              client.release(!isUsable(cause))
               resume(failure(operation, cause))
             }
           )

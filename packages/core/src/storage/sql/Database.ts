@@ -78,8 +78,14 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
      * of the two happened makes the call uninterruptible.
      *
      * Inside the caller's open transaction it runs at once, in a savepoint, and lasts if that transaction does.
+     *
+     * @param together what verbs name that wait for each other's commit by what they serialize: they may share one
      */
-    readonly write: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
+    readonly write: <A>(
+      operation: string,
+      verb: () => Program<A>,
+      together?: string
+    ) => Effect.Effect<A, StorageError>
     /**
      * Like `write`, for what the process does of itself: dispatch and reports. It has a share of its own, so that a
      * flood of requests does not hold up what was accepted before them, nor that the requests.

@@ -441,7 +441,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     return {
       earlier: ({ key, publicKey }) => db.read("JobStore.earlier", () => earlierTo(publicKey, key)),
 
-      accept: (command) => db.write("JobStore.accept", () => accept(command)),
+      accept: (command) => db.write("JobStore.accept", () => accept(command), `accept ${command.accountId}`),
 
       commitsTogether: db.commitsTogether,
 

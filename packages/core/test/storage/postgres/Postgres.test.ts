@@ -3,8 +3,10 @@
 import * as Client from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import Pg from "pg"
@@ -18,6 +20,7 @@ import { StorageError } from "../../../src/storage/StorageError.ts"
 import * as Stores from "../../../src/storage/sql/Database.ts"
 import type { Migration } from "../../../src/storage/sql/Migrations.ts"
 import { MigrationError } from "../../../src/storage/sql/Migrations.ts"
+import type { Program } from "../../../src/storage/sql/Program.ts"
 import { all, get, run } from "../../../src/storage/sql/Program.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
 import * as StorageSuite from "../../../src/testing/StorageSuite/index.ts"
@@ -225,6 +228,60 @@ describe("a verb", () => {
       expect(yield* waiting.await.pipe(Effect.flatten)).toBeInstanceOf(StorageError)
       yield* db.write("insert", insert(2))
       expect(yield* db.read("ids", ids)).toEqual([2])
+    })
+  )
+})
+
+describe("verbs that may share a commit", () => {
+  const together = Effect.map(database, ({ db }) => ({
+    ids: db.read("ids", ids),
+    commits: db.read("commits", function* () {
+      return (yield* get("SELECT count(DISTINCT xmin::text) AS commits FROM item"))?.["commits"]
+    }),
+    write: (verb: () => Program<void>) => db.write("insert", verb, "group")
+  }))
+
+  it.scopedLive("gather while one is under way", () =>
+    Effect.gen(function* () {
+      const { commits, write } = yield* together
+      yield* Effect.forEach([1, 2, 3, 4, 5], (id) => write(insert(id)), { concurrency: "unbounded" })
+      expect(yield* commits).toBeLessThan(4)
+    })
+  )
+
+  it.scopedLive("are each whole or not at all, whatever the others do", () =>
+    Effect.gen(function* () {
+      const { ids, write } = yield* together
+      const bug = function* () {
+        yield* insert(9)()
+        throw new TypeError("a bug")
+      }
+      const outcomes = yield* Effect.forEach(
+        [insert(1), insert(2), insert(2), bug, insert(3)],
+        (verb) => Effect.exit(write(verb)),
+        { concurrency: "unbounded" }
+      )
+      expect(outcomes.map(Exit.isSuccess)).toEqual([true, true, false, false, true])
+      expect(yield* ids).toEqual([1, 2, 3])
+    })
+  )
+
+  it.scopedLive("never run when they are interrupted before their turn, and end when after it", () =>
+    Effect.gen(function* () {
+      const { ids, write } = yield* together
+      const begun = yield* Deferred.make<void>()
+      const slow = function* () {
+        Deferred.unsafeDone(begun, Effect.void)
+        yield* get("SELECT pg_sleep(0.2)")
+        yield* insert(1)()
+      }
+      const first = yield* Effect.fork(write(slow))
+      yield* Deferred.await(begun)
+      const second = yield* Effect.fork(write(insert(2)))
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(second)
+      yield* Fiber.interrupt(first)
+      expect(yield* ids).toEqual([1])
     })
   )
 })
