@@ -1,8 +1,8 @@
 /**
  * PostgreSQL connections for the stores and for the embedder; some are kept for dispatch, so that a flood of requests
- * leaves it its share. Stores run their verbs over them with named prepared statements, each verb in one transaction;
- * the standard `PgClient` works over the same connections, so a store verb called inside an embedder's
- * `sql.withTransaction` belongs to that transaction.
+ * leaves it its share. Stores run their verbs over theirs with named prepared statements, each verb in one transaction;
+ * the standard `PgClient` has others, and a store verb called inside an embedder's `sql.withTransaction` runs over that
+ * connection and belongs to that transaction.
  *
  * READ COMMITTED throughout: what a verb decides on is locked before it is read (`Dialect.forUpdate`, `serialize`).
  * Two verbs that wait for each other are run again, one after the other.
