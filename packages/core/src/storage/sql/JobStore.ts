@@ -346,7 +346,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       for (const jobId of groups.keys()) {
         const window = windows.get(jobId)
         if (window === undefined) others.push(jobId)
-        else known.push(window.held)
+        else known.push({ ...window.held, version: window.version })
       }
       const jobs = [...(yield* rows.renew(known)), ...(yield* rows.takeAll(others))]
       const awaited: Array<{ readonly held: StoredJob; readonly fresh: ReadonlyArray<Settlement> }> = []

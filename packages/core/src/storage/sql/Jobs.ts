@@ -213,7 +213,7 @@ export interface JobRows {
   readonly take: (jobId: string) => Program<StoredJob | undefined>
   /** Those that there are, in the order of their ids, so that no two commits wait for each other's. */
   readonly takeAll: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
-  /** The same of jobs that are known, as they are now: half the cost of reading them whole. */
+  /** The same of jobs that are known in a version, as they are now: what did not change is not read again. */
   readonly renew: (jobs: ReadonlyArray<StoredJob>) => Program<ReadonlyArray<StoredJob>>
   /** A statement for the recipients that a condition on their rows selects, with its order. */
   readonly recipientsOf: (condition: string) => string
@@ -238,9 +238,12 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const { elements, entries } = dialect
   const byIdsToWrite = `${select()} WHERE ${ofSnapshot} AND job.id IN (SELECT ${elements.value} FROM ${elements.from})
     ORDER BY job.id${dialect.forUpdate(as)}`
-  const changing = `SELECT ${dialect.jsonArrays(changingColumns("job", "job.version"))} AS jobs FROM (
-      SELECT ${changingColumns(as, dialect.version(as))} AS version
-      FROM ${elements.from} CROSS JOIN ${jobs()} WHERE ${as}.seq = ${elements.integer}${dialect.forUpdate(as)}
+  const version = dialect.version(as)
+  const changed = dialect.jsonValue(changingColumns("job", "job.version"))
+  const changing = `SELECT ${dialect.jsonArrays(`job.seq, job.id, CASE WHEN job.same THEN NULL ELSE ${changed} END`)} AS jobs
+    FROM (
+      SELECT ${changingColumns(as, version)} AS version, ${version} <> '' AND ${version} = ${entries.value} AS same
+      FROM ${entries.from} CROSS JOIN ${jobs()} WHERE ${as}.seq = ${entries.key} ORDER BY job.id${dialect.forUpdate(as)}
     ) AS job`
   const updateAlike = `UPDATE sendwright_recipient SET ${step}, provider_id = ? WHERE`
   const updateRanges = Array.from({ length: rangesAtOnce + 1 }, (_, count) => {
@@ -315,9 +318,9 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     },
     renew: function* (jobs) {
       if (jobs.length === 0) return []
-      const inOrder = jobs.toSorted((a, b) => (a.job.id < b.job.id ? -1 : 1))
-      const row = yield* get(changing, JSON.stringify(inOrder.map(({ seq }) => seq)))
-      return renewed(row, new Map(inOrder.map((held) => [held.job.id, held])))
+      const versions = Object.fromEntries(jobs.map(({ seq, version }) => [seq, version]))
+      const row = yield* get(changing, JSON.stringify(versions))
+      return renewed(row, new Map(jobs.map((held) => [held.seq, held])))
     },
     save: function* (steps, now) {
       for (const kind of kindsOf(steps)) yield* saveKind(kind)

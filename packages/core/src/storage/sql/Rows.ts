@@ -442,14 +442,18 @@ export const toStoredJob = (
   return { snapshot: tuple[23], digest: tuple[24], of }
 }
 
-/** Those of the jobs that there still are, as they are now. */
+/** Those of the jobs that there still are, as they are now; of one that is as it was left there is nothing to read. */
 export const renewed = (
   row: Row | undefined,
-  known: ReadonlyMap<string, StoredJob>
+  known: ReadonlyMap<number, StoredJob>
 ): ReadonlyArray<StoredJob> =>
-  json<ReadonlyArray<ChangingTuple>>(row ?? {}, "jobs").flatMap((tuple) => {
-    const held = known.get(tuple[1])
-    return held === undefined || held.seq !== tuple[0] ? [] : [toHeld(tuple, held.job)]
+  json<ReadonlyArray<readonly [seq: number, id: string, changed: ChangingTuple | null]>>(
+    row ?? {},
+    "jobs"
+  ).flatMap(([seq, id, changed]) => {
+    const held = known.get(seq)
+    if (held === undefined || held.job.id !== id) return []
+    return [changed === null ? held : toHeld(changed, held.job)]
   })
 
 /** The keys that a job has for its recipients; a message id has no room for more than 4,094 of them either. */
