@@ -14,6 +14,25 @@ describe("a signature", () => {
     expect(expected).toMatch(/^[0-9a-f]{64}$/)
   })
 
+  it("is Node's own HMAC of every key and body, as text and as bytes", () => {
+    const bodies = ["", body, "Zoë 🎉".repeat(5000)]
+    for (const length of [1, 16, 32, 63, 64, 65, 200]) {
+      const own = "é".repeat(length)
+      const key = Buffer.alloc(length, 0xe9)
+      const standard = `whsec_${key.toString("base64")}`
+      for (const each of bodies) {
+        for (const given of [each, new TextEncoder().encode(each)]) {
+          expect(Signature.sign(own, 5, given)).toBe(
+            createHmac("sha256", own).update(`5.${each}`).digest("hex")
+          )
+          expect(Signature.signStandard(standard, "évt", 5, given)).toBe(
+            `v1,${createHmac("sha256", key).update(`évt.5.${each}`).digest("base64")}`
+          )
+        }
+      }
+    }
+  })
+
   it("comes with Standard Webhooks headers, and with the previous secret's during an overlap", () => {
     const headers = Signature.headers({ id: "evt", timestamp: 5, body, secrets: [secret, old], names })
     const standard = (key: number) =>
