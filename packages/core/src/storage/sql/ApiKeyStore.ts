@@ -39,22 +39,22 @@ const ofAccount = joined("account", accountColumns)
  * A key, its session and its account in one statement, since every request asks for them; and as one text, because the
  * drivers' rows of so many columns take longer than all else.
  */
-const identity = (dialect: Dialect): string => `SELECT ${dialect.jsonArray(
-  [ofKey, ofSession, ofAccount].map(({ columns }) => columns).join(", ")
+const identity = ({ jsonArray, jsonValue }: Dialect): string => `SELECT ${jsonArray(
+  [ofKey, ofSession, ofAccount].map(({ columns }) => jsonValue(columns)).join(", ")
 )} AS identity
   FROM sendwright_api_key AS api_key
   JOIN sendwright_session AS session ON session.id = api_key.session
   JOIN sendwright_account AS account ON account.id = session.account
   WHERE api_key.public_key = ?`
 
+type Values = ReadonlyArray<SqlValue>
+
 const toIdentity = (identity: string): Identity => {
-  const values: ReadonlyArray<SqlValue> = JSON.parse(identity)
-  const session = apiKeyColumns.length
-  const account = session + sessionColumns.length
+  const [key, session, account]: readonly [Values, Values, Values] = JSON.parse(identity)
   return {
-    key: toApiKey(ofKey.rowOf(values.slice(0, session))),
-    session: toSession(ofSession.rowOf(values.slice(session, account))),
-    account: toAccount(ofAccount.rowOf(values.slice(account)))
+    key: toApiKey(ofKey.rowOf(key)),
+    session: toSession(ofSession.rowOf(session)),
+    account: toAccount(ofAccount.rowOf(account))
   }
 }
 
