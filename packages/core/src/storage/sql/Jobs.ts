@@ -243,7 +243,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const changing = `SELECT ${dialect.jsonArrays(`job.seq, job.id, CASE WHEN job.same THEN NULL ELSE ${changed} END`)} AS jobs
     FROM (
       SELECT ${changingColumns(as, version)} AS version, ${version} <> '' AND ${version} = ${entries.value} AS same
-      FROM ${entries.from} CROSS JOIN ${jobs()} WHERE ${as}.seq = ${entries.key} ORDER BY job.id${dialect.forUpdate(as)}
+      FROM ${entries.from} CROSS JOIN ${jobs()} WHERE ${as}.seq = ${entries.key}${dialect.forUpdate(as)}
     ) AS job`
   const updateAlike = `UPDATE sendwright_recipient SET ${step}, provider_id = ? WHERE`
   const updateRanges = Array.from({ length: rangesAtOnce + 1 }, (_, count) => {
@@ -318,8 +318,11 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     },
     renew: function* (jobs) {
       if (jobs.length === 0) return []
-      const versions = Object.fromEntries(jobs.map(({ seq, version }) => [seq, version]))
-      const row = yield* get(changing, JSON.stringify(versions))
+      // An object of JavaScript would bring its keys into another order.
+      const versions = jobs
+        .toSorted((a, b) => (a.job.id < b.job.id ? -1 : 1))
+        .map(({ seq, version }) => `"${seq}":${JSON.stringify(version)}`)
+      const row = yield* get(changing, `{${versions.join(",")}}`)
       return renewed(row, new Map(jobs.map((held) => [held.seq, held])))
     },
     save: function* (steps, now) {
