@@ -103,9 +103,9 @@ export const make = (rows: JobRows): Claims => {
   // Their rows alone, in a statement that is soon over: what another takes meanwhile has to be looked at once more.
   const dueKeys = `SELECT seq FROM ${table} WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
     ORDER BY next_at, seq ${limited}${dialect.skipLocked(table)}`
-  const dueJobs = `${rows.select(", template.status AS template")}
+  const dueJobs = `${rows.select(", template.status AS template", `${elements.from} CROSS JOIN `)}
     LEFT JOIN sendwright_template AS template ON template.id = job.template
-    WHERE job.snapshot = snapshot.seq AND ${as}.seq IN (SELECT ${elements.integer} FROM ${elements.from})`
+    WHERE job.snapshot = snapshot.seq AND ${as}.seq = ${elements.integer}`
   const dueOfJobs = `FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient
     WHERE recipient.next_at <= ?
       AND recipient.seq BETWEEN ${elements.integer} * 4096 AND ${elements.integer} * 4096 + ${lastPlace}`

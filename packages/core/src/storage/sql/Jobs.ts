@@ -205,8 +205,8 @@ const rangesOf = (kind: Group<Written>): ReadonlyArray<number> | undefined => {
 export interface JobRows {
   readonly dialect: Dialect
   readonly ids: Ids
-  /** To be followed by joins and `WHERE`, with the job's columns under `job`. */
-  readonly select: (more?: string) => string
+  /** To be followed by joins and `WHERE`, with the job's columns under `job`; `first` is what they are joined to. */
+  readonly select: (more?: string, first?: string) => string
   readonly toJob: (row: Row) => Program<StoredJob>
   readonly find: (jobId: string) => Program<StoredJob | undefined>
   /** To be written: nobody else writes it until the commit. */
@@ -228,9 +228,10 @@ export interface JobRows {
 export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const { as, jobs, table } = dialect.progress
   const select = (
-    more = ""
+    more = "",
+    first = ""
   ) => `SELECT ${dialect.jsonArray(jobColumns(as, dialect.version(as)))} AS job${more}
-    FROM ${jobs()} CROSS JOIN sendwright_snapshot AS snapshot`
+    FROM ${first}${jobs()} CROSS JOIN sendwright_snapshot AS snapshot`
   const ofSnapshot = "job.snapshot = snapshot.seq"
   const byId = `${select()} WHERE ${ofSnapshot} AND job.id = ?`
   const byIdToWrite = byId + dialect.forUpdate(as)
