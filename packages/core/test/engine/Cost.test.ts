@@ -124,7 +124,7 @@ describe("the cost", () => {
       yield* send(1)
       const one = yield* during(send(1))
       expect(one.writes).toBe(1)
-      expect(one.statements).toBeLessThanOrEqual(12)
+      expect(one.statements).toBeLessThanOrEqual(10)
       const many = yield* during(send(250))
       expect(many.writes).toBe(1)
       // The rows of recipients go in fifties.

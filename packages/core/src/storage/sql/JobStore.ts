@@ -67,9 +67,10 @@ function* usageOf(accountId: string, day: string): Program<{ template: number; d
     : { template: integer(row, "template"), direct: integer(row, "direct") }
 }
 
-/** What a send is decided by, in one statement. */
+/** What a send is decided by and refers to, in one statement. */
 const findBefore = (kind: Content["kind"]): string => `SELECT
     (SELECT id ${withKey}) AS earlier,
+    (${Jobs.findSnapshot}) AS snapshot,
     (SELECT ${kind} FROM sendwright_usage WHERE account = ? AND day = ?) AS used,
     (SELECT accepted_at FROM sendwright_acceptance WHERE public_key = ?) AS accepted_at`
 
@@ -79,11 +80,14 @@ function* before({ accountId, content, idempotency, now, publicKey }: AcceptSend
   readonly usage: Plan.Usage
   /** Whether its Idempotency-Key was used. */
   readonly repeats: boolean
+  /** The number of its content; null when that is new. */
+  readonly snapshot: number | null
 }> {
   const key = idempotency === null ? null : idempotency.key
-  const found = yield* get(findBeforeOf[content.kind], publicKey, key, accountId, Time.utcDay(now), publicKey)
-  const row = found ?? {}
+  const of = [publicKey, key, Jobs.digestOf(content), accountId, Time.utcDay(now), publicKey]
+  const row = (yield* get(findBeforeOf[content.kind], ...of)) ?? {}
   return {
+    snapshot: integerOrNull(row, "snapshot"),
     usage: { usedToday: integerOrNull(row, "used") ?? 0, lastAcceptedAt: integerOrNull(row, "accepted_at") },
     repeats: textOrNull(row, "earlier") !== null
   }
@@ -162,7 +166,7 @@ const fromNew = (
 ]
 
 /** Records the send. The checks before it are over. */
-function* record(insertJob: string, command: AcceptSend): Program<StoredJob> {
+function* record(insertJob: string, command: AcceptSend, snapshot: number): Program<StoredJob> {
   const { accountId, content, demand, idempotency, now, publicKey, sessionId } = command
   const job = Job.newJob({ ...command, recipients: command.recipients.length })
   const row = yield* get(
@@ -173,7 +177,7 @@ function* record(insertJob: string, command: AcceptSend): Program<StoredJob> {
     publicKey,
     content.kind,
     content.kind === "template" ? content.templateId : null,
-    yield* Jobs.freeze(content),
+    snapshot,
     job.currency,
     job.estimatedCost,
     idempotency === null ? null : idempotency.key,
@@ -298,7 +302,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       const { accountId, claim, demand, idempotency, now, publicKey, sessionId } = command
       // What follows is read to be decided on: the key, the day's usage, the last acceptance.
       yield* dialect.serialize(`accept ${accountId}`)
-      const { repeats, usage } = yield* before(command)
+      const { repeats, snapshot, usage } = yield* before(command)
       const earlier = repeats && idempotency !== null ? yield* earlierTo(publicKey, idempotency.key) : null
       if (earlier !== null && idempotency !== null) {
         return Idempotency.decide(earlier, idempotency.fingerprint) === "Replayed"
@@ -309,7 +313,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       if (verdict._tag === "QuotaExhausted") return AcceptResult.QuotaExhausted(verdict)
       if (verdict._tag === "TooSoon") return AcceptResult.TooSoon(verdict)
 
-      const stored = yield* record(insertJob, command)
+      const stored = yield* record(insertJob, command, snapshot ?? (yield* Jobs.freeze(command.content)))
       const { length } = command.recipients
       if (length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
       yield* insertRecipients(command.recipients.map((each, index) => fromNew(stored.seq, each, index, now)))

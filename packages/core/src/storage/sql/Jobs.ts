@@ -62,14 +62,16 @@ const snapshotOf = (content: Content): Snapshot => {
   return snapshot
 }
 
-const findSnapshot = "SELECT seq FROM sendwright_snapshot WHERE digest = ?"
+/** What a content is found by. */
+export const digestOf = (content: Content): string => snapshotOf(content).digest
+
+export const findSnapshot = "SELECT seq FROM sendwright_snapshot WHERE digest = ?"
 const insertSnapshot = `${insertInto("sendwright_snapshot", ["digest", "body"])} ON CONFLICT (digest) DO NOTHING RETURNING seq`
 
-/** The number of the content, which is written when it is new. */
+/** Writes a content that is new, and answers its number. */
 export function* freeze(content: Content): Program<number> {
   const { body, digest } = snapshotOf(content)
   const row =
-    (yield* get(findSnapshot, digest)) ??
     (yield* get(insertSnapshot, digest, body)) ??
     // Another writes the same at this moment, and its commit was waited for.
     (yield* get(findSnapshot, digest))
