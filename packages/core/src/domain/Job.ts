@@ -9,6 +9,7 @@
  */
 import type { Purpose } from "./Consent.ts"
 import type { Instant } from "./Instant.ts"
+import * as Memo from "./Memo.ts"
 import * as Recipient from "./Recipient.ts"
 import type { Template, TemplateContent } from "./Template.ts"
 
@@ -30,17 +31,11 @@ export type Content =
   | { readonly kind: "template"; readonly templateId: number; readonly template: TemplateContent }
   | { readonly kind: "direct"; readonly text: string; readonly linkPreview: boolean }
 
-const frozen = new WeakMap<Template, Content>()
-
 /** What a send of the template freezes: one object for all its sends, so that what is worked out of it is kept. */
-export const contentOf = (template: Template): Content => {
-  const known = frozen.get(template)
-  if (known !== undefined) return known
+export const contentOf = Memo.ofObject((template: Template): Content => {
   const { sessionId: _, templateId, updatedAt: __, ...rest } = template
-  const content: Content = { kind: "template", templateId, template: rest }
-  frozen.set(template, content)
-  return content
-}
+  return { kind: "template", templateId, template: rest }
+})
 
 /** The purpose that consent is asked for. */
 export const purpose = (content: Content): Purpose =>

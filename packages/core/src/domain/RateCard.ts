@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import type { Purpose } from "./Consent.ts"
 import * as Fault from "./Fault.ts"
 import type { Instant } from "./Instant.ts"
+import * as Memo from "./Memo.ts"
 import * as Money from "./Money.ts"
 import type { Pricing } from "./Recipient.ts"
 
@@ -80,19 +81,14 @@ export interface Estimate {
 
 type Index = Readonly<Record<Category, Map<string, Rate>>>
 
-const indexes = new WeakMap<RateCard, Index>()
-
-const indexOf = (card: RateCard): Index => {
-  const known = indexes.get(card)
-  if (known !== undefined) return known
+const indexOf = Memo.ofObject((card: RateCard): Index => {
   const index: Index = { marketing: new Map(), utility: new Map(), authentication: new Map() }
   for (const price of card.prices) {
     const rate: Rate = { market: price.market, unitPrice: price.price }
     for (const prefix of prefixesOf(price)) index[price.category].set(prefix, rate)
   }
-  indexes.set(card, index)
   return index
-}
+})
 
 /** The price of one message by the longest prefix of the number (1-809 is not the United States). */
 export const rate = (card: RateCard, category: Category, phone: string): Rate | null => {

@@ -1,5 +1,6 @@
 /** What a recipient will read: a template's text with the values in place. */
 import * as Fault from "./Fault.ts"
+import * as Memo from "./Memo.ts"
 import type { Button, TemplateContent } from "./Template.ts"
 import * as Template from "./Template.ts"
 
@@ -85,11 +86,7 @@ interface Measure {
   readonly places: ReadonlyArray<number>
 }
 
-const measures = new WeakMap<TemplateContent, ReadonlyArray<Measure>>()
-
-const measuresOf = (template: TemplateContent): ReadonlyArray<Measure> => {
-  const known = measures.get(template)
-  if (known !== undefined) return known
+const measuresOf = Memo.ofObject((template: TemplateContent): ReadonlyArray<Measure> => {
   const measure = (text: string, prefix: string, maximum: number): Measure => {
     const places: Array<number> = []
     for (const name of Template.placeholdersOf(text)) {
@@ -100,15 +97,13 @@ const measuresOf = (template: TemplateContent): ReadonlyArray<Measure> => {
     }
     return { maximum, fixed: text.length, places }
   }
-  const found = template.components.flatMap((component): ReadonlyArray<Measure> => {
+  return template.components.flatMap((component): ReadonlyArray<Measure> => {
     if (component.type === "body") return [measure(component.text, "body.", Template.bodyLength)]
     return component.type === "header" && component.format === "text"
       ? [measure(component.text ?? "", "header.", Template.headerLength)]
       : []
   })
-  measures.set(template, found)
-  return found
-}
+})
 
 /** Whether it is short enough however its characters are counted: most are, and need not be rendered to know. */
 const surelyFits = (template: TemplateContent, values: ReadonlyArray<string>): boolean =>

@@ -5,6 +5,7 @@
 import { isIP } from "node:net"
 import ipaddr from "ipaddr.js"
 import * as Fault from "./Fault.ts"
+import * as Memo from "./Memo.ts"
 import type { TemplateContent, Variable } from "./Template.ts"
 
 export type Values = Readonly<Record<string, string>>
@@ -27,11 +28,7 @@ interface Plan {
   readonly bases: ReadonlyMap<string, string>
 }
 
-const plans = new WeakMap<TemplateContent, Plan>()
-
-const planOf = (template: TemplateContent): Plan => {
-  const known = plans.get(template)
-  if (known !== undefined) return known
+const planOf = Memo.ofObject((template: TemplateContent): Plan => {
   const names = new Map<string, string>()
   const byKey = new Map<string, Variable>()
   const bases = new Map<string, string>()
@@ -51,10 +48,8 @@ const planOf = (template: TemplateContent): Plan => {
     names.set(alias, key)
     return [key, alias]
   })
-  const plan = { names, accepted, byKey, bases }
-  plans.set(template, plan)
-  return plan
-}
+  return { names, accepted, byKey, bases }
+})
 
 /** Control characters: NUL, newline, tab and the rest of C0, and DEL. */
 const control = /\p{Cc}/u

@@ -2,6 +2,7 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type { Fault } from "../domain/Fault.ts"
+import * as Memo from "../domain/Memo.ts"
 import * as Shape from "../domain/Shape.ts"
 
 /** A text of so many characters. */
@@ -14,7 +15,10 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 export const make = <A extends object, I>(schema: Schema.Schema<A, I>) => {
   const decoder = Shape.decoder(schema, ["config"])
-  const decoded = new WeakMap<object, A>()
+  const decoded = Memo.ofObject(
+    (config: object): A =>
+      Either.getOrThrowWith(decoder(config), () => new TypeError("A session's configuration is broken"))
+  )
   return {
     /** As it is kept: with defaults, and without what nobody asked for. */
     read: (
@@ -24,14 +28,7 @@ export const make = <A extends object, I>(schema: Schema.Schema<A, I>) => {
     /** What {@link make} kept; anything else is a bug. */
     decode: (config: unknown): A => {
       if (!isRecord(config)) throw new TypeError("A session has no configuration")
-      const known = decoded.get(config)
-      if (known !== undefined) return known
-      const fresh = Either.getOrThrowWith(
-        decoder(config),
-        () => new TypeError("A session's configuration is broken")
-      )
-      decoded.set(config, fresh)
-      return fresh
+      return decoded(config)
     }
   }
 }

@@ -5,6 +5,7 @@ import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Content } from "../../domain/Job.ts"
 import * as Jobs from "../../domain/Job.ts"
+import * as Memo from "../../domain/Memo.ts"
 import type { Move, Step } from "../JobSteps.ts"
 import type { Group } from "./Alike.ts"
 import { groupAlike } from "./Alike.ts"
@@ -51,16 +52,10 @@ interface Snapshot {
 }
 
 // Contents are immutable, so one object is digested once.
-const snapshots = new WeakMap<Content, Snapshot>()
-
-const snapshotOf = (content: Content): Snapshot => {
-  const known = snapshots.get(content)
-  if (known !== undefined) return known
+const snapshotOf = Memo.ofObject((content: Content): Snapshot => {
   const body = JSON.stringify(content)
-  const snapshot = { digest: createHash("sha256").update(body).digest("base64url"), body }
-  snapshots.set(content, snapshot)
-  return snapshot
-}
+  return { digest: createHash("sha256").update(body).digest("base64url"), body }
+})
 
 /** What a content is found by. */
 export const digestOf = (content: Content): string => snapshotOf(content).digest
