@@ -49,3 +49,12 @@ export const decide = <R extends Standing>(history: Iterable<R>, purpose: Purpos
   if (last === undefined) return { _tag: "Missing" }
   return { _tag: last.status === "granted" ? "Granted" : "Revoked", record: last }
 }
+
+/** Those of the verdicts that forbid, by their places. */
+export const refusals = <R extends Standing>(
+  verdicts: ReadonlyArray<Verdict<R>>
+): ReadonlyMap<number, Refusal<R>> => {
+  const found = new Map<number, Refusal<R>>()
+  for (const [place, verdict] of verdicts.entries()) if (verdict._tag !== "Granted") found.set(place, verdict)
+  return found
+}

@@ -1,6 +1,7 @@
 /** Template sends and their estimates: checks 6 to 11 of `Checks`, from top to bottom. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Consent from "../domain/Consent.ts"
 import { QuotaExceeded } from "../domain/Errors.ts"
 import * as Idempotency from "../domain/Idempotency.ts"
 import type * as Ids from "../domain/Ids.ts"
@@ -119,11 +120,8 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       purpose: request.template.category
     }
     const evidence = options?.explain === true ? yield* consents.evidence(asked) : null
-    const withoutConsent =
-      evidence === null
-        ? (yield* consents.refusals(asked)).size
-        : evidence.filter(({ _tag }) => _tag !== "Granted").length
-    return Estimates.make({ request, card, cost, withoutConsent, evidence })
+    const refusals = evidence === null ? yield* consents.refusals(asked) : Consent.refusals(evidence)
+    return Estimates.make({ request, card, cost, withoutConsent: refusals.size, evidence })
   })
 
   return { send: traced("Engine.send", send), estimate: traced("Engine.estimate", estimate) }

@@ -24,15 +24,7 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
             Events.append(db, accountId, [Event.consentRecorded(record)], record.recordedAt)
           }
         }),
-      refusals: ({ accountId, phones, purpose }) =>
-        Effect.sync(() => {
-          const refusals = new Map<number, Consent.Refusal>()
-          for (const [place, phone] of phones.entries()) {
-            const verdict = Consent.decide(historyOf(accountId, phone), purpose)
-            if (verdict._tag !== "Granted") refusals.set(place, verdict)
-          }
-          return refusals
-        }),
+      refusals: (asked) => Effect.map(evidence(asked), Consent.refusals),
       evidence,
       history: ({ accountId, phone }) => Effect.sync(() => historyOf(accountId, phone))
     }

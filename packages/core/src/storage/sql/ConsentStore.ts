@@ -70,15 +70,15 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
       const { accountId, phones, purpose } = asked
       const rows = yield* all(notAllGranted, JSON.stringify(phones), accountId, purpose)
       const places = rows.map((row) => integer(row, "place"))
-      const refused = new Map<number, Consent.Refusal>()
-      if (places.length === 0) return refused
+      if (places.length === 0) return new Map()
       const doubtful = places.flatMap((place) => phones[place] ?? [])
-      const verdicts = yield* standings({ ...asked, phones: doubtful })
-      for (const [at, place] of places.entries()) {
-        const verdict = verdicts[at]
-        if (verdict !== undefined && verdict._tag !== "Granted") refused.set(place, verdict)
-      }
-      return refused
+      const refused = Consent.refusals(yield* standings({ ...asked, phones: doubtful }))
+      return new Map(
+        places.flatMap((place, at) => {
+          const refusal = refused.get(at)
+          return refusal === undefined ? [] : [[place, refusal] as const]
+        })
+      )
     }
 
     return {
