@@ -28,7 +28,7 @@ export const insertRows = (
     const values = Array.from({ length: rows }, () => places).join(", ")
     return `INSERT INTO ${table} (${names}) VALUES ${values}${returning}`
   })
-  const wants = returning === "" ? "changes" : "rows"
+  const wants = returning === "" ? "nothing" : "rows"
   return function* (rows) {
     const answered: Array<Row> = []
     for (let from = 0; from < rows.length; from += rowsPerInsert) {
