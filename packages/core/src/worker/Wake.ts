@@ -62,6 +62,11 @@ const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* (
 
   const noticeOr = (until: Moment) =>
     Effect.async<void>((resume) => {
+      // Looked at where it is waited for: what comes in between would find nobody, and be missed.
+      if (noticed) {
+        noticed = false
+        return resume(Effect.void)
+      }
       const waiter = { until, wake: () => resume(Effect.void) }
       waiting = [...waiting, waiter]
       return Effect.sync(() => {
@@ -78,10 +83,6 @@ const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* (
     }),
     wait: (ms) =>
       Effect.flatMap(currentMoment, (now) => {
-        if (noticed) {
-          noticed = false
-          return Effect.void
-        }
         const until = now + ms
         const isSet = alarm !== undefined && alarm.at <= until
         return isSet ? noticeOr(until) : Effect.zipRight(set(until, now), noticeOr(until))
