@@ -356,6 +356,25 @@ describe("a session of the WhatsApp Cloud API", () => {
     )
     expect(missing.text).not.toContain(access_token)
   })
+
+  it("takes the pace of a new configuration where that asks for another, and keeps what the operator set besides", async () => {
+    const { id } = await session({ pair_interval_ms: 500 })
+    const change = async (body: Readonly<Record<string, unknown>>) => {
+      const changed = await host.admin(`/sessions/${id}`, body, "PATCH")
+      expect(changed.status, changed.text).toBe(200)
+      return at(changed.json, "session", "pacing")
+    }
+    const local = { ...config, base_url: graph.url }
+    const pace = (messages_per_second: number) => ({ messages_per_second, pair_interval_ms: 500 })
+    expect(await change({ config: { ...local, messages_per_second: 250 } })).toEqual(pace(250))
+    expect(await change({ pacing: { messages_per_second: 20 } })).toEqual(pace(20))
+    expect(await change({ config: { ...local, api_version: "v24.0", messages_per_second: 250 } })).toEqual(
+      pace(20)
+    )
+    const both = { config: { ...local, messages_per_second: 1000 }, pacing: { messages_per_second: 30 } }
+    expect(await change(both)).toEqual(pace(30))
+    expect(await change({ config: local })).toEqual(pace(80))
+  }, 30_000)
 })
 
 describe("its hook", () => {

@@ -29,6 +29,13 @@ const withPacing = (pacing: Pacing, change: PacingChange | undefined): Pacing =>
   pair_interval_ms: change?.pair_interval_ms === undefined ? pacing.pair_interval_ms : change.pair_interval_ms
 })
 
+/** Fields that differ. */
+const changeOf = (before: Pacing, after: Pacing): PacingChange => ({
+  messages_per_second:
+    after.messages_per_second === before.messages_per_second ? undefined : after.messages_per_second,
+  pair_interval_ms: after.pair_interval_ms === before.pair_interval_ms ? undefined : after.pair_interval_ms
+})
+
 export interface Sessions {
   /** A sandbox session starts connected. */
   readonly create: (
@@ -46,7 +53,7 @@ export interface Sessions {
     input: {
       readonly name?: string | undefined
       readonly pacing?: PacingChange | undefined
-      /** Replaces all of it. */
+      /** Replaces all of it. The pace goes with it, where it asks for another than the last one did. */
       readonly config?: Readonly<Record<string, unknown>> | undefined
     }
   ) => Effect.Effect<Session, InvalidRequest | NotFound | StorageError>
@@ -87,6 +94,15 @@ export const make = Effect.gen(function* () {
   ): Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault.Fault>> =>
     senders.get(provider)?.configure?.(given ?? {}) ?? Either.right(given ?? {})
 
+  /** Where a new configuration asks for another pace than the one before it. What the operator set besides stays. */
+  const paceAskedBy = Effect.fnUntraced(function* (config: unknown, session: Session) {
+    const paceOf = senders.get(session.provider)?.pacing
+    const before = yield* open(session)
+    return paceOf === undefined || before === undefined
+      ? undefined
+      : changeOf(paceOf(before.config), paceOf(config))
+  })
+
   const sessions: Sessions = {
     create: Effect.fnUntraced(function* (accountId, { config, name, pacing, provider }) {
       yield* account(accountId)
@@ -126,13 +142,13 @@ export const make = Effect.gen(function* () {
         ...(name === undefined ? [] : Text.faults(name, "name", 255)),
         ...(configured !== undefined && Either.isLeft(configured) ? configured.left : [])
       ])
+      const kept = configured === undefined ? undefined : Either.getOrUndefined(configured)
+      const asked = kept === undefined ? undefined : yield* paceAskedBy(kept, found)
       const now = yield* Clock.currentTimeMillis
       const change = {
         name: name ?? found.name,
-        pacing: withPacing(found.pacing, pacing),
-        ...(configured === undefined || Either.isLeft(configured)
-          ? {}
-          : { config: box.seal(Lines.place(id), JSON.stringify(configured.right)) })
+        pacing: withPacing(withPacing(found.pacing, asked), pacing),
+        ...(kept === undefined ? {} : { config: box.seal(Lines.place(id), JSON.stringify(kept)) })
       }
       const session = yield* store.change({ id, change, now })
       yield* wake.sends.notify
