@@ -33,7 +33,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   "storage/sql": ["domain", "storage"],
   "storage/sqlite": ["domain", "loop", "storage", "storage/memory", "storage/sql"],
   "storage/postgres": ["domain", "storage", "storage/sql"],
-  http: ["domain"],
+  http: ["domain", "loop"],
   loop: [],
   webhook: ["domain", "http"],
   sender: ["domain", "http", "storage", "secret", "webhook"],

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Agent, buildConnector, Dispatcher } from "undici"
 import * as Memo from "../domain/Memo.ts"
-import * as Deadlines from "./Deadlines.ts"
+import * as Deadlines from "../loop/Deadlines.ts"
 
 export interface Request {
   readonly method: "GET" | "POST"

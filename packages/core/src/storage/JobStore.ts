@@ -88,6 +88,8 @@ export interface ClaimedJob {
 export interface Claim {
   readonly worker: string
   readonly limit: number
+  /** Sessions that get nothing now. */
+  readonly without?: ReadonlyArray<string>
   readonly atRisk?: { readonly limit: number; readonly recoverable: ReadonlyArray<Provider> }
 }
 
@@ -274,7 +276,14 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly day: string
     }) => Effect.Effect<{ readonly template: number; readonly direct: number }, StorageError>
 
-    /** When the next recipient may be claimed, by its time and its session's pace; null when nothing waits. */
-    readonly nextDue: (now: Instant) => Effect.Effect<Instant | null, StorageError>
+    /**
+     * When the next recipient may be claimed, by its time and its session's pace; null when nothing waits.
+     *
+     * @param without sessions that get nothing now
+     */
+    readonly nextDue: (
+      now: Instant,
+      without?: ReadonlyArray<string>
+    ) => Effect.Effect<Instant | null, StorageError>
   }
 >() {}

@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { constTrue } from "effect/Function"
 import * as Random from "effect/Random"
 import * as Catalogue from "../domain/Catalogue.ts"
 import type * as Consent from "../domain/Consent.ts"
@@ -221,26 +222,20 @@ export interface Attempts {
   readonly broken: (recipient: ClaimedRecipient, defect: unknown) => Effect.Effect<Attempted>
   readonly record: (recipient: ClaimedRecipient, attempted: Attempted) => void
   /**
-   * What became of every recipient, once {@link run} has ended. When it was interrupted: what was not begun is due
-   * again at no cost, and what was under way too where a repetition does no harm; else it is unknown.
+   * What became of those who are not under way, each once. For when nothing more is begun: who was not is due again at
+   * no cost.
    */
   readonly settlements: () => ReadonlyArray<Settlement>
-  /** What the failures ask of the engine. */
+  /** How many are still to be settled. */
+  readonly left: () => number
+  /**
+   * What is under way was interrupted: due again at no cost where a repetition does no harm, else it is unknown. Its
+   * settlements follow.
+   */
+  readonly abandon: () => void
+  /** What the failures ask of the engine, each once. */
   readonly consequences: () => ReadonlyArray<Consequence>
 }
-
-/** A window that could not even begin goes back as it was: nothing of it was attempted. */
-export const released = ({ fence, jobId, recipients }: ClaimedJob): Attempts => ({
-  recipients: [],
-  begin: nothing,
-  broken: nothing,
-  record: () => {},
-  consequences: () => [],
-  settlements: () =>
-    recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released({ uncertain: false }) }))
-})
-
-const nothing = () => Effect.dieMessage("A recipient was attempted that has no attempt.")
 
 /**
  * Prepares the attempts.
@@ -252,6 +247,7 @@ export const window = (
   job: ClaimedJob,
   refusal: (place: number) => Consent.Refusal | undefined
 ): Attempts => {
+  const { fence, jobId } = job
   const outcomes = new Map<number, Outcome>()
   const consequences: Array<Consequence> = []
   const refusals = new Map<number, Failure>()
@@ -274,12 +270,7 @@ export const window = (
     outcomes.set(index, outcome)
     if (consequence !== null) consequences.push(consequence)
   }
-  const interrupted = (index: number): Outcome => {
-    const harmless = !begun.has(index) || line === undefined || canRecover(line.sender)
-    return harmless
-      ? Outcome.Released({ uncertain: begun.has(index) })
-      : Outcome.Unknown({ failure: stopped })
-  }
+  let left = job.recipients
   return {
     recipients: allowed,
     begin: (recipient) => {
@@ -288,23 +279,62 @@ export const window = (
     },
     broken: (recipient, defect) => broken(line, recipient, defect),
     record,
-    consequences: () => consequences,
-    settlements: () =>
-      job.recipients.map(({ index }) => ({
-        jobId: job.jobId,
-        fence: job.fence,
-        index,
-        outcome: outcomes.get(index) ?? interrupted(index)
-      }))
+    settlements: () => {
+      const settlements: Array<Settlement> = []
+      const underWay: Array<ClaimedRecipient> = []
+      for (const recipient of left) {
+        const { index } = recipient
+        const outcome = outcomes.get(index)
+        if (outcome === undefined && begun.has(index)) underWay.push(recipient)
+        else
+          settlements.push({
+            jobId,
+            fence,
+            index,
+            outcome: outcome ?? Outcome.Released({ uncertain: false })
+          })
+      }
+      left = underWay
+      return settlements
+    },
+    left: () => left.length,
+    abandon: () => {
+      const harmless = line === undefined || canRecover(line.sender)
+      for (const { index } of left) {
+        if (outcomes.has(index) || !begun.has(index)) continue
+        outcomes.set(
+          index,
+          harmless ? Outcome.Released({ uncertain: true }) : Outcome.Unknown({ failure: stopped })
+        )
+      }
+    },
+    consequences: () => consequences.splice(0)
   }
 }
 
-/** Makes the attempts of all windows, so many of them side by side. */
-export const run = (windows: ReadonlyArray<Attempts>, concurrency: number): Effect.Effect<void> =>
+/** A window that could not even begin goes back as it was: nothing of it is attempted. */
+export const released = (job: ClaimedJob): Attempts => ({
+  ...window(undefined, job, () => undefined),
+  recipients: []
+})
+
+/**
+ * Makes the attempts of all windows, so many of them side by side.
+ *
+ * @param goesOn whether another one may begin
+ */
+export const run = (
+  windows: ReadonlyArray<Attempts>,
+  concurrency: number,
+  goesOn: () => boolean = constTrue
+): Effect.Effect<void> =>
   Effect.gen(function* () {
     const pending = (function* () {
       for (const attempts of windows) {
-        for (const recipient of attempts.recipients) yield { attempts, recipient }
+        for (const recipient of attempts.recipients) {
+          if (!goesOn()) return
+          yield { attempts, recipient }
+        }
       }
     })()
     let left = windows.reduce((sum, { recipients }) => sum + recipients.length, 0)

@@ -1,9 +1,11 @@
 /** Claims due recipients, attempts them, and hands in what became of them together with the next claim. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/Job.ts"
 import type { Provider } from "../domain/Session.ts"
+import * as Deadlines from "../loop/Deadlines.ts"
 import * as Turn from "../loop/Turn.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
@@ -19,22 +21,27 @@ import * as Consequences from "./Consequences.ts"
 import * as Dispatch from "./Dispatch.ts"
 import type { Grace } from "./Grace.ts"
 import { observe, Presence } from "./Presence.ts"
+import * as Shares from "./Shares.ts"
+import * as UnderWay from "./UnderWay.ts"
 import { Wake } from "./Wake.ts"
 import * as Window from "./Window.ts"
 
 /** Takes one window after the other. What its attempts brought is kept until it is handed in. */
 export interface Lane {
-  /** Hands in what the last window brought and attempts the next; answers how many outcomes were had. */
-  readonly step: Effect.Effect<number, StorageError>
-  /** Hands in what is left, and takes nothing new. */
-  readonly settle: Effect.Effect<void, StorageError>
-  /** Whether there is something to hand in. */
+  /** Hands in what was had and attempts the next window; answers how many recipients each was. */
+  readonly step: Effect.Effect<{ readonly handedIn: number; readonly taken: number }, StorageError>
+  /** Returns when nothing is under way. */
+  readonly awaitIdle: Effect.Effect<void>
+  /** Whether something is under way or to be handed in. */
   readonly isLoaded: () => boolean
+  /** Gives what is under way the grace to end, and hands in what is left. */
   readonly leave: Effect.Effect<void>
 }
 
 export interface SendWorker {
   readonly open: Effect.Effect<Lane>
+  /** When there is something to take for who may have it now. */
+  readonly nextDue: Effect.Effect<Instant | null, StorageError>
   /** Takes back what dead workers left, and ends the blocks of sessions that are over; answers how many recipients. */
   readonly rescue: Effect.Effect<number, StorageError>
 }
@@ -49,7 +56,7 @@ export const make = (options: {
 }): Effect.Effect<
   SendWorker,
   never,
-  ConsentStore | JobStore | Presence | SecretBox | Senders | SessionStore | TemplateStore | Wake
+  ConsentStore | JobStore | Presence | Scope.Scope | SecretBox | Senders | SessionStore | TemplateStore | Wake
 > =>
   Effect.gen(function* () {
     const jobs = yield* JobStore
@@ -63,8 +70,12 @@ export const make = (options: {
     const recoverable: ReadonlyArray<Provider> = [...senders.values()]
       .filter(canRecover)
       .map((sender) => sender.provider)
+    const deadlines = yield* Deadlines.make
+    const { concurrency, grace, lanes } = options
+    const shares = Shares.make(lanes * concurrency, concurrency)
     // One who killed workers before is attempted while nothing else is: what dies with it is only itself.
-    const attempts = yield* Effect.makeSemaphore(options.lanes)
+    const most = lanes * (concurrency + 1)
+    const permits = yield* Effect.makeSemaphore(most)
 
     /** Of one session, account and purpose: what they have in common is asked for once. */
     const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>) {
@@ -82,105 +93,110 @@ export const make = (options: {
       })
     })
 
-    interface Prepared {
-      readonly job: ClaimedJob
-      readonly attempts: Dispatch.Attempts
-    }
-
     const prepare = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>) {
       const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
         `${sessionId} ${accountId} ${Job.purpose(content)}`
-      const prepared: Array<Prepared> = []
+      const parts: Array<UnderWay.Part> = []
       for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
         const windows = yield* Effect.catchAll(prepareAlike(alike), (error) =>
           Effect.as(
             Effect.logError("A window could not begin", error),
-            alike.map((job): Prepared => ({ job, attempts: Dispatch.released(job) }))
+            alike.map((job): UnderWay.Part => ({ job, attempts: Dispatch.released(job) }))
           )
         )
-        prepared.push(...windows)
+        parts.push(...windows)
       }
-      return prepared
+      return parts
     })
 
-    /** Attempts the windows. When the process stops they have the grace to end, and then they are interrupted. */
-    const attemptAll = (
-      claimed: ReadonlyArray<ClaimedJob>,
-      restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>,
-      done: (settlements: ReadonlyArray<Settlement>) => void
-    ): Effect.Effect<void> =>
-      Effect.gen(function* () {
-        const windows = yield* prepare(claimed)
-        const alone = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
-        const fiber = yield* Dispatch.run(
-          windows.map(({ attempts }) => attempts),
-          options.concurrency
-        ).pipe(
-          attempts.withPermits(alone ? options.lanes : 1),
-          Effect.interruptible,
-          // A child would be interrupted with this fiber at once.
-          Effect.forkDaemon
-        )
-        const end = Effect.zipRight(options.grace.within(Fiber.await(fiber)), Fiber.interrupt(fiber))
-        // Before the outcomes are handed in: what waits for a pause must not be due before that is there.
-        const consequences = Effect.suspend(() =>
-          Effect.forEach(
-            windows.filter(({ attempts }) => attempts.consequences().length > 0),
-            ({ attempts, job }) => Effect.ignoreLogged(draw(job, attempts.consequences())),
-            { discard: true }
-          )
-        )
-        yield* restore(Fiber.join(fiber)).pipe(
-          Effect.onInterrupt(() => end),
-          Effect.ensuring(consequences),
-          Effect.ensuring(Effect.sync(() => done(windows.flatMap((each) => each.attempts.settlements()))))
-        )
-      })
+    const begin = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>, slots: number) {
+      const parts = yield* prepare(claimed)
+      const alone = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
+      const permitted = permits.withPermits(alone ? most : 1)
+      return yield* UnderWay.start(parts, { slots, deadlines, draw, grace, permitted, shares })
+    })
 
     const openLane: Effect.Effect<Lane> = Effect.map(presence.enter, (first) => {
       let worker = first
+      /** Names that left, under which something is still under way. */
+      let former: ReadonlyArray<string> = []
+      let windows: ReadonlyArray<UnderWay.UnderWay> = []
       let settlements: ReadonlyArray<Settlement> = []
-      let size = options.concurrency
+      let size = concurrency
+      const free = (): number => windows.reduce((sum, { left }) => sum - left(), concurrency)
+
+      const collect = Effect.gen(function* () {
+        for (const window of windows) settlements = [...settlements, ...(yield* window.collect)]
+        windows = windows.filter(({ left }) => left() > 0)
+        if (windows.length > 0) return
+        for (const name of former) yield* presence.leave(name)
+        former = []
+      })
+      /** With nothing free nothing can be taken. */
+      const wait = Effect.suspend(() =>
+        Effect.raceFirst(
+          Effect.raceAll(windows.map(({ awaitEnd }) => awaitEnd)),
+          Effect.sleep(UnderWay.patienceMs)
+        )
+      )
       const handIn = Effect.fnUntraced(function* (limit: number | null) {
         const now = yield* Clock.currentTimeMillis
-        const atRisk = { limit: options.concurrency, recoverable }
-        const claim = limit === null ? null : { worker, limit, atRisk }
+        const atRisk = { limit: free(), recoverable }
+        const claim = limit === null ? null : { worker, limit, without: shares.full(), atRisk }
         const { claimed } = yield* jobs.exchange({ now, settlements, claim })
         settlements = []
         return claimed
       })
       // The commit may have been made though its answer was lost: what it took is left to the rescue.
       const renew = Effect.gen(function* () {
-        yield* presence.leave(worker)
+        former = [...former, worker]
         worker = yield* presence.enter
       })
+
+      const step = (restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>) =>
+        Effect.gen(function* () {
+          yield* collect
+          while (free() <= 0 && !grace.hasBegun()) {
+            yield* restore(wait)
+            yield* collect
+          }
+          const handedIn = settlements.length
+          const claimed = yield* Effect.onError(handIn(grace.hasBegun() ? null : size), () => renew)
+          if (grace.hasBegun()) {
+            // The stop came while they were taken.
+            settlements = claimed.flatMap((job) => Dispatch.released(job).settlements())
+            return { handedIn, taken: 0 }
+          }
+          const taken = claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
+          if (taken === 0) return { handedIn, taken }
+          if (taken >= concurrency) yield* wake.sends.notify
+          yield* Turn.taken
+          const since = yield* Clock.currentTimeMillis
+          const window = yield* begin(claimed, free())
+          windows = [...windows, window]
+          yield* restore(window.wait)
+          yield* collect
+          const tookMs = (yield* Clock.currentTimeMillis) - since
+          size = Window.next(size, { recipients: settlements.length, tookMs }, concurrency)
+          return { handedIn, taken }
+        })
+
       return {
-        step: Effect.uninterruptibleMask((restore) =>
-          Effect.gen(function* () {
-            const limit = options.grace.hasBegun() ? null : size
-            const claimed = yield* Effect.onError(handIn(limit), () => renew)
-            if (options.grace.hasBegun()) {
-              // The stop came while they were taken.
-              settlements = claimed.flatMap((job) => Dispatch.released(job).settlements())
-              return 0
-            }
-            const taken = claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
-            if (taken >= options.concurrency) yield* wake.sends.notify
-            yield* Turn.taken
-            const since = yield* Clock.currentTimeMillis
-            yield* attemptAll(claimed, restore, (outcomes) => {
-              settlements = outcomes
-            })
-            const tookMs = (yield* Clock.currentTimeMillis) - since
-            size = Window.next(size, { recipients: settlements.length, tookMs }, options.concurrency)
-            return settlements.length
-          })
+        step: Effect.uninterruptibleMask(step),
+        awaitIdle: Effect.suspend(() =>
+          Effect.forEach(windows, ({ awaitEnd }) => awaitEnd, { discard: true })
         ),
-        settle: Effect.suspend(() => (settlements.length === 0 ? Effect.void : Effect.asVoid(handIn(null)))),
-        isLoaded: () => settlements.length > 0,
-        leave: Effect.suspend(() => presence.leave(worker))
+        isLoaded: () => windows.length > 0 || settlements.length > 0,
+        leave: Effect.gen(function* () {
+          for (const window of windows) yield* window.stop
+          yield* collect
+          if (settlements.length > 0) yield* Effect.ignoreLogged(handIn(null))
+          for (const name of [...former, worker]) yield* presence.leave(name)
+        })
       }
     })
+
+    const nextDue = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.nextDue(now, shares.full()))
 
     let seen: Parameters<typeof observe>[0] = new Map()
 
@@ -203,5 +219,5 @@ export const make = (options: {
       return count
     })
 
-    return { open: openLane, rescue }
+    return { open: openLane, nextDue, rescue }
   })

@@ -1,7 +1,7 @@
 /**
- * How many recipients a lane takes with one commit. A window is settled as a whole, so while one is under way its
- * lane takes nothing of others: it holds what is attempted within a short time. A platform that answers at once is
- * given large windows, which cost little per recipient; a slow one gets no more than are attempted side by side.
+ * How many recipients a lane takes with one commit. While a window is under way its lane takes nothing of others: it
+ * holds what is attempted within a short time. A platform that answers at once is given large windows, which cost
+ * little per recipient; a slow one gets no more than are attempted side by side.
  */
 
 /** The time that a window should take, in milliseconds. */

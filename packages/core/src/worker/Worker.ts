@@ -13,7 +13,6 @@ import * as Retry from "../domain/Retry.ts"
 import * as Turn from "../loop/Turn.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
-import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
@@ -84,7 +83,6 @@ const supervised = (name: string, step: Effect.Effect<void, StorageError>): Effe
 
 const make = (options: Options) =>
   Effect.gen(function* () {
-    const jobs = yield* JobStore
     const webhookStore = yield* WebhookStore
     const wake = yield* Wake
     const inbound = yield* Inbound.make
@@ -106,16 +104,14 @@ const make = (options: Options) =>
       })
 
     /** One lane: what it could not hand in is handed in with its next step. */
-    const lane = Effect.flatMap(sends.open, ({ isLoaded, leave, settle, step }) => {
+    const lane = Effect.flatMap(sends.open, ({ leave, step }) => {
       const next = Effect.gen(function* () {
-        const loaded = isLoaded()
-        const count = yield* step
-        if (loaded) yield* wake.deliveries.notify
-        if (count > 0) yield* wake.attempts.notify
-        if (count === 0) yield* rest(wake.sends, Effect.flatMap(Clock.currentTimeMillis, jobs.nextDue))
+        const { handedIn, taken } = yield* step
+        if (handedIn > 0) yield* wake.deliveries.notify
+        if (taken > 0) yield* wake.attempts.notify
+        if (taken === 0) yield* rest(wake.sends, sends.nextDue)
       })
-      const end = Effect.zipRight(Effect.ignoreLogged(settle), leave)
-      return Effect.onInterrupt(supervised("Dispatch", next), () => end)
+      return Effect.onInterrupt(supervised("Dispatch", next), () => leave)
     })
 
     const deliveries = Effect.scoped(
@@ -208,13 +204,16 @@ const make = (options: Options) =>
 
     const drainSends = Effect.acquireUseRelease(
       sends.open,
-      ({ step }) =>
+      ({ awaitIdle, isLoaded, step }) =>
         Effect.gen(function* () {
           let count = 0
-          for (let had = yield* step; had > 0; had = yield* step) count += had
+          do {
+            yield* awaitIdle
+            for (let next = yield* step; next.taken > 0; next = yield* step) count += next.taken
+          } while (isLoaded())
           return count
         }),
-      ({ leave, settle }) => Effect.zipRight(Effect.ignoreLogged(settle), leave)
+      ({ leave }) => leave
     )
 
     const drainDeliveries = Effect.gen(function* () {
@@ -243,7 +242,7 @@ const make = (options: Options) =>
 export const layer = (
   options: Partial<Options> = {}
 ): Layer.Layer<Worker, never, Stores | Senders | SecretBox | WebhookTransport | Presence | Wake> =>
-  Layer.effect(Worker, make({ ...defaults, ...options }))
+  Layer.scoped(Worker, make({ ...defaults, ...options }))
 
 /** Runs the loops for as long as the layer lives. */
 export const layerLoops: Layer.Layer<never, never, Worker> = Layer.scopedDiscard(

@@ -76,7 +76,7 @@ describe("a window", () => {
   it.effect("interrupts what is under way, and begins nothing more", () =>
     Effect.gen(function* () {
       const interrupted: Array<string> = []
-      const { run, settlements } = window(
+      const { attempts, run, settlements } = window(
         ({ to }) => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted.push(to))),
         5,
         3
@@ -86,6 +86,7 @@ describe("a window", () => {
         yield* Effect.yieldNow()
       yield* Fiber.interrupt(running)
       expect(interrupted).toHaveLength(3)
+      attempts.abandon()
       expect(settlements().map(({ outcome }) => outcome._tag)).toEqual([
         "Unknown",
         "Unknown",

@@ -255,6 +255,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       for (const id of order) {
         const session = db.sessions.get(id)?.value
         if (session === undefined || left <= 0 || claimed.some(isSuspect)) continue
+        if (claim.without?.includes(id)) continue
         const pace = session.pacing.messages_per_second
         const arrival = db.paces.get(id) ?? null
         const room = mostOf(claim, session.provider, left)
@@ -398,12 +399,12 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           direct: db.usage.get(usageOf(accountId, day, "direct")) ?? 0
         })),
 
-      nextDue: (now) =>
+      nextDue: (now, without = []) =>
         Effect.sync(() => {
           let next: Instant | null = null
           for (const { job, nextDue } of openJobs(db)) {
             const session = db.sessions.get(job.sessionId)?.value
-            if (nextDue === null || session?.state !== "connected") continue
+            if (nextDue === null || session?.state !== "connected" || without.includes(session.id)) continue
             const pace = session.pacing.messages_per_second
             const arrival = db.paces.get(session.id) ?? null
             const at = pace === null ? nextDue : Math.max(nextDue, Pacing.nextAt(arrival, pace, now))

@@ -38,7 +38,7 @@ export interface Claims {
   ) => Program<ReadonlyArray<ClaimedJob>>
   /** A message that goes at once is counted, so that what waits keeps its distance. */
   readonly count: (sessionId: string, phone: string, now: Instant) => Program<void>
-  readonly nextDue: (now: Instant) => Program<Instant | null>
+  readonly nextDue: (now: Instant, without?: ReadonlyArray<string>) => Program<Instant | null>
 }
 
 // Jumps from session to session, so that a long backlog of one costs nothing.
@@ -58,7 +58,7 @@ const dueSessionsIn = (table: string): string => `SELECT * FROM (${waitingIn(tab
   ${limited}) AS due`
 
 const earliestOfSessionsIn = (table: string): string => `${waitingIn(table)}
-  SELECT session.pacing, pace.arrival,
+  SELECT session.id, session.pacing, pace.arrival,
     (SELECT min(next_at) FROM ${table} WHERE session = waiting.session AND next_at IS NOT NULL) AS due
   FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
   WHERE session.id = waiting.session AND session.state = 'connected' AND session.blocked_until IS NULL`
@@ -122,9 +122,15 @@ export const make = (rows: JobRows): Claims => {
   // How many open recipients the last jobs had, on the average. What is locked and not taken is kept from others.
   let perJob = Number.POSITIVE_INFINITY
 
-  function* sessionsInTurn(most: number, now: Instant): Program<ReadonlyArray<Paced>> {
-    const found = yield* all(sessionsInOrder, lastServed, lastSession, now, most, "", lastServed, now, most)
-    return found.slice(0, most).map((row) => ({
+  function* sessionsInTurn(
+    most: number,
+    without: ReadonlyArray<string>,
+    now: Instant
+  ): Program<ReadonlyArray<Paced>> {
+    const some = most + without.length
+    const found = yield* all(sessionsInOrder, lastServed, lastSession, now, some, "", lastServed, now, some)
+    const served = found.filter((row) => !without.includes(text(row, "id"))).slice(0, most)
+    return served.map((row) => ({
       id: text(row, "id"),
       provider: text(row, "provider"),
       pacing: json(row, "pacing")
@@ -274,8 +280,8 @@ export const make = (rows: JobRows): Claims => {
 
   return {
     claim: function* (asked, now, told) {
-      const { limit, worker } = asked
-      const sessions = yield* sessionsInTurn(limit, now)
+      const { limit, without = [], worker } = asked
+      const sessions = yield* sessionsInTurn(limit, without, now)
       const claimed: Array<ClaimedJob> = []
       let left = limit
       for (const session of sessions) {
@@ -311,11 +317,11 @@ export const make = (rows: JobRows): Claims => {
       }
     },
 
-    nextDue: function* (now) {
+    nextDue: function* (now, without = []) {
       let next: Instant | null = null
       for (const row of yield* all(earliestOfSessions, "")) {
         const due = integerOrNull(row, "due")
-        if (due === null) continue
+        if (due === null || without.includes(text(row, "id"))) continue
         const pace = json<Pacing.Pacing>(row, "pacing").messages_per_second
         const arrival = realOrNull(row, "arrival")
         const at = pace === null ? due : Math.max(due, Pacing.nextAt(arrival, pace, now))

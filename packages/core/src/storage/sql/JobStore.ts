@@ -583,7 +583,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
 
       usage: ({ accountId, day }) => db.read("JobStore.usage", () => usageOf(accountId, day)),
 
-      nextDue: (now) => db.read("JobStore.nextDue", () => claims.nextDue(now))
+      nextDue: (now, without) => db.read("JobStore.nextDue", () => claims.nextDue(now, without))
     }
   })
 )

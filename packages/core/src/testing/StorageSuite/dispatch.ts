@@ -108,6 +108,26 @@ export const suite = (layer: Stored) => {
         expect(windows).toBeLessThanOrEqual(12)
       }).pipe(Effect.provide(layer))
     )
+
+    it.effect("passes over the sessions that get nothing now, and knows what is due without them", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const some = [yield* accept(), yield* accept({ now: now + 10 }), yield* accept()]
+        const [first, second, third] = some.map(({ sessionId }) => sessionId)
+        const without = [first, third].flatMap((sessionId) => sessionId ?? [])
+        expect(yield* jobs.nextDue(now)).toBe(now)
+        expect(yield* jobs.nextDue(now, without)).toBe(now + 10)
+        expect(yield* jobs.nextDue(now, [...without, second ?? ""])).toBeNull()
+        const taken = (without: ReadonlyArray<string>) =>
+          Effect.map(
+            jobs.exchange({ now: now + 10, settlements: [], claim: { worker: "w", limit: 1, without } }),
+            ({ claimed }) => claimed.map(({ sessionId }) => sessionId)
+          )
+        expect(yield* taken(without)).toEqual([second])
+        expect(yield* taken(without)).toEqual([])
+        expect([...(yield* taken([])), ...(yield* taken([]))].sort()).toEqual([...without].sort())
+      }).pipe(Effect.provide(layer))
+    )
   })
 
   describe("settle", () => {

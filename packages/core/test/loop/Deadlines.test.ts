@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
-import * as Deadlines from "../../src/http/Deadlines.ts"
+import * as Deadlines from "../../src/loop/Deadlines.ts"
 
 describe("deadlines", () => {
   it.scoped("end each at its own time, in every order of lengths, and not what was done before", () =>

@@ -1,0 +1,51 @@
+/**
+ * How many slots sessions have whose platform keeps us waiting, so that it delays no other's: all of them together leave
+ * a part to the rest. A session is one of them once a lane has waited for it in vain, until a window of it is answered
+ * in time.
+ *
+ * This is what one process knows; another learns it anew with its first windows.
+ */
+
+/** What slow sessions have no more of together. */
+const slowPart = 3 / 4
+
+interface Share {
+  readonly inHand: number
+  readonly slow: boolean
+}
+
+export interface Shares {
+  /** It has so many slots more, or fewer. */
+  readonly hold: (sessionId: string, by: number) => void
+  /** Whether it was waited for in vain, or answered in time. */
+  readonly judge: (sessionId: string, slow: boolean) => void
+  /** Those that get nothing now. */
+  readonly full: () => ReadonlyArray<string>
+}
+
+/**
+ * @param slots sends under way at once, over all sessions
+ * @param window how many of them one claim may take
+ */
+export const make = (slots: number, window: number): Shares => {
+  const shares = new Map<string, Share>()
+
+  const put = (sessionId: string, share: Share): void => {
+    if (share.inHand > 0 || share.slow) shares.set(sessionId, share)
+    else shares.delete(sessionId)
+  }
+  const of = (sessionId: string): Share => shares.get(sessionId) ?? { inHand: 0, slow: false }
+
+  return {
+    hold: (sessionId, by) => {
+      const { inHand, slow } = of(sessionId)
+      put(sessionId, { inHand: inHand + by, slow })
+    },
+    judge: (sessionId, slow) => put(sessionId, { ...of(sessionId), slow }),
+    full: () => {
+      const slow = [...shares].filter(([, share]) => share.slow)
+      const held = slow.reduce((sum, [, { inHand }]) => sum + inHand, 0)
+      return held + window > slots * slowPart ? slow.map(([sessionId]) => sessionId) : []
+    }
+  }
+}

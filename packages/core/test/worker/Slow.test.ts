@@ -1,0 +1,131 @@
+/** What a platform that does not answer holds up, and what it does not. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
+import * as Engine from "../../src/engine/Engine.ts"
+import type { OutboundMessage, Sender, SendResult } from "../../src/sender/Sender.ts"
+import { ConsentStore } from "../../src/storage/ConsentStore.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { accept, accepted, embedded, platform, running, timedOut } from "./Support.ts"
+
+/** A session with so many jobs of two. */
+const backlog = Effect.fnUntraced(function* (count: number) {
+  const jobs = yield* JobStore
+  const who = yield* owner
+  const commands = Array.from({ length: count }, () => Fixtures.send(who, { phones: 2, now: 0 }))
+  const phones = commands.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+  const records = phones.map((phone) => Fixtures.consent(phone, { occurredAt: 0 }))
+  yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
+  for (const command of commands) yield* jobs.accept(command)
+  return { sessionId: who.sessionId, jobIds: commands.map(({ jobId }) => jobId) }
+})
+
+/** Messages of which `isStuck` get no answer for half a minute, the others one after a moment. */
+const stuck = (isStuck: (message: OutboundMessage) => boolean) => {
+  let [underWay, most] = [0, 0]
+  const send = (message: OutboundMessage) => {
+    underWay += 1
+    most = Math.max(most, underWay)
+    const answer: Effect.Effect<SendResult> = isStuck(message)
+      ? Effect.as(Effect.sleep("30 seconds"), timedOut)
+      : Effect.as(Effect.sleep("5 millis"), accepted)
+    return Effect.ensuring(
+      answer,
+      Effect.sync(() => {
+        underWay -= 1
+      })
+    )
+  }
+  return { send, most: () => most }
+}
+
+/** With the loops running; what is under way at the end has its grace. */
+const during = <A, E, R>(sender: Sender, body: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    yield* Layer.buildWithScope(running(sender), scope)
+    const exit = yield* Effect.exit(body)
+    const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
+    yield* TestClock.adjust("1 minute")
+    yield* Fiber.join(stopping)
+    return yield* exit
+  })
+
+const statusesOf = (jobIds: ReadonlyArray<string>) =>
+  Effect.map(
+    Effect.forEach(jobIds, (jobId) => find(jobId)),
+    (jobs) => jobs.map(({ status }) => status)
+  )
+
+describe("a platform that does not answer", () => {
+  it.effect("holds up no session of another one, once it is known", () =>
+    Effect.gen(function* () {
+      const dead = yield* backlog(100)
+      const { most, send } = stuck(({ sessionId }) => sessionId === dead.sessionId)
+      const { sender } = platform({}, send)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("35 seconds")
+        const other = yield* backlog(20)
+        yield* TestClock.adjust("3 seconds")
+        expect(new Set(yield* statusesOf(other.jobIds))).toEqual(new Set(["completed"]))
+        const also = yield* backlog(20)
+        yield* TestClock.adjust("3 seconds")
+        expect(new Set(yield* statusesOf(also.jobIds))).toEqual(new Set(["completed"]))
+      })
+      yield* during(sender, sending)
+      expect(most()).toBeLessThanOrEqual(8)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("holds up none of the outcomes beside it", () =>
+    Effect.gen(function* () {
+      const { sender } = platform({ deduplicates: true }, ({ messageId }) =>
+        messageId.endsWith("003") ? Effect.as(Effect.sleep("30 seconds"), accepted) : Effect.succeed(accepted)
+      )
+      const { jobId } = yield* accept(20)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("2 seconds")
+        const statuses = (yield* results(jobId)).map(({ status }) => status)
+        expect(statuses.filter((status) => status === "accepted")).toHaveLength(19)
+        expect(statuses[2]).toBe("sending")
+        yield* TestClock.adjust("30 seconds")
+        expect(new Set((yield* results(jobId)).map(({ status }) => status))).toEqual(new Set(["accepted"]))
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("never has more under way than may be", () =>
+    Effect.gen(function* () {
+      // Of many sessions, of which none is known to be slow.
+      yield* Effect.replicateEffect(backlog(1), 60)
+      const { most, send } = stuck(({ messageId }) => messageId.endsWith("001"))
+      const { sender } = platform({ deduplicates: true }, send)
+      yield* during(sender, TestClock.adjust("20 seconds"))
+      expect(most()).toBe(8)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is waited for by who drains", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = platform({}, () => Effect.as(Effect.sleep("30 seconds"), accepted))
+      const { jobId } = yield* accept(5)
+      const drained = Effect.gen(function* () {
+        const { drain } = yield* Engine.Engine
+        const draining = yield* Effect.fork(drain)
+        yield* TestClock.adjust("5 minutes")
+        yield* draining
+      })
+      yield* Effect.provide(drained, embedded(sender))
+      expect(sent).toHaveLength(5)
+      expect((yield* find(jobId)).counts).toMatchObject({ accepted: 5 })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
