@@ -54,12 +54,26 @@ const codeOf = (error: unknown): string => {
 /** What undici is told of an exchange that nobody waits for any more. */
 const abandoned = new Error("The exchange is over.")
 
-/** undici tells how the exchange goes on; the first end counts. */
+/** Of undici's raw headers, names and values in turn; the first where there are several. */
+const valueOf = (headers: ReadonlyArray<Buffer>, name: string): string | null => {
+  for (let at = 0; at < headers.length; at += 2) {
+    const each = headers[at]
+    if (each?.length === name.length && each.toString("latin1").toLowerCase() === name) {
+      return headers[at + 1]?.toString("latin1") ?? null
+    }
+  }
+  return null
+}
+
+/**
+ * undici tells how the exchange goes on; the first end counts. In the form that undici's own clients use: the newer one
+ * costs a handler and a controller around this one, and all headers read.
+ */
 class Course implements Dispatcher.DispatchHandler {
   private readonly maximumBytes: number
   private readonly end: (exchanged: Exchanged) => void
   /** From the moment on at which bytes may have left. */
-  private controller: Dispatcher.DispatchController | null = null
+  private abort: ((error: Error) => void) | null = null
   private status: number | null = null
   private retryAfter: string | null = null
   private readonly chunks: Array<Buffer> = []
@@ -75,39 +89,38 @@ class Course implements Dispatcher.DispatchHandler {
   /** Without an answer: at the time limit, or because nobody waits for it. */
   stop(reason: string): void {
     this.fail(reason)
-    this.controller?.abort(abandoned)
+    this.abort?.(abandoned)
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.isOver) controller.abort(abandoned)
-    else this.controller = controller
+  onConnect(abort: (error?: Error) => void): void {
+    if (this.isOver) abort(abandoned)
+    else this.abort = abort
   }
 
-  onResponseStart(
-    _: Dispatcher.DispatchController,
-    status: number,
-    headers: Readonly<Record<string, string | Array<string> | undefined>>
-  ): void {
+  onHeaders(status: number, headers: Array<Buffer>): boolean {
     // 1xx announce the answer.
-    if (status < 200) return
-    this.status = status
-    const retryAfter = headers["retry-after"]
-    if (typeof retryAfter === "string") this.retryAfter = retryAfter
+    if (status >= 200) {
+      this.status = status
+      this.retryAfter = valueOf(headers, "retry-after")
+    }
+    return true
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onData(chunk: Buffer): boolean {
     this.chunks.push(chunk)
     this.length += chunk.length
-    if (this.length < this.maximumBytes) return
-    this.answer()
-    controller.abort(abandoned)
+    if (this.length >= this.maximumBytes) {
+      this.answer()
+      this.abort?.(abandoned)
+    }
+    return true
   }
 
-  onResponseEnd(): void {
+  onComplete(): void {
     this.answer()
   }
 
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+  onError(error: Error): void {
     this.fail(codeOf(error))
   }
 
@@ -120,8 +133,8 @@ class Course implements Dispatcher.DispatchHandler {
   }
 
   private fail(reason: string): void {
-    const { controller, status } = this
-    this.finish(controller === null ? { _tag: "Unsent", reason } : { _tag: "Lost", reason, status })
+    const { abort, status } = this
+    this.finish(abort === null ? { _tag: "Unsent", reason } : { _tag: "Lost", reason, status })
   }
 
   private finish(exchanged: Exchanged): void {
