@@ -16,11 +16,22 @@ const batch = 250
 /** How long what came is collected before it is told. */
 const collectMs = 20
 
-// In the words of both platforms.
-const body = JSON.stringify({ id: "gateway-1", status: "accepted", messages: [{ id: "wamid.1" }] })
-const response = Buffer.from(
-  `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-)
+const responseOf = (answer: unknown): Buffer => {
+  const body = JSON.stringify(answer)
+  return Buffer.from(
+    `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  )
+}
+
+// Each platform in its own words, as they are documented.
+const ofGateway = responseOf({ id: "gateway-1", status: "accepted", messages: [{ id: "wamid.1" }] })
+/** Its paths begin with a version. */
+const cloudStart = "POST /v"
+const ofCloud = responseOf({
+  messaging_product: "whatsapp",
+  contacts: [{ input: "34612345678", wa_id: "34612345678" }],
+  messages: [{ id: "wamid.HBgLMzQ2MTIzNDU2NzgVAgARGBI5QTNDQTVCM0Q0Q0Q2RTY3RTcA" }]
+})
 
 const post = async ({ secret, url }: Hook, pool: Pool, ids: ReadonlyArray<string>): Promise<void> => {
   const at = new Date().toISOString()
@@ -76,7 +87,7 @@ const take = (bytes: Buffer, socket: Socket): Buffer | undefined => {
       waiting.push(id)
     }
   }
-  socket.write(response)
+  socket.write(head.startsWith(cloudStart) ? ofCloud : ofGateway)
   return bytes.subarray(total)
 }
 
