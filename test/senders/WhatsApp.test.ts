@@ -1,4 +1,6 @@
 /** The provider `whatsapp_cloud` passes the suite of the senders, over the stand-in of its platform. */
+
+import { describe, expect, it } from "@effect/vitest"
 import { WhatsApp } from "@sendwright/core"
 import { HttpPlatform } from "@sendwright/core/testing"
 import * as SenderSuite from "@sendwright/core/testing/SenderSuite"
@@ -111,3 +113,47 @@ const make = Effect.gen(function* () {
 })
 
 SenderSuite.suite("whatsapp_cloud", make)
+
+describe("an answer of the platform", () => {
+  it.scopedLive("says the same however its JSON is written, and nothing where it is none", () =>
+    Effect.gen(function* () {
+      const id = "wamid.HBgLMTY1MDU1NTEyMzQVAgARGBI+/w=="
+      const answer = {
+        messaging_product: "whatsapp",
+        contacts: [{ input: "+16505551234", wa_id: "16505551234" }],
+        messages: [{ id, message_status: "accepted" }]
+      }
+      const plain = JSON.stringify(answer)
+      const accepted = { _tag: "Accepted", providerId: id, status: "accepted" }
+      const cases: ReadonlyArray<readonly [string, object]> = [
+        [plain, accepted],
+        [JSON.stringify({ ...answer, messages: [{ id }] }), accepted],
+        [JSON.stringify(answer, null, 2), accepted],
+        [JSON.stringify({ ...answer, more: [plain] }), accepted],
+        [plain.replace("wamid", "\\u0077amid"), accepted],
+        [JSON.stringify({ ...answer, messages: [{ id, message_status: "paused" }] }), { _tag: "Held" }],
+        [JSON.stringify({ ...answer, error: { code: 131026 } }), { _tag: "Rejected" }],
+        [plain.slice(0, -1), { _tag: "Ambiguous" }],
+        [`${plain}}`, { _tag: "Ambiguous" }]
+      ]
+      const bodies = cases.map(([body]) => body)
+      const { url } = yield* HttpPlatform.make({
+        about: () => undefined,
+        answer: () => ({ status: 200, headers: {}, body: bodies.shift() ?? "" })
+      })
+      const sender = yield* WhatsApp.make()
+      for (const [body, expected] of cases) {
+        const result = yield* sender.send({
+          messageId: "0190a1b2-0000-7000-8000-000000000000",
+          sessionId: "0190a1b2-0000-7000-8000-000000000001",
+          to: "16505551234",
+          content: { kind: "direct", text: "Hello", linkPreview: false },
+          values: [],
+          attempt: 1,
+          config: { ...access, base_url: url }
+        })
+        expect(result, body).toMatchObject(expected)
+      }
+    })
+  )
+})

@@ -124,8 +124,17 @@ const held = (messageStatus: string): Failure => ({
   permanent: false
 })
 
+/**
+ * What is answered of nearly every message, to the letter (whatsapp-cloud.md §1.5). To take the JSON apart is dearer than
+ * all else that is done with an answer; whatever is not exactly this is.
+ */
+const acceptance =
+  /^\{"messaging_product":"whatsapp","contacts":\[\{"input":"[+\w]*","wa_id":"\w*"\}\],"messages":\[\{"id":"([\w.+/=:-]+)"(?:,"message_status":"accepted")?\}\]\}$/
+
 const meaning = (exchanged: Exchanged, now: Instant): SendResult =>
   Exchange.meaning(exchanged, ({ body, retryAfter, status }) => {
+    const accepted = status === 200 ? acceptance.exec(body)?.[1] : undefined
+    if (accepted !== undefined) return SendResult.Accepted({ providerId: accepted, status: "accepted" })
     const json = Json.parse(body)
     const retryAfterMs = Retry.readAfter(retryAfter, now)
     const failure = failureOf(Json.at(json, "error"), status)
