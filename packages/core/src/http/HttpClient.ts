@@ -15,7 +15,7 @@ export interface Request {
   /** Absolute, http or https. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Uint8Array
   /** For all of it: name, connection, headers and body. A whole number. */
   readonly timeoutMs: number
   /** Of the answer's body, in bytes: the rest is not read. */

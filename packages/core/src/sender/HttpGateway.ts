@@ -172,7 +172,7 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
         const config = decode(message.config)
         const { secret, timeout_ms: timeoutMs, url } = config
         const timestamp = Math.floor(clock.unsafeCurrentTimeMillis() / Time.second)
-        const body = bodyOf(message)
+        const body = Buffer.from(bodyOf(message))
         const exchanged = exchange({
           method: "POST",
           url,

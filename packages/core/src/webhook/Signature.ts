@@ -25,34 +25,35 @@ export type Body = string | Uint8Array
 const blockBytes = 64
 const digestBytes = 32
 
-/** What the two hashes of HMAC (RFC 2104 §2) begin with. */
+/** What the two hashes of HMAC (RFC 2104 §2) begin with; the outer one has room for the digest of the inner behind it. */
 interface Key {
   readonly inner: Uint8Array
-  readonly outer: Uint8Array
+  readonly outer: Buffer
 }
 
 const keyOf = (secret: Buffer): Key => {
   const block = new Uint8Array(blockBytes)
   block.set(secret.length > blockBytes ? hash("sha256", secret, "buffer") : secret)
-  return { inner: block.map((byte) => byte ^ 0x36), outer: block.map((byte) => byte ^ 0x5c) }
+  const outer = Buffer.alloc(blockBytes + digestBytes)
+  outer.set(block.map((byte) => byte ^ 0x5c))
+  return { inner: block.map((byte) => byte ^ 0x36), outer }
 }
 
 /**
  * HMAC-SHA256 by two hashes in one call each. `createHmac` makes an object outside of the heap for every signature and
  * looks the algorithm up anew, which costs more than all that is hashed.
  */
-const hmac = (key: Key, prefix: string, body: Body, encoding: "hex" | "base64"): string => {
+const hmac = (key: Key, prefix: string, body: Uint8Array, encoding: "hex" | "base64"): string => {
   const start = blockBytes + Buffer.byteLength(prefix)
-  const inner = Buffer.allocUnsafe(start + Buffer.byteLength(body))
+  const inner = Buffer.allocUnsafe(start + body.length)
   inner.set(key.inner)
   inner.write(prefix, blockBytes)
-  if (typeof body === "string") inner.write(body, start)
-  else inner.set(body, start)
-  const outer = Buffer.allocUnsafe(blockBytes + digestBytes)
-  outer.set(key.outer)
-  outer.write(hash("sha256", inner, "binary"), blockBytes, "binary")
-  return hash("sha256", outer, encoding)
+  inner.set(body, start)
+  key.outer.write(hash("sha256", inner, "binary"), blockBytes, "binary")
+  return hash("sha256", key.outer, encoding)
 }
+
+const bytesOf = (body: Body): Uint8Array => (typeof body === "string" ? Buffer.from(body) : body)
 
 /** Of how many secrets the keys are kept. */
 const keptSecrets = 1000
@@ -70,11 +71,11 @@ export const keyBytes = (secret: string): number => standardBytes(secret).length
 
 /** `timestamp` in Unix seconds; the secret as it was shown, prefix included. */
 export const sign = (secret: string, timestamp: number, body: Body): string =>
-  hmac(ownKey(secret), `${timestamp}.`, body, "hex")
+  hmac(ownKey(secret), `${timestamp}.`, bytesOf(body), "hex")
 
 /** One entry of the `webhook-signature` list. */
 export const signStandard = (secret: string, id: string, timestamp: number, body: Body): string =>
-  `v1,${hmac(standardKey(secret), `${id}.${timestamp}.`, body, "base64")}`
+  `v1,${hmac(standardKey(secret), `${id}.${timestamp}.`, bytesOf(body), "base64")}`
 
 /** The headers of one attempt. `secrets`: the current one first, then those whose overlap has not ended. */
 export const headers = (options: {
@@ -85,7 +86,8 @@ export const headers = (options: {
   readonly secrets: readonly [string, ...ReadonlyArray<string>]
   readonly names: HeaderNames
 }): Readonly<Record<string, string>> => {
-  const { body, id, names, timestamp } = options
+  const { id, names, timestamp } = options
+  const body = bytesOf(options.body)
   const [current, previous] = options.secrets
   return {
     [names.timestamp]: String(timestamp),
