@@ -38,7 +38,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   webhook: ["domain", "http"],
   sender: ["domain", "http", "storage", "secret", "webhook"],
   worker: ["domain", "loop", "storage", "sender", "secret", "webhook"],
-  engine: ["domain", "storage", "sender", "secret", "webhook", "worker", "engine/admin"],
+  engine: ["domain", "loop", "storage", "sender", "secret", "webhook", "worker", "engine/admin"],
   "engine/admin": ["domain", "storage", "sender", "secret", "webhook", "worker", "engine"]
 }
 

@@ -46,6 +46,7 @@ import * as Rendering from "../domain/Rendering.ts"
 import * as Shape from "../domain/Shape.ts"
 import type { Template } from "../domain/Template.ts"
 import * as Variables from "../domain/Variables.ts"
+import * as Turn from "../loop/Turn.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import { ApiKeyStore } from "../storage/ApiKeyStore.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
@@ -330,6 +331,7 @@ export const make = Effect.gen(function* () {
 
   /** Who calls: an unknown key costs the same work as a wrong secret, so that time tells nothing. */
   const identify = Effect.fnUntraced(function* (credentials: Credentials) {
+    Turn.note()
     const now = yield* Clock.currentTimeMillis
     const identity = yield* keys.identify(credentials.publicKey ?? "")
     const hashes = identity === null ? [] : ApiKey.validHashes(identity.key, now)

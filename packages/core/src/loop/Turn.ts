@@ -6,14 +6,27 @@
 import * as Effect from "effect/Effect"
 
 /** How long such work may keep a turn of the loop, in milliseconds. */
-export const shareMs = 8
+export const longestMs = 8
+/** The same while requests come. Smaller pieces share fewer commits, which nobody pays for while nobody asks. */
+const askedMs = 4
+/** After so long without a request none is expected, in milliseconds. */
+const expectedMs = 1000
 
 let began: number | undefined
+let asked = Number.NEGATIVE_INFINITY
+
+/** Says that a request came. */
+export const note = (): void => {
+  asked = performance.now()
+}
+
+/** How long such work may keep a turn of the loop now, in milliseconds. */
+export const shareMs = (now = performance.now()): number => (now - asked < expectedMs ? askedMs : longestMs)
 
 /** Whether this turn has given its share. Counts from the first time that it is asked in a turn. */
-export const isSpent = (share = shareMs): boolean => {
+export const isSpent = (share?: number): boolean => {
   const now = performance.now()
-  if (began !== undefined) return now - began > share
+  if (began !== undefined) return now - began > (share ?? shareMs(now))
   began = now
   setImmediate(() => {
     began = undefined

@@ -31,7 +31,7 @@ describe("a turn of the event loop", () => {
       const done: Array<readonly [name: number, turn: number]> = []
       const piece = (name: number) =>
         Effect.map(Turn.taken, () => {
-          work(Turn.shareMs + 2)
+          work(Turn.longestMs + 2)
           done.push([name, counter.count])
         })
       yield* Effect.forEach([0, 1, 2, 3], piece, { concurrency: "unbounded" })
@@ -39,6 +39,24 @@ describe("a turn of the event loop", () => {
       const at = done.map(([, turn]) => turn)
       expect(new Set(at).size).toBe(4)
     })
+  )
+
+  it.scopedLive(
+    "gives a smaller share while requests come, and the whole one when none came for a while",
+    () =>
+      Effect.gen(function* () {
+        yield* Effect.async<void>((resume) => {
+          setImmediate(() => resume(Effect.void))
+        })
+        Turn.note()
+        const now = performance.now()
+        const share = Turn.shareMs(now)
+        expect(share).toBeLessThan(Turn.longestMs)
+        expect(Turn.shareMs(now + 60_000)).toBe(Turn.longestMs)
+        expect(Turn.isSpent()).toBe(false)
+        work(share + 1)
+        expect(Turn.isSpent()).toBe(true)
+      })
   )
 
   it.scopedLive("has room for many small pieces", () =>

@@ -108,7 +108,7 @@ export interface Options {
  * How long a turn of the event loop may be used by steps of a request, in milliseconds. Longer than by work in pieces:
  * who is put off misses the commit of those who were not.
  */
-const requestsMs = 3 * Turn.shareMs
+const requestsMs = 3 * Turn.longestMs
 /** How long the driver may wait for a foreign lock: the wait is synchronous, so the whole process stands still. */
 const busyTimeout = 250
 /** The embedder's statement texts are not ours to bound, so the least recently used are dropped. */
@@ -564,9 +564,12 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     for (const answer of answers) answer()
   }
 
+  /** For requests that write it is the longest: the more of them share a commit, the less each waits for the disk. */
+  const shareMs = (): number => (requests.waiting.length > 0 ? Turn.longestMs : Turn.shareMs())
+
   /** The lock is held. */
   const flush = (): void => {
-    const until = performance.now() + Turn.shareMs
+    const until = performance.now() + shareMs()
     while (queueInTurn() !== undefined && performance.now() <= until) commitGroup(until)
     scheduled = false
     root.lock.release()
@@ -575,7 +578,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
 
   /** The lock is held. */
   const flushInTurn = (): void => {
-    if (Turn.isSpent()) setImmediate(flushInTurn)
+    if (Turn.isSpent(shareMs())) setImmediate(flushInTurn)
     else flush()
   }
 
@@ -584,7 +587,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     scheduled = true
     // While it is free it is not kept from those who read until then.
     const enter = (): void => {
-      if (root.lock.isFree() && Turn.isSpent()) setImmediate(enter)
+      if (root.lock.isFree() && Turn.isSpent(shareMs())) setImmediate(enter)
       else if (root.lock.join(flushInTurn).granted) flush()
     }
     if (root.lock.isFree()) setImmediate(enter)
@@ -662,7 +665,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     Effect.suspend(() => {
       closed = true
       const drain = Effect.sync(() => {
-        while (queueInTurn() !== undefined) commitGroup(performance.now() + Turn.shareMs)
+        while (queueInTurn() !== undefined) commitGroup(performance.now() + Turn.longestMs)
       })
       return under(root.lock, drain)
     })
