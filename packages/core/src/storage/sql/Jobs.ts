@@ -14,6 +14,8 @@ import * as Events from "./Events.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, Row, SqlParameter, SqlValue } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
+import type { Place } from "./Ranges.ts"
+import { rangesAtOnce, rangesOf } from "./Ranges.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
   changingColumns,
@@ -161,9 +163,14 @@ const fromAlike = ({ after, fence }: Move): ReadonlyArray<SqlValue> => [
 ]
 
 /** A recipient's row and the step that wrote it last. */
-interface Written {
-  readonly key: number
+interface Written extends Place {
   readonly move: Move
+}
+
+/** Behind a job's last recipient comes the first of the next job. */
+const placeOf = ({ job, seq }: StoredJob, index: number): Place => {
+  const key = recipientKey(seq, index)
+  return { key, next: index + 1 < job.recipients ? key + 1 : recipientKey(seq + 1, 0) }
 }
 
 /** Those that became alike together: whole windows mostly, over any number of jobs. */
@@ -171,31 +178,12 @@ const kindsOf = (steps: ReadonlyArray<Step<StoredJob>>): ReadonlyArray<Group<Wri
   const last = new Map<number, Written>()
   for (const { held, moves } of steps) {
     for (const move of moves) {
-      const key = recipientKey(held.seq, move.after.index)
+      const { key, next } = placeOf(held, move.after.index)
       // Of two steps of one recipient the last stays.
-      last.set(key, { key, move })
+      last.set(key, { key, next, move })
     }
   }
   return groupAlike(last.values(), (a, b) => areAlike(a.move, b.move))
-}
-
-/** Ranges of keys that one statement writes at the most. */
-const rangesAtOnce = 4
-
-/** The first and the last key of each run of neighbours; `undefined` when there are many. */
-const rangesOf = (kind: Group<Written>): ReadonlyArray<number> | undefined => {
-  const ranges: Array<number> = []
-  let [{ key: first }] = kind
-  let next = first
-  for (const { key } of kind) {
-    if (key !== next) {
-      ranges.push(first, next - 1)
-      if (ranges.length === 2 * rangesAtOnce) return undefined
-      first = key
-    }
-    next = key + 1
-  }
-  return [...ranges, first, next - 1]
 }
 
 /** The job rows of one database. */

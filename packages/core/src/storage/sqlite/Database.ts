@@ -37,6 +37,7 @@ import { insertRows } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, SqlValue, Statement } from "../sql/Program.ts"
 import { perform, run } from "../sql/Program.ts"
+import { rangesOf } from "../sql/Ranges.ts"
 import { migrate } from "./Migrator.ts"
 
 /** Whether two rows differ in their last column only. */
@@ -72,13 +73,21 @@ const dialect: Dialect = {
   update: (table, columns) => {
     const set = columns.slice(0, -1).map(([name]) => `${name} = ?`)
     const update = `UPDATE ${table} SET ${set.join(", ")} WHERE seq`
-    const updateOne = `${update} = ?`
-    const updateAlike = `${update} IN (SELECT atom FROM json_each(?))`
+    // In one pass over the table. What a list of keys selects is collected first, and then found once more.
+    const updateRange = `${update} BETWEEN ? AND ?`
+    const updateScattered = `${update} IN (SELECT atom FROM json_each(?))`
     return function* (rows) {
       for (const group of groupAlike(rows, areAlike)) {
-        const [first] = group
-        if (group.length === 1) yield* run(updateOne, ...first)
-        else yield* run(updateAlike, ...first.slice(0, -1), JSON.stringify(group.map((row) => row.at(-1))))
+        const values = group[0].slice(0, -1)
+        const keys = group.map((row) => Number(row.at(-1)))
+        const ranges = rangesOf(keys.map((key) => ({ key, next: key + 1 })))
+        if (ranges === undefined) {
+          yield* run(updateScattered, ...values, JSON.stringify(keys))
+          continue
+        }
+        for (let at = 0; at < ranges.length; at += 2) {
+          yield* run(updateRange, ...values, ...ranges.slice(at, at + 2))
+        }
       }
       return ""
     }

@@ -200,6 +200,7 @@ describe("opening", () => {
         "storage/sql/Insert",
         "storage/sql/Migrations",
         "storage/sql/Program",
+        "storage/sql/Ranges",
         "storage/sqlite/Database",
         "storage/sqlite/Migrator"
       ]) {
