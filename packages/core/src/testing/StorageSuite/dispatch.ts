@@ -166,6 +166,17 @@ export const suite = (layer: Stored) => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("leaves alone whom it does not name, of several jobs at once", () =>
+      Effect.gen(function* () {
+        const first = yield* accept({ phones: 3 })
+        const second = yield* accept({ phones: 1 })
+        const settlements = (yield* claim()).flatMap((job) => outcomes(job, taken))
+        expect(yield* settle(settlements.filter(({ index }) => index === 0))).toBe(2)
+        const statuses = [...(yield* results(first.jobId)), ...(yield* results(second.jobId))]
+        expect(statuses.map(({ status }) => status)).toEqual(["accepted", "sending", "sending", "accepted"])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("changes nothing when it comes after the rescue", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
