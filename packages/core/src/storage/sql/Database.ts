@@ -16,8 +16,8 @@ export type WriteRows<A = void> = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>)
 /** The few places where SQLite and PostgreSQL are not written alike. */
 export interface Dialect {
   /**
-   * What every write of a table's row changes, as text: a row that has it still is as it was left. Always the same
-   * where this process alone writes.
+   * What every write of a table's row changes, as text: a row that has it still is as it was left. Empty where nobody
+   * can tell.
    */
   readonly version: (table: string) => string
   /** Ends a `SELECT` whose rows of a table are written next: others wait for them. */

@@ -46,8 +46,8 @@ const areAlike = (a: ReadonlyArray<SqlValue>, b: ReadonlyArray<SqlValue>): boole
   return true
 }
 
-const dialect: Dialect = {
-  version: () => "''",
+const dialect: Omit<Dialect, "update"> = {
+  version: (table) => `${table}.version`,
   forUpdate: () => "",
   skipLocked: () => "",
   // One writes at a time.
@@ -70,28 +70,6 @@ const dialect: Dialect = {
       yield* insert(rows)
     }
   },
-  update: (table, columns) => {
-    const set = columns.slice(0, -1).map(([name]) => `${name} = ?`)
-    const update = `UPDATE ${table} SET ${set.join(", ")} WHERE seq`
-    // In one pass over the table. What a list of keys selects is collected first, and then found once more.
-    const updateRange = `${update} BETWEEN ? AND ?`
-    const updateScattered = `${update} IN (SELECT atom FROM json_each(?))`
-    return function* (rows) {
-      for (const group of groupAlike(rows, areAlike)) {
-        const values = group[0].slice(0, -1)
-        const keys = group.map((row) => Number(row.at(-1)))
-        const ranges = rangesOf(keys.map((key) => ({ key, next: key + 1 })))
-        if (ranges === undefined) {
-          yield* run(updateScattered, ...values, JSON.stringify(keys))
-          continue
-        }
-        for (let at = 0; at < ranges.length; at += 2) {
-          yield* run(updateRange, ...values, ...ranges.slice(at, at + 2))
-        }
-      }
-      return ""
-    }
-  },
   progress: {
     table: "sendwright_job",
     as: "job",
@@ -104,6 +82,35 @@ const dialect: Dialect = {
   },
   // A CROSS JOIN's order is kept.
   lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`
+}
+
+/** @param first a version that no row has yet */
+const updating = (first: number): Dialect["update"] => {
+  let version = first
+  return (table, columns) => {
+    const set = [...columns.slice(0, -1).map(([name]) => name), "version"].map((name) => `${name} = ?`)
+    const update = `UPDATE ${table} SET ${set.join(", ")} WHERE seq`
+    // In one pass over the table. What a list of keys selects is collected first, and then found once more.
+    const updateRange = `${update} BETWEEN ? AND ?`
+    const updateScattered = `${update} IN (SELECT atom FROM json_each(?))`
+    return function* (rows) {
+      version += 1
+      const written = String(version)
+      for (const group of groupAlike(rows, areAlike)) {
+        const values = [...group[0].slice(0, -1), written]
+        const keys = group.map((row) => Number(row.at(-1)))
+        const ranges = rangesOf(keys.map((key) => ({ key, next: key + 1 })))
+        if (ranges === undefined) {
+          yield* run(updateScattered, ...values, JSON.stringify(keys))
+          continue
+        }
+        for (let at = 0; at < ranges.length; at += 2) {
+          yield* run(updateRange, ...values, ...ranges.slice(at, at + 2))
+        }
+      }
+      return written
+    }
+  }
 }
 
 export interface Options {
@@ -681,7 +688,8 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
   )
 
   return Context.make(Database, {
-    dialect,
+    // No save takes less than a millisecond on the average, so none of an earlier process had such a version.
+    dialect: { ...dialect, update: updating(yield* Clock.currentTimeMillis) },
     write: writeIn(requests),
     work: writeIn(work),
     commitsTogether: true,

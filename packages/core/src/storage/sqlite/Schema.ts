@@ -334,4 +334,20 @@ ALTER TABLE sendwright_recipient ADD COLUMN pricing TEXT;
 `
 }
 
-export const migrations: ReadonlyArray<Migration> = [initial, liveness, endpoints, platforms, pricing]
+const versions: Migration = {
+  id: 6,
+  name: "versions of jobs",
+  statements: `
+-- version: of the write that wrote the row last; of one that was not written since it was accepted there is none.
+ALTER TABLE sendwright_job ADD COLUMN version TEXT NOT NULL DEFAULT '';
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [
+  initial,
+  liveness,
+  endpoints,
+  platforms,
+  pricing,
+  versions
+]
