@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import type { Bench } from "./Bench.ts"
 import { type Child, start } from "./Child.ts"
-import type { Queue } from "./subjects/Queue.ts"
+import type { OwnQueue, Queue } from "./subjects/Queue.ts"
 
 export const ours = { sqlite: "sendwright, SQLite", postgres: "sendwright, PostgreSQL" } as const
 export type Store = keyof typeof ours
@@ -14,11 +14,13 @@ export const plainjob = "plainjob, synced always"
 
 export const noRedis = "There is no redis-server here, so BullMQ is not measured."
 
-const queue = (script: string, given: ReadonlyArray<string>): Promise<Child<Queue>> =>
-  start<Queue>(new URL(`./subjects/${script}-queue.js`, import.meta.url), given)
+const scriptOf = (name: string): URL => new URL(`./subjects/${name}-queue.js`, import.meta.url)
 
-export const sendwright = async (bench: Bench, store: Store): Promise<Child<Queue>> =>
-  queue("sendwright", [
+const queue = (name: string, given: ReadonlyArray<string>): Promise<Child<Queue>> =>
+  start<Queue>(scriptOf(name), given)
+
+export const sendwright = async (bench: Bench, store: Store): Promise<Child<OwnQueue>> =>
+  start<OwnQueue>(scriptOf("sendwright"), [
     store,
     store === "postgres" ? await bench.database() : join(bench.folder("queue"), "queue.db")
   ])

@@ -19,6 +19,18 @@ export interface Queue {
   readonly latencies: (count: number) => Promise<ReadonlyArray<number>>
 }
 
+/** What loops have sent when they run as they will: their windows have grown, and every lane has one. */
+export const lead = 2000
+
+/** Sendwright's. */
+export interface OwnQueue extends Queue {
+  /**
+   * Does {@link lead} of it and then so much that is measured, amid more: neither how the loops begin is in it, nor how
+   * they end, when they give back what they have in hand. `sent` is how much was done in all.
+   */
+  readonly drainAmid: (recipients: number) => Promise<{ readonly drained: Drained; readonly sent: number }>
+}
+
 /** Begins to measure; answers what so many recipients took since. */
 export const stopwatch = (): ((recipients: number) => Drained) => {
   const began = performance.now()

@@ -12,7 +12,7 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import { expose } from "../Child.ts"
 import * as Sends from "../Sends.ts"
-import { counter, latenciesOf, type Queue, stopwatch } from "./Queue.ts"
+import { counter, latenciesOf, lead, type OwnQueue, stopwatch } from "./Queue.ts"
 import { engine, noOp, tenant } from "./Setup.ts"
 
 const [store, where = ""] = process.argv.slice(2)
@@ -40,7 +40,7 @@ const program = Effect.gen(function* () {
 
   const start = Effect.flatMap(Worker.Worker, (worker) => worker.start)
 
-  expose<Queue>({
+  expose<OwnQueue>({
     fill: (recipients, perJob) =>
       run(
         Effect.forEach(Array.from({ length: recipients / perJob }), () => send(perJob), {
@@ -61,6 +61,24 @@ const program = Effect.gen(function* () {
             })
           )
           return taken(sent.count())
+        })
+      ),
+    drainAmid: (recipients) =>
+      run(
+        Effect.gen(function* () {
+          const { before, drained } = yield* withLoops(
+            Effect.gen(function* () {
+              const running = sent.until(lead)
+              yield* start
+              yield* Effect.promise(() => running)
+              const before = sent.count()
+              const done = sent.until(recipients)
+              const taken = stopwatch()
+              yield* Effect.promise(() => done)
+              return { before, drained: taken(sent.count()) }
+            })
+          )
+          return { drained, sent: before + sent.count() }
         })
       ),
     latencies: (count) =>
