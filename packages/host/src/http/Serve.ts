@@ -4,12 +4,15 @@ import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import type { Adapter, PlainResponse, Refuse } from "./Adapter.ts"
 import * as ClientErrors from "./ClientErrors.ts"
 import * as Fibers from "./Fibers.ts"
 import * as InFlight from "./InFlight.ts"
+import * as Together from "./Together.ts"
 
 /** The address cannot be listened on. */
 export class ServeError extends Data.TaggedError("ServeError")<{ readonly cause: Error }> {
@@ -48,32 +51,44 @@ export interface Patience {
 
 export const patience: Patience = { headers: 10_000, request: 15_000, look: 2000 }
 
-/** Reads at most so many bytes; what is over them is let go by, so that the refusal reaches the client. */
+/** A body of which all has come: it needs no listeners, and nobody waits for it. */
+const taken = (incoming: IncomingMessage, maximum: number): Uint8Array | undefined => {
+  const whole: Uint8Array = incoming.read() ?? new Uint8Array()
+  return whole.length > maximum ? undefined : whole
+}
+
+/** A body that is still coming; what is over the maximum is let go by, so that the refusal reaches the client. */
+const gathered = (incoming: IncomingMessage, maximum: number): Effect.Effect<Uint8Array | undefined> =>
+  Effect.async<Uint8Array | undefined>((resume) => {
+    const chunks: Array<Buffer> = []
+    let length = 0
+    const over = () => length > maximum
+    incoming.on("data", (chunk: Buffer) => {
+      length += chunk.length
+      if (over()) {
+        chunks.length = 0
+        resume(Effect.succeed(undefined))
+      } else {
+        chunks.push(chunk)
+      }
+    })
+    incoming.on("end", () => {
+      const [first] = chunks
+      const whole = first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
+      resume(Effect.succeed(over() ? undefined : whole))
+    })
+    // The client is gone: nobody is left to answer.
+    incoming.on("error", () => resume(Effect.interrupt))
+    incoming.on("close", () => resume(Effect.interrupt))
+  })
+
+/** Reads at most so many bytes. */
 const readBody =
   (incoming: IncomingMessage) =>
   (maximum: number): Effect.Effect<Uint8Array | undefined> =>
-    Effect.async<Uint8Array | undefined>((resume) => {
-      const chunks: Array<Buffer> = []
-      let length = 0
-      const over = () => length > maximum
-      incoming.on("data", (chunk: Buffer) => {
-        length += chunk.length
-        if (over()) {
-          chunks.length = 0
-          resume(Effect.succeed(undefined))
-        } else {
-          chunks.push(chunk)
-        }
-      })
-      incoming.on("end", () => {
-        const [first] = chunks
-        const whole = first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
-        resume(Effect.succeed(over() ? undefined : whole))
-      })
-      // The client is gone: nobody is left to answer.
-      incoming.on("error", () => resume(Effect.interrupt))
-      incoming.on("close", () => resume(Effect.interrupt))
-    })
+    Effect.suspend(() =>
+      incoming.complete ? Effect.succeed(taken(incoming, maximum)) : gathered(incoming, maximum)
+    )
 
 interface Requests {
   /** Those that came before the stop, for as long as their handlers run. */
@@ -115,26 +130,34 @@ const answer = (
       }
       return handle({ method, url, headers, body: readBody(incoming) })
     }
+    const begin = Together.make(setImmediate)
+    const leave = Together.make(process.nextTick)
     server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
       const counted = !MutableRef.get(stopping)
       unanswered.enter()
       if (counted) underWay.enter()
-      const fiber = run(answerTo(incoming))
+      let fiber: Fiber.RuntimeFiber<PlainResponse> | undefined
       let ended = false
       const end = (exit: Exit.Exit<PlainResponse>): void => {
         ended = true
         if (counted) underWay.leave()
-        if (Exit.isSuccess(exit)) write(response, exit.value, MutableRef.get(stopping))
+        if (Exit.isSuccess(exit)) leave(() => write(response, exit.value, MutableRef.get(stopping)))
         else response.destroy()
       }
       response.once("close", () => {
         unanswered.leave()
+        if (ended) return
         // What a handler does may outlast its client: a message that is being sent is sent.
-        if (!ended) fiber.unsafeInterruptAsFork(fiber.id())
+        if (fiber === undefined) end(Exit.interrupt(FiberId.none))
+        else fiber.unsafeInterruptAsFork(fiber.id())
       })
-      const exit = fiber.unsafePoll()
-      if (exit === null) fiber.addObserver(end)
-      else end(exit)
+      begin(() => {
+        if (ended) return
+        fiber = run(answerTo(incoming))
+        const exit = fiber.unsafePoll()
+        if (exit === null) fiber.addObserver(end)
+        else end(exit)
+      })
     })
   })
 
