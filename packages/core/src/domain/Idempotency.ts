@@ -2,7 +2,7 @@
  * Idempotency (decisions.md §3): one key of one API key stands for one request. The fingerprint is of the
  * decoded body in canonical form, so key order and white space do not matter and any value does.
  */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 
 export const maximumLength = 128
 
@@ -49,9 +49,7 @@ export const canonicalize = (value: unknown): string => JSON.stringify(inOrder(v
 
 /** Lowercase hex SHA-256; `operation` keeps a template send and a direct message with like bodies apart. */
 export const fingerprint = (operation: "template" | "direct", body: unknown): string =>
-  createHash("sha256")
-    .update(`${operation}\n${canonicalize(body)}`)
-    .digest("hex")
+  hash("sha256", `${operation}\n${canonicalize(body)}`)
 
 /** What an earlier request under the same key means for this one. */
 export const decide = (

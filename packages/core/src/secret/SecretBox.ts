@@ -4,22 +4,14 @@
  * are derived from one master key. It can be changed: what older ones sealed and hashed is still read, and what is new
  * is under the first.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  createSecretKey,
-  hkdfSync,
-  type KeyObject,
-  timingSafeEqual
-} from "node:crypto"
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, timingSafeEqual } from "node:crypto"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Hmac from "../domain/Hmac.ts"
 import { RandomBytes } from "../domain/Ids.ts"
 
 /** It was sealed under another master key, for another place, or was changed since. */
@@ -52,7 +44,7 @@ const derive = (master: Uint8Array, use: string): Buffer =>
 
 interface Keys {
   readonly seal: Buffer
-  readonly pepper: KeyObject
+  readonly pepper: Hmac.Key
   /** Names the key in what it sealed. */
   readonly id: string
 }
@@ -60,7 +52,7 @@ interface Keys {
 const keysOf = (master: Uint8Array): Keys => {
   const seal = derive(master, "seal")
   const id = createHash("sha256").update(seal).digest("base64url").slice(0, 8)
-  return { seal, pepper: createSecretKey(derive(master, "pepper")), id }
+  return { seal, pepper: Hmac.key(derive(master, "pepper")), id }
 }
 
 const make = (
@@ -98,24 +90,24 @@ const make = (
     })
   }
 
-  const digestBy = (pepper: KeyObject, secret: string): Buffer =>
-    createHmac("sha256", pepper).update(secret).digest()
-  const digest = (secret: string): Buffer => digestBy(pepper, secret)
-  const nobody = digest("nobody's secret").toString("hex")
+  const hashBy = (pepper: Hmac.Key, secret: string): string =>
+    Hmac.digest(pepper, "", Buffer.from(secret), "hex")
+  const hash = (secret: string): string => hashBy(pepper, secret)
+  const nobody = hash("nobody's secret")
 
   const matches = (secret: string, hashes: ReadonlyArray<string>): boolean => {
-    const given = all.map((keys) => digestBy(keys.pepper, secret))
+    const given = all.map((keys) => Buffer.from(hashBy(keys.pepper, secret)))
     let matched = false
-    for (const hash of hashes.length === 0 ? [nobody] : hashes) {
-      const kept = Buffer.from(hash, "hex")
-      for (const each of given) {
-        if (kept.length === each.length && timingSafeEqual(kept, each)) matched = true
+    for (const each of hashes.length === 0 ? [nobody] : hashes) {
+      const kept = Buffer.from(each)
+      for (const own of given) {
+        if (kept.length === own.length && timingSafeEqual(kept, own)) matched = true
       }
     }
     return hashes.length > 0 && matched
   }
 
-  return { seal, open, hash: (secret) => digest(secret).toString("hex"), matches }
+  return { seal, open, hash, matches }
 }
 
 /**

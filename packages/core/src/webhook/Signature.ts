@@ -2,7 +2,8 @@
  * Webhook signatures (decisions.md §7): HMAC-SHA256 over `timestamp + "." + body` in lowercase hex, and beside it
  * the headers of Standard Webhooks 1.0.0, over `id.timestamp.body` in base64. Both sign exactly the bytes sent.
  */
-import { hash, timingSafeEqual } from "node:crypto"
+import { timingSafeEqual } from "node:crypto"
+import * as Hmac from "../domain/Hmac.ts"
 import * as Memo from "../domain/Memo.ts"
 
 /** Header names; those of the service's own scheme can be chosen. */
@@ -21,61 +22,29 @@ export const defaultHeaderNames: HeaderNames = {
 /** As it is sent, or as it came: a text is UTF-8. */
 export type Body = string | Uint8Array
 
-/** Of SHA-256. */
-const blockBytes = 64
-const digestBytes = 32
-
-/** What the two hashes of HMAC (RFC 2104 §2) begin with; the outer one has room for the digest of the inner behind it. */
-interface Key {
-  readonly inner: Uint8Array
-  readonly outer: Buffer
-}
-
-const keyOf = (secret: Buffer): Key => {
-  const block = new Uint8Array(blockBytes)
-  block.set(secret.length > blockBytes ? hash("sha256", secret, "buffer") : secret)
-  const outer = Buffer.alloc(blockBytes + digestBytes)
-  outer.set(block.map((byte) => byte ^ 0x5c))
-  return { inner: block.map((byte) => byte ^ 0x36), outer }
-}
-
-/**
- * HMAC-SHA256 by two hashes in one call each. `createHmac` makes an object outside of the heap for every signature and
- * looks the algorithm up anew, which costs more than all that is hashed.
- */
-const hmac = (key: Key, prefix: string, body: Uint8Array, encoding: "hex" | "base64"): string => {
-  const start = blockBytes + Buffer.byteLength(prefix)
-  const inner = Buffer.allocUnsafe(start + body.length)
-  inner.set(key.inner)
-  inner.write(prefix, blockBytes)
-  inner.set(body, start)
-  key.outer.write(hash("sha256", inner, "binary"), blockBytes, "binary")
-  return hash("sha256", key.outer, encoding)
-}
-
 const bytesOf = (body: Body): Uint8Array => (typeof body === "string" ? Buffer.from(body) : body)
 
 /** Of how many secrets the keys are kept. */
 const keptSecrets = 1000
 
-const ownKeys = Memo.make<Key>(keptSecrets)
-const standardKeys = Memo.make<Key>(keptSecrets)
+const ownKeys = Memo.make<Hmac.Key>(keptSecrets)
+const standardKeys = Memo.make<Hmac.Key>(keptSecrets)
 
-const ownKey = (secret: string): Key => ownKeys(secret, () => keyOf(Buffer.from(secret)))
+const ownKey = (secret: string): Hmac.Key => ownKeys(secret, () => Hmac.key(Buffer.from(secret)))
 
 const standardBytes = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64")
 
-const standardKey = (secret: string): Key => standardKeys(secret, () => keyOf(standardBytes(secret)))
+const standardKey = (secret: string): Hmac.Key => standardKeys(secret, () => Hmac.key(standardBytes(secret)))
 
 export const keyBytes = (secret: string): number => standardBytes(secret).length
 
 /** `timestamp` in Unix seconds; the secret as it was shown, prefix included. */
 export const sign = (secret: string, timestamp: number, body: Body): string =>
-  hmac(ownKey(secret), `${timestamp}.`, bytesOf(body), "hex")
+  Hmac.digest(ownKey(secret), `${timestamp}.`, bytesOf(body), "hex")
 
 /** One entry of the `webhook-signature` list. */
 export const signStandard = (secret: string, id: string, timestamp: number, body: Body): string =>
-  `v1,${hmac(standardKey(secret), `${id}.${timestamp}.`, bytesOf(body), "base64")}`
+  `v1,${Hmac.digest(standardKey(secret), `${id}.${timestamp}.`, bytesOf(body), "base64")}`
 
 /** The headers of one attempt. `secrets`: the current one first, then those whose overlap has not ended. */
 export const headers = (options: {
