@@ -55,6 +55,8 @@ export const refusals = <R extends Standing>(
   verdicts: ReadonlyArray<Verdict<R>>
 ): ReadonlyMap<number, Refusal<R>> => {
   const found = new Map<number, Refusal<R>>()
-  for (const [place, verdict] of verdicts.entries()) if (verdict._tag !== "Granted") found.set(place, verdict)
+  verdicts.forEach((verdict, place) => {
+    if (verdict._tag !== "Granted") found.set(place, verdict)
+  })
   return found
 }

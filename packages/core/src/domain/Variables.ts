@@ -17,38 +17,37 @@ export interface Resolved {
   readonly faults: ReadonlyArray<Fault.Fault>
 }
 
+/** A variable, and the fixed beginning of the address that it completes; "" when it completes none. */
+interface Asked {
+  readonly variable: Variable
+  readonly base: string
+}
+
 /** What is known of a template's variables, worked out once. */
 interface Plan {
-  /** The canonical key of each accepted name: `body.1`, and `body.first_name` for a named placeholder. */
-  readonly names: ReadonlyMap<string, string>
+  /** By each accepted name: `body.1`, and `body.first_name` for a named placeholder. */
+  readonly asked: ReadonlyMap<string, Asked>
   /** For each variable, its accepted names, the canonical one first. */
   readonly accepted: ReadonlyArray<ReadonlyArray<string>>
-  readonly byKey: ReadonlyMap<string, Variable>
-  /** The fixed beginning of each URL button's address. */
-  readonly bases: ReadonlyMap<string, string>
 }
 
 const planOf = Memo.ofObject((template: TemplateContent): Plan => {
-  const names = new Map<string, string>()
-  const byKey = new Map<string, Variable>()
-  const bases = new Map<string, string>()
+  const asked = new Map<string, Asked>()
   const buttons = template.components.flatMap((component) =>
     component.type === "buttons" ? component.buttons : []
   )
   const accepted = template.variables.map((variable, place) => {
     const binding = template.bindings[place]
     const { key } = variable
-    byKey.set(key, variable)
-    names.set(key, key)
-    if (binding?.buttonIndex !== null && binding?.buttonIndex !== undefined) {
-      bases.set(key, (buttons[binding.buttonIndex]?.url ?? "").split("{{")[0] ?? "")
-    }
+    const url = buttons[binding?.buttonIndex ?? -1]?.url
+    const each: Asked = { variable, base: url?.split("{{")[0] ?? "" }
+    asked.set(key, each)
     const alias = `${key.split(".")[0]}.${binding?.placeholder ?? ""}`
-    if (variable.type !== "text" || names.has(alias) || /^\d*$/.test(binding?.placeholder ?? "")) return [key]
-    names.set(alias, key)
+    if (variable.type !== "text" || asked.has(alias) || /^\d*$/.test(binding?.placeholder ?? "")) return [key]
+    asked.set(alias, each)
     return [key, alias]
   })
-  return { names, accepted, byKey, bases }
+  return { asked, accepted }
 })
 
 /** Control characters: NUL, newline, tab and the rest of C0, and DEL. */
@@ -116,40 +115,39 @@ const valueFault = (variable: Variable, value: string, base: string): string | u
   }
 }
 
+/** Where values stand: a recipient's, or those common to all. */
+const pathOf = (recipient: number | null): ReadonlyArray<string | number> =>
+  recipient === null ? ["variables"] : ["recipients", recipient, "variables"]
+
 /** The faults of the names and values given in one place, the template's rules applied. */
-const check = (
-  template: TemplateContent,
-  given: Values,
-  path: ReadonlyArray<string | number>
-): Array<Fault.Fault> => {
-  const plan = planOf(template)
+const check = (template: TemplateContent, given: Values, recipient: number | null): Array<Fault.Fault> => {
+  const { asked } = planOf(template)
   // Nothing is given twice where nothing has two names.
-  const seen = plan.names.size > plan.byKey.size ? new Set<string>() : undefined
+  const seen = asked.size > template.variables.length ? new Set<Asked>() : undefined
   const faults: Array<Fault.Fault> = []
   for (const name of Object.keys(given)) {
-    const key = plan.names.get(name)
-    const variable = key === undefined ? undefined : plan.byKey.get(key)
-    if (key === undefined || variable === undefined) {
-      const asked = [...plan.byKey.keys()].join(", ")
+    const found = asked.get(name)
+    if (found === undefined) {
+      const keys = template.variables.map(({ key }) => key).join(", ")
       const message =
-        asked === "" ? "The template asks for no variables." : `The template asks for ${asked} only.`
-      faults.push(Fault.make([...path, name], "variable_unknown", message))
+        keys === "" ? "The template asks for no variables." : `The template asks for ${keys} only.`
+      faults.push(Fault.make([...pathOf(recipient), name], "variable_unknown", message))
       continue
     }
-    if (seen?.has(key)) {
+    if (seen?.has(found)) {
       faults.push(
         Fault.make(
-          [...path, name],
+          [...pathOf(recipient), name],
           "variable_invalid",
           `\`${name}\` is another name of a value given already.`
         )
       )
       continue
     }
-    seen?.add(key)
-    const fault = valueFault(variable, given[name] ?? "", plan.bases.get(key) ?? "")
+    seen?.add(found)
+    const fault = valueFault(found.variable, given[name] ?? "", found.base)
     if (fault !== undefined)
-      faults.push(Fault.make([...path, name], "variable_invalid", `\`${name}\` ${fault}.`))
+      faults.push(Fault.make([...pathOf(recipient), name], "variable_invalid", `\`${name}\` ${fault}.`))
   }
   return faults
 }
@@ -158,7 +156,7 @@ const check = (
 export const checkCommon = (
   template: TemplateContent,
   common: Values | undefined
-): ReadonlyArray<Fault.Fault> => (common === undefined ? [] : check(template, common, ["variables"]))
+): ReadonlyArray<Fault.Fault> => (common === undefined ? [] : check(template, common, null))
 
 const find = (given: Values | undefined, names: ReadonlyArray<string>): string | undefined => {
   if (given === undefined) return undefined
@@ -173,20 +171,16 @@ export const resolve = (
   own: Values | undefined,
   index: number
 ): Resolved => {
-  const path = ["recipients", index, "variables"]
-  const faults = own === undefined ? [] : check(template, own, path)
-  const values: Array<string> = []
-  const origins: Array<"common" | "recipient"> = []
+  const faults = own === undefined ? [] : check(template, own, index)
   const { accepted } = planOf(template)
-  template.variables.forEach(({ key }, place) => {
-    const names = accepted[place] ?? [key]
-    const mine = find(own, names)
-    const value = mine ?? find(common, names)
+  const values = accepted.map((names) => {
+    const value = find(own, names) ?? find(common, names)
     if (value === undefined) {
-      faults.push(Fault.make([...path, key], "variable_missing", `\`${key}\` is missing.`))
+      const [key = ""] = names
+      faults.push(Fault.make([...pathOf(index), key], "variable_missing", `\`${key}\` is missing.`))
     }
-    values.push(value ?? "")
-    origins.push(mine === undefined ? "common" : "recipient")
+    return value ?? ""
   })
+  const origins = accepted.map((names) => (find(own, names) === undefined ? "common" : "recipient"))
   return { values, origins, faults }
 }

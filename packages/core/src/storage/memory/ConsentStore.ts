@@ -13,7 +13,10 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
     const none: ReadonlyArray<Consent.ConsentRecord> = []
     const historyOf = (accountId: string, phone: string) => db.consents.get(accountId)?.get(phone) ?? none
     const evidence: Context.Tag.Service<ConsentStore>["evidence"] = ({ accountId, phones, purpose }) =>
-      Effect.sync(() => phones.map((phone) => Consent.decide(historyOf(accountId, phone), purpose)))
+      Effect.sync(() => {
+        const ofAccount = db.consents.get(accountId)
+        return phones.map((phone) => Consent.decide(ofAccount?.get(phone) ?? none, purpose))
+      })
     return {
       record: ({ accountId, records }) =>
         Effect.sync(() => {
