@@ -1,0 +1,54 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Together from "../src/http/Together.ts"
+
+/** Runs what was put off when it is told to. */
+const putOff = () => {
+  const runs: Array<() => void> = []
+  return {
+    later: (run: () => void) => void runs.push(run),
+    next: () => runs.shift()?.(),
+    count: () => runs.length
+  }
+}
+
+describe("tasks that come together", () => {
+  it("are done later, in their order, and put off once", () => {
+    const { count, later, next } = putOff()
+    const done: Array<number> = []
+    const together = Together.make(later)
+    for (const n of [1, 2, 3]) together(() => done.push(n))
+    expect(done).toEqual([])
+    expect(count()).toBe(1)
+    next()
+    expect(done).toEqual([1, 2, 3])
+    expect(count()).toBe(0)
+  })
+
+  it("are done at most 16 at once; the rest waits for another turn", () => {
+    const { later, next } = putOff()
+    const done: Array<number> = []
+    const together = Together.make(later)
+    for (let n = 0; n < 40; n++) together(() => done.push(n))
+    const counts = [1, 2, 3].map(() => {
+      next()
+      return done.length
+    })
+    expect(counts).toEqual([16, 32, 40])
+    expect(done).toEqual(Array.from({ length: 40 }, (_, n) => n))
+  })
+
+  it("that come while others are done wait for the next turn, and are not forgotten", () => {
+    const { count, later, next } = putOff()
+    const done: Array<string> = []
+    const together = Together.make(later)
+    together(() => {
+      done.push("first")
+      together(() => done.push("second"))
+    })
+    next()
+    expect(done).toEqual(["first"])
+    expect(count()).toBe(1)
+    next()
+    expect(done).toEqual(["first", "second"])
+  })
+})
