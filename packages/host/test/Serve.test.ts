@@ -104,6 +104,38 @@ describe("the server", () => {
     })
   )
 
+  it.live("reads a body that comes with its head, one that comes after it, and none at all", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(echo)
+      const head = post(["Content-Length: 4", "Connection: close"], "")
+      const later = Effect.async<string>((resume) => {
+        let heard = ""
+        const socket = connect(port, "127.0.0.1", () => socket.write(`${head}bo`))
+        // Once the head has been taken.
+        const rest = setTimeout(() => socket.write("dy"), 50)
+        socket.on("data", (chunk) => {
+          heard += chunk
+        })
+        socket.on("close", () => resume(Effect.succeed(heard)))
+        return Effect.sync(() => clearTimeout(rest))
+      })
+      expect(yield* exchange(port, `${head}body`)).toMatch(/^HTTP\/1.1 200 [^]*\r\n\r\nbody$/)
+      expect(yield* later).toMatch(/^HTTP\/1.1 200 [^]*\r\n\r\nbody$/)
+      expect(yield* exchange(port, post(["Connection: close"], ""))).toMatch(/\r\ncontent-length: 0\r\n/i)
+    })
+  )
+
+  it.live("answers requests that come in one piece in their order", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(echo)
+      const ask = (body: string, more: ReadonlyArray<string> = []) =>
+        post([`Content-Length: ${body.length}`, ...more], body)
+      const asked = [ask("first"), ask("second"), ask("third", ["Connection: close"])]
+      const heard = yield* exchange(port, asked.join(""))
+      expect(heard.match(/first|second|third/g)).toEqual(["first", "second", "third"])
+    })
+  )
+
   it.live("answers a body that is too large instead of hanging up", () =>
     Effect.gen(function* () {
       const { port, stop } = yield* serving(echo)
