@@ -107,17 +107,6 @@ const dialect: Dialect = {
     integer: "element.value::bigint"
   },
   entries: { from: "json_each_text(?::json) AS entry", key: "entry.key::bigint", value: "entry.value" },
-  insert: (table, columns, same = {}) => {
-    const names = [...columns.map(([name]) => name), ...Object.keys(same)].join(", ")
-    const insert = writeRows(
-      columns,
-      (values, from) =>
-        `INSERT INTO ${table} (${names}) SELECT ${[...values, ...Object.values(same)].join(", ")} FROM ${from}`
-    )
-    return function* (rows) {
-      if (rows.length > 0) yield* run(...insert(rows))
-    }
-  },
   update: (table, columns) => {
     const update = writeRows(columns, (values, from) => {
       const set = columns.slice(0, -1).map(([name], at) => `${name} = ${values[at]}`)
@@ -136,10 +125,23 @@ const dialect: Dialect = {
     table: "sendwright_progress",
     as: "progress",
     jobs: () => "sendwright_progress AS progress JOIN sendwright_job AS job ON job.seq = progress.seq",
-    insert: (staying, changing) => `WITH job AS (
-        ${insertInto("sendwright_job", staying)} RETURNING seq, session
-      ) INSERT INTO sendwright_progress (seq, session, ${Object.keys(changing).join(", ")})
-      SELECT seq, session, ${Object.values(changing).join(", ")} FROM job RETURNING seq`
+    // One statement, of which nothing is asked: the recipients' keys are made of the job's where that is known.
+    insert: (staying, changing, recipient, same) => {
+      const names = [...recipient.map(([name]) => name), ...Object.keys(same)].join(", ")
+      const insert = writeRows(recipient, (values, from) => {
+        const given = [...values.slice(0, -1), `job.seq * 4096 + ${values.at(-1)}`, ...Object.values(same)]
+        return `WITH job AS (
+          ${insertInto("sendwright_job", staying)} RETURNING seq, session
+        ), progress AS (
+          INSERT INTO sendwright_progress (seq, session, ${Object.keys(changing).join(", ")})
+          SELECT seq, session, ${Object.values(changing).join(", ")} FROM job
+        ) INSERT INTO sendwright_recipient (${names}) SELECT ${given.join(", ")} FROM job CROSS JOIN ${from}`
+      })
+      return function* (job, recipients) {
+        const [text, ...rows] = insert(recipients(0))
+        yield* run(text, ...job, ...rows)
+      }
+    }
   },
   // What has an OFFSET stays a query of its own. Without it, all rows of the account would be hashed to find a few.
   lookUp: (table, as, condition) =>

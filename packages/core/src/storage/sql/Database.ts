@@ -10,8 +10,18 @@ export type Column = readonly [name: string, type: "text" | "bigint"]
 /** SQL literals by column. */
 export type Literals = Readonly<Record<string, string>>
 
-/** Writes any number of rows, each with the columns' values in their order. */
-export type WriteRows<A = void> = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<A>
+/** Writes any number of rows, each with the columns' values in their order; answers the version that they have then. */
+export type WriteRows = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<string>
+
+/**
+ * Inserts a job and its recipients.
+ *
+ * @param recipients their rows by the job's `seq`. Each ends with its key, to which who asks for those of 0 adds the job's
+ */
+export type InsertJob = (
+  job: ReadonlyArray<SqlValue>,
+  recipients: (seq: number) => ReadonlyArray<ReadonlyArray<SqlValue>>
+) => Program<void>
 
 /** The few places where SQLite and PostgreSQL are not written alike. */
 export interface Dialect {
@@ -44,10 +54,8 @@ export interface Dialect {
   }
   /** The members of a parameter that is a JSON object of texts and nulls by whole numbers. */
   readonly entries: { readonly from: string; readonly key: string; readonly value: string }
-  /** @param same what other columns hold in all rows, as SQL */
-  readonly insert: (table: string, columns: ReadonlyArray<Column>, same?: Literals) => WriteRows
-  /** Each row is found by its `seq`, which is the last column. Answers the version that they have then. */
-  readonly update: (table: string, columns: ReadonlyArray<Column>) => WriteRows<string>
+  /** Each row is found by its `seq`, which is the last column. */
+  readonly update: (table: string, columns: ReadonlyArray<Column>) => WriteRows
   /**
    * Where what changes of a job lies, under the job's `seq` and with its session: in its own row, or in one beside it
    * where each change of a row is written to all of its indexes.
@@ -58,8 +66,15 @@ export interface Dialect {
     readonly as: string
     /** Both, for a `FROM`, the rest under `job`. The planner is held to the index where it would choose another. */
     readonly jobs: (index?: string) => string
-    /** Inserts both, from parameters for what stays and then what changes by these expressions; answers the `seq`. */
-    readonly insert: (staying: ReadonlyArray<string>, changing: Readonly<Record<string, string>>) => string
+    /**
+     * Inserts both, from parameters for what stays and then for what changes, by these expressions; and recipients.
+     */
+    readonly insert: (
+      staying: ReadonlyArray<string>,
+      changing: Literals,
+      recipient: ReadonlyArray<Column>,
+      same: Literals
+    ) => InsertJob
   }
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */
   readonly lookUp: (table: string, as: string, condition: string) => string

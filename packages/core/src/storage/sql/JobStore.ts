@@ -14,7 +14,7 @@ import * as JobSteps from "../JobSteps.ts"
 import type { AcceptSend, Earlier, Report, Settlement } from "../JobStore.ts"
 import { AcceptResult, JobStore, parkedMs } from "../JobStore.ts"
 import * as Claims from "./Claims.ts"
-import type { Column, Dialect } from "./Database.ts"
+import type { Column, Dialect, InsertJob } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program, SqlValue } from "./Program.ts"
@@ -166,33 +166,36 @@ const fromNew = (
 ]
 
 /** Records the send. The checks before it are over. */
-function* record(insertJob: string, command: AcceptSend, snapshot: number): Program<StoredJob> {
-  const { accountId, content, demand, idempotency, now, publicKey, sessionId } = command
-  const job = Job.newJob({ ...command, recipients: command.recipients.length })
-  const row = yield* get(
-    insertJob,
-    job.id,
-    accountId,
-    sessionId,
-    publicKey,
-    content.kind,
-    content.kind === "template" ? content.templateId : null,
-    snapshot,
-    job.currency,
-    job.estimatedCost,
-    idempotency === null ? null : idempotency.key,
-    idempotency === null ? null : idempotency.fingerprint,
-    job.recipients,
-    now,
-    job.counts.queued,
-    now,
-    now
+function* record(insertJob: InsertJob, command: AcceptSend, snapshot: number): Program<Job.Job> {
+  const { accountId, content, demand, idempotency, now, publicKey, recipients, sessionId } = command
+  const { length } = recipients
+  if (length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
+  const job = Job.newJob({ ...command, recipients: length })
+  yield* insertJob(
+    [
+      job.id,
+      accountId,
+      sessionId,
+      publicKey,
+      content.kind,
+      content.kind === "template" ? content.templateId : null,
+      snapshot,
+      job.currency,
+      job.estimatedCost,
+      idempotency === null ? null : idempotency.key,
+      idempotency === null ? null : idempotency.fingerprint,
+      job.recipients,
+      now,
+      job.counts.queued,
+      now,
+      now
+    ],
+    (seq) => recipients.map((each, index) => fromNew(seq, each, index, now))
   )
   const [template, direct] = content.kind === "template" ? [demand.units, 0] : [0, demand.units]
   yield* run(addUsage, accountId, Time.utcDay(now), template, direct)
   yield* run(noteAcceptance, publicKey, now)
-  // Its version is of no use: whoever writes it is told the next.
-  return { seq: integer(row ?? {}, "seq"), job, inFlight: 0, worker: null, fence: 0, version: "" }
+  return job
 }
 
 // Reading
@@ -251,8 +254,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     const claims = Claims.make(rows)
 
     const { elements, progress } = dialect
-    const insertJob = progress.insert(staying, changing)
-    const insertRecipients = dialect.insert("sendwright_recipient", newRecipient, newRecipients)
+    const insertJob = progress.insert(staying, changing, newRecipient, newRecipients)
     const keyedRecipients = rows.recipientsOf(
       `seq IN (SELECT ${elements.integer} FROM ${elements.from}) ORDER BY seq`
     )
@@ -313,11 +315,11 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       if (verdict._tag === "QuotaExhausted") return AcceptResult.QuotaExhausted(verdict)
       if (verdict._tag === "TooSoon") return AcceptResult.TooSoon(verdict)
 
-      const stored = yield* record(insertJob, command, snapshot ?? (yield* Jobs.freeze(command.content)))
-      const { length } = command.recipients
-      if (length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
-      yield* insertRecipients(command.recipients.map((each, index) => fromNew(stored.seq, each, index, now)))
-      if (claim === null) return AcceptResult.Accepted({ job: stored.job, claimed: null })
+      const job = yield* record(insertJob, command, snapshot ?? (yield* Jobs.freeze(command.content)))
+      if (claim === null) return AcceptResult.Accepted({ job, claimed: null })
+      const row = yield* get(seqOfJob, job.id)
+      // Its version is of no use: whoever writes it is told the next.
+      const stored = { seq: seq(row ?? {}), job, inFlight: 0, worker: null, fence: 0, version: "" }
       const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
       for (const { phone } of recipients) yield* claims.count(sessionId, phone, now)
       const step = JobSteps.claim(stored, recipients, claim, now)

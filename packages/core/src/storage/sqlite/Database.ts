@@ -36,7 +36,7 @@ import { Database } from "../sql/Database.ts"
 import { insertRows } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, SqlValue, Statement } from "../sql/Program.ts"
-import { perform, run } from "../sql/Program.ts"
+import { get, perform, run } from "../sql/Program.ts"
 import { rangesOf } from "../sql/Ranges.ts"
 import { migrate } from "./Migrator.ts"
 
@@ -63,22 +63,21 @@ const dialect: Omit<Dialect, "update"> = {
     integer: "element.atom"
   },
   entries: { from: "json_each(?) AS entry", key: "CAST(entry.key AS INTEGER)", value: "entry.atom" },
-  insert: (table, columns, same = {}) => {
-    const names = columns.map(([name]) => name)
-    const insert = insertRows(table, names, { same })
-    return function* (rows) {
-      yield* insert(rows)
-    }
-  },
   progress: {
     table: "sendwright_job",
     as: "job",
     jobs: (index) => `sendwright_job AS job${index === undefined ? "" : ` INDEXED BY ${index}`}`,
-    insert: (
-      staying,
-      changing
-    ) => `INSERT INTO sendwright_job (${[...staying, ...Object.keys(changing)].join(", ")})
-      VALUES (${[...staying.map(() => "?"), ...Object.values(changing)].join(", ")}) RETURNING seq`
+    insert: (staying, changing, recipient, same) => {
+      const insert = `INSERT INTO sendwright_job (${[...staying, ...Object.keys(changing)].join(", ")})
+        VALUES (${[...staying.map(() => "?"), ...Object.values(changing)].join(", ")}) RETURNING seq`
+      const names = recipient.map(([name]) => name)
+      const insertRecipients = insertRows("sendwright_recipient", names, { same })
+      return function* (job, recipients) {
+        const seq = (yield* get(insert, ...job))?.["seq"]
+        if (typeof seq !== "number") throw new TypeError("A job was inserted and has no number")
+        yield* insertRecipients(recipients(seq))
+      }
+    }
   },
   // A CROSS JOIN's order is kept.
   lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`

@@ -21,7 +21,7 @@ import * as Stores from "../../../src/storage/sql/Database.ts"
 import type { Migration } from "../../../src/storage/sql/Migrations.ts"
 import { MigrationError } from "../../../src/storage/sql/Migrations.ts"
 import type { Program } from "../../../src/storage/sql/Program.ts"
-import { all, get, run } from "../../../src/storage/sql/Program.ts"
+import { all, get, run, script } from "../../../src/storage/sql/Program.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
 import * as StorageSuite from "../../../src/testing/StorageSuite/index.ts"
 import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
@@ -384,12 +384,16 @@ describe("rows that are written together", () => {
       const { dialect } = db
       const columns = [
         ["body", "text"],
-        ["id", "bigint"]
+        ["seq", "bigint"]
       ] as const
       const bodies = ["", "NULL", null, "{a,b}", '"\\"', "\\", " a ", "ñ 🙂", "a\nb", "?", "$1"]
-      yield* db.write("insert", () => dialect.insert("item", columns)(bodies.map((body, id) => [body, id])))
+      yield* db.write("update", function* () {
+        yield* script("ALTER TABLE item RENAME id TO seq")
+        for (const seq of bodies.keys()) yield* run("INSERT INTO item (seq, body) VALUES (?, 'before')", seq)
+        yield* dialect.update("item", columns)(bodies.map((body, seq) => [body, seq]))
+      })
       const read = yield* db.read("bodies", function* () {
-        return (yield* all("SELECT body FROM item ORDER BY id")).map((row) => row["body"])
+        return (yield* all("SELECT body FROM item ORDER BY seq")).map((row) => row["body"])
       })
       expect(read).toEqual(bodies)
     })
