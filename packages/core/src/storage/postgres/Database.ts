@@ -48,7 +48,11 @@ const lockTimeout = 5_000
 const answerTimeout = 12_000
 const connectTimeout = 5_000
 
-const quote = (value: string): string => `"${/["\\]/.test(value) ? value.replace(/["\\]/g, "\\$&") : value}"`
+/** Most have neither, and looking for each is cheaper than an expression for both. */
+const quote = (value: string): string => {
+  const escaped = value.includes("\\") ? value.replaceAll("\\", "\\\\") : value
+  return `"${escaped.includes('"') ? escaped.replaceAll('"', '\\"') : escaped}"`
+}
 
 /** A column of the rows, as PostgreSQL writes an array. */
 const arrayOf = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>, at: number): string => {
