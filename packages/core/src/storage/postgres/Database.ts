@@ -117,7 +117,7 @@ const dialect: Dialect = {
       return `WITH written AS (
         UPDATE ${table} SET ${set.join(", ")} FROM ${from} WHERE ${table}.seq = given.seq
         RETURNING ${table}.xmin
-      ) SELECT coalesce(min(written.xmin::text), '') AS version FROM written`
+      ) SELECT xmin::text AS version FROM written LIMIT 1`
     })
     return function* (rows) {
       const row = rows.length === 0 ? undefined : yield* get(...update(rows))
