@@ -212,10 +212,7 @@ export interface JobRows {
 
 export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const { as, jobs, table } = dialect.progress
-  const select = (
-    more = "",
-    first = ""
-  ) => `SELECT ${dialect.jsonArray(jobColumns(as, dialect.version(as)))} AS job${more}
+  const select = (more = "", first = "") => `SELECT ${dialect.jsonArray(jobColumns(dialect))} AS job${more}
     FROM ${first}${jobs()} CROSS JOIN sendwright_snapshot AS snapshot`
   const ofSnapshot = "job.snapshot = snapshot.seq"
   const byId = `${select()} WHERE ${ofSnapshot} AND job.id = ?`

@@ -322,12 +322,15 @@ const changing = [
 export const changingColumns = (as: string, version: string): string =>
   `job.seq, job.id, ${changing.map((name) => `${as}.${name}`).join(", ")}, ${version}`
 
-/** What {@link toStoredJob} reads, with what stays under `job`. */
-export const jobColumns = (
-  as: string,
-  version: string
-): string => `${changingColumns(as, version)}, job.account, job.session, job.public_key, job.snapshot, snapshot.digest,
-    job.currency, job.estimated_cost, job.recipients, job.created_at`
+/**
+ * What {@link toStoredJob} reads, with what stays under `job`. Of one that is as it was accepted, as most are that are
+ * claimed, what changes is not read: it says nothing.
+ */
+export const jobColumns = ({ jsonValue, progress: { as }, version }: Dialect): string =>
+  `CASE WHEN ${as}.fence = 0 AND ${as}.status = 'queued' AND ${as}.queued = job.recipients
+      AND ${as}.updated_at = job.created_at THEN NULL ELSE ${jsonValue(changingColumns(as, version(as)))} END,
+    job.seq, job.id, ${version(as)}, job.account, job.session, job.public_key, job.snapshot, snapshot.digest, job.currency,
+    job.estimated_cost, job.recipients, job.created_at`
 
 type ChangingTuple = readonly [
   seq: number,
@@ -353,7 +356,10 @@ type ChangingTuple = readonly [
 ]
 
 type JobTuple = readonly [
-  ...ChangingTuple,
+  changed: ChangingTuple | null,
+  seq: number,
+  id: string,
+  version: string,
   account: string,
   session: string,
   publicKey: string,
@@ -384,7 +390,37 @@ type Fixed = Pick<
   | "createdAt"
 >
 
-const toHeld = (tuple: ChangingTuple | JobTuple, fixed: Fixed): StoredJob => ({
+/** What changes of a job, of one that is as it was accepted. */
+const untouchedJob = (
+  seq: number,
+  id: string,
+  version: string,
+  recipients: number,
+  createdAt: number
+): ChangingTuple => [
+  seq,
+  id,
+  "queued",
+  null,
+  recipients,
+  0,
+  0,
+  0,
+  0,
+  0,
+  0,
+  0,
+  0,
+  0,
+  0,
+  null,
+  0,
+  createdAt,
+  null,
+  version
+]
+
+const toHeld = (tuple: ChangingTuple, fixed: Fixed): StoredJob => ({
   seq: tuple[0],
   job: {
     id: tuple[1],
@@ -428,18 +464,20 @@ export const toStoredJob = (
   readonly of: (content: Job.Content) => StoredJob
 } => {
   const tuple = json<JobTuple>(row, "job")
+  const createdAt = tuple[12]
+  const changed = tuple[0] ?? untouchedJob(tuple[1], tuple[2], tuple[3], tuple[11], createdAt)
   const of = (content: Job.Content): StoredJob =>
-    toHeld(tuple, {
-      accountId: tuple[20],
-      sessionId: tuple[21],
-      publicKey: tuple[22],
+    toHeld(changed, {
+      accountId: tuple[4],
+      sessionId: tuple[5],
+      publicKey: tuple[6],
       content,
-      recipients: tuple[27],
-      currency: tuple[25],
-      estimatedCost: tuple[26],
-      createdAt: tuple[28]
+      recipients: tuple[11],
+      currency: tuple[9],
+      estimatedCost: tuple[10],
+      createdAt
     })
-  return { snapshot: tuple[23], digest: tuple[24], of }
+  return { snapshot: tuple[7], digest: tuple[8], of }
 }
 
 /** Those of the jobs that there still are, as they are now; of one that is as it was left there is nothing to read. */
