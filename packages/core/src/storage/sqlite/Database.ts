@@ -687,7 +687,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
   )
 
   return Context.make(Database, {
-    // No save takes less than a millisecond on the average, so none of an earlier process had such a version.
+    // Far from what earlier processes wrote: what is rolled back must not be taken for one of theirs.
     dialect: { ...dialect, update: updating(yield* Clock.currentTimeMillis) },
     write: writeIn(requests),
     work: writeIn(work),
