@@ -1,6 +1,15 @@
 /** One test for each fault of the stock client that docs/adr/0003-sqlite-client.md lists, and for our additions. */
 import { type ChildProcess, spawn } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -192,18 +201,13 @@ describe("opening", () => {
       const filename = join(yield* temporary(tmpdir()), "a.db")
       const core = fileURLToPath(new URL("../../..", import.meta.url))
       const folder = yield* temporary(join(core, "node_modules"))
-      for (const name of [
-        "loop/Turn",
-        "storage/StorageError",
-        "storage/sql/Alike",
-        "storage/sql/Database",
-        "storage/sql/Insert",
-        "storage/sql/Migrations",
-        "storage/sql/Program",
-        "storage/sql/Ranges",
-        "storage/sqlite/Database",
-        "storage/sqlite/Migrator"
-      ]) {
+      const folders = ["loop", "storage", "storage/sql", "storage/sqlite"]
+      const names = folders.flatMap((each) =>
+        readdirSync(join(core, "src", each))
+          .filter((file) => file.endsWith(".ts"))
+          .map((file) => join(each, file.slice(0, -".ts".length)))
+      )
+      for (const name of names) {
         const { outputText } = ts.transpileModule(readFileSync(join(core, "src", `${name}.ts`), "utf8"), {
           compilerOptions: {
             module: ts.ModuleKind.ESNext,

@@ -1,0 +1,82 @@
+/** What SQLite has its own words for. */
+import { groupAlike } from "../sql/Alike.ts"
+import type { Dialect } from "../sql/Database.ts"
+import { insertRows } from "../sql/Insert.ts"
+import type { SqlValue } from "../sql/Program.ts"
+import { get, run } from "../sql/Program.ts"
+import { rangesOf } from "../sql/Ranges.ts"
+
+/** Whether two rows differ in their last column only. */
+const areAlike = (a: ReadonlyArray<SqlValue>, b: ReadonlyArray<SqlValue>): boolean => {
+  for (let column = a.length - 2; column >= 0; column--) if (a[column] !== b[column]) return false
+  return true
+}
+
+const dialect: Omit<Dialect, "update"> = {
+  version: (table) => `${table}.version`,
+  forUpdate: () => "",
+  skipLocked: () => "",
+  // One writes at a time.
+  serialize: function* () {},
+  jsonArray: (expressions) => `json_array(${expressions})`,
+  jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
+  jsonValue: (expressions) => `json_array(${expressions})`,
+  json: (column) => `json(${column})`,
+  elements: {
+    from: "json_each(?) AS element",
+    place: "element.key",
+    value: "element.atom",
+    integer: "element.atom"
+  },
+  entries: { from: "json_each(?) AS entry", key: "CAST(entry.key AS INTEGER)", value: "entry.atom" },
+  progress: {
+    table: "sendwright_job",
+    as: "job",
+    jobs: (index) => `sendwright_job AS job${index === undefined ? "" : ` INDEXED BY ${index}`}`,
+    insert: (staying, changing, recipient, same) => {
+      const insert = `INSERT INTO sendwright_job (${[...staying, ...Object.keys(changing)].join(", ")})
+        VALUES (${[...staying.map(() => "?"), ...Object.values(changing)].join(", ")}) RETURNING seq`
+      const names = recipient.map(([name]) => name)
+      const insertRecipients = insertRows("sendwright_recipient", names, { same })
+      return function* (job, recipients) {
+        const seq = (yield* get(insert, ...job))?.["seq"]
+        if (typeof seq !== "number") throw new TypeError("A job was inserted and has no number")
+        yield* insertRecipients(recipients(seq))
+      }
+    }
+  },
+  // A CROSS JOIN's order is kept.
+  lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`
+}
+
+/** @param first a version that no row has yet */
+const updating = (first: number): Dialect["update"] => {
+  let version = first
+  return (table, columns) => {
+    const set = [...columns.slice(0, -1).map(([name]) => name), "version"].map((name) => `${name} = ?`)
+    const update = `UPDATE ${table} SET ${set.join(", ")} WHERE seq`
+    // In one pass over the table. What a list of keys selects is collected first, and then found once more.
+    const updateRange = `${update} BETWEEN ? AND ?`
+    const updateScattered = `${update} IN (SELECT atom FROM json_each(?))`
+    return function* (rows) {
+      version += 1
+      const written = String(version)
+      for (const group of groupAlike(rows, areAlike)) {
+        const values = [...group[0].slice(0, -1), written]
+        const keys = group.map((row) => Number(row.at(-1)))
+        const ranges = rangesOf(keys.map((key) => ({ key, next: key + 1 })))
+        if (ranges === undefined) {
+          yield* run(updateScattered, ...values, JSON.stringify(keys))
+          continue
+        }
+        for (let at = 0; at < ranges.length; at += 2) {
+          yield* run(updateRange, ...values, ...ranges.slice(at, at + 2))
+        }
+      }
+      return written
+    }
+  }
+}
+
+/** @param version a version that no row has yet */
+export const make = (version: number): Dialect => ({ ...dialect, update: updating(version) })
