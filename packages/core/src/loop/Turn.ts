@@ -11,9 +11,12 @@ export const longestMs = 8
 const askedMs = 4
 /** After so long without a request none is expected, in milliseconds. */
 const expectedMs = 1000
+/** After so long without a piece of work there is none, in milliseconds. */
+const idleMs = 50
 
 let began: number | undefined
 let asked = Number.NEGATIVE_INFINITY
+let worked = Number.NEGATIVE_INFINITY
 
 /** Says that a request came. */
 export const note = (): void => {
@@ -44,3 +47,12 @@ const next = Effect.async<void>((resume) => {
 export const taken: Effect.Effect<void> = Effect.suspend(() =>
   isSpent() ? Effect.zipRight(next, taken) : Effect.void
 )
+
+/** The same for a piece of what nobody waits for. */
+export const takenByWork: Effect.Effect<void> = Effect.suspend(() => {
+  worked = performance.now()
+  return taken
+})
+
+/** Whether such pieces take their turns now: a request that lets them go first waits for their share. */
+export const isShared = (now = performance.now()): boolean => now - worked < idleMs

@@ -170,7 +170,7 @@ export const make = (options: {
           const taken = claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
           if (taken === 0) return { handedIn, taken }
           if (taken >= concurrency) yield* wake.sends.notify
-          yield* Turn.taken
+          yield* Turn.takenByWork
           const since = yield* Clock.currentTimeMillis
           const window = yield* begin(claimed, free())
           windows = [...windows, window]

@@ -135,7 +135,7 @@ const make = (options: Options) =>
         const hands = yield* Hands.make<ClaimedDelivery>(
           (delivery) =>
             Effect.flatMap(
-              Effect.zipRight(Turn.taken, webhooks.attempt(delivery)),
+              Effect.zipRight(Turn.takenByWork, webhooks.attempt(delivery)),
               ({ outcome, settlement }) => {
                 answered.push(settlement)
                 return end(delivery, outcome)

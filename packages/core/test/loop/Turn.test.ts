@@ -59,6 +59,16 @@ describe("a turn of the event loop", () => {
       })
   )
 
+  it.scopedLive("is shared while pieces of work take theirs, and not by steps of requests", () =>
+    Effect.gen(function* () {
+      yield* Turn.taken
+      expect(Turn.isShared()).toBe(false)
+      yield* Turn.takenByWork
+      expect(Turn.isShared()).toBe(true)
+      expect(Turn.isShared(performance.now() + 60_000)).toBe(false)
+    })
+  )
+
   it.scopedLive("has room for many small pieces", () =>
     Effect.gen(function* () {
       const counter = yield* turns

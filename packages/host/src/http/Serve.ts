@@ -1,5 +1,6 @@
 /** Binds the adapter to node:http, with limits on slow and greedy clients, and ends it gracefully. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import * as Turn from "@sendwright/core/loop/Turn"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -130,7 +131,8 @@ const answer = (
       }
       return handle({ method, url, headers, body: readBody(incoming) })
     }
-    const begin = Together.make(setImmediate)
+    // Before what waits for its share of a turn, where something does.
+    const begin = Together.make((run) => (Turn.isShared() ? run() : setImmediate(run)))
     const leave = Together.make(process.nextTick)
     server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
       const counted = !MutableRef.get(stopping)
