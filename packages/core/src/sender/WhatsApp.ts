@@ -344,7 +344,7 @@ const maximumPages = 200
 const templateFields = "id,name,language,status,category,components,parameter_format,quality_score"
 
 export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
-  Effect.map(Exchange.make(options), (exchange) => {
+  Effect.zipWith(Exchange.make(options), Effect.clock, (exchange, clock) => {
     const get = (config: Config, path: string): Effect.Effect<Exchanged> =>
       exchange({
         method: "GET",
@@ -382,15 +382,12 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
       configure: read,
       receive,
       pacing: (given) => ({ messages_per_second: decode(given).messages_per_second, pair_interval_ms: null }),
-      send: (message) =>
-        Effect.clockWith((clock) => {
-          const { headers, url } = deskOf(decode(message.config))
-          const body = bodyOf(message)
-          return Effect.map(
-            exchange({ method: "POST", url, headers, body, timeoutMs, maximumBytes }),
-            (exchanged) => meaning(exchanged, clock.unsafeCurrentTimeMillis())
-          )
-        }),
+      send: (message) => {
+        const { headers, url } = deskOf(decode(message.config))
+        const body = bodyOf(message)
+        const exchanged = exchange({ method: "POST", url, headers, body, timeoutMs, maximumBytes })
+        return Effect.map(exchanged, (answer) => meaning(answer, clock.unsafeCurrentTimeMillis()))
+      },
       check: Effect.fnUntraced(function* (given) {
         const config = decode(given)
         const exchanged = yield* get(
