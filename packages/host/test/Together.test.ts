@@ -51,4 +51,34 @@ describe("tasks that come together", () => {
     next()
     expect(done).toEqual(["first", "second"])
   })
+
+  it("are in their order though what came before was put off and what comes now is not", () => {
+    const { later, next } = putOff()
+    let isPutOff = true
+    const done: Array<number> = []
+    const together = Together.make((run) => (isPutOff ? later(run) : run()), later)
+    for (let n = 0; n < 20; n++) together(() => done.push(n))
+    isPutOff = false
+    next()
+    expect(done).toHaveLength(16)
+    together(() => done.push(20))
+    next()
+    expect(done).toEqual(Array.from({ length: 21 }, (_, n) => n))
+    together(() => done.push(21))
+    expect(done).toHaveLength(22)
+  })
+
+  it("are done though one of them throws", () => {
+    const { later, next } = putOff()
+    const done: Array<number> = []
+    const together = Together.make(later)
+    together(() => done.push(0))
+    together(() => {
+      throw new Error("thrown")
+    })
+    together(() => done.push(2))
+    expect(next).toThrow("thrown")
+    next()
+    expect(done).toEqual([0, 2])
+  })
 })

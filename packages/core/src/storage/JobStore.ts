@@ -93,11 +93,9 @@ export interface Claim {
   readonly atRisk?: { readonly limit: number; readonly recoverable: ReadonlyArray<Provider> }
 }
 
-/** The most that a claim takes of a session. */
-export const mostOf = (claim: Claim, provider: Provider, left: number): number =>
-  claim.atRisk === undefined || claim.atRisk.recoverable.includes(provider)
-    ? left
-    : Math.min(left, claim.atRisk.limit)
+/** Whether what a dead worker had in hand of it is unknown. */
+export const isAtRisk = ({ atRisk }: Claim, provider: Provider): boolean =>
+  atRisk !== undefined && !atRisk.recoverable.includes(provider)
 
 /** What became of an attempt. */
 export type Outcome = Data.TaggedEnum<{
@@ -179,8 +177,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * within a session by the time they are due. Each is `sending` then and its attempt counted. A job whose
      * template is not approved pauses instead.
      *
-     * Of a session whose provider is not `recoverable`, at most `atRisk` are taken: what a dead worker had in hand of
-     * it is unknown.
+     * Of sessions whose provider is not `recoverable`, at most `atRisk` are taken in all: what a dead worker had in
+     * hand of them is unknown.
      */
     readonly exchange: (command: {
       readonly now: Instant

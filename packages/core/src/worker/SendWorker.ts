@@ -76,21 +76,27 @@ export const make = (options: {
     // One who killed workers before is attempted while nothing else is: what dies with it is only itself.
     const most = lanes * (concurrency + 1)
     const permits = yield* Effect.makeSemaphore(most)
+    // Who needs all of them would never have them while others go on to take one each.
+    const gate = yield* Effect.makeSemaphore(1)
+    const aside = (attempts: Effect.Effect<void>) =>
+      Effect.zipRight(gate.withPermits(1)(Effect.void), permits.withPermits(1)(attempts))
+    const alone = (attempts: Effect.Effect<void>) => gate.withPermits(1)(permits.withPermits(most)(attempts))
 
     /** Of one session, account and purpose: what they have in common is asked for once. */
     const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>) {
       const [first] = alike
-      if (first === undefined) return []
+      if (first === undefined) return { parts: [], atRisk: false }
       const { accountId, content, sessionId } = first
       const line = yield* Effect.flatMap(sessions.find(sessionId), open)
       const phones = alike.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
       const refusals = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
       let next = 0
-      return alike.map((job) => {
+      const parts = alike.map((job) => {
         const first = next
         next += job.recipients.length
         return { job, attempts: Dispatch.window(line, job, (place) => refusals.get(first + place)) }
       })
+      return { parts, atRisk: line !== undefined && !canRecover(line.sender) }
     })
 
     const prepare = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>) {
@@ -98,44 +104,43 @@ export const make = (options: {
         `${sessionId} ${accountId} ${Job.purpose(content)}`
       const parts: Array<UnderWay.Part> = []
       for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
-        const windows = yield* Effect.catchAll(prepareAlike(alike), (error) =>
-          Effect.as(
-            Effect.logError("A window could not begin", error),
-            alike.map((job): UnderWay.Part => ({ job, attempts: Dispatch.released(job) }))
-          )
+        const prepared = yield* Effect.catchAll(prepareAlike(alike), (error) =>
+          Effect.as(Effect.logError("A window could not begin", error), {
+            parts: alike.map((job): UnderWay.Part => ({ job, attempts: Dispatch.released(job) })),
+            atRisk: false
+          })
         )
-        parts.push(...windows)
+        // Those first of which a crash would leave unknown also who waits behind others.
+        if (prepared.atRisk) parts.unshift(...prepared.parts)
+        else parts.push(...prepared.parts)
       }
       return parts
     })
 
     const begin = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>, slots: number) {
       const parts = yield* prepare(claimed)
-      const alone = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
-      const permitted = permits.withPermits(alone ? most : 1)
+      const suspect = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
+      const permitted = suspect ? alone : aside
       return yield* UnderWay.start(parts, { slots, deadlines, draw, grace, permitted, shares })
     })
 
     const openLane: Effect.Effect<Lane> = Effect.map(presence.enter, (first) => {
       let worker = first
-      /** Names that left, under which something is still under way. */
+      /** Names that are given up, and are left once nothing is under way under them. */
       let former: ReadonlyArray<string> = []
-      let windows: ReadonlyArray<UnderWay.UnderWay> = []
+      let windows: ReadonlyArray<{ readonly worker: string; readonly window: UnderWay.UnderWay }> = []
       let settlements: ReadonlyArray<Settlement> = []
       let size = concurrency
-      const free = (): number => windows.reduce((sum, { left }) => sum - left(), concurrency)
+      const free = (): number => windows.reduce((sum, { window }) => sum - window.left(), concurrency)
 
       const collect = Effect.gen(function* () {
-        for (const window of windows) settlements = [...settlements, ...(yield* window.collect)]
-        windows = windows.filter(({ left }) => left() > 0)
-        if (windows.length > 0) return
-        for (const name of former) yield* presence.leave(name)
-        former = []
+        for (const { window } of windows) settlements = [...settlements, ...(yield* window.collect)]
+        windows = windows.filter(({ window }) => window.left() > 0)
       })
       /** With nothing free nothing can be taken. */
       const wait = Effect.suspend(() =>
         Effect.raceFirst(
-          Effect.raceAll(windows.map(({ awaitEnd }) => awaitEnd)),
+          Effect.raceAll(windows.map(({ window }) => window.awaitEnd)),
           Effect.sleep(UnderWay.patienceMs)
         )
       )
@@ -145,12 +150,31 @@ export const make = (options: {
         const claim = limit === null ? null : { worker, limit, without: shares.full(), atRisk }
         const { claimed } = yield* jobs.exchange({ now, settlements, claim })
         settlements = []
+        const held = new Set(windows.map(({ worker }) => worker))
+        for (const name of former) if (!held.has(name)) yield* presence.leave(name)
+        former = former.filter((name) => held.has(name))
         return claimed
       })
       // The commit may have been made though its answer was lost: what it took is left to the rescue.
       const renew = Effect.gen(function* () {
         former = [...former, worker]
         worker = yield* presence.enter
+      })
+      const take = Effect.gen(function* () {
+        const claimed = yield* Effect.onError(handIn(grace.hasBegun() ? null : size), () => renew)
+        if (grace.hasBegun()) {
+          // The stop came while they were taken.
+          settlements = claimed.flatMap((job) => Dispatch.released(job).settlements())
+          return undefined
+        }
+        const taken = claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
+        if (taken === 0) return undefined
+        if (taken >= concurrency) yield* wake.sends.notify
+        yield* Turn.takenByWork
+        const since = yield* Clock.currentTimeMillis
+        const window = yield* begin(claimed, free())
+        windows = [...windows, { worker, window }]
+        return { window, taken, since }
       })
 
       const step = (restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>) =>
@@ -161,21 +185,17 @@ export const make = (options: {
             yield* collect
           }
           const handedIn = settlements.length
-          const claimed = yield* Effect.onError(handIn(grace.hasBegun() ? null : size), () => renew)
-          if (grace.hasBegun()) {
-            // The stop came while they were taken.
-            settlements = claimed.flatMap((job) => Dispatch.released(job).settlements())
-            return { handedIn, taken: 0 }
-          }
-          const taken = claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
-          if (taken === 0) return { handedIn, taken }
-          if (taken >= concurrency) yield* wake.sends.notify
-          yield* Turn.takenByWork
-          const since = yield* Clock.currentTimeMillis
-          const window = yield* begin(claimed, free())
-          windows = [...windows, window]
+          const next = yield* shares.claiming(take)
+          if (next === undefined) return { handedIn, taken: 0 }
+          const { since, taken, window } = next
           yield* restore(window.wait)
           yield* collect
+          while (!window.hasBegun() && window.left() > 0) {
+            // What others bring meanwhile is not kept back.
+            if (settlements.length > 0) yield* handIn(null)
+            yield* restore(window.wait)
+            yield* collect
+          }
           const tookMs = (yield* Clock.currentTimeMillis) - since
           size = Window.next(size, { recipients: settlements.length, tookMs }, concurrency)
           return { handedIn, taken }
@@ -184,11 +204,11 @@ export const make = (options: {
       return {
         step: Effect.uninterruptibleMask(step),
         awaitIdle: Effect.suspend(() =>
-          Effect.forEach(windows, ({ awaitEnd }) => awaitEnd, { discard: true })
+          Effect.forEach(windows, ({ window }) => window.awaitEnd, { discard: true })
         ),
         isLoaded: () => windows.length > 0 || settlements.length > 0,
         leave: Effect.gen(function* () {
-          for (const window of windows) yield* window.stop
+          for (const { window } of windows) yield* window.stop
           yield* collect
           if (settlements.length > 0) yield* Effect.ignoreLogged(handIn(null))
           for (const name of [...former, worker]) yield* presence.leave(name)

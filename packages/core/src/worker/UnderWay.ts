@@ -23,12 +23,17 @@ export interface Part {
 }
 
 export interface UnderWay {
+  /** Whether it has its permit: until then nobody keeps it waiting but others. */
+  readonly hasBegun: () => boolean
   /** Returns when all is answered, or when the patience is over. */
   readonly wait: Effect.Effect<void>
   readonly awaitEnd: Effect.Effect<void>
-  /** What was had since the last time, once the engine was told what the failures ask of it. After {@link wait}. */
+  /**
+   * What was had since the last time, once the engine was told what the failures ask of it. Nothing more of the window
+   * begins after it, unless none of it has.
+   */
   readonly collect: Effect.Effect<ReadonlyArray<Settlement>>
-  /** How many are under way, after {@link collect}. */
+  /** How many are still to be collected. */
   readonly left: () => number
   /** Gives it the grace to end, and interrupts it then. */
   readonly stop: Effect.Effect<void>
@@ -77,26 +82,24 @@ export const start = (
     share()
 
     let judged = false
-    /** Only by what was waited for. */
+    /** Only by what was waited for, and was attempted. */
     const judge = (): void => {
       if (judged) return
       judged = true
-      for (const [sessionId, count] of inHand) shares.judge(sessionId, count > 0)
+      const attempted = parts.filter(({ attempts }) => attempts.recipients.length > 0)
+      for (const sessionId of new Set(attempted.map(({ job }) => job.sessionId)))
+        shares.judge(sessionId, (inHand.get(sessionId) ?? 0) > 0)
     }
 
     return {
+      hasBegun: () => begun,
       wait: Effect.async((resume) => {
         let cancel = constVoid
         const end = (): void => {
           cancel()
-          goesOn = false
           resume(Effect.void)
         }
-        // What waits for its permit has kept nobody waiting.
-        const watch = (): void => {
-          cancel = deadlines(patienceMs, () => (begun ? end() : watch()))
-        }
-        if (fiber.unsafePoll() === null) watch()
+        if (fiber.unsafePoll() === null) cancel = deadlines(patienceMs, end)
         fiber.addObserver(end)
         return Effect.sync(() => {
           cancel()
@@ -105,8 +108,11 @@ export const start = (
       }),
       awaitEnd: Effect.asVoid(Fiber.await(fiber)),
       collect: Effect.suspend(() => {
+        const hasEnded = fiber.unsafePoll() !== null
+        if (!begun && !hasEnded) return Effect.succeed([])
+        goesOn = false
         // Whatever ended it: nothing of it is under way any more.
-        if (fiber.unsafePoll() !== null) for (const { attempts } of parts) attempts.abandon()
+        if (hasEnded) for (const { attempts } of parts) attempts.abandon()
         const settlements = parts.flatMap(({ attempts }) => attempts.settlements())
         const asked = parts
           .map(({ attempts, job }) => ({ job, consequences: attempts.consequences() }))

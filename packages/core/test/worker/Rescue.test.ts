@@ -11,7 +11,7 @@ import * as Memory from "../../src/storage/memory/Memory.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import { find, results } from "../../src/testing/StorageSuite/Setup.ts"
 import { observe } from "../../src/worker/Presence.ts"
-import { accept, accepted, embedded, platform, running, timedOut } from "./Support.ts"
+import { accept, accepted, backlog, during, embedded, platform, running, timedOut } from "./Support.ts"
 
 /** The statuses, once a worker that is not there took `taken` recipients and so much time went by. */
 const bereaved = Effect.fnUntraced(function* (sender: Sender, taken: number, seconds: number) {
@@ -160,6 +160,31 @@ describe("a recipient that killed two workers", () => {
       yield* Effect.provide(TestClock.adjust("20 seconds"), running(sender))
       expect(beside).toEqual([1])
       for (const other of others) expect((yield* find(other.jobId)).status).toBe("completed")
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("has its turn, however much there is to attempt beside it", () =>
+    Effect.gen(function* () {
+      const { jobId, jobs } = yield* accept(1)
+      // Due again when each lane has something under way.
+      for (const now of [0, 3000]) {
+        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+        yield* jobs.rescue({ worker: "gone", now, recoverable: ["sandbox"] })
+      }
+      const { jobIds } = yield* backlog(200)
+      const { sender } = platform({ deduplicates: true }, ({ messageId }) =>
+        Effect.as(Effect.sleep(messageId.endsWith("001") ? "7 seconds" : "1 second"), accepted)
+      )
+      const ended = Effect.map(
+        Effect.forEach(jobIds, (each) => find(each)),
+        (jobs) => jobs.filter(({ status }) => status === "completed").length
+      )
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("1 minute")
+        expect((yield* find(jobId)).status).toBe("completed")
+        expect(yield* ended).toBeLessThan(200)
+      })
+      yield* during(sender, sending)
     }).pipe(Effect.provide(Memory.layer))
   )
 })

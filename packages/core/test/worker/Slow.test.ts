@@ -1,31 +1,12 @@
 /** What a platform that does not answer holds up, and what it does not. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
-import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Engine from "../../src/engine/Engine.ts"
-import type { OutboundMessage, Sender, SendResult } from "../../src/sender/Sender.ts"
-import { ConsentStore } from "../../src/storage/ConsentStore.ts"
-import { JobStore } from "../../src/storage/JobStore.ts"
+import type { OutboundMessage, SendResult } from "../../src/sender/Sender.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
-import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
-import { accept, accepted, embedded, platform, running, timedOut } from "./Support.ts"
-
-/** A session with so many jobs of two. */
-const backlog = Effect.fnUntraced(function* (count: number) {
-  const jobs = yield* JobStore
-  const who = yield* owner
-  const commands = Array.from({ length: count }, () => Fixtures.send(who, { phones: 2, now: 0 }))
-  const phones = commands.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
-  const records = phones.map((phone) => Fixtures.consent(phone, { occurredAt: 0 }))
-  yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
-  for (const command of commands) yield* jobs.accept(command)
-  return { sessionId: who.sessionId, jobIds: commands.map(({ jobId }) => jobId) }
-})
+import { find, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { accept, accepted, backlog, during, embedded, platform, timedOut } from "./Support.ts"
 
 /** Messages of which `isStuck` get no answer for half a minute, the others one after a moment. */
 const stuck = (isStuck: (message: OutboundMessage) => boolean) => {
@@ -45,18 +26,6 @@ const stuck = (isStuck: (message: OutboundMessage) => boolean) => {
   }
   return { send, most: () => most }
 }
-
-/** With the loops running; what is under way at the end has its grace. */
-const during = <A, E, R>(sender: Sender, body: Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const scope = yield* Scope.make()
-    yield* Layer.buildWithScope(running(sender), scope)
-    const exit = yield* Effect.exit(body)
-    const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
-    yield* TestClock.adjust("1 minute")
-    yield* Fiber.join(stopping)
-    return yield* exit
-  })
 
 const statusesOf = (jobIds: ReadonlyArray<string>) =>
   Effect.map(

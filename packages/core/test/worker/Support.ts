@@ -1,6 +1,10 @@
 /** What tests of the worker share: a platform that does as it is told, and the engine over the test's stores. */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import type { OutboundMessage } from "../../src/sender/Sender.ts"
@@ -50,6 +54,18 @@ export const embedded = (sender: Sender.Sender) =>
 /** The same with its loops running. */
 export const running = (sender: Sender.Sender) => Layer.provideMerge(Worker.layerLoops, embedded(sender))
 
+/** With the loops running; what is under way at the end has its grace. */
+export const during = <A, E, R>(sender: Sender.Sender, body: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    yield* Layer.buildWithScope(running(sender), scope)
+    const exit = yield* Effect.exit(body)
+    const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
+    yield* TestClock.adjust("1 minute")
+    yield* Fiber.join(stopping)
+    return yield* exit
+  })
+
 /** A job whose recipients consent, at the test's time. */
 export const accept = Effect.fnUntraced(function* (phones: number) {
   const jobs = yield* JobStore
@@ -59,4 +75,16 @@ export const accept = Effect.fnUntraced(function* (phones: number) {
   yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
   yield* jobs.accept(command)
   return { jobs, jobId: command.jobId }
+})
+
+/** A session with so many jobs of two. */
+export const backlog = Effect.fnUntraced(function* (count: number) {
+  const jobs = yield* JobStore
+  const who = yield* owner
+  const commands = Array.from({ length: count }, () => Fixtures.send(who, { phones: 2, now: 0 }))
+  const phones = commands.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+  const records = phones.map((phone) => Fixtures.consent(phone, { occurredAt: 0 }))
+  yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
+  for (const command of commands) yield* jobs.accept(command)
+  return { sessionId: who.sessionId, jobIds: commands.map(({ jobId }) => jobId) }
 })

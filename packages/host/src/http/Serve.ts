@@ -61,6 +61,8 @@ const taken = (incoming: IncomingMessage, maximum: number): Uint8Array | undefin
 /** A body that is still coming; what is over the maximum is let go by, so that the refusal reaches the client. */
 const gathered = (incoming: IncomingMessage, maximum: number): Effect.Effect<Uint8Array | undefined> =>
   Effect.async<Uint8Array | undefined>((resume) => {
+    // It tells nobody any more that it is over.
+    if (incoming.destroyed) return resume(Effect.interrupt)
     const chunks: Array<Buffer> = []
     let length = 0
     const over = () => length > maximum
@@ -132,7 +134,7 @@ const answer = (
       return handle({ method, url, headers, body: readBody(incoming) })
     }
     // Before what waits for its share of a turn, where something does.
-    const begin = Together.make((run) => (Turn.isShared() ? run() : setImmediate(run)))
+    const begin = Together.make((run) => (Turn.isShared() ? run() : setImmediate(run)), setImmediate)
     const leave = Together.make(process.nextTick)
     server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
       const counted = !MutableRef.get(stopping)

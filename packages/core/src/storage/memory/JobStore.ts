@@ -15,7 +15,7 @@ import type { Template } from "../../domain/Template.ts"
 import type { Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { AcceptSend, Claim, ClaimedJob, Report, Settlement } from "../JobStore.ts"
-import { AcceptResult, JobStore, mostOf, parkedMs } from "../JobStore.ts"
+import { AcceptResult, isAtRisk, JobStore, parkedMs } from "../JobStore.ts"
 import * as Events from "./Events.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, nextDue, openJobs, putJob } from "./MemoryDatabase.ts"
@@ -252,13 +252,16 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       const order = turn < 0 ? sessions : [...sessions.slice(turn), ...sessions.slice(0, turn)]
       const claimed: Array<ClaimedJob> = []
       let left = claim.limit
+      let atRisk = claim.atRisk?.limit ?? left
       for (const id of order) {
         const session = db.sessions.get(id)?.value
         if (session === undefined || left <= 0 || claimed.some(isSuspect)) continue
         if (claim.without?.includes(id)) continue
         const pace = session.pacing.messages_per_second
         const arrival = db.paces.get(id) ?? null
-        const room = mostOf(claim, session.provider, left)
+        const risky = isAtRisk(claim, session.provider)
+        const room = risky ? Math.min(left, atRisk) : left
+        if (room <= 0) continue
         const most = pace === null ? room : Pacing.grant(arrival, pace, room, now).granted
         const jobs = claimOf(
           session,
@@ -270,6 +273,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
         const taken = jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
         if (pace !== null && taken > 0) db.paces.set(id, Pacing.grant(arrival, pace, taken, now).arrival)
         left -= taken
+        if (risky) atRisk -= taken
         if (taken > 0) lastServed = id
         claimed.push(...jobs)
       }

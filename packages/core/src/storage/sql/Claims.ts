@@ -8,7 +8,7 @@ import * as Pacing from "../../domain/Pacing.ts"
 import * as Progress from "../../domain/Progress.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { Claim, ClaimedJob } from "../JobStore.ts"
-import { mostOf } from "../JobStore.ts"
+import { isAtRisk } from "../JobStore.ts"
 import { insertRows } from "./Insert.ts"
 import type { JobRows } from "./Jobs.ts"
 import * as Pace from "./Pace.ts"
@@ -284,11 +284,14 @@ export const make = (rows: JobRows): Claims => {
       const sessions = yield* sessionsInTurn(limit, without, now)
       const claimed: Array<ClaimedJob> = []
       let left = limit
+      let atRisk = asked.atRisk?.limit ?? limit
       for (const session of sessions) {
         if (left <= 0 || claimed.some(isSuspect)) break
         const pace = session.pacing.messages_per_second
         const arrival = pace === null ? null : yield* Pace.arrivalOf(dialect, session.id)
-        const room = mostOf(asked, session.provider, left)
+        const risky = isAtRisk(asked, session.provider)
+        const room = risky ? Math.min(left, atRisk) : left
+        if (room <= 0) continue
         const most = pace === null ? room : Pacing.grant(arrival, pace, room, now).granted
         const jobs = yield* claimOf(session, most, worker, claimed.length === 0, now, told)
         const taken = jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
@@ -297,6 +300,7 @@ export const make = (rows: JobRows): Claims => {
           yield* Pace.save(session.id, Pacing.grant(arrival, pace, taken, now).arrival)
         }
         left -= taken
+        if (risky) atRisk -= taken
         lastServed = session.id
         claimed.push(...jobs)
       }
