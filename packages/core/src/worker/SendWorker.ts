@@ -138,12 +138,7 @@ export const make = (options: {
         windows = windows.filter(({ window }) => window.left() > 0)
       })
       /** With nothing free nothing can be taken. */
-      const wait = Effect.suspend(() =>
-        Effect.raceFirst(
-          Effect.raceAll(windows.map(({ window }) => window.awaitEnd)),
-          Effect.sleep(UnderWay.patienceMs)
-        )
-      )
+      const wait = Effect.suspend(() => Effect.raceAll(windows.map(({ window }) => window.awaitNext)))
       const handIn = Effect.fnUntraced(function* (limit: number | null) {
         const now = yield* Clock.currentTimeMillis
         const atRisk = { limit: free(), recoverable }

@@ -28,6 +28,8 @@ export interface UnderWay {
   /** Returns when all is answered, or when the patience is over. */
   readonly wait: Effect.Effect<void>
   readonly awaitEnd: Effect.Effect<void>
+  /** Returns when there is more to collect. */
+  readonly awaitNext: Effect.Effect<void>
   /**
    * What was had since the last time, once the engine was told what the failures ask of it. Nothing more of the window
    * begins after it, unless none of it has.
@@ -56,10 +58,20 @@ export const start = (
     const { deadlines, draw, grace, permitted, shares, slots } = options
     let begun = false
     let goesOn = true
+    /** Whether somebody was answered whose outcome is not collected. */
+    let isFresh = false
+    let answered = constVoid
     const run = Effect.suspend(() => {
       begun = true
       return Dispatch.run(
-        parts.map(({ attempts }) => attempts),
+        parts.map(({ attempts }) => ({
+          ...attempts,
+          record: (...outcome: Parameters<typeof attempts.record>) => {
+            attempts.record(...outcome)
+            isFresh = true
+            answered()
+          }
+        })),
         slots,
         () => goesOn
       )
@@ -107,10 +119,25 @@ export const start = (
         })
       }),
       awaitEnd: Effect.asVoid(Fiber.await(fiber)),
+      awaitNext: Effect.async((resume) => {
+        if (isFresh) return resume(Effect.void)
+        const forget = (): void => {
+          answered = constVoid
+          fiber.removeObserver(next)
+        }
+        const next = (): void => {
+          forget()
+          resume(Effect.void)
+        }
+        answered = next
+        fiber.addObserver(next)
+        return Effect.sync(forget)
+      }),
       collect: Effect.suspend(() => {
         const hasEnded = fiber.unsafePoll() !== null
         if (!begun && !hasEnded) return Effect.succeed([])
         goesOn = false
+        isFresh = false
         // Whatever ended it: nothing of it is under way any more.
         if (hasEnded) for (const { attempts } of parts) attempts.abandon()
         const settlements = parts.flatMap(({ attempts }) => attempts.settlements())
