@@ -5,7 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { constTrue } from "effect/Function"
+import { constTrue, constVoid } from "effect/Function"
 import * as Random from "effect/Random"
 import * as Catalogue from "../domain/Catalogue.ts"
 import type * as Consent from "../domain/Consent.ts"
@@ -318,15 +318,19 @@ export const released = (job: ClaimedJob): Attempts => ({
   recipients: []
 })
 
-/**
- * Makes the attempts of all windows, so many of them side by side.
- *
- * @param goesOn whether another one may begin
- */
+/** Who watches attempts. */
+export interface Watch {
+  /** Whether another one may begin. */
+  readonly goesOn: () => boolean
+  /** One was recorded. */
+  readonly answered: () => void
+}
+
+/** Makes the attempts of all windows, so many of them side by side. */
 export const run = (
   windows: ReadonlyArray<Attempts>,
   concurrency: number,
-  goesOn: () => boolean = constTrue
+  { answered, goesOn }: Watch = { goesOn: constTrue, answered: constVoid }
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     const pending = (function* () {
@@ -350,6 +354,7 @@ export const run = (
         },
         step: (attempted) => {
           if (current.done !== true) current.value.attempts.record(current.value.recipient, attempted)
+          answered()
           current = pending.next()
         }
       }).pipe(
@@ -358,6 +363,7 @@ export const run = (
           const { attempts, recipient } = current.value
           return Effect.flatMap(attempts.broken(recipient, defect), (attempted) => {
             attempts.record(recipient, attempted)
+            answered()
             return pull
           })
         })

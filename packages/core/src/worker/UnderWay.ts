@@ -60,20 +60,19 @@ export const start = (
     let goesOn = true
     /** Whether somebody was answered whose outcome is not collected. */
     let isFresh = false
-    let answered = constVoid
+    let tell = constVoid
     const run = Effect.suspend(() => {
       begun = true
       return Dispatch.run(
-        parts.map(({ attempts }) => ({
-          ...attempts,
-          record: (...outcome: Parameters<typeof attempts.record>) => {
-            attempts.record(...outcome)
-            isFresh = true
-            answered()
-          }
-        })),
+        parts.map(({ attempts }) => attempts),
         slots,
-        () => goesOn
+        {
+          goesOn: () => goesOn,
+          answered: () => {
+            isFresh = true
+            tell()
+          }
+        }
       )
     })
     // A child would be interrupted with the lane at once.
@@ -122,14 +121,14 @@ export const start = (
       awaitNext: Effect.async((resume) => {
         if (isFresh) return resume(Effect.void)
         const forget = (): void => {
-          answered = constVoid
+          tell = constVoid
           fiber.removeObserver(next)
         }
         const next = (): void => {
           forget()
           resume(Effect.void)
         }
-        answered = next
+        tell = next
         fiber.addObserver(next)
         return Effect.sync(forget)
       }),
