@@ -35,10 +35,13 @@ interface Found {
 
 type Query = <Row>(text: string) => Promise<ReadonlyArray<Row>>
 
-const over = (query: Query, close: () => Promise<void>): Ledger => ({
+/** @param progress where it is written what of a job is in hand */
+const over = (progress: string, query: Query, close: () => Promise<void>): Ledger => ({
   inFlight: async () => {
     const rows = await query<{ readonly row: string | number }>(
-      'SELECT seq AS "row" FROM sendwright_recipient WHERE fence IS NOT NULL'
+      `SELECT recipient.seq AS "row" FROM sendwright_recipient AS recipient, ${progress} AS job
+       WHERE job.seq = recipient.seq >> 12 AND (recipient.fence IS NOT NULL OR (recipient.sequence = 0
+         AND recipient.status = 'queued' AND recipient.seq & 4095 BETWEEN job.taken_first AND job.taken_last))`
     )
     return new Set(rows.map(({ row }) => String(row)))
   },
@@ -85,6 +88,7 @@ export const open = (store: string): Ledger => {
   if (store.startsWith("sqlite:")) {
     const db = new Sqlite(store.replace("sqlite:", ""), { readonly: true, timeout: 5000 })
     return over(
+      "sendwright_job",
       async <Row>(text: string) => db.prepare<[], Row>(text).all(),
       async () => {
         db.close()
@@ -105,7 +109,7 @@ export const open = (store: string): Ledger => {
       }
     }
   }
-  const ledger = over(query, () => pool.end())
+  const ledger = over("sendwright_progress", query, () => pool.end())
   return {
     ...ledger,
     // What a process asked for as it was killed is still done by the server.

@@ -110,7 +110,7 @@ export const address = <Key>(
   const isRecipient = ({ type }: Draft) => type.startsWith("recipient.")
   const single = drafts.map((draft) => ({
     draft,
-    to: subscribers.flatMap(({ batchRecipients, events, key }) =>
+    to: Arrays.flatMap(subscribers, ({ batchRecipients, events, key }) =>
       matches(events, draft.type) && !(batchRecipients && isRecipient(draft)) ? [key] : []
     )
   }))

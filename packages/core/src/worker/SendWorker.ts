@@ -1,4 +1,5 @@
 /** Claims due recipients, attempts them, and hands in what became of them together with the next claim. */
+import * as Arrays from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -88,7 +89,7 @@ export const make = (options: {
       if (first === undefined) return { parts: [], atRisk: false }
       const { accountId, content, sessionId } = first
       const line = yield* Effect.flatMap(sessions.find(sessionId), open)
-      const phones = alike.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+      const phones = Arrays.flatMap(alike, ({ recipients }) => recipients.map(({ phone }) => phone))
       const refusals = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
       let next = 0
       const parts = alike.map((job) => {
@@ -159,7 +160,7 @@ export const make = (options: {
         const claimed = yield* Effect.onError(handIn(grace.hasBegun() ? null : size), () => renew)
         if (grace.hasBegun()) {
           // The stop came while they were taken.
-          settlements = claimed.flatMap((job) => Dispatch.released(job).settlements())
+          settlements = Arrays.flatMap(claimed, (job) => Dispatch.released(job).settlements())
           return undefined
         }
         const taken = claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)

@@ -3,6 +3,7 @@
  * up neither the outcomes beside it nor what comes next: nothing more of the window begins then, and what is under way
  * is handed in when it ends.
  */
+import * as Arrays from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
@@ -139,7 +140,7 @@ export const start = (
         isFresh = false
         // Whatever ended it: nothing of it is under way any more.
         if (hasEnded) for (const { attempts } of parts) attempts.abandon()
-        const settlements = parts.flatMap(({ attempts }) => attempts.settlements())
+        const settlements = Arrays.flatMap(parts, ({ attempts }) => attempts.settlements())
         const asked = parts
           .map(({ attempts, job }) => ({ job, consequences: attempts.consequences() }))
           .filter(({ consequences }) => consequences.length > 0)

@@ -325,4 +325,15 @@ ALTER TABLE sendwright_recipient ADD COLUMN pricing TEXT;
 `
 }
 
-export const migrations: ReadonlyArray<Migration> = [initial, endpoints, platforms, pricing]
+const taken: Migration = {
+  id: 5,
+  name: "recipients taken by their job's row",
+  statements: `
+-- Those between two places whose own rows tell nothing yet are in hand since then (storage/sql/Taken.ts).
+ALTER TABLE sendwright_progress ADD COLUMN taken_first INTEGER;
+ALTER TABLE sendwright_progress ADD COLUMN taken_last INTEGER;
+ALTER TABLE sendwright_progress ADD COLUMN taken_at BIGINT;
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [initial, endpoints, platforms, pricing, taken]

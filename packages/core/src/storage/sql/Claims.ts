@@ -2,6 +2,7 @@
  * Who gets what next: sessions in turn, each within its pace, a job's due recipients in windows. Costs what it
  * takes, however much waits.
  */
+import * as Arrays from "effect/Array"
 import type { Instant } from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
@@ -28,6 +29,7 @@ import {
   text,
   textOrNull
 } from "./Rows.ts"
+import * as Taken from "./Taken.ts"
 
 export interface Claims {
   /** @param taken is told of each window once it is written, before the commit, with the version of the job's row */
@@ -196,7 +198,7 @@ export const make = (rows: JobRows): Claims => {
       open += queued + sending
     }
     if (open > 0) perJob = open / found.length
-    const approved = found.flatMap(({ approved, job }) => (approved ? [job.seq] : []))
+    const approved = Arrays.flatMap(found, ({ approved, job }) => (approved ? [job.seq] : []))
     const recipients =
       approved.length === 0
         ? []
@@ -247,13 +249,13 @@ export const make = (rows: JobRows): Claims => {
       }
       const early = yield* paired(
         session,
-        candidates.flatMap(({ due }) => due),
+        Arrays.flatMap(candidates, ({ due }) => due),
         now
       )
       const before = left
       for (const { due, job } of candidates) {
         const ready = due.filter((recipient) => !early.has(recipient))
-        const deferred = due.flatMap((recipient): ReadonlyArray<JobSteps.Move> => {
+        const deferred = Arrays.flatMap(due, (recipient): ReadonlyArray<JobSteps.Move> => {
           const at = early.get(recipient)
           return at === undefined
             ? []
@@ -263,10 +265,10 @@ export const make = (rows: JobRows): Claims => {
           steps.push({ held: job, moves: deferred, drafts: [] })
           continue
         }
-        const step = JobSteps.claim(job, ready, worker, now)
-        steps.push({ ...step, moves: [...deferred, ...step.moves] })
+        const { claimed: given, step, written } = Taken.claim(job, ready, worker, now)
+        steps.push({ ...written, moves: [...deferred, ...written.moves] })
         windows.push(step)
-        claimed.push(step.claimed)
+        claimed.push(given)
         left -= ready.length
       }
       if (steps.length === 0) break

@@ -1,4 +1,5 @@
 /** The outbox: events and their deliveries, written in the commit of the change that they tell. */
+import * as Arrays from "effect/Array"
 import type { Draft } from "../../domain/Event.ts"
 import * as Event from "../../domain/Event.ts"
 import type { Ids } from "../../domain/Ids.ts"
@@ -51,7 +52,7 @@ export function* enqueue(
     rows.map(({ draft, id }) => [id, accountId, draft.type, Event.encode(id, draft, now), now])
   )
   const keys = new Map(inserted.map((row) => [text(row, "id"), integer(row, "seq")]))
-  const deliveries = rows.flatMap(({ id, to }) =>
+  const deliveries = Arrays.flatMap(rows, ({ id, to }) =>
     to.map((endpoint) => ({ id: ids.uuid(now), endpoint, event: keys.get(id) ?? null }))
   )
   yield* deliver(deliveries, now)

@@ -1,4 +1,5 @@
 /** Jobs and their recipients. Every step costs what its window costs, however much waits behind it. */
+import * as Arrays from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Idempotency from "../../domain/Idempotency.ts"
@@ -17,9 +18,9 @@ import * as Claims from "./Claims.ts"
 import type { Column, Dialect, InsertJob } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Jobs from "./Jobs.ts"
-import type { Program, SqlValue } from "./Program.ts"
+import type { Program, SqlParameter, SqlValue } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import type { StoredJob } from "./Rows.ts"
+import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
   end,
   integer,
@@ -35,6 +36,7 @@ import {
   text,
   textOrNull
 } from "./Rows.ts"
+import * as Taken from "./Taken.ts"
 
 const kindOf = oneOf<Content["kind"]>(["template", "direct"])
 
@@ -261,7 +263,9 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     const byProviderId = `SELECT recipient.provider_id, job.id, recipient.seq & 4095 AS place
       FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
       WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?`
-    const awaitedRecipients = rows.recipientsOf("seq BETWEEN ? AND ? AND fence IS NOT NULL ORDER BY seq")
+    const awaitedRecipients = rows.recipientsOf(
+      `seq BETWEEN ? AND ? AND (fence IS NOT NULL OR ${Taken.isTaken}) ORDER BY seq`
+    )
     const openRecipients = rows.recipientsOf(
       "seq BETWEEN ? AND ? AND status IN ('queued', 'sending') ORDER BY seq"
     )
@@ -269,7 +273,8 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       "seq BETWEEN ? AND ? AND status IN ('failed', 'unknown') ORDER BY seq"
     )
     const pageOfRecipients = rows.recipientsOf(
-      `seq BETWEEN ? AND ? AND status = coalesce(?, status) ORDER BY seq ${limited}`
+      `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${Taken.isTaken} THEN 'sending' ELSE status END)
+        ORDER BY seq ${limited}`
     )
     const ofSnapshot = "job.snapshot = snapshot.seq"
     const heldBy = `${rows.select()} WHERE ${ofSnapshot} AND ${progress.as}.worker = ? ORDER BY job.id${dialect.forUpdate(progress.as)}`
@@ -319,29 +324,50 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       if (claim === null) return AcceptResult.Accepted({ job, claimed: null })
       const row = yield* get(seqOfJob, job.id)
       // Its version is of no use: whoever writes it is told the next.
-      const stored = { seq: seq(row ?? {}), job, inFlight: 0, worker: null, fence: 0, version: "" }
+      const stored = {
+        seq: seq(row ?? {}),
+        job,
+        inFlight: 0,
+        worker: null,
+        fence: 0,
+        taken: null,
+        version: ""
+      }
       const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
       for (const { phone } of recipients) yield* claims.count(sessionId, phone, now)
-      const step = JobSteps.claim(stored, recipients, claim, now)
-      keep(step, yield* save([step], now))
-      return AcceptResult.Accepted({ job: step.held.job, claimed: step.claimed })
+      const { claimed, step, written } = Taken.claim(stored, recipients, claim, now)
+      keep(step, yield* save([written], now))
+      return AcceptResult.Accepted({ job: step.held.job, claimed })
+    }
+
+    /** The job's recipients that a statement selects. */
+    function* recipientsOf(
+      held: StoredJob,
+      statement: string,
+      ...parameters: ReadonlyArray<SqlParameter>
+    ): Program<ReadonlyArray<StoredRecipient>> {
+      const found = yield* rows.recipients(statement, ...keysOf(held.seq), ...parameters)
+      return found.map((each) => Taken.tell(held, each))
     }
 
     /** The recipients of jobs at these places, by job and place. */
     function* recipientsAt(
       wanted: ReadonlyArray<{ readonly held: StoredJob; readonly places: ReadonlyArray<number> }>
     ): Program<(held: StoredJob, place: number) => Tracked | undefined> {
-      const keys = wanted.flatMap(({ held, places }) =>
+      const keys = Arrays.flatMap(wanted, ({ held, places }) =>
         places
           .filter((place) => place >= 0 && place < lastPlace)
           .map((place) => recipientKey(held.seq, place))
       )
-      const found = new Map<number, Tracked>()
+      const found = new Map<number, StoredRecipient>()
       if (keys.length > 0) {
         for (const each of yield* rows.recipients(keyedRecipients, JSON.stringify(keys)))
           found.set(each.key, each)
       }
-      return (held, place) => found.get(recipientKey(held.seq, place))
+      return (held, place) => {
+        const recipient = found.get(recipientKey(held.seq, place))
+        return recipient && Taken.tell(held, recipient)
+      }
     }
 
     function* settle(settlements: ReadonlyArray<Settlement>, now: Instant): Program<number> {
@@ -374,9 +400,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
         const window = windowOf(held)
         const find = (place: number) =>
           window === undefined ? read(held, place) : window.recipients.get(place)
-        const all = fresh.some(JobSteps.stopsJob)
-          ? yield* rows.recipients(openRecipients, ...keysOf(held.seq))
-          : []
+        const all = fresh.some(JobSteps.stopsJob) ? yield* recipientsOf(held, openRecipients) : []
         const step = JobSteps.settle(held, find, fresh, now, all)
         if (step.moves.length > 0) steps.push(step)
       }
@@ -395,7 +419,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       reports: ReadonlyArray<Report>,
       sessionId: string | null
     ): Program<(report: Report) => Place | undefined> {
-      const asked = reports.flatMap(({ messageId, providerId }) =>
+      const asked = Arrays.flatMap(reports, ({ messageId, providerId }) =>
         messageId === null && providerId !== null ? [providerId] : []
       )
       const known = new Map<string, Place>()
@@ -414,7 +438,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
       now: Instant
     ): Program<{ readonly applied: number; readonly unmatched: ReadonlyArray<Report> }> {
       const placeOf = yield* placesOf(reports, sessionId)
-      const told = reports.flatMap((report) => {
+      const told = Arrays.flatMap(reports, (report) => {
         const place = placeOf(report)
         return place === undefined ? [] : [{ report, ...place }]
       })
@@ -473,7 +497,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
           let count = 0
           for (const row of yield* all(heldBy, worker)) {
             const held = yield* rows.toJob(row)
-            const found = yield* rows.recipients(awaitedRecipients, ...keysOf(held.seq))
+            const found = yield* recipientsOf(held, awaitedRecipients, ...Taken.keysOf(held))
             const session = yield* get(providerOf, held.job.sessionId)
             const canRecover = session !== undefined && providers.includes(text(session, "provider"))
             const inHand = found.map(({ recipient }) => recipient)
@@ -537,16 +561,17 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
 
       results: ({ jobId, page, status }) =>
         db.read("JobStore.results", function* () {
-          const job = yield* seqOf(jobId)
-          if (job === undefined) return { items: [], next: null }
+          const held = yield* rows.find(jobId)
+          if (held === undefined) return { items: [], next: null }
           const found = yield* rows.recipients(
             pageOfRecipients,
-            recipientKey(job, page.after === null ? 0 : page.after + 1),
-            recipientKey(job, lastPlace),
+            recipientKey(held.seq, page.after === null ? 0 : page.after + 1),
+            recipientKey(held.seq, lastPlace),
             status ?? null,
+            ...Taken.keysOf(held),
             page.limit + 1
           )
-          const recipients = found.map(({ recipient }) => recipient)
+          const recipients = found.map((each) => Taken.tell(held, each).recipient)
           return Page.cut(recipients, page.limit, ({ index }) => index)
         }),
 
@@ -565,7 +590,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
         db.write("JobStore.cancel", function* () {
           const held = yield* rows.take(jobId)
           if (held === undefined) return null
-          const open = yield* rows.recipients(openRecipients, ...keysOf(held.seq))
+          const open = yield* recipientsOf(held, openRecipients)
           const step = JobSteps.cancel(held, open, now)
           if (step === undefined) return held.job
           yield* save([step], now)
@@ -576,7 +601,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
         db.write("JobStore.retry", function* () {
           const held = yield* rows.take(jobId)
           if (held === undefined) return null
-          const lost = yield* rows.recipients(lostRecipients, ...keysOf(held.seq))
+          const lost = yield* recipientsOf(held, lostRecipients)
           const step = JobSteps.retry(held, lost, now)
           if (step === undefined) return { job: held.job, retried: 0 }
           yield* save([step], now)

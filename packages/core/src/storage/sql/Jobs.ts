@@ -94,11 +94,14 @@ const jobStep = [
   ["fence", "bigint"],
   ["updated_at", "bigint"],
   ["completed_at", "bigint"],
+  ["taken_first", "bigint"],
+  ["taken_last", "bigint"],
+  ["taken_at", "bigint"],
   ["seq", "bigint"]
 ] as const
 
 const fromHeld = (
-  { fence, inFlight, job, seq, worker }: StoredJob,
+  { fence, inFlight, job, seq, taken, worker }: StoredJob,
   nextAt: Instant | null
 ): ReadonlyArray<SqlValue> => [
   job.status,
@@ -119,6 +122,9 @@ const fromHeld = (
   fence,
   job.updatedAt,
   job.completedAt,
+  taken === null ? null : taken.first,
+  taken === null ? null : taken.last,
+  taken === null ? null : taken.at,
   seq
 ]
 

@@ -2,6 +2,7 @@
  * Reading and writing rows. A reader that does not find what the schema promises throws, and that is a defect: a
  * row of another shape is a bug, and going on with half of it would spread it.
  */
+import * as Arrays from "effect/Array"
 import type { Account } from "../../domain/Account.ts"
 import type { ApiKey, Status as KeyStatus } from "../../domain/ApiKey.ts"
 import type { ConsentRecord, Status as ConsentStatus } from "../../domain/Consent.ts"
@@ -19,6 +20,7 @@ import * as Webhook from "../../domain/Webhook.ts"
 import type { Held, Tracked } from "../JobSteps.ts"
 import type { Dialect } from "./Database.ts"
 import type { Row, SqlParameter, SqlValue } from "./Program.ts"
+import type { Taken } from "./Taken.ts"
 
 type Parameters = ReadonlyArray<SqlParameter>
 
@@ -311,7 +313,10 @@ const changing = [
   "worker",
   "fence",
   "updated_at",
-  "completed_at"
+  "completed_at",
+  "taken_first",
+  "taken_last",
+  "taken_at"
 ]
 
 /**
@@ -352,6 +357,9 @@ type ChangingTuple = readonly [
   fence: number,
   updatedAt: number,
   completedAt: number | null,
+  takenFirst: number | null,
+  takenLast: number | null,
+  takenAt: number | null,
   version: string
 ]
 
@@ -374,6 +382,7 @@ type JobTuple = readonly [
 /** A job, its row's number, and the row's version (`Dialect.version`) as it was read. */
 export interface StoredJob extends Held {
   readonly seq: number
+  readonly taken: Taken | null
   readonly version: string
 }
 
@@ -417,8 +426,14 @@ const untouchedJob = (
   0,
   createdAt,
   null,
+  null,
+  null,
+  null,
   version
 ]
+
+const toTaken = (first: number | null, last: number | null, at: number | null): Taken | null =>
+  first === null || last === null || at === null ? null : { first, last, at }
 
 const toHeld = (tuple: ChangingTuple, fixed: Fixed): StoredJob => ({
   seq: tuple[0],
@@ -452,7 +467,8 @@ const toHeld = (tuple: ChangingTuple, fixed: Fixed): StoredJob => ({
   inFlight: tuple[14],
   worker: tuple[15],
   fence: tuple[16],
-  version: tuple[19]
+  taken: toTaken(tuple[19], tuple[20], tuple[21]),
+  version: tuple[22]
 })
 
 /** As one JSON text, like {@link toRecipients}; its content lies apart. */
@@ -484,15 +500,17 @@ export const toStoredJob = (
 export const renewed = (
   row: Row | undefined,
   known: ReadonlyMap<number, StoredJob>
-): ReadonlyArray<StoredJob> =>
-  json<ReadonlyArray<readonly [seq: number, id: string, changed: ChangingTuple | null]>>(
+): ReadonlyArray<StoredJob> => {
+  const jobs = json<ReadonlyArray<readonly [seq: number, id: string, changed: ChangingTuple | null]>>(
     row ?? {},
     "jobs"
-  ).flatMap(([seq, id, changed]) => {
+  )
+  return Arrays.flatMap(jobs, ([seq, id, changed]) => {
     const held = known.get(seq)
     if (held === undefined || held.job.id !== id) return []
     return [changed === null ? held : toHeld(changed, held.job)]
   })
+}
 
 /** The keys that a job has for its recipients; a message id has no room for more than 4,094 of them either. */
 const placesPerJob = 4096

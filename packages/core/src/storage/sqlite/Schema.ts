@@ -343,11 +343,23 @@ ALTER TABLE sendwright_job ADD COLUMN version TEXT NOT NULL DEFAULT '';
 `
 }
 
+const taken: Migration = {
+  id: 7,
+  name: "recipients taken by their job's row",
+  statements: `
+-- Those between two places whose own rows tell nothing yet are in hand since then (storage/sql/Taken.ts).
+ALTER TABLE sendwright_job ADD COLUMN taken_first INTEGER;
+ALTER TABLE sendwright_job ADD COLUMN taken_last INTEGER;
+ALTER TABLE sendwright_job ADD COLUMN taken_at INTEGER;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
   endpoints,
   platforms,
   pricing,
-  versions
+  versions,
+  taken
 ]

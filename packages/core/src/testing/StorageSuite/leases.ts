@@ -5,6 +5,7 @@ import * as Ids from "../../domain/Ids.ts"
 import type { Reported } from "../../domain/Recipient.ts"
 import type { Report } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
 import { claim, events, failure, find, listen, now, owner, results } from "./Setup.ts"
@@ -47,6 +48,66 @@ export const suite = (layer: Stored): void => {
         expect(settled).toBe(1)
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["accepted", "sending"])
         expect((yield* find(jobId)).counts).toMatchObject({ sending: 1, accepted: 1, failed: 0 })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are found as those that are being sent, since they were taken", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, settle } = yield* claimed(5, 3)
+        yield* settle([[1, taken]], { at: now + 5 })
+        const of = (status?: "queued" | "sending" | "accepted") =>
+          Effect.map(
+            jobs.results({ jobId, page: { limit: 2, after: null }, ...(status && { status }) }),
+            ({ items, next }) => ({ found: items.map(({ index, updatedAt }) => [index, updatedAt]), next })
+          )
+        expect(yield* of("sending")).toEqual({
+          found: [
+            [0, now],
+            [2, now]
+          ],
+          next: null
+        })
+        expect(yield* of("queued")).toEqual({
+          found: [
+            [3, now],
+            [4, now]
+          ],
+          next: null
+        })
+        expect(yield* of("accepted")).toEqual({ found: [[1, now + 5]], next: null })
+        expect((yield* of()).found).toHaveLength(2)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are no others than were taken, when what lies between them waits", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const of = (phone: string) => ({ phone, externalId: null, values: [], market: null, price: null })
+        const pacing = { messages_per_second: null, pair_interval_ms: 1000 }
+        yield* (yield* SessionStore).change({ id: who.sessionId, change: { pacing }, now })
+        const recipients = ["34600000001", "34600000001", "34600000002"].map(of)
+        const command = Fixtures.send(who, { recipients })
+        yield* jobs.accept(command)
+        yield* claim()
+        const statuses = Effect.map(results(command.jobId), (all) => all.map(({ status }) => status))
+        expect(yield* statuses).toEqual(["sending", "queued", "sending"])
+        expect(yield* jobs.rescue({ worker: "worker-1", now: now + 1, recoverable: [] })).toBe(2)
+        expect(yield* statuses).toEqual(["unknown", "queued", "unknown"])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are left to their outcomes when one of them stops the job", () =>
+      Effect.gen(function* () {
+        const { jobId, settle } = yield* claimed(4, 3)
+        yield* settle([[1, Outcome.Failed({ failure, stopsJob: true })]])
+        const statuses = Effect.map(results(jobId), (all) => all.map(({ status }) => status))
+        expect(yield* statuses).toEqual(["sending", "failed", "sending", "failed"])
+        yield* settle([
+          [0, taken],
+          [2, taken]
+        ])
+        expect(yield* statuses).toEqual(["accepted", "failed", "accepted", "failed"])
       }).pipe(Effect.provide(layer))
     )
 

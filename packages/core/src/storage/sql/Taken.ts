@@ -1,0 +1,72 @@
+/**
+ * Recipients that a claim takes by their job's row alone: they lie side by side and nothing happened to any of them yet.
+ * Their own rows are first written with what becomes of them, so until then they are told by both rows together.
+ *
+ * Whatever becomes of a recipient raises its `sequence`, so one that still has none within these places is in hand, and
+ * what is left in the job's row once nothing is in hand tells of nobody.
+ */
+import type { Instant } from "../../domain/Instant.ts"
+import type { RecipientResult } from "../../domain/Job.ts"
+import * as Progress from "../../domain/Progress.ts"
+import type { Move, Step } from "../JobSteps.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type { ClaimedJob } from "../JobStore.ts"
+import type { StoredJob, StoredRecipient } from "./Rows.ts"
+import { recipientKey } from "./Rows.ts"
+
+/** The first and the last place, and when they were taken. */
+export interface Taken {
+  readonly first: number
+  readonly last: number
+  readonly at: Instant
+}
+
+const isUntouched = ({ sequence, status }: RecipientResult): boolean => sequence === 0 && status === "queued"
+
+const takenBy = (moves: ReadonlyArray<Move>, at: Instant): Taken | null => {
+  const [move] = moves
+  if (move === undefined) return null
+  const first = move.before.index
+  const tells = moves.every(({ before }, place) => before.index === first + place && isUntouched(before))
+  return tells ? { first, last: first + moves.length - 1, at } : null
+}
+
+export interface Claim {
+  /** All of it. */
+  readonly step: Step<StoredJob>
+  /** What of it is written: without the recipients that the job's row tells of. */
+  readonly written: Step<StoredJob>
+  readonly claimed: ClaimedJob
+}
+
+/** Gives recipients to a worker. */
+export const claim = (
+  job: StoredJob,
+  recipients: ReadonlyArray<RecipientResult>,
+  worker: string,
+  now: Instant
+): Claim => {
+  const { claimed, drafts, held, moves } = JobSteps.claim(job, recipients, worker, now)
+  const taken = takenBy(moves, now)
+  const step = { held: { ...held, taken }, moves, drafts }
+  return { step, written: taken === null ? step : { ...step, moves: [] }, claimed }
+}
+
+/** The recipient, from its row and its job's. */
+export const tell = ({ fence, taken }: StoredJob, stored: StoredRecipient): StoredRecipient => {
+  const { recipient } = stored
+  if (taken === null || recipient.index < taken.first || recipient.index > taken.last) return stored
+  return isUntouched(recipient)
+    ? { ...stored, recipient: Progress.claim(recipient, taken.at), fence }
+    : stored
+}
+
+/** Whether a row of `sendwright_recipient` is one of them; its parameters are {@link keysOf}. */
+export const isTaken = "sequence = 0 AND status = 'queued' AND seq BETWEEN ? AND ?"
+
+/** The first and the last key of what is taken. */
+export const keysOf = ({
+  seq,
+  taken
+}: Pick<StoredJob, "seq" | "taken">): readonly [number | null, number | null] =>
+  taken === null ? [null, null] : [recipientKey(seq, taken.first), recipientKey(seq, taken.last)]
