@@ -86,53 +86,65 @@ const waits: ReadonlySet<Catalogue.Action> = new Set([
 /** The rest that a pair of numbers is given: 1, 4, 16, 64, … seconds (whatsapp-cloud.md §1.7). */
 const restMs = (attempts: number): number => Time.second * 4 ** (attempts - 1)
 
+/** It is tried again, if it has an attempt left. */
+interface Again {
+  readonly _tag: "Again"
+  readonly failure: Failure
+  readonly retryAfterMs: number | null
+  readonly uncertain: boolean
+}
+
 /**
- * What a sender's answer means for the recipient. Only what is tried again asks for the time and draws.
+ * What a sender's answer means for the recipient.
  *
  * @param uncertain whether the platform may have it from an earlier attempt
  */
-export const interpret = (options: {
-  readonly result: SendResult
-  readonly recoverable: boolean
-  readonly uncertain: boolean
-  readonly attempts: number
-}): Effect.Effect<Outcome> => {
-  const { attempts, recoverable, result } = options
-  const again = (failure: Failure, retryAfterMs: number | null, uncertain: boolean): Effect.Effect<Outcome> =>
-    Effect.zipWith(Clock.currentTimeMillis, Random.next, (now, draw) => {
-      const at = Retry.nextSend({ attempts, now, draw, retryAfterMs })
-      if (at !== undefined) return Outcome.Retry({ at, failure, uncertain })
-      return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
-    })
+const meaningOf = (
+  result: SendResult,
+  { attempts }: ClaimedRecipient,
+  recoverable: boolean,
+  uncertain: boolean
+): Outcome | Again => {
   switch (result._tag) {
     case "Accepted":
-      return Effect.succeed(accepted({ providerId: result.providerId, status: result.status }))
-    case "Held": {
-      const { failure: held, providerId } = result
-      return Effect.succeed(accepted({ providerId, status: "accepted", held }))
-    }
+      return accepted({ providerId: result.providerId, status: result.status })
+    case "Held":
+      return accepted({ providerId: result.providerId, status: "accepted", held: result.failure })
     case "Rejected": {
       const stopsJob = Catalogue.actionOf(result.failure) === "fail_job"
-      return Effect.succeed(Outcome.Failed({ failure: result.failure, stopsJob }))
+      return Outcome.Failed({ failure: result.failure, stopsJob })
     }
     case "Transient": {
       const { failure, retryAfterMs } = result
       const action = Catalogue.actionOf(failure)
-      if (waits.has(action)) return Effect.succeed(Outcome.Released({ uncertain: options.uncertain }))
+      if (waits.has(action)) return Outcome.Released({ uncertain })
       const rest = action === "rest_pair" ? restMs(attempts) : 0
       const least = Math.max(rest, retryAfterMs ?? 0)
-      return again(failure, least === 0 ? null : least, options.uncertain)
+      return { _tag: "Again", failure, retryAfterMs: least === 0 ? null : least, uncertain }
     }
-    case "Ambiguous":
+    case "Ambiguous": {
+      const { failure } = result
       return recoverable
-        ? again(result.failure, null, true)
-        : Effect.succeed(Outcome.Unknown({ failure: result.failure }))
+        ? { _tag: "Again", failure, retryAfterMs: null, uncertain: true }
+        : Outcome.Unknown({ failure })
+    }
   }
 }
 
+/** When is drawn. */
+const again = (
+  { attempts }: ClaimedRecipient,
+  { failure, retryAfterMs, uncertain }: Again
+): Effect.Effect<Outcome> =>
+  Effect.zipWith(Clock.currentTimeMillis, Random.next, (now, draw) => {
+    const at = Retry.nextSend({ attempts, now, draw, retryAfterMs })
+    if (at !== undefined) return Outcome.Retry({ at, failure, uncertain })
+    return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
+  })
+
 const meaning = (
   line: Line | undefined,
-  { attempts, phone }: ClaimedRecipient,
+  recipient: ClaimedRecipient,
   result: SendResult,
   uncertain: boolean
 ): Effect.Effect<Attempted> => {
@@ -140,12 +152,12 @@ const meaning = (
   const consequence =
     (result._tag === "Rejected" || result._tag === "Transient") &&
     concernsOthers.has(Catalogue.actionOf(result.failure))
-      ? { failure: result.failure, phone }
+      ? { failure: result.failure, phone: recipient.phone }
       : null
-  return Effect.map(interpret({ result, recoverable, uncertain, attempts }), (outcome) => ({
-    outcome,
-    consequence
-  }))
+  const meant = meaningOf(result, recipient, recoverable, uncertain)
+  return meant._tag === "Again"
+    ? Effect.map(again(recipient, meant), (outcome) => ({ outcome, consequence }))
+    : Effect.succeed({ outcome: meant, consequence })
 }
 
 /** A sender that breaks may have sent, so that is ambiguous. */
