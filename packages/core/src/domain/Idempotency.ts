@@ -26,10 +26,10 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isInOrder = (value: unknown): boolean => {
   if (!isObject(value)) return true
   if (Array.isArray(value)) return value.every(isInOrder)
-  let last = ""
+  let last: string | undefined
   // What was parsed and decoded inherits nothing that is listed.
   for (const name in value) {
-    if (name < last || !isInOrder(value[name])) return false
+    if ((last !== undefined && name < last) || !isInOrder(value[name])) return false
     last = name
   }
   return true

@@ -100,7 +100,38 @@ export const rate = (card: RateCard, category: Category, phone: string): Rate | 
   return null
 }
 
-/** What the messages cost, exactly. Without a card nothing has a price. */
+/** The price of each message, in the order of the phones; null when it has none. Without a card nothing has a price. */
+export const rates = (
+  card: RateCard | null,
+  category: Category,
+  phones: ReadonlyArray<string>
+): ReadonlyArray<Rate | null> =>
+  card === null ? phones.map(() => null) : phones.map((phone) => rate(card, category, phone))
+
+/** How many messages have each price. */
+const grouped = (prices: ReadonlyArray<Rate | null>) => {
+  const counts = new Map<Rate, number>()
+  for (const found of prices) if (found !== null) counts.set(found, (counts.get(found) ?? 0) + 1)
+  const groups = new Map<string, { readonly rate: Rate; count: number }>()
+  for (const [rate, count] of counts) {
+    const key = JSON.stringify([rate.market, rate.unitPrice])
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, { rate, count })
+    else group.count += count
+  }
+  return [...groups.values()]
+}
+
+const subtotal = ({ count, rate }: { readonly count: number; readonly rate: Rate }): string =>
+  Money.times(rate.unitPrice, count)
+
+/** What messages of these prices cost together, exactly; null when none has a price. */
+export const total = (prices: ReadonlyArray<Rate | null>): string | null => {
+  const groups = grouped(prices)
+  return groups.length === 0 ? null : Money.total(groups.map(subtotal))
+}
+
+/** What the messages cost, exactly, and how that comes about. */
 export const estimate = (
   card: RateCard | null,
   category: Category,
@@ -110,36 +141,21 @@ export const estimate = (
     card === null
       ? "No rate card is in force for this currency."
       : "The rate card has no price for this market."
-  const prices: Array<Rate | null> = []
-  const unpriced: Array<Estimate["unpriced"][number]> = []
-  const counts = new Map<Rate, number>()
-  for (const phone of phones) {
-    const found = card === null ? null : rate(card, category, phone)
-    prices.push(found)
-    if (found === null) unpriced.push({ phone, reason })
-    else counts.set(found, (counts.get(found) ?? 0) + 1)
-  }
-  const groups = new Map<string, { readonly rate: Rate; count: number }>()
-  for (const [rate, count] of counts) {
-    const key = JSON.stringify([rate.market, rate.unitPrice])
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, { rate, count })
-    else group.count += count
-  }
-  const breakdown = [...groups.values()]
-    .map(({ count, rate: { market, unitPrice } }) => ({
-      market,
+  const prices = rates(card, category, phones)
+  const breakdown = grouped(prices)
+    .map((group) => ({
+      market: group.rate.market,
       category,
-      recipients: count,
-      unitPrice,
-      subtotal: Money.times(unitPrice, count)
+      recipients: group.count,
+      unitPrice: group.rate.unitPrice,
+      subtotal: subtotal(group)
     }))
     .sort((a, b) => (a.market < b.market ? -1 : a.market > b.market ? 1 : 0))
   return {
     total: Money.total(breakdown.map(({ subtotal }) => subtotal)),
     billableRecipients: breakdown.reduce((sum, { recipients }) => sum + recipients, 0),
     breakdown,
-    unpriced,
+    unpriced: phones.filter((_, place) => prices[place] === null).map((phone) => ({ phone, reason })),
     prices
   }
 }

@@ -106,12 +106,14 @@ const measuresOf = Memo.ofObject((template: TemplateContent): ReadonlyArray<Meas
 })
 
 /** Whether it is short enough however its characters are counted: most are, and need not be rendered to know. */
-const surelyFits = (template: TemplateContent, values: ReadonlyArray<string>): boolean =>
-  measuresOf(template).every(({ fixed, maximum, places }) => {
+export const surelyFits = (template: TemplateContent, values: ReadonlyArray<string>): boolean => {
+  for (const { fixed, maximum, places } of measuresOf(template)) {
     let bound = fixed
     for (const place of places) bound += values[place]?.length ?? 0
-    return bound <= maximum
-  })
+    if (bound > maximum) return false
+  }
+  return true
+}
 
 /** Whether header and body keep the platform's lengths once the values are in; faults point at their variables. */
 export const check = (

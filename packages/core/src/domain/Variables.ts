@@ -13,13 +13,14 @@ export type Values = Readonly<Record<string, string>>
 export interface Resolved {
   /** In the order of the template's variables; of no use when there are faults. */
   readonly values: ReadonlyArray<string>
-  readonly origins: ReadonlyArray<"common" | "recipient">
   readonly faults: ReadonlyArray<Fault.Fault>
 }
 
 /** A variable, and the fixed beginning of the address that it completes; "" when it completes none. */
 interface Asked {
   readonly variable: Variable
+  /** In the order of the template's variables. */
+  readonly place: number
   readonly base: string
 }
 
@@ -40,7 +41,7 @@ const planOf = Memo.ofObject((template: TemplateContent): Plan => {
     const binding = template.bindings[place]
     const { key } = variable
     const url = buttons[binding?.buttonIndex ?? -1]?.url
-    const each: Asked = { variable, base: url?.split("{{")[0] ?? "" }
+    const each: Asked = { variable, place, base: url?.split("{{")[0] ?? "" }
     asked.set(key, each)
     const alias = `${key.split(".")[0]}.${binding?.placeholder ?? ""}`
     if (variable.type !== "text" || asked.has(alias) || /^\d*$/.test(binding?.placeholder ?? "")) return [key]
@@ -53,7 +54,11 @@ const planOf = Memo.ofObject((template: TemplateContent): Plan => {
 /** Control characters: NUL, newline, tab and the rest of C0, and DEL. */
 const control = /\p{Cc}/u
 
+/** Whatever a text may not have, in one look: most have nothing of it. */
+const unfit = /[\p{Cc}\p{Cs}]| {5}/u
+
 const textFault = (value: string): string | undefined => {
+  if (!unfit.test(value)) return undefined
   if (!value.isWellFormed()) return "must be well-formed text (it has a lone surrogate)"
   if (control.test(value)) return "must have no newline, tab, NUL or other control character"
   return / {5}/.test(value) ? "must have no run of more than 4 spaces" : undefined
@@ -119,13 +124,19 @@ const valueFault = (variable: Variable, value: string, base: string): string | u
 const pathOf = (recipient: number | null): ReadonlyArray<string | number> =>
   recipient === null ? ["variables"] : ["recipients", recipient, "variables"]
 
-/** The faults of the names and values given in one place, the template's rules applied. */
-const check = (template: TemplateContent, given: Values, recipient: number | null): Array<Fault.Fault> => {
+/** The faults of the names and values given in one place, the template's rules applied; the values go to their places. */
+const check = (
+  template: TemplateContent,
+  given: Values,
+  recipient: number | null,
+  values: Array<string>
+): Array<Fault.Fault> => {
   const { asked } = planOf(template)
   // Nothing is given twice where nothing has two names.
   const seen = asked.size > template.variables.length ? new Set<Asked>() : undefined
   const faults: Array<Fault.Fault> = []
-  for (const name of Object.keys(given)) {
+  // A list of the names would be made for every recipient.
+  for (const name in given) {
     const found = asked.get(name)
     if (found === undefined) {
       const keys = template.variables.map(({ key }) => key).join(", ")
@@ -145,7 +156,9 @@ const check = (template: TemplateContent, given: Values, recipient: number | nul
       continue
     }
     seen?.add(found)
-    const fault = valueFault(found.variable, given[name] ?? "", found.base)
+    const value = given[name] ?? ""
+    values[found.place] = value
+    const fault = valueFault(found.variable, value, found.base)
     if (fault !== undefined)
       faults.push(Fault.make([...pathOf(recipient), name], "variable_invalid", `\`${name}\` ${fault}.`))
   }
@@ -156,7 +169,7 @@ const check = (template: TemplateContent, given: Values, recipient: number | nul
 export const checkCommon = (
   template: TemplateContent,
   common: Values | undefined
-): ReadonlyArray<Fault.Fault> => (common === undefined ? [] : check(template, common, null))
+): ReadonlyArray<Fault.Fault> => (common === undefined ? [] : check(template, common, null, []))
 
 const find = (given: Values | undefined, names: ReadonlyArray<string>): string | undefined => {
   if (given === undefined) return undefined
@@ -164,23 +177,27 @@ const find = (given: Values | undefined, names: ReadonlyArray<string>): string |
   return undefined
 }
 
-/** One recipient's values: their own over the common ones. What is wrong with a common value is `checkCommon`'s. */
-export const resolve = (
-  template: TemplateContent,
-  common: Values | undefined,
-  own: Values | undefined,
-  index: number
-): Resolved => {
-  const faults = own === undefined ? [] : check(template, own, index)
+/** Resolves the values of each recipient: their own over the common ones, whose own faults are `checkCommon`'s. */
+export const resolve = (template: TemplateContent, common: Values | undefined) => {
   const { accepted } = planOf(template)
-  const values = accepted.map((names) => {
-    const value = find(own, names) ?? find(common, names)
-    if (value === undefined) {
+  const known = accepted.map((names) => find(common, names))
+  const commonValues = known.map((value) => value ?? "")
+  const missing = accepted.filter((_, place) => known[place] === undefined)
+  return (own: Values | undefined, index: number): Resolved => {
+    const values = commonValues.slice()
+    const faults = own === undefined ? [] : check(template, own, index, values)
+    for (const names of missing) {
+      if (find(own, names) !== undefined) continue
       const [key = ""] = names
       faults.push(Fault.make([...pathOf(index), key], "variable_missing", `\`${key}\` is missing.`))
     }
-    return value ?? ""
-  })
-  const origins = accepted.map((names) => (find(own, names) === undefined ? "common" : "recipient"))
-  return { values, origins, faults }
+    return { values, faults }
+  }
 }
+
+/** Whose each value is, in the order of the template's variables. */
+export const originsOf = (
+  template: TemplateContent,
+  own: Values | undefined
+): ReadonlyArray<"common" | "recipient"> =>
+  planOf(template).accepted.map((names) => (find(own, names) === undefined ? "common" : "recipient"))

@@ -119,7 +119,22 @@ const externalIdFault = (
     : { code: "recipient_invalid", message: "`external_id` must be well-formed text without NUL." }
 }
 
-/** The faults of recipients that need nothing but themselves; looked for in a body of any shape. */
+/** Adds the faults of a recipient that need nothing but itself. */
+const addRecipientFaults = (
+  faults: Array<Fault.Fault>,
+  index: number,
+  phone: unknown,
+  externalId: unknown
+): void => {
+  const ofPhone = phoneFault(phone)
+  if (ofPhone !== undefined)
+    faults.push(Fault.make(["recipients", index, "phone"], "recipient_invalid", ofPhone))
+  const ofExternalId = externalIdFault(externalId)
+  if (ofExternalId !== undefined)
+    faults.push(Fault.make(["recipients", index, "external_id"], ofExternalId.code, ofExternalId.message))
+}
+
+/** Those of all recipients; looked for in a body of any shape. */
 const recipientFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
   const recipients = member(body, "recipients")
   const faults: Array<Fault.Fault> = []
@@ -127,12 +142,7 @@ const recipientFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
   const count = Math.min(recipients.length, Requests.maximumRecipients)
   for (let index = 0; index < count; index++) {
     const recipient: unknown = recipients[index]
-    const phone = phoneFault(member(recipient, "phone"))
-    if (phone !== undefined)
-      faults.push(Fault.make(["recipients", index, "phone"], "recipient_invalid", phone))
-    const externalId = externalIdFault(member(recipient, "external_id"))
-    if (externalId !== undefined)
-      faults.push(Fault.make(["recipients", index, "external_id"], externalId.code, externalId.message))
+    addRecipientFaults(faults, index, member(recipient, "phone"), member(recipient, "external_id"))
   }
   return faults
 }
@@ -239,20 +249,14 @@ const conflict = (earlier: Earlier): IdempotencyConflict =>
 
 // 8 ------------------------------------------------------------------------------------------------------------
 
-export interface ResolvedRecipient {
-  readonly phone: string
-  readonly externalId: string | null
-  /** In the order of the template's variables. */
-  readonly values: ReadonlyArray<string>
-  readonly origins: ReadonlyArray<"common" | "recipient">
-}
-
 export interface ResolvedRequest {
   readonly template: Template
   readonly currency: string
-  readonly recipients: ReadonlyArray<ResolvedRecipient>
+  readonly recipients: TemplateMessageRequest["recipients"]
   /** The recipients', in their order. */
   readonly phones: ReadonlyArray<string>
+  /** Each recipient's, in the order of the template's variables. */
+  readonly values: ReadonlyArray<ReadonlyArray<string>>
 }
 
 const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> => {
@@ -269,13 +273,13 @@ const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> =>
 }
 
 /** Two recipients with the same phone and the same values would receive the same message twice. */
-const duplicateFaults = ({ phones, recipients }: ResolvedRequest): ReadonlyArray<Fault.Fault> => {
+const duplicateFaults = ({ phones, values }: ResolvedRequest): ReadonlyArray<Fault.Fault> => {
   if (new Set(phones).size === phones.length) return []
   const ofPhone = new Map<string, Array<number>>()
-  return recipients.flatMap(({ phone, values }, index) => {
+  return phones.flatMap((phone, index) => {
     const before = ofPhone.get(phone)
     const earlier = before?.find((place) =>
-      values.every((value, at) => value === recipients[place]?.values[at])
+      values[index]?.every((value, at) => value === values[place]?.[at])
     )
     if (earlier === undefined) {
       if (before === undefined) ofPhone.set(phone, [index])
@@ -385,24 +389,23 @@ export const make = Effect.gen(function* () {
     const template = yield* templates.find({ sessionId: caller.session.id, templateId: request.template_id })
     const faults: Array<Fault.Fault> = [
       ...templateFault(template),
-      ...(yield* currencyFaults(caller, currency, now)),
-      ...recipientFaults(request)
+      ...(yield* currencyFaults(caller, currency, now))
     ]
+    const { recipients } = request
+    for (const [index, { external_id, phone }] of recipients.entries())
+      addRecipientFaults(faults, index, phone, external_id)
     if (template === null || !template.sendable) return yield* invalid(faults)
     faults.push(...Variables.checkCommon(template, request.variables))
-    const recipients = request.recipients.map((recipient, index): ResolvedRecipient => {
-      const {
-        faults: own,
-        origins,
-        values
-      } = Variables.resolve(template, request.variables, recipient.variables, index)
+    const resolveValues = Variables.resolve(template, request.variables)
+    const values = recipients.map((recipient, index) => {
+      const { faults: own, values } = resolveValues(recipient.variables, index)
       if (own.length > 0) faults.push(...own)
-      else if (faults.length === 0)
+      else if (faults.length === 0 && !Rendering.surelyFits(template, values))
         faults.push(...Rendering.check(template, values, ["recipients", index, "variables"]))
-      return { phone: recipient.phone, externalId: recipient.external_id ?? null, values, origins }
+      return values
     })
     const phones = recipients.map(({ phone }) => phone)
-    const resolved: ResolvedRequest = { template, currency, recipients, phones }
+    const resolved: ResolvedRequest = { template, currency, recipients, phones, values }
     faults.push(...duplicateFaults(resolved))
     return faults.length > 0 ? yield* invalid(faults) : resolved
   })

@@ -2,6 +2,7 @@
 import type { ConsentRecord, Verdict } from "../domain/Consent.ts"
 import type * as Rates from "../domain/RateCard.ts"
 import * as Rendering from "../domain/Rendering.ts"
+import * as Variables from "../domain/Variables.ts"
 import type { ResolvedRequest } from "./Checks.ts"
 
 /** Explanation of one recipient. */
@@ -40,24 +41,29 @@ export const make = (options: {
   readonly evidence: ReadonlyArray<Verdict<ConsentRecord>> | null
 }): Estimate => {
   const { card, cost, evidence, request, withoutConsent } = options
+  const { recipients, template } = request
   const explain = (evidence: ReadonlyArray<Verdict<ConsentRecord>>): ReadonlyArray<Explanation> =>
-    request.recipients.map((recipient, place) => ({
-      phone: recipient.phone,
-      externalId: recipient.externalId,
-      variables: request.template.variables.map(({ key }, at) => ({
-        key,
-        value: recipient.values[at] ?? "",
-        origin: recipient.origins[at] ?? "recipient"
-      })),
-      rendered: Rendering.render(request.template, recipient.values),
-      market: cost.prices[place]?.market ?? null,
-      unitPrice: cost.prices[place]?.unitPrice ?? null,
-      consent: evidence[place] ?? { _tag: "Missing" }
-    }))
+    recipients.map(({ external_id, phone, variables }, place) => {
+      const values = request.values[place] ?? []
+      const origins = Variables.originsOf(template, variables)
+      return {
+        phone,
+        externalId: external_id ?? null,
+        variables: template.variables.map(({ key }, at) => ({
+          key,
+          value: values[at] ?? "",
+          origin: origins[at] ?? "recipient"
+        })),
+        rendered: Rendering.render(template, values),
+        market: cost.prices[place]?.market ?? null,
+        unitPrice: cost.prices[place]?.unitPrice ?? null,
+        consent: evidence[place] ?? { _tag: "Missing" }
+      }
+    })
   return {
     currency: request.currency,
     rateCard: card,
-    recipients: request.recipients.length,
+    recipients: recipients.length,
     cost,
     withoutConsent,
     explanations: evidence === null ? null : explain(evidence)

@@ -11,7 +11,7 @@ const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
 
 /** A loop, since it runs for every recipient. */
 const allStrings = (input: Readonly<Record<string, unknown>>): input is Readonly<Record<string, string>> => {
-  for (const name of Object.keys(input)) if (typeof input[name] !== "string") return false
+  for (const name in input) if (typeof input[name] !== "string") return false
   return true
 }
 

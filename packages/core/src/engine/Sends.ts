@@ -5,7 +5,6 @@ import * as Consent from "../domain/Consent.ts"
 import { QuotaExceeded } from "../domain/Errors.ts"
 import * as Idempotency from "../domain/Idempotency.ts"
 import type * as Ids from "../domain/Ids.ts"
-import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/Job.ts"
 import * as RateCard from "../domain/RateCard.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
@@ -13,7 +12,6 @@ import type { AcceptSend, Earlier } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { Wake } from "../worker/Wake.ts"
-import type { ResolvedRequest } from "./Checks.ts"
 import * as Checks from "./Checks.ts"
 import * as Estimates from "./Estimates.ts"
 import type { Acknowledgement, Caller, SendCommand } from "./Operations.ts"
@@ -32,12 +30,6 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
   const jobs = yield* JobStore
   const wake = yield* Wake
 
-  const price = ({ currency, phones, template }: ResolvedRequest, now: Instant) =>
-    Effect.map(cards.inForce({ currency, now }), (card) => ({
-      card,
-      cost: RateCard.estimate(card, template.category, phones)
-    }))
-
   const send = Effect.fnUntraced(function* (caller: Caller, command: SendCommand) {
     const now = yield* Clock.currentTimeMillis
     const { account, key, session } = caller
@@ -55,32 +47,33 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     if (earlier !== null) return replayed(earlier)
 
     const resolved = yield* checks.resolve(caller, request, now)
+    const { currency, phones, template } = resolved
 
     yield* checks.consent({
       caller,
-      purpose: resolved.template.category,
-      phones: resolved.phones,
+      purpose: template.category,
+      phones,
       path: (index) => ["recipients", index, "phone"]
     })
 
-    const { cost } = yield* price(resolved, now)
-    const units = resolved.recipients.length
+    const prices = RateCard.rates(yield* cards.inForce({ currency, now }), template.category, phones)
+    const units = phones.length
     const sending: AcceptSend = {
       now,
       jobId: ids.jobId(now),
       accountId: account.id,
       sessionId: session.id,
       publicKey: key.publicKey,
-      content: Job.contentOf(resolved.template),
-      recipients: resolved.recipients.map(({ externalId, phone, values }, place) => ({
+      content: Job.contentOf(template),
+      recipients: resolved.recipients.map(({ external_id, phone }, place) => ({
         phone,
-        externalId,
-        values,
-        market: cost.prices[place]?.market ?? null,
-        price: cost.prices[place]?.unitPrice ?? null
+        externalId: external_id ?? null,
+        values: resolved.values[place] ?? [],
+        market: prices[place]?.market ?? null,
+        price: prices[place]?.unitPrice ?? null
       })),
-      currency: resolved.currency,
-      estimatedCost: cost.billableRecipients === 0 ? null : cost.total,
+      currency,
+      estimatedCost: RateCard.total(prices),
       idempotency,
       demand: {
         units,
@@ -113,12 +106,11 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const now = yield* Clock.currentTimeMillis
     const shaped = yield* Checks.templateShape({ request: body })
     const request = yield* checks.resolve(caller, shaped, now)
-    const { card, cost } = yield* price(request, now)
-    const asked = {
-      accountId: caller.account.id,
-      phones: request.phones,
-      purpose: request.template.category
-    }
+    const { currency, phones, template } = request
+    const purpose = template.category
+    const card = yield* cards.inForce({ currency, now })
+    const cost = RateCard.estimate(card, purpose, phones)
+    const asked = { accountId: caller.account.id, phones, purpose }
     const evidence = options?.explain === true ? yield* consents.evidence(asked) : null
     const refusals = evidence === null ? yield* consents.refusals(asked) : Consent.refusals(evidence)
     return Estimates.make({ request, card, cost, withoutConsent: refusals.size, evidence })

@@ -164,6 +164,8 @@ describe("a rate card", () => {
       "4915112345678"
     ])
     expect(estimate).toMatchObject({ total: "0.0450", billableRecipients: 3 })
+    expect(Rates.total(estimate.prices)).toBe("0.0450")
+    expect(Rates.total([null])).toBeNull()
     expect(
       estimate.breakdown.map(({ market, recipients, subtotal }) => [market, recipients, subtotal])
     ).toEqual([

@@ -38,7 +38,8 @@ describe("variables", () => {
   it("take the recipient's value over the common one, and tell whose it was", () => {
     FastCheck.assert(
       FastCheck.property(some, some, (common, own) => {
-        const { faults, origins, values } = Variables.resolve(order, common, own, 0)
+        const { faults, values } = Variables.resolve(order, common)(own, 0)
+        const origins = Variables.originsOf(order, own)
         keys.forEach((key, place) => {
           const expected = own[key] ?? common[key]
           if (expected === undefined) {
@@ -71,7 +72,7 @@ describe("variables", () => {
     FastCheck.assert(
       FastCheck.property(names, (name) => {
         const own: Record<string, string> = JSON.parse(`{${JSON.stringify(name)}:"x"}`)
-        const faults = Variables.resolve(order, complete, own, 3).faults
+        const faults = Variables.resolve(order, complete)(own, 3).faults
         expect(faults.map(({ code, path }) => [code, path])).toEqual([
           ["variable_unknown", ["recipients", 3, "variables", name]]
         ])
@@ -82,16 +83,16 @@ describe("variables", () => {
   })
 
   it("do not fall through a blank value to the common one", () => {
-    const { faults } = Variables.resolve(order, complete, { "body.1": " " }, 0)
+    const { faults } = Variables.resolve(order, complete)({ "body.1": " " }, 0)
     expect(faults.map(({ code }) => code)).toEqual(["variable_invalid"])
   })
 
   it("hold no newline, tab, control character, lone surrogate or run of more than 4 spaces", () => {
     for (const value of ["a\nb", "a\tb", "a\u0000b", "\ud800", "a     b", "a\u007fb"]) {
-      expect(Variables.resolve(order, complete, { "body.1": value }, 0).faults).toHaveLength(1)
+      expect(Variables.resolve(order, complete)({ "body.1": value }, 0).faults).toHaveLength(1)
     }
     for (const value of ["a    b", "ñ 😀", "{{1}}", "<b>"]) {
-      expect(Variables.resolve(order, complete, { "body.1": value }, 0).faults).toEqual([])
+      expect(Variables.resolve(order, complete)({ "body.1": value }, 0).faults).toEqual([])
     }
   })
 
@@ -111,11 +112,11 @@ describe("variables", () => {
       "x\n"
     ]
     for (const value of bad) {
-      const { faults } = Variables.resolve(order, complete, { "button.1.1": value }, 0)
+      const { faults } = Variables.resolve(order, complete)({ "button.1.1": value }, 0)
       expect([value, faults.map(({ code }) => code)]).toEqual([value, ["variable_invalid"]])
     }
     for (const value of ["A-1", "a/b?c=d&e=f", "caf%C3%A9", "ñ", "@x", "v1.2"]) {
-      expect([value, Variables.resolve(order, complete, { "button.1.1": value }, 0).faults]).toEqual([
+      expect([value, Variables.resolve(order, complete)({ "button.1.1": value }, 0).faults]).toEqual([
         value,
         []
       ])
@@ -130,7 +131,7 @@ describe("variables", () => {
       ]
     })
     for (const value of [".evil.example", "@evil.example", ":8443/x"]) {
-      expect([value, Variables.resolve(bare, {}, { "button.0.1": value }, 0).faults.length]).toEqual([
+      expect([value, Variables.resolve(bare, {})({ "button.0.1": value }, 0).faults.length]).toEqual([
         value,
         1
       ])
@@ -148,7 +149,7 @@ describe("variables", () => {
       ]
     })
     const faults = (url: string) =>
-      Variables.resolve(media, undefined, { "header.media": url }, 0).faults.length
+      Variables.resolve(media, undefined)({ "header.media": url }, 0).faults.length
     for (const url of [
       "https://cdn.example.com/a.png",
       "https://8.8.8.8/a.png",
@@ -186,17 +187,13 @@ describe("variables", () => {
       components: [{ type: "BODY", text: "{{last_name}}, {{first_name}} {{last_name}}" }]
     })
     expect(named.variables.map(({ key }) => key)).toEqual(["body.1", "body.2"])
-    const { faults, values } = Variables.resolve(
-      named,
-      undefined,
+    const { faults, values } = Variables.resolve(named, undefined)(
       { "body.first_name": "Ana", "body.1": "Ruiz" },
       0
     )
     expect([faults, values]).toEqual([[], ["Ruiz", "Ana"]])
     expect(Rendering.render(named, values).body).toBe("Ruiz, Ana Ruiz")
-    const both = Variables.resolve(
-      named,
-      undefined,
+    const both = Variables.resolve(named, undefined)(
       { "body.1": "a", "body.last_name": "b", "body.2": "c" },
       0
     )
