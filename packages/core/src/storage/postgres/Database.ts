@@ -72,18 +72,18 @@ type Rows = ReadonlyArray<ReadonlyArray<SqlValue>>
  * read in a fifth of the time that an object for each row takes; and the first columns, as far as they are the same in
  * all rows, once. The last column tells rows apart.
  *
- * @param text the statement, from an expression for each column and the `FROM` of those that are arrays
+ * @param text the statement, from the columns' parameters; after the first `common` they are arrays
  */
 const writeRows = (
   columns: ReadonlyArray<Column>,
-  text: (values: ReadonlyArray<string>, from: string) => string
+  text: (parameters: ReadonlyArray<string>, common: number) => string
 ): ((rows: Rows) => readonly [text: string, ...parameters: ReadonlyArray<SqlValue>]) => {
-  const texts = columns.map((_, common) => {
-    const values = columns.map(([name, type], at) => (at < common ? `?::${type}` : `given.${name}`))
-    const given = columns.slice(common)
-    const arrays = given.map(([, type]) => `?::${type}[]`).join(", ")
-    return text(values, `unnest(${arrays}) AS given (${given.map(([name]) => name).join(", ")})`)
-  })
+  const texts = columns.map((_, common) =>
+    text(
+      columns.map(([, type], at) => (at < common ? `?::${type}` : `?::${type}[]`)),
+      common
+    )
+  )
   return (rows) => {
     const [first = []] = rows
     const differing = columns.findIndex((_, at) => rows.some((row) => row[at] !== first[at]))
@@ -112,10 +112,14 @@ const dialect: Dialect = {
   },
   entries: { from: "json_each_text(?::json) AS entry", key: "entry.key::bigint", value: "entry.value" },
   update: (table, columns) => {
-    const update = writeRows(columns, (values, from) => {
-      const set = columns.slice(0, -1).map(([name], at) => `${name} = ${values[at]}`)
+    const names = columns.map(([name]) => name)
+    const update = writeRows(columns, (parameters, common) => {
+      const set = names
+        .slice(0, -1)
+        .map((name, at) => `${name} = ${at < common ? parameters[at] : `given.${name}`}`)
+      const given = `unnest(${parameters.slice(common).join(", ")}) AS given (${names.slice(common).join(", ")})`
       return `WITH written AS (
-        UPDATE ${table} SET ${set.join(", ")} FROM ${from} WHERE ${table}.seq = given.seq
+        UPDATE ${table} SET ${set.join(", ")} FROM ${given} WHERE ${table}.seq = given.seq
         RETURNING ${table}.xmin
       ) SELECT xmin::text AS version FROM written LIMIT 1`
     })
@@ -129,21 +133,27 @@ const dialect: Dialect = {
     table: "sendwright_progress",
     as: "progress",
     jobs: () => "sendwright_progress AS progress JOIN sendwright_job AS job ON job.seq = progress.seq",
-    // One statement, of which nothing is asked: the recipients' keys are made of the job's where that is known.
-    insert: (staying, changing, recipient, same) => {
+    // One statement, of which nothing is asked: the recipients' keys are made of the job's where that is known. Arrays are
+    // read side by side in the SELECT list; a FROM would store the elements of each before the first row is made.
+    insert: (staying, changing, recipient, same, also) => {
+      const given = recipient.slice(0, -1)
       const names = [...recipient.map(([name]) => name), ...Object.keys(same)].join(", ")
-      const insert = writeRows(recipient, (values, from) => {
-        const given = [...values.slice(0, -1), `job.seq * 4096 + ${values.at(-1)}`, ...Object.values(same)]
+      const insert = writeRows(given, (parameters, common) => {
+        const values = parameters.map((parameter, at) => (at < common ? parameter : `unnest(${parameter})`))
+        const key = "generate_series(seq * 4096, seq * 4096 + ?::bigint)"
+        const row = [...values, key, ...Object.values(same)].join(", ")
         return `WITH job AS (
           ${insertInto("sendwright_job", staying)} RETURNING seq, session
         ), progress AS (
           INSERT INTO sendwright_progress (seq, session, ${Object.keys(changing).join(", ")})
           SELECT seq, session, ${Object.values(changing).join(", ")} FROM job
-        ) INSERT INTO sendwright_recipient (${names}) SELECT ${given.join(", ")} FROM job CROSS JOIN ${from}`
+        )${also.map((statement, at) => `, also_${at} AS (${statement})`).join("")}
+        INSERT INTO sendwright_recipient (${names}) SELECT ${row} FROM job`
       })
-      return function* (job, recipients) {
-        const [text, ...rows] = insert(recipients(0))
-        yield* run(text, ...job, ...rows)
+      return function* (job, recipients, parameters) {
+        const rows = recipients(0)
+        const [text, ...columns] = insert(rows)
+        yield* run(text, ...job, ...parameters.flat(), ...columns, rows.length - 1)
       }
     }
   },
@@ -220,14 +230,21 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
         )
 
     const write = writeOver(pool)
-    const writeTogether = Groups.make(pool)
+    const writeTogether = Groups.make(pool, dialect.serialize)
 
     return Context.make(Database, {
       dialect,
-      write: (operation, verb, together) =>
-        together === undefined
+      write: (operation, verb, serialized) =>
+        serialized === undefined
           ? write(operation, verb)
-          : inTransaction(operation, verb, writeTogether(together, operation, verb)),
+          : inTransaction(
+              operation,
+              function* () {
+                yield* dialect.serialize(serialized)
+                return yield* verb()
+              },
+              writeTogether(serialized, operation, verb)
+            ),
       work: writeOver(poolForWork),
       commitsTogether: false,
       read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb))

@@ -1,6 +1,7 @@
 /**
- * Verbs that share a commit. Those that name the same would wait for each other's commit anyway, so while one group is
- * under way the next gathers: under load a transaction and its sync to the disk are shared, and nothing waits for a timer.
+ * Verbs that share a commit. Those that serialize the same would wait for each other's commit anyway, so while one group
+ * is under way the next gathers: under load a transaction, its lock and its sync to the disk are shared, and nothing waits
+ * for a timer.
  */
 import * as Effect from "effect/Effect"
 import type Pg from "pg"
@@ -24,9 +25,14 @@ export type WriteTogether = <A>(
 ) => Effect.Effect<A, StorageError>
 
 /** Whole or not at all, each: when one fails, each is run in a transaction of its own. Answers what failed last. */
-const commit = async (client: Pg.PoolClient, group: ReadonlyArray<Write>): Promise<unknown> => {
+const commit = async (
+  client: Pg.PoolClient,
+  group: ReadonlyArray<Write>,
+  serialize: () => Program<void>
+): Promise<unknown> => {
   try {
     const answers = await transact(client, function* () {
+      yield* serialize()
       const answers: Array<() => void> = []
       for (const { attempt } of group) answers.push(yield* attempt())
       return answers
@@ -40,12 +46,12 @@ const commit = async (client: Pg.PoolClient, group: ReadonlyArray<Write>): Promi
       return cause
     }
     let failed: unknown
-    for (const write of group) failed = (await commit(client, [write])) ?? failed
+    for (const write of group) failed = (await commit(client, [write], serialize)) ?? failed
     return failed
   }
 }
 
-export const make = (pool: Pg.Pool): WriteTogether => {
+export const make = (pool: Pg.Pool, serialize: (name: string) => Program<void>): WriteTogether => {
   /** By name; there while a group of it is under way. */
   const waiting = new Map<string, Set<Write>>()
 
@@ -61,7 +67,7 @@ export const make = (pool: Pg.Pool): WriteTogether => {
       // Those that were withdrawn meanwhile are gone.
       const group = [...writes].slice(0, most)
       for (const write of group) writes.delete(write)
-      const failed = await commit(client, group)
+      const failed = await commit(client, group, () => serialize(name))
       client.release(failed !== undefined && !isUsable(failed))
     }
     waiting.delete(name)

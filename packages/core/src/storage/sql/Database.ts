@@ -14,13 +14,15 @@ export type Literals = Readonly<Record<string, string>>
 export type WriteRows = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<string>
 
 /**
- * Inserts a job and its recipients.
+ * Inserts a job and its recipients, with what else is written then.
  *
- * @param recipients their rows by the job's `seq`. Each ends with its key, to which who asks for those of 0 adds the job's
+ * @param recipients their rows by the job's `seq`, in the order of their keys, with which each ends
+ * @param also the parameters of each statement that goes with it
  */
 export type InsertJob = (
   job: ReadonlyArray<SqlValue>,
-  recipients: (seq: number) => ReadonlyArray<ReadonlyArray<SqlValue>>
+  recipients: (seq: number) => ReadonlyArray<ReadonlyArray<SqlValue>>,
+  also: ReadonlyArray<ReadonlyArray<SqlValue>>
 ) => Program<void>
 
 /** The few places where SQLite and PostgreSQL are not written alike. */
@@ -68,12 +70,14 @@ export interface Dialect {
     readonly jobs: (index?: string) => string
     /**
      * Inserts both, from parameters for what stays and then for what changes, by these expressions; and recipients.
+     * Statements that go with it write what none of the others writes.
      */
     readonly insert: (
       staying: ReadonlyArray<string>,
       changing: Literals,
       recipient: ReadonlyArray<Column>,
-      same: Literals
+      same: Literals,
+      also: ReadonlyArray<string>
     ) => InsertJob
   }
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */
@@ -94,12 +98,13 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
      *
      * Inside the caller's open transaction it runs at once, in a savepoint, and lasts if that transaction does.
      *
-     * @param together what verbs name that wait for each other's commit by what they serialize: they may share one
+     * @param serialized what the verb serializes before all else, and so waits for others' commits by: verbs that name
+     * the same may share one
      */
     readonly write: <A>(
       operation: string,
       verb: () => Program<A>,
-      together?: string
+      serialized?: string
     ) => Effect.Effect<A, StorageError>
     /**
      * Like `write`, for what the process does of itself: dispatch and reports. It has a share of its own, so that a

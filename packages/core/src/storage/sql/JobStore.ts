@@ -173,6 +173,7 @@ function* record(insertJob: InsertJob, command: AcceptSend, snapshot: number): P
   const { length } = recipients
   if (length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
   const job = Job.newJob({ ...command, recipients: length })
+  const [template, direct] = content.kind === "template" ? [demand.units, 0] : [0, demand.units]
   yield* insertJob(
     [
       job.id,
@@ -192,11 +193,12 @@ function* record(insertJob: InsertJob, command: AcceptSend, snapshot: number): P
       now,
       now
     ],
-    (seq) => recipients.map((each, index) => fromNew(seq, each, index, now))
+    (seq) => recipients.map((each, index) => fromNew(seq, each, index, now)),
+    [
+      [accountId, Time.utcDay(now), template, direct],
+      [publicKey, now]
+    ]
   )
-  const [template, direct] = content.kind === "template" ? [demand.units, 0] : [0, demand.units]
-  yield* run(addUsage, accountId, Time.utcDay(now), template, direct)
-  yield* run(noteAcceptance, publicKey, now)
   return job
 }
 
@@ -256,7 +258,10 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     const claims = Claims.make(rows)
 
     const { elements, progress } = dialect
-    const insertJob = progress.insert(staying, changing, newRecipient, newRecipients)
+    const insertJob = progress.insert(staying, changing, newRecipient, newRecipients, [
+      addUsage,
+      noteAcceptance
+    ])
     const keyedRecipients = rows.recipientsOf(
       `seq IN (SELECT ${elements.integer} FROM ${elements.from}) ORDER BY seq`
     )
@@ -306,9 +311,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     }
 
     function* accept(command: AcceptSend): Program<AcceptResult> {
-      const { accountId, claim, demand, idempotency, now, publicKey, sessionId } = command
-      // What follows is read to be decided on: the key, the day's usage, the last acceptance.
-      yield* dialect.serialize(`accept ${accountId}`)
+      const { claim, demand, idempotency, now, publicKey, sessionId } = command
       const { repeats, snapshot, usage } = yield* before(command)
       const earlier = repeats && idempotency !== null ? yield* earlierTo(publicKey, idempotency.key) : null
       if (earlier !== null && idempotency !== null) {
@@ -471,6 +474,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     return {
       earlier: ({ key, publicKey }) => db.read("JobStore.earlier", () => earlierTo(publicKey, key)),
 
+      // What an acceptance is decided on belongs to the account: the key, the day's usage, the last acceptance.
       accept: (command) => db.write("JobStore.accept", () => accept(command), `accept ${command.accountId}`),
 
       commitsTogether: db.commitsTogether,

@@ -33,15 +33,16 @@ const dialect: Omit<Dialect, "update"> = {
     table: "sendwright_job",
     as: "job",
     jobs: (index) => `sendwright_job AS job${index === undefined ? "" : ` INDEXED BY ${index}`}`,
-    insert: (staying, changing, recipient, same) => {
+    insert: (staying, changing, recipient, same, also) => {
       const insert = `INSERT INTO sendwright_job (${[...staying, ...Object.keys(changing)].join(", ")})
         VALUES (${[...staying.map(() => "?"), ...Object.values(changing)].join(", ")}) RETURNING seq`
       const names = recipient.map(([name]) => name)
       const insertRecipients = insertRows("sendwright_recipient", names, { same })
-      return function* (job, recipients) {
+      return function* (job, recipients, parameters) {
         const seq = (yield* get(insert, ...job))?.["seq"]
         if (typeof seq !== "number") throw new TypeError("A job was inserted and has no number")
         yield* insertRecipients(recipients(seq))
+        for (const [at, text] of also.entries()) yield* run(text, ...(parameters[at] ?? []))
       }
     }
   },
