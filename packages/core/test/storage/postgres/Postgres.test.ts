@@ -377,6 +377,25 @@ describe("a window that one node took", () => {
   )
 })
 
+describe("an acceptance", () => {
+  it.scopedLive("is decided on what other nodes accepted for the account, however many decide at once", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const first = yield* Layer.build(stores(url))
+      const nodes = [first, yield* Layer.build(stores(url))].map((node) => Context.get(node, JobStore))
+      const { accountId, publicKey, sessionId } = yield* Effect.provide(owner, first)
+      const demand = { units: 1, dailyLimit: 5, minimumWaitMs: 0 }
+      const results = yield* Effect.forEach(
+        Array.from({ length: 10 }, () => nodes).flat(),
+        ({ accept }) => accept(Fixtures.send({ accountId, publicKey, sessionId }, { demand })),
+        { concurrency: "unbounded" }
+      )
+      const accepted = results.filter(({ _tag }) => _tag === "Accepted")
+      expect([accepted.length, results.length]).toEqual([5, 20])
+    })
+  )
+})
+
 describe("rows that are written together", () => {
   it.scopedLive("hold what was given, whatever it looks like", () =>
     Effect.gen(function* () {
