@@ -55,17 +55,20 @@ export const headers = (options: {
   readonly secrets: readonly [string, ...ReadonlyArray<string>]
   readonly names: HeaderNames
 }): Readonly<Record<string, string>> => {
-  const { id, names, timestamp } = options
+  const { id, names, secrets, timestamp } = options
+  const at = String(timestamp)
   const body = bytesOf(options.body)
-  const [current, previous] = options.secrets
-  return {
-    [names.timestamp]: String(timestamp),
-    [names.signature]: sign(current, timestamp, body),
-    ...(previous === undefined ? {} : { [names.previousSignature]: sign(previous, timestamp, body) }),
+  const [current, previous] = secrets
+  // In this order: names that are not known beforehand cost ten times as much within the literal.
+  const headers: Record<string, string> = {
     "webhook-id": id,
-    "webhook-timestamp": String(timestamp),
-    "webhook-signature": options.secrets.map((secret) => signStandard(secret, id, timestamp, body)).join(" ")
+    "webhook-timestamp": at,
+    "webhook-signature": secrets.map((secret) => signStandard(secret, id, timestamp, body)).join(" ")
   }
+  headers[names.timestamp] = at
+  headers[names.signature] = sign(current, timestamp, body)
+  if (previous !== undefined) headers[names.previousSignature] = sign(previous, timestamp, body)
+  return headers
 }
 
 /** A receiver refuses what is older, or newer, than this. */
