@@ -40,15 +40,17 @@ export const expose = <T extends Subject<T>>(subject: T): void => {
   process.send?.({ id: 0 })
 }
 
+/** As the host starts itself (docs/adr/0020); peers are given the same. */
+const flags = ["--no-allocation-site-pretenuring"]
+
 /** Starts a script that exposes a `T`, and waits until it does. */
 export const start = async <T extends Subject<T>>(
   script: URL,
   given: ReadonlyArray<string> = [],
   environment: Readonly<Record<string, string>> = {}
 ): Promise<Child<T>> => {
-  const child = mortal(
-    fork(script, given, { env: { ...process.env, NODE_ENV: "production", ...environment } })
-  )
+  const env = { ...process.env, NODE_ENV: "production", ...environment }
+  const child = mortal(fork(script, given, { env, execArgv: flags }))
   const waiting = new Map<
     number,
     { readonly resolve: (value: unknown) => void; readonly reject: (error: Error) => void }

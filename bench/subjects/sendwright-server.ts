@@ -2,7 +2,6 @@
  * The host's adapter, contract and engine over stores in memory, of which the one for jobs keeps nothing: it answers at
  * once that a send was accepted.
  */
-import { setFlagsFromString } from "node:v8"
 import { Engine, Job, JobStore, Memory } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,9 +10,6 @@ import { expose } from "../Child.ts"
 import type * as HostModules from "./HostModules.d.ts"
 import type { Server } from "./Server.ts"
 import { engine, noOp, tenant } from "./Setup.ts"
-
-// As the host's start does.
-setFlagsFromString("--no-allocation-site-pretenuring")
 
 /** A module of the host's build, which exports no more than its layer. */
 const host = (name: string) => import(new URL(name, import.meta.resolve("@sendwright/host")).href)

@@ -329,7 +329,8 @@ const taken: Migration = {
   id: 5,
   name: "recipients taken by their job's row",
   statements: `
--- Those between two places whose own rows tell nothing yet are in hand since then (storage/sql/Taken.ts).
+-- Recipients between two places whose own rows tell nothing yet are in hand since then, whatever their own next_at and
+-- fence tell (storage/sql/Taken.ts). Null when nothing of the job is in hand, and where each row tells of itself.
 ALTER TABLE sendwright_progress ADD COLUMN taken_first INTEGER;
 ALTER TABLE sendwright_progress ADD COLUMN taken_last INTEGER;
 ALTER TABLE sendwright_progress ADD COLUMN taken_at BIGINT;

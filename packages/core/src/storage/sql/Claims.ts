@@ -32,11 +32,11 @@ import {
 import * as Taken from "./Taken.ts"
 
 export interface Claims {
-  /** @param taken is told of each window once it is written, before the commit, with the version of the job's row */
+  /** @param keep is told of each window once it is written, before the commit, with the version of the job's row */
   readonly claim: (
     claim: Claim,
     now: Instant,
-    taken: (step: JobSteps.Step<StoredJob>, version: string) => void
+    keep: (step: JobSteps.Step<StoredJob>, version: string) => void
   ) => Program<ReadonlyArray<ClaimedJob>>
   /** A message that goes at once is counted, so that what waits keeps its distance. */
   readonly count: (sessionId: string, phone: string, now: Instant) => Program<void>
@@ -220,7 +220,7 @@ export const make = (rows: JobRows): Claims => {
     worker: string,
     first: boolean,
     now: Instant,
-    taken: (step: JobSteps.Step<StoredJob>, version: string) => void
+    keep: (step: JobSteps.Step<StoredJob>, version: string) => void
   ): Program<ReadonlyArray<ClaimedJob>> {
     const claimed: Array<ClaimedJob> = []
     let left = limit
@@ -273,7 +273,7 @@ export const make = (rows: JobRows): Claims => {
       }
       if (steps.length === 0) break
       const version = yield* rows.save(steps, now)
-      for (const window of windows) taken(window, version)
+      for (const window of windows) keep(window, version)
       const each = Math.max(1, (before - left) / batch.length)
       jobs = Math.min(limit, Math.ceil(left / each))
     }
@@ -281,7 +281,7 @@ export const make = (rows: JobRows): Claims => {
   }
 
   return {
-    claim: function* (asked, now, told) {
+    claim: function* (asked, now, keep) {
       const { limit, without = [], worker } = asked
       const sessions = yield* sessionsInTurn(limit, without, now)
       const claimed: Array<ClaimedJob> = []
@@ -295,7 +295,7 @@ export const make = (rows: JobRows): Claims => {
         const room = risky ? Math.min(left, atRisk) : left
         if (room <= 0) continue
         const most = pace === null ? room : Pacing.grant(arrival, pace, room, now).granted
-        const jobs = yield* claimOf(session, most, worker, claimed.length === 0, now, told)
+        const jobs = yield* claimOf(session, most, worker, claimed.length === 0, now, keep)
         const taken = jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
         if (taken === 0) continue
         if (pace !== null) {

@@ -501,7 +501,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
           let count = 0
           for (const row of yield* all(heldBy, worker)) {
             const held = yield* rows.toJob(row)
-            const found = yield* recipientsOf(held, awaitedRecipients, ...Taken.keysOf(held))
+            const found = yield* recipientsOf(held, awaitedRecipients, ...Taken.ends(held))
             const session = yield* get(providerOf, held.job.sessionId)
             const canRecover = session !== undefined && providers.includes(text(session, "provider"))
             const inHand = found.map(({ recipient }) => recipient)
@@ -572,7 +572,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
             recipientKey(held.seq, page.after === null ? 0 : page.after + 1),
             recipientKey(held.seq, lastPlace),
             status ?? null,
-            ...Taken.keysOf(held),
+            ...Taken.ends(held),
             page.limit + 1
           )
           const recipients = found.map((each) => Taken.tell(held, each).recipient)

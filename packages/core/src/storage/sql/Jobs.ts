@@ -100,6 +100,8 @@ const jobStep = [
   ["seq", "bigint"]
 ] as const
 
+const noneTaken = [null, null, null]
+
 const fromHeld = (
   { fence, inFlight, job, seq, taken, worker }: StoredJob,
   nextAt: Instant | null
@@ -122,9 +124,7 @@ const fromHeld = (
   fence,
   job.updatedAt,
   job.completedAt,
-  taken === null ? null : taken.first,
-  taken === null ? null : taken.last,
-  taken === null ? null : taken.at,
+  ...(taken === null || inFlight === 0 ? noneTaken : [taken.first, taken.last, taken.at]),
   seq
 ]
 

@@ -533,12 +533,15 @@ export const keysOf = (job: number): readonly [number, number] => [
   recipientKey(job, lastPlace)
 ]
 
-/** What {@link toRecipients} reads: of one that nothing happened to yet, what it was accepted with. */
+/** A recipient's row that tells no more than what it was accepted with. */
+export const untouched = "sequence = 0 AND status = 'queued'"
+
+/** What {@link toRecipients} reads: of an untouched one less. */
 export const recipientColumns = ({
   json,
   jsonValue
 }: Pick<Dialect, "json" | "jsonValue">): string => `seq, phone,
-    external_id, ${json("variables")}, market, price, next_at, updated_at, CASE WHEN sequence = 0 AND status = 'queued'
+    external_id, ${json("variables")}, market, price, next_at, updated_at, CASE WHEN ${untouched}
     THEN NULL ELSE ${jsonValue(`status, ${json("failure")}, attempts, provider_id, sequence, sent_at, delivered_at,
     read_at, fence, lost, uncertain, ${json("pricing")}`)} END`
 
@@ -569,12 +572,12 @@ type RecipientTuple = readonly [
   progress: ProgressTuple | null
 ]
 
-const untouched: ProgressTuple = ["queued", null, 0, null, 0, null, null, null, null, 0, 0, null]
+const untouchedProgress: ProgressTuple = ["queued", null, 0, null, 0, null, null, null, null, 0, 0, null]
 
 const recipientStatus = wordOf(Recipient.statuses)
 
 const toRecipient = (tuple: RecipientTuple): StoredRecipient => {
-  const progress = tuple[8] ?? untouched
+  const progress = tuple[8] ?? untouchedProgress
   return {
     key: tuple[0],
     recipient: {

@@ -1,9 +1,10 @@
 /**
  * Recipients that a claim takes by their job's row alone: they lie side by side and nothing happened to any of them yet.
- * Their own rows are first written with what becomes of them, so until then they are told by both rows together.
+ * Their own rows are first written with what becomes of them, so until then they are told by both rows together: their
+ * own `next_at` and `fence` tell nothing.
  *
- * Whatever becomes of a recipient raises its `sequence`, so one that still has none within these places is in hand, and
- * what is left in the job's row once nothing is in hand tells of nobody.
+ * Whatever becomes of a recipient raises its `sequence`, so one that still has none within these places is in hand. Of a
+ * job that is claimed nothing is in hand, so no claim writes over places that still tell of somebody.
  */
 import type { Instant } from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/Job.ts"
@@ -12,7 +13,7 @@ import type { Move, Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { ClaimedJob } from "../JobStore.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
-import { recipientKey } from "./Rows.ts"
+import { recipientKey, untouched } from "./Rows.ts"
 
 /** The first and the last place, and when they were taken. */
 export interface Taken {
@@ -61,11 +62,11 @@ export const tell = ({ fence, taken }: StoredJob, stored: StoredRecipient): Stor
     : stored
 }
 
-/** Whether a row of `sendwright_recipient` is one of them; its parameters are {@link keysOf}. */
-export const isTaken = "sequence = 0 AND status = 'queued' AND seq BETWEEN ? AND ?"
+/** Whether a row of `sendwright_recipient` is one of them; its parameters are {@link ends}. */
+export const isTaken = `${untouched} AND seq BETWEEN ? AND ?`
 
-/** The first and the last key of what is taken. */
-export const keysOf = ({
+/** The first and the last key of what is taken; between nulls is nothing. */
+export const ends = ({
   seq,
   taken
 }: Pick<StoredJob, "seq" | "taken">): readonly [number | null, number | null] =>

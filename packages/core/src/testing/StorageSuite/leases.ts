@@ -97,6 +97,22 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("are no others that were queued afresh beside them", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, settle } = yield* claimed(3, 2)
+        yield* settle([[0, failed]])
+        yield* jobs.retry({ jobId, now })
+        const of = (status: "queued" | "sending") =>
+          Effect.map(jobs.results({ jobId, page: { limit: 10, after: null }, status }), ({ items }) =>
+            items.map(({ index }) => index)
+          )
+        expect(yield* of("queued")).toEqual([0, 2])
+        expect(yield* of("sending")).toEqual([1])
+        expect(yield* jobs.rescue({ worker: "worker-1", now: now + 1, recoverable: [] })).toBe(1)
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["queued", "unknown", "queued"])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("are left to their outcomes when one of them stops the job", () =>
       Effect.gen(function* () {
         const { jobId, settle } = yield* claimed(4, 3)
