@@ -22,8 +22,8 @@ import type { Report } from "../storage/JobStore.ts"
 import * as Signature from "../webhook/Signature.ts"
 import * as Configuration from "./Configuration.ts"
 import * as Exchange from "./Exchange.ts"
-import type { HookRequest, InboundMessage, OutboundMessage, Sender } from "./Sender.ts"
-import { HookResult, refused, SendResult } from "./Sender.ts"
+import type { HookRequest, InboundMessage, OutboundMessage, Sender, SendResult } from "./Sender.ts"
+import { accepted, HookResult, refused } from "./Sender.ts"
 
 const maximumBytes = 64 * 1024
 
@@ -97,10 +97,8 @@ const meaning = (exchanged: Exchanged, now: Instant): SendResult =>
   Exchange.meaning(exchanged, ({ body, retryAfter, status }) => {
     if (status >= 200 && status < 300) {
       const json = Json.parse(body)
-      return SendResult.Accepted({
-        providerId: Json.textAt(json, "id") ?? null,
-        status: Json.textAt(json, "status") === "sent" ? "sent" : "accepted"
-      })
+      const providerId = Json.textAt(json, "id") ?? null
+      return accepted(providerId, Json.textAt(json, "status") === "sent" ? "sent" : "accepted")
     }
     return refused(told(status, body, !Exchange.mayPass(status)), Retry.readAfter(retryAfter, now))
   })

@@ -45,6 +45,13 @@ export type SendResult = Data.TaggedEnum<{
 }>
 export const SendResult = Data.taggedEnum<SendResult>()
 
+/** The platform has it. So many answers say so that it is written out: the constructor costs many times as much. */
+export const accepted = (providerId: string | null, status: "accepted" | "sent"): SendResult => ({
+  _tag: "Accepted",
+  providerId,
+  status
+})
+
 /** The platform surely does not have it: rejected, or to be tried again, as the failure says. */
 export const refused = (failure: Failure, retryAfterMs: number | null = null): SendResult =>
   failure.permanent ? SendResult.Rejected({ failure }) : SendResult.Transient({ failure, retryAfterMs })

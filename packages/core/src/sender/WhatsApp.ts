@@ -22,7 +22,7 @@ import type { Report } from "../storage/JobStore.ts"
 import * as Configuration from "./Configuration.ts"
 import * as Exchange from "./Exchange.ts"
 import type { HookContent, HookRequest, OutboundMessage, Preference, Sender, TemplateNews } from "./Sender.ts"
-import { HookResult, PlatformRefusal, refused, SendResult } from "./Sender.ts"
+import { accepted, HookResult, PlatformRefusal, refused, SendResult } from "./Sender.ts"
 
 /** Of an answer to a message, of which many are under way at once; and of a page of templates. */
 const maximumBytes = 64 * 1024
@@ -133,8 +133,8 @@ const acceptance =
 
 const meaning = (exchanged: Exchanged, now: Instant): SendResult =>
   Exchange.meaning(exchanged, ({ body, retryAfter, status }) => {
-    const accepted = status === 200 ? acceptance.exec(body)?.[1] : undefined
-    if (accepted !== undefined) return SendResult.Accepted({ providerId: accepted, status: "accepted" })
+    const acceptedId = status === 200 ? acceptance.exec(body)?.[1] : undefined
+    if (acceptedId !== undefined) return accepted(acceptedId, "accepted")
     const json = Json.parse(body)
     const retryAfterMs = Retry.readAfter(retryAfter, now)
     const failure = failureOf(Json.at(json, "error"), status)
@@ -146,7 +146,7 @@ const meaning = (exchanged: Exchanged, now: Instant): SendResult =>
       }
       const messageStatus = Json.textAt(json, "messages", 0, "message_status") ?? "accepted"
       return messageStatus === "accepted"
-        ? SendResult.Accepted({ providerId, status: "accepted" })
+        ? accepted(providerId, "accepted")
         : SendResult.Held({ providerId, failure: held(messageStatus) })
     }
     const passes = Exchange.mayPass(status)
