@@ -37,7 +37,9 @@ export const orderOf = (setting: Setting, store: string, gateway: string, kind: 
   jobs: setting.jobs,
   recipients: setting.recipients,
   messagesPerSecond: null,
-  receiver: null
+  receiver: null,
+  oddIds: false,
+  keyByte: 0
 })
 
 const nobody: ReadonlySet<string> = new Set()
@@ -196,6 +198,118 @@ export const skewed = async (setting: Setting): Promise<Ledger.Account> => {
   const result = await Ledger.account(ledger, gateway, {
     fault: "clocks 10 min apart, one set back by 1 h",
     faults: skews.length,
+    accepted,
+    each: setting.recipients,
+    inFlight: nobody
+  })
+  await ledger.close()
+  await gateway.close()
+  return result
+}
+
+/** A platform that answers with ids no database takes as they are: every recipient is accepted all the same. */
+export const oddIds = async (setting: Setting): Promise<Ledger.Account> => {
+  const store = await setting.freshStore()
+  const gateway = await Gateway.start("plain", setting.random, { latencyMs: [1, 20], resets: 0 })
+  const order = { ...orderOf(setting, store, gateway.url, "plain"), oddIds: true }
+  const accepted = await fill(order)
+  const ledger = Ledger.open(store)
+  const nodes = Array.from({ length: setting.nodes }, () => startNode(order))
+  await quiet(ledger)
+  for (const node of nodes) {
+    if (!node.isAlive()) throw new Error(`A node died:\n${node.output()}`)
+    node.kill("SIGTERM")
+  }
+  await Promise.all(nodes.map(({ ended }) => ended))
+  const result = await Ledger.account(ledger, gateway, {
+    fault: "ids that no database takes as they are",
+    faults: setting.jobs * setting.recipients,
+    accepted,
+    each: setting.recipients,
+    inFlight: nobody
+  })
+  await ledger.close()
+  await gateway.close()
+  return result
+}
+
+const minute = 60_000
+
+/** Longer than a drain takes with clocks that agree, and not so long as anything may wait because they do not. */
+const longestWaitMs = 30_000
+
+/**
+ * One host's clock is wrong by so much: it accepts the jobs, works on them for a moment and is stopped. Another with the
+ * right clock has to end them without waiting for the other's time to come.
+ */
+export const farApart = async (
+  setting: Setting,
+  skewsMs: ReadonlyArray<number> = [1440, -1440, 60, -60, 5, -5].map((minutes) => minutes * minute)
+): Promise<Ledger.Account> => {
+  const { random } = setting
+  const results: Array<Ledger.Account> = []
+  for (const ms of skewsMs) {
+    const store = await setting.freshStore()
+    const gateway = await Gateway.start("deduplicating", random, { latencyMs: [20, 200], resets: 0.01 })
+    const order = orderOf(setting, store, gateway.url, "deduplicating")
+    const wrong = { ...order, skew: { ms, laterMs: ms, afterMs: 0 } }
+    const accepted = await fill(wrong)
+    const ledger = Ledger.open(store)
+    const first = startNode(wrong)
+    await first.up
+    await sleep(300)
+    first.kill("SIGKILL")
+    await first.ended
+    const began = performance.now()
+    const second = startNode(order)
+    await quiet(ledger, longestWaitMs)
+    setting.say(`${ms / minute} min: over after ${((performance.now() - began) / 1000).toFixed(1)} s`)
+    second.kill("SIGTERM")
+    await second.ended
+    results.push(
+      await Ledger.account(ledger, gateway, {
+        fault: "one clock wrong by a day, an hour, 5 min, either way",
+        faults: 1,
+        accepted,
+        each: setting.recipients,
+        inFlight: nobody
+      })
+    )
+    await ledger.close()
+    await gateway.close()
+  }
+  return Ledger.sum(results)
+}
+
+/** A process with another master key comes to the store: it does not start, and the others are not disturbed. */
+export const wrongKey = async (setting: Setting): Promise<Ledger.Account> => {
+  const { random } = setting
+  const store = await setting.freshStore()
+  const gateway = await Gateway.start("plain", random, { latencyMs: [50, 200], resets: 0 })
+  const order = orderOf(setting, store, gateway.url, "plain")
+  const accepted = await fill(order)
+  const ledger = Ledger.open(store)
+  // One process owns a SQLite file: there it comes before the others.
+  const right = setting.nodes === 1 ? [] : Array.from({ length: setting.nodes }, () => startNode(order))
+  await Promise.all(right.map(({ up }) => up))
+  const stranger = startNode({ ...order, keyByte: 1 })
+  const end = await Promise.race([stranger.ended, sleep(20_000)])
+  if (end === undefined) {
+    stranger.kill("SIGKILL")
+    throw new Error("A process with another master key works.")
+  }
+  if (end === 0 || !/SECRET_KEY|master key/i.test(stranger.output())) {
+    throw new Error(
+      `A process with another master key ended with ${end}, without saying why:\n${stranger.output()}`
+    )
+  }
+  const nodes = right.length === 0 ? [startNode(order)] : right
+  await quiet(ledger)
+  for (const node of nodes) node.kill("SIGTERM")
+  await Promise.all(nodes.map(({ ended }) => ended))
+  const result = await Ledger.account(ledger, gateway, {
+    fault: "a process with another master key",
+    faults: 1,
     accepted,
     each: setting.recipients,
     inFlight: nobody

@@ -181,3 +181,22 @@ export const account = async (
     parked: count(({ parked }) => parked)
   }
 }
+
+/** One row for the same fault made several times over. */
+export const sum = (accounts: ReadonlyArray<Account>): Account => {
+  const [first] = accounts
+  if (first === undefined) throw new Error("There is nothing to add up.")
+  const total = (column: Exclude<keyof Account, "fault">): number =>
+    accounts.reduce((all, account) => all + account[column], 0)
+  return {
+    fault: first.fault,
+    faults: total("faults"),
+    sends: total("sends"),
+    lost: total("lost"),
+    repeated: total("repeated"),
+    unexplained: total("unexplained"),
+    unknown: total("unknown"),
+    inFlight: total("inFlight"),
+    parked: total("parked")
+  }
+}

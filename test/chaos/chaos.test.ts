@@ -4,6 +4,7 @@ import { random } from "../support/Random.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
+import * as OptOuts from "./OptOuts.ts"
 import type { Stores } from "./Stores.ts"
 import * as Store from "./Stores.ts"
 import * as Webhooks from "./Webhooks.ts"
@@ -34,6 +35,25 @@ const suite = (name: string, open: () => Promise<Stores>, nodes: number): void =
 
     it("leaves nothing unknown when it is stopped under load", async () => {
       const account = await Kills.stopped({ ...setting, jobs: 6, recipients: 100 })
+      expect({ ...whole(account), unknown: account.unknown }).toEqual({ ...nothing, unknown: 0 })
+    }, 120_000)
+
+    it("loses no opt-out, though hosts are killed and clients hang up while they come in", async () => {
+      expect(whole(await OptOuts.killed(setting, 3))).toEqual(nothing)
+    }, 120_000)
+
+    it("ends every recipient of a platform whose ids no database takes as they are", async () => {
+      const account = await Kills.oddIds(setting)
+      expect({ ...whole(account), unknown: account.unknown }).toEqual({ ...nothing, unknown: 0 })
+    }, 120_000)
+
+    it("waits for nobody's clock", async () => {
+      const account = await Kills.farApart({ ...setting, jobs: 2 }, [86_400_000, -3_600_000])
+      expect({ ...whole(account), unknown: account.unknown }).toEqual({ ...nothing, unknown: 0 })
+    }, 120_000)
+
+    it("starts no process with another master key", async () => {
+      const account = await Kills.wrongKey({ ...setting, jobs: 2 })
       expect({ ...whole(account), unknown: account.unknown }).toEqual({ ...nothing, unknown: 0 })
     }, 120_000)
 

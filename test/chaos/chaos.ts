@@ -9,6 +9,7 @@ import * as Accepting from "./Accepting.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
+import * as OptOuts from "./OptOuts.ts"
 import * as Outages from "./Outages.ts"
 import * as Stores from "./Stores.ts"
 import * as Webhooks from "./Webhooks.ts"
@@ -72,7 +73,11 @@ const always: ReadonlyArray<Scenario> = [
   ["points", (setting) => Kills.atPoints(setting, "plain")],
   ["stop", (setting) => Kills.stopped(setting)],
   ["accepting", (setting) => Accepting.killed(setting, Math.ceil(kills / 4))],
-  ["webhooks", (setting) => Webhooks.killed(setting, Math.ceil(kills / 4))]
+  ["webhooks", (setting) => Webhooks.killed(setting, Math.ceil(kills / 4))],
+  ["opt-outs", (setting) => OptOuts.killed(setting, Math.ceil(kills / 4))],
+  ["odd-ids", (setting) => Kills.oddIds(setting)],
+  ["far-apart", (setting) => Kills.farApart(setting)],
+  ["wrong-key", (setting) => Kills.wrongKey(setting)]
 ]
 
 const ofSqlite: ReadonlyArray<Scenario> = [["disk", (setting) => Hosts.diskFull(setting)]]

@@ -41,6 +41,10 @@ export interface Order {
   readonly messagesPerSecond: number | null
   /** Who is told of every recipient; null = nobody. */
   readonly receiver: string | null
+  /** The platform answers with ids that no database takes as they are. */
+  readonly oddIds: boolean
+  /** Every byte of its master key. */
+  readonly keyByte: number
 }
 
 const order: Order = JSON.parse(process.env["CHAOS"] ?? "{}")
@@ -54,6 +58,20 @@ const lost = {
   permanent: false
 }
 
+/** Ids with NUL, with halves of characters, and longer than an index takes. */
+const oddIds: ReadonlyArray<string> = [
+  "\u0000",
+  "a\u0000b",
+  "\ud800",
+  "\udc00\ud800",
+  "x".repeat(100_000),
+  "",
+  "\u001b[31m\n"
+]
+
+const providerIdOf = (messageId: string): string =>
+  order.oddIds ? `${oddIds[Number.parseInt(messageId.slice(-4), 16) % oddIds.length]}` : messageId
+
 const sender: Sender.Sender = {
   provider: "sandbox",
   deduplicates: order.kind === "deduplicating",
@@ -63,7 +81,11 @@ const sender: Sender.Sender = {
       post.on("response", (response) => {
         response.resume()
         response.on("end", () =>
-          resume(Effect.succeed(Sender.SendResult.Accepted({ providerId: messageId, status: "accepted" })))
+          resume(
+            Effect.succeed(
+              Sender.SendResult.Accepted({ providerId: providerIdOf(messageId), status: "accepted" })
+            )
+          )
         )
       })
       // The gateway is always there: whatever breaks, breaks after the request may have arrived.
@@ -84,7 +106,7 @@ const engine = Engine.layer({ leaseMs: order.leaseMs, concurrency: order.concurr
   Layer.provide(Sender.layer(dying(sender, order.dies))),
   Layer.provide(UndiciTransport.layer()),
   Layer.provide(AddressPolicy.layer(network === undefined ? [] : [network])),
-  Layer.provide(SecretBox.layer(Redacted.make(new Uint8Array(32))))
+  Layer.provide(SecretBox.layer(Redacted.make(new Uint8Array(32).fill(order.keyByte))))
 )
 
 const tell = (what: string, value: string): Effect.Effect<void> =>

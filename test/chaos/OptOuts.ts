@@ -1,0 +1,176 @@
+/**
+ * Hosts are killed and clients hang up while a platform's hook brings opt-outs; the platform repeats each until it is
+ * answered 200. Every person it was answered for has no consent any more, and nothing is sent to one.
+ */
+import { createHmac } from "node:crypto"
+import { request } from "node:http"
+import { at, consent, items, start, type TestHost, template } from "../support/TestHost.ts"
+import type { Setting } from "./Kills.ts"
+import type { Account } from "./Ledger.ts"
+import { sleep } from "./Processes.ts"
+
+const secret = "a-secret-of-the-gateway"
+const peoplePerHook = 25
+const words = ["STOP", "stop!", "BAJA", "Arrêt", "إيقاف", "रोकें", "Parar", "unsubscribe"]
+
+interface Owner {
+  readonly accountId: string
+  readonly sessionId: string
+  readonly templateId: number
+  readonly credentials: Readonly<Record<string, string>>
+}
+
+const prepare = async (host: TestHost): Promise<Owner> => {
+  const plan = { minimum_wait_ms: 0, requests_per_minute: 100_000 }
+  const account = await host.admin("/accounts", { name: "Opt-outs", currency: "EUR", plan })
+  const accountId = String(at(account.json, "account", "id"))
+  const config = { url: "http://127.0.0.1:9/", secret }
+  const made = await host.admin(`/accounts/${accountId}/sessions`, {
+    name: "Gateway",
+    provider: "http",
+    config
+  })
+  const sessionId = String(at(made.json, "session", "id"))
+  await host.admin(`/sessions/${sessionId}/connect`, undefined, "POST")
+  const key = await host.admin(`/sessions/${sessionId}/keys`, {})
+  const imported = await host.admin(`/sessions/${sessionId}/templates`, { templates: [template] }, "PUT")
+  return {
+    accountId,
+    sessionId,
+    templateId: Number(at(imported.json, "templates", 0, "template_id")),
+    credentials: {
+      "x-public-key": String(at(key.json, "key", "public_key")),
+      "x-secret-key": String(at(key.json, "secret_key"))
+    }
+  }
+}
+
+/** Posts a signed hook; answers its status, or undefined where none came. A hang-up closes the socket soon after the body. */
+const post = (
+  base: string,
+  { sessionId }: Owner,
+  body: string,
+  hangUpAfterMs: number | null
+): Promise<number | undefined> =>
+  new Promise((resolve) => {
+    const timestamp = String(Math.floor(Date.now() / 1000))
+    const signature = createHmac("sha256", secret).update(`${timestamp}.${body}`).digest("hex")
+    const sent = request(`${base}/hooks/http/${sessionId}`, {
+      method: "POST",
+      agent: false,
+      headers: {
+        "content-type": "application/json",
+        "x-service-timestamp": timestamp,
+        "x-service-signature": signature
+      }
+    })
+    sent.on("response", (response) => {
+      response.resume()
+      response.on("error", () => resolve(undefined))
+      response.on("end", () => resolve(response.statusCode))
+    })
+    sent.on("error", () => resolve(undefined))
+    sent.end(body)
+    if (hangUpAfterMs !== null) setTimeout(() => sent.destroy(), hangUpAfterMs)
+  })
+
+export const killed = async (setting: Setting, kills: number): Promise<Account> => {
+  const { random } = setting
+  const store = await setting.freshStore()
+  const environment = {
+    DATABASE_URL: store,
+    SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
+    ROLE: "api",
+    LOG_LEVEL: "none"
+  }
+  const begin = (): Promise<TestHost> => start(environment)
+  const hosts = await Promise.all(Array.from({ length: setting.nodes }, begin))
+  const [first] = hosts
+  if (first === undefined) throw new Error("There is no host.")
+  const owner = await prepare(first)
+  const anyHost = (): TestHost => hosts[Math.floor(random() * hosts.length)] ?? first
+
+  /** Everybody whose opt-out was answered 200. */
+  const gone: Array<string> = []
+  let hooks = 0
+  let repeats = 0
+  let over = false
+  const consenting = async (phones: ReadonlyArray<string>): Promise<void> => {
+    for (;;) {
+      const answer = await consent(anyHost(), owner.accountId, ...phones).catch(() => undefined)
+      if (answer?.status === 200) return
+      await sleep(50)
+    }
+  }
+  const platform = async (): Promise<void> => {
+    while (!over) {
+      const hook = hooks++
+      const phones = Array.from(
+        { length: peoplePerHook },
+        (_, n) => `3462${String(hook * peoplePerHook + n).padStart(7, "0")}`
+      )
+      await consenting(phones)
+      const messages = phones.map((from, n) => ({
+        id: `in-${hook}-${n}`,
+        from,
+        text: words[(hook + n) % words.length],
+        at: new Date().toISOString()
+      }))
+      const body = JSON.stringify({ messages })
+      for (let tries = 0; ; tries++) {
+        const hangUp = random() < 0.5 && tries < 4 ? 30 * random() : null
+        if ((await post(anyHost().base, owner, body, hangUp)) === 200) break
+        repeats += 1
+        await sleep(30 * random())
+      }
+      gone.push(...phones)
+    }
+  }
+  const running = Promise.all(Array.from({ length: 4 }, platform))
+  const breaking = (async () => {
+    for (let kill = 0; kill < kills; kill++) {
+      await sleep(800 * random())
+      const place = Math.floor(random() * hosts.length)
+      hosts[place]?.signal("SIGKILL")
+      await hosts[place]?.stop()
+      hosts[place] = await begin()
+    }
+    over = true
+  })()
+  try {
+    await Promise.all([running, breaking])
+  } finally {
+    over = true
+    await Promise.allSettled([running, breaking])
+  }
+
+  // One that may still get a message was lost, however it came about.
+  const host = anyHost()
+  let lost = 0
+  for (let from = 0; from < gone.length; from += 250) {
+    const phones = gone.slice(from, from + 250)
+    const answer = await host.request("/api/v1/template-messages/send", {
+      headers: { ...owner.credentials, "idempotency-key": `after-${from}` },
+      body: {
+        template_id: owner.templateId,
+        variables: { "header.1": "A-1", "body.1": "Ana", "body.2": "today", "button.0.1": "A-1" },
+        recipients: phones.map((phone) => ({ phone }))
+      }
+    })
+    const refused = answer.status === 403 ? items(answer.json, "errors").length : 0
+    lost += phones.length - refused
+  }
+  await Promise.all(hosts.map((each) => each.stop()))
+  setting.say(`${gone.length} opt-outs in ${hooks} hooks, ${repeats} repeated`)
+  return {
+    fault: "kill -9 of hosts and hang-ups while opt-outs come in",
+    faults: kills + repeats,
+    sends: gone.length,
+    lost,
+    repeated: 0,
+    unexplained: 0,
+    unknown: 0,
+    inFlight: 0,
+    parked: 0
+  }
+}
