@@ -13,6 +13,7 @@ export type Permission =
   | "messages:send"
   | "jobs:read"
   | "direct:send"
+  | "direct:read"
 
 export const permissions: ReadonlyArray<Permission> = [
   "connection:read",
@@ -20,7 +21,8 @@ export const permissions: ReadonlyArray<Permission> = [
   "messages:estimate",
   "messages:send",
   "jobs:read",
-  "direct:send"
+  "direct:send",
+  "direct:read"
 ]
 
 /** `revoked` is final; `inactive` can be made active again. */

@@ -7,6 +7,7 @@ import type { Permission } from "./ApiKey.ts"
 import type { Fault } from "./Fault.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
+import type { Status as JobStatus } from "./Job.ts"
 import type { Feature } from "./Plan.ts"
 import type { Failure } from "./Recipient.ts"
 import type { State } from "./Session.ts"
@@ -135,7 +136,6 @@ export class SendFailed extends Data.TaggedError("SendFailed")<{
   }
 }
 
-/** There is no such thing for this caller: absent, or somebody else's. */
 /** What came to a hook is not the platform's, or not of now; nothing of it was parsed. Status 401. */
 export class HookForged extends Data.TaggedError("HookForged")<{ readonly reason: string }> {
   override get message(): string {
@@ -152,6 +152,16 @@ export class PlatformUnavailable extends Data.TaggedError("PlatformUnavailable")
   }
 }
 
+/** The job has ended, so that it cannot be canceled; or it was canceled, so that it cannot be retried. Status 409. */
+export class JobEnded extends Data.TaggedError("JobEnded")<{ readonly status: JobStatus }> {
+  override get message(): string {
+    return this.status === "canceled" || this.status === "canceling"
+      ? "The job was canceled, which is final. What is still to be sent needs a send of its own."
+      : `The job is ${this.status}: nothing of it is left to cancel.`
+  }
+}
+
+/** There is no such thing for this caller: absent, or somebody else's. */
 export class NotFound extends Data.TaggedError("NotFound")<{ readonly what: string }> {
   override get message(): string {
     return `There is no such ${this.what}.`

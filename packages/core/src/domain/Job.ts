@@ -48,6 +48,8 @@ export interface Job {
   /** The API key that created it. */
   readonly publicKey: string
   readonly content: Content
+  /** The client's own name for it; null when it gave none. */
+  readonly reference: string | null
   readonly status: Status
   readonly pauseReason: PauseReason | null
   /** How many recipients it has. */
@@ -97,6 +99,9 @@ export interface RecipientResult {
 /** Whether nothing but receipts can still change it. */
 export const hasEnded = (status: Status): boolean =>
   status === "completed" || status === "canceled" || status === "failed"
+
+/** Whether it was canceled, or is about to be: nothing opens it again. */
+export const isCanceled = (status: Status): boolean => status === "canceled" || status === "canceling"
 
 /** Whether its recipients may be dispatched. */
 export const dispatchable = (status: Status): boolean => status === "queued" || status === "processing"
@@ -149,6 +154,7 @@ export const newJob = (
   sessionId: accepted.sessionId,
   publicKey: accepted.publicKey,
   content: accepted.content,
+  reference: accepted.reference,
   status: "queued",
   pauseReason: null,
   recipients: accepted.recipients,

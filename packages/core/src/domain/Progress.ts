@@ -279,9 +279,7 @@ export const abandon = (
 
 /** Queued afresh, at an operator's word: the one step that goes back. */
 export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
-  recipient.status === "failed" || recipient.status === "unknown"
-    ? moved(recipient, "queued", { failure: null, attempts: 0, nextAt: now, ...settledFlags }, now)
-    : recipient
+  moved(recipient, "queued", { failure: null, attempts: 0, nextAt: now, ...settledFlags }, now)
 
 /**
  * The job after its recipients changed, and the events: the recipients' first, the job's last.
@@ -374,11 +372,8 @@ export const resumeForTemplate = (
 export const canceling = (job: Job.Job, now: Instant): Job.Job =>
   Job.hasEnded(job.status) || job.status === "canceling" ? job : withStatus(job, "canceling", now)
 
-/**
- * The job open again for recipients that were queued afresh. A canceling one too: it dispatches nothing, so it
- * would never end with them.
- */
+/** The job open again for recipients that were queued afresh. */
 export const reopened = (job: Job.Job, now: Instant): Job.Job =>
-  Job.hasEnded(job.status) || job.status === "canceling"
+  Job.hasEnded(job.status)
     ? { ...job, status: "queued", completedAt: null, updatedAt: now }
     : job

@@ -62,14 +62,15 @@ import * as Requests from "./Requests.ts"
 
 // 3, 4, 5 ------------------------------------------------------------------------------------------------------
 
-/** The feature that an operation belongs to; reading a connection or past jobs needs none. */
+/** The feature that an operation belongs to; reading a connection, past jobs or messages needs none. */
 const featureOf: Readonly<Record<Permission, Feature | null>> = {
   "connection:read": null,
   "templates:read": "templates",
   "messages:estimate": "templates",
   "messages:send": "templates",
   "jobs:read": null,
-  "direct:send": "direct"
+  "direct:send": "direct",
+  "direct:read": null
 }
 
 const obstacle = (

@@ -184,6 +184,7 @@ export const make = Effect.fnUntraced(function* (options: {
         sessionId: session.id,
         publicKey: key.publicKey,
         content: { kind: "direct", text: request.message, linkPreview: request.linkPreview ?? false },
+        reference: request.reference ?? null,
         recipients: [{ phone: request.to, externalId: null, values: [], market: null, price: null }],
         currency: account.currency,
         estimatedCost: null,

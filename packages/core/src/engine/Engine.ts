@@ -13,6 +13,7 @@ import type {
   IdempotencyConflict,
   InvalidCredentials,
   InvalidRequest,
+  JobEnded,
   MinimumWaitActive,
   NotFound,
   Overloaded,
@@ -43,6 +44,7 @@ import * as DirectMessages from "./DirectMessages.ts"
 import type { Estimate } from "./Estimates.ts"
 import * as Hooks from "./Hooks.ts"
 import * as Jobs from "./Jobs.ts"
+import * as Messages from "./Messages.ts"
 import type {
   Acknowledgement,
   Caller,
@@ -51,6 +53,7 @@ import type {
   DirectCommand,
   JobDetail,
   JobQuery,
+  Message,
   SendCommand,
   TemplateQuery,
   Unauthorized
@@ -110,6 +113,8 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       | SendFailed
       | StorageError
     >
+    /** A direct message of this key, as it is now: one whose outcome was unknown may be settled by a receipt. */
+    readonly message: (caller: Caller, messageId: string) => Effect.Effect<Message, NotFound | StorageError>
     /** This key's jobs, newest first. */
     readonly jobs: (caller: Caller, query: JobQuery) => Effect.Effect<Paged<Job>, StorageError>
     readonly job: (
@@ -117,6 +122,8 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       jobId: string,
       query: { readonly recipientStatus?: RecipientStatus | undefined; readonly page: Page }
     ) => Effect.Effect<JobDetail, NotFound | StorageError>
+    /** Cancels what of a job of this key is not in flight; the job is `canceling` until that has ended. */
+    readonly cancel: (caller: Caller, jobId: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
     /** What a platform reports of messages, by our message ids; answers those that nobody knows. */
     readonly receive: (reports: ReadonlyArray<Report>) => Effect.Effect<ReadonlyArray<Report>, StorageError>
     /**
@@ -144,6 +151,7 @@ const make = Effect.gen(function* () {
   const open = yield* Lines.make
   const checks = yield* Checks.make
   const jobs = yield* Jobs.make
+  const messages = yield* Messages.make
   const sends = yield* Sends.make(checks, ids)
   const templates = yield* Templates.make
   return Engine.of({
@@ -155,7 +163,9 @@ const make = Effect.gen(function* () {
     send: sends.send,
     sendDirect: yield* DirectMessages.make({ checks, ids, open, draw: yield* Consequences.make }),
     jobs: jobs.list,
+    message: messages.find,
     job: jobs.find,
+    cancel: jobs.cancel,
     receive: worker.inbound.reports,
     hook: yield* Hooks.make(open, worker.inbound),
     admin: yield* Admin.make,

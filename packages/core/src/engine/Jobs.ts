@@ -1,7 +1,7 @@
-/** Reading jobs: a caller's own, and any for the operator. */
+/** Reading and canceling jobs: a caller's own, and any for the operator. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { NotFound } from "../domain/Errors.ts"
+import { JobEnded, NotFound } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Job } from "../domain/Job.ts"
 import { dispatchable } from "../domain/Job.ts"
@@ -14,6 +14,7 @@ import type { Status as RecipientStatus } from "../domain/Recipient.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
+import { Wake } from "../worker/Wake.ts"
 import type { Caller, JobDetail, JobQuery } from "./Operations.ts"
 import { traced } from "./Traced.ts"
 
@@ -47,6 +48,7 @@ export const make = Effect.gen(function* () {
   const cards = yield* RateCardStore
   const jobs = yield* JobStore
   const sessions = yield* SessionStore
+  const wake = yield* Wake
 
   /** By the card that priced the send, since receipts name a category and never money. */
   const actualCostOf = Effect.fnUntraced(function* ({
@@ -84,17 +86,44 @@ export const make = Effect.gen(function* () {
     return found
   })
 
-  /** Another key's job is not told apart from one that does not exist. */
-  const find = Effect.fnUntraced(function* (caller: Caller, jobId: string, query: DetailQuery) {
+  /** Any account's; a direct message is no job to read, cancel or retry. */
+  const any = Effect.fnUntraced(function* (jobId: string) {
     const job = yield* jobs.find(jobId)
-    if (job === null || job.publicKey !== caller.key.publicKey || job.content.kind !== "template") {
-      return yield* new NotFound({ what: "job" })
-    }
-    return yield* detail(job, query)
+    return job?.content.kind === "template" ? job : yield* new NotFound({ what: "job" })
   })
+
+  /** Another key's job is not told apart from one that does not exist. */
+  const own = (caller: Caller, jobId: string) =>
+    Effect.filterOrFail(
+      any(jobId),
+      ({ publicKey }) => publicKey === caller.key.publicKey,
+      () => new NotFound({ what: "job" })
+    )
+
+  const find = Effect.fnUntraced(function* (caller: Caller, jobId: string, query: DetailQuery) {
+    return yield* detail(yield* own(caller, jobId), query)
+  })
+
+  /** Of a job that was found: who owns it never changes. */
+  const cancelFound = Effect.fnUntraced(function* ({ id: jobId }: Job) {
+    const result = yield* jobs.cancel({ jobId, now: yield* Clock.currentTimeMillis })
+    if (result === null) return yield* new NotFound({ what: "job" })
+    if (result._tag === "Ended") return yield* new JobEnded({ status: result.job.status })
+    yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
+    return result.job
+  })
+
+  const cancel = (caller: Caller, jobId: string) => Effect.flatMap(own(caller, jobId), cancelFound)
 
   const list = (caller: Caller, query: JobQuery) =>
     jobs.list({ ...query, by: { publicKey: caller.key.publicKey }, kind: "template" })
 
-  return { detail, find: traced("Engine.job", find), list: traced("Engine.jobs", list) }
+  return {
+    any,
+    detail,
+    cancelFound,
+    find: traced("Engine.job", find),
+    list: traced("Engine.jobs", list),
+    cancel: traced("Engine.cancel", cancel)
+  }
 })

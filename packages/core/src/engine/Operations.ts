@@ -56,6 +56,12 @@ export interface DirectAcknowledgement {
   readonly replayed: boolean
 }
 
+/** A direct message: its job and its one recipient. */
+export interface Message {
+  readonly job: Job
+  readonly recipient: RecipientResult
+}
+
 export interface JobDetail {
   readonly job: Job
   readonly results: Paged<RecipientResult>
@@ -72,6 +78,7 @@ export interface JobDetail {
 
 export interface JobQuery {
   readonly status?: JobStatus | undefined
+  readonly reference?: string | undefined
   readonly createdAfter?: Instant | undefined
   readonly createdBefore?: Instant | undefined
   readonly page: Page

@@ -5,6 +5,7 @@
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Compile from "../domain/Compile.ts"
+import { Reference } from "../domain/Reference.ts"
 
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)
@@ -63,12 +64,19 @@ export const Recipient = Schema.Struct({
   variables: Schema.optional(Variables)
 }).annotations({ identifier: "Recipient" })
 
+const reference = Schema.optional(
+  Reference.annotations({
+    description: "Your name for it, at most 255 characters: kept with it and told in every event of it."
+  })
+)
+
 export const TemplateMessageRequest = Schema.Struct({
   template_id: Schema.Int.annotations({ description: "Id of the template." }),
   currency: Schema.optional(
     Schema.String.annotations({ description: "ISO 4217 code; the account's when absent." })
   ),
   variables: Schema.optional(Variables),
+  reference,
   recipients: Schema.Array(Recipient).pipe(Schema.minItems(1), Schema.maxItems(maximumRecipients))
 }).annotations({ identifier: "TemplateMessageRequest" })
 export type TemplateMessageRequest = typeof TemplateMessageRequest.Type
@@ -78,7 +86,8 @@ export const DirectMessageRequest = Schema.Struct({
   message: Schema.String.annotations({ description: "1 to 4,096 characters, not blank." }),
   linkPreview: Schema.optional(
     Schema.Boolean.annotations({ description: "Whether a link preview is made; false when absent." })
-  )
+  ),
+  reference
 }).annotations({ identifier: "DirectMessageRequest" })
 export type DirectMessageRequest = typeof DirectMessageRequest.Type
 

@@ -65,6 +65,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       sessionId: session.id,
       publicKey: key.publicKey,
       content: Job.contentOf(template),
+      reference: request.reference ?? null,
       recipients: resolved.recipients.map(({ external_id, phone }, place) => ({
         phone,
         externalId: external_id ?? null,

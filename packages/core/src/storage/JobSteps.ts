@@ -8,10 +8,13 @@ import type { Draft } from "../domain/Event.ts"
 import * as Event from "../domain/Event.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Job, RecipientResult } from "../domain/Job.ts"
+import * as Jobs from "../domain/Job.ts"
 import type { Change } from "../domain/Progress.ts"
 import * as Progress from "../domain/Progress.ts"
 import type { Failure } from "../domain/Recipient.ts"
+import * as RetrySelection from "../domain/RetrySelection.ts"
 import type { ClaimedJob, Report, Settlement } from "./JobStore.ts"
+import { CancelResult, RetryResult } from "./JobStore.ts"
 
 /** A job with what dispatch keeps of it. */
 export interface Held {
@@ -197,36 +200,58 @@ export const receive = <H extends Held>(
   return { ...step(held, held.job, moves, 0, now), unmatched }
 }
 
-/** Cancels what is not in flight; `undefined` when the job has ended or is being canceled. */
+/** What a verb answers, and what is to be written for it; null when nothing is. */
+interface Decided<H extends Held, Result> {
+  readonly result: Result
+  readonly step: Step<H> | null
+}
+
+/** Cancels what is not in flight. A job that is being canceled stays so. */
 export const cancel = <H extends Held>(
   held: H,
   recipients: ReadonlyArray<Tracked>,
   now: Instant
-): Step<H> | undefined => {
+): Decided<H, CancelResult> => {
+  if (Jobs.hasEnded(held.job.status)) return { result: CancelResult.Ended({ job: held.job }), step: null }
   const job = Progress.canceling(held.job, now)
-  if (job === held.job) return undefined
+  if (job === held.job) return { result: CancelResult.Canceled({ job }), step: null }
   const moves = recipients.flatMap(({ fence, recipient: before }): ReadonlyArray<Move> => {
     const after = Progress.cancel(before, now)
     return after === before ? [] : [{ before, after, fence }]
   })
-  return step(held, job, moves, 0, now)
+  const canceled = step(held, job, moves, 0, now)
+  return { result: CancelResult.Canceled({ job: canceled.held.job }), step: canceled }
 }
 
 /**
- * Queues what failed or is unknown again; `undefined` when there is nothing. An attempt that a report of failure
- * overtook is over: its late outcome must not settle the new one.
+ * Queues the chosen recipients again. An attempt that a report of failure overtook is over: its late outcome must not
+ * settle the new one.
  */
 export const retry = <H extends Held>(
   held: H,
   recipients: ReadonlyArray<Tracked>,
-  now: Instant
-): Step<H> | undefined => {
+  command: {
+    readonly now: Instant
+    readonly selection: RetrySelection.RetrySelection
+    readonly dryRun?: boolean
+  }
+): Decided<H, RetryResult> => {
+  const { dryRun = false, now, selection } = command
+  if (Jobs.isCanceled(held.job.status)) return { result: RetryResult.Ended({ job: held.job }), step: null }
+  const choose = RetrySelection.chooser(selection)
+  const counts = { failed: 0, unknown: 0 }
   let ended = 0
-  const moves = recipients.flatMap(({ fence, recipient: before }): ReadonlyArray<Move> => {
-    const after = Progress.requeue(before, now)
-    if (after === before) return []
+  const moves: Array<Move> = []
+  for (const { fence, recipient: before } of recipients) {
+    const chosen = choose(before)
+    if (chosen === null) continue
+    counts[chosen] += 1
     if (fence !== null) ended += 1
-    return [{ before, after, fence: null }]
-  })
-  return moves.length === 0 ? undefined : step(held, Progress.reopened(held.job, now), moves, ended, now)
+    moves.push({ before, after: Progress.requeue(before, now), fence: null })
+  }
+  if (dryRun || moves.length === 0) {
+    return { result: RetryResult.Retried({ job: held.job, counts }), step: null }
+  }
+  const retried = step(held, Progress.reopened(held.job, now), moves, ended, now)
+  return { result: RetryResult.Retried({ job: retried.held.job, counts }), step: retried }
 }

@@ -13,6 +13,7 @@ import * as Time from "../domain/Instant.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/Job.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Demand } from "../domain/Plan.ts"
+import type * as RetrySelection from "../domain/RetrySelection.ts"
 import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/Recipient.ts"
 import type { Provider } from "../domain/Session.ts"
 import type { StorageError } from "./StorageError.ts"
@@ -43,6 +44,7 @@ export interface AcceptSend {
   readonly sessionId: string
   readonly publicKey: string
   readonly content: Content
+  readonly reference: string | null
   readonly recipients: ReadonlyArray<NewRecipient>
   readonly currency: string
   readonly estimatedCost: string | null
@@ -139,6 +141,22 @@ export interface Report {
   readonly pricing?: Pricing
 }
 
+export type CancelResult = Data.TaggedEnum<{
+  /** What was in flight finishes: the job is `canceling` until then. */
+  Canceled: { readonly job: Job }
+  /** It ended before; nothing changed. */
+  Ended: { readonly job: Job }
+}>
+export const CancelResult = Data.taggedEnum<CancelResult>()
+
+export type RetryResult = Data.TaggedEnum<{
+  /** How many were queued again, or would be. */
+  Retried: { readonly job: Job; readonly counts: RetrySelection.Counts }
+  /** It was canceled, which is final; nothing changed. */
+  Ended: { readonly job: Job }
+}>
+export const RetryResult = Data.taggedEnum<RetryResult>()
+
 /** What the cost of a delivered message is found by. */
 export type Delivered = Pick<RecipientResult, "phone" | "price" | "pricing">
 
@@ -233,6 +251,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly by: { readonly publicKey: string } | { readonly accountId: string }
       readonly kind: Content["kind"]
       readonly status?: Status | undefined
+      readonly reference?: string | undefined
       /** Inclusive. */
       readonly createdAfter?: Instant | undefined
       /** Exclusive. */
@@ -250,23 +269,23 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     /** Of all recipients that were delivered, in their order. */
     readonly delivered: (jobId: string) => Effect.Effect<ReadonlyArray<Delivered>, StorageError>
 
-    /**
-     * Cancels what is not in flight. What is in flight finishes, and the job is `canceling` until then.
-     * Null when there is no such job; an ended one is answered as it is.
-     */
+    /** Cancels what is not in flight. Null when there is no such job. */
     readonly cancel: (command: {
       readonly jobId: string
       readonly now: Instant
-    }) => Effect.Effect<Job | null, StorageError>
+    }) => Effect.Effect<CancelResult | null, StorageError>
 
     /**
-     * Queues failed and unknown recipients again, with no attempts counted, and opens an ended job for them.
-     * Answers the job and how many; null when there is no such job.
+     * Queues the chosen recipients again, with no attempts counted, and opens an ended job for them. Null when there is
+     * no such job.
      */
     readonly retry: (command: {
       readonly jobId: string
       readonly now: Instant
-    }) => Effect.Effect<{ readonly job: Job; readonly retried: number } | null, StorageError>
+      readonly selection: RetrySelection.RetrySelection
+      /** Counts only. */
+      readonly dryRun?: boolean
+    }) => Effect.Effect<RetryResult | null, StorageError>
 
     /** Units accepted by the account on a UTC day (`YYYY-MM-DD`). */
     readonly usage: (query: {

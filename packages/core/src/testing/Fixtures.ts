@@ -146,6 +146,7 @@ export const send = (
     jobId: ids.jobId(now),
     ...owner,
     content: { kind: "template", templateId: 1, template: template() },
+    reference: null,
     recipients: Array.from({ length: phones }, (_, index) => ({
       phone: `346${String(index).padStart(8, "0")}`,
       externalId: `r${index}`,

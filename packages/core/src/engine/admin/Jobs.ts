@@ -1,42 +1,67 @@
 /** Any account's jobs and direct messages, for the operator; cancel and explicit retry. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { NotFound } from "../../domain/Errors.ts"
-import type { Job, RecipientResult } from "../../domain/Job.ts"
+import type { InvalidRequest } from "../../domain/Errors.ts"
+import { JobEnded, NotFound } from "../../domain/Errors.ts"
+import * as Fault from "../../domain/Fault.ts"
+import type { Job } from "../../domain/Job.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
+import * as Phone from "../../domain/Phone.ts"
+import type * as RetrySelection from "../../domain/RetrySelection.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { Wake } from "../../worker/Wake.ts"
 import type { DetailQuery } from "../Jobs.ts"
 import * as Reading from "../Jobs.ts"
-import type { JobDetail, JobQuery } from "../Operations.ts"
+import * as Messages from "../Messages.ts"
+import type { JobDetail, JobQuery, Message } from "../Operations.ts"
+import { refuse } from "./Faults.ts"
+import * as Text from "./Text.ts"
 
-/** A direct message: its job and its one recipient. */
-export interface Message {
+export interface RetryCommand extends RetrySelection.RetrySelection {
+  /** Counts only; nothing is queued. */
+  readonly dryRun?: boolean | undefined
+}
+
+export interface Retried {
   readonly job: Job
-  readonly recipient: RecipientResult
+  /** How many were queued again, or would be. */
+  readonly counts: RetrySelection.Counts
+  readonly dryRun: boolean
 }
 
 export interface Jobs {
   readonly list: (accountId: string, query: JobQuery) => Effect.Effect<Paged<Job>, NotFound | StorageError>
   readonly find: (id: string, query: DetailQuery) => Effect.Effect<JobDetail, NotFound | StorageError>
-  readonly cancel: (id: string) => Effect.Effect<Job, NotFound | StorageError>
-  /** Queues failed and unknown recipients again; answers how many. */
+  readonly cancel: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
+  /**
+   * Queues recipients again, as `RetrySelection` chooses them: by default the failed whose failure is not permanent. A
+   * retry of an `unknown` recipient may send twice.
+   */
   readonly retry: (
-    id: string
-  ) => Effect.Effect<{ readonly job: Job; readonly retried: number }, NotFound | StorageError>
+    id: string,
+    command?: RetryCommand
+  ) => Effect.Effect<Retried, InvalidRequest | JobEnded | NotFound | StorageError>
   readonly messages: (accountId: string, page: Page) => Effect.Effect<Paged<Message>, NotFound | StorageError>
 }
 
-const missing = Effect.fail(new NotFound({ what: "job" }))
+const maximumCodeLength = 64
+
+const faultsOf = ({ codes = [], phones = [] }: RetryCommand): ReadonlyArray<Fault.Fault> => [
+  ...codes.flatMap((code, index) => Text.faults(code, "code", maximumCodeLength, ["codes", index])),
+  ...phones.flatMap((phone, index) => {
+    const fault = Phone.check(phone)
+    return fault === undefined ? [] : [Fault.make(["phones", index], "recipient_invalid", fault)]
+  })
+]
 
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const store = yield* JobStore
-  const { detail } = yield* Reading.make
+  const { any, cancelFound, detail } = yield* Reading.make
+  const messages = yield* Messages.make
   const wake = yield* Wake
-  const notify = Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
 
   const account = Effect.fnUntraced(function* (id: string) {
     if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
@@ -48,31 +73,23 @@ export const make = Effect.gen(function* () {
       return yield* store.list({ ...query, by: { accountId }, kind: "template" })
     }),
     find: Effect.fnUntraced(function* (id, query) {
-      const job = yield* store.find(id)
-      if (job === null || job.content.kind !== "template") return yield* missing
-      return yield* detail(job, query)
+      return yield* detail(yield* any(id), query)
     }),
-    cancel: Effect.fnUntraced(function* (id) {
+    cancel: (id) => Effect.flatMap(any(id), cancelFound),
+    retry: Effect.fnUntraced(function* (id, command = {}) {
+      const { dryRun = false, ...selection } = command
+      yield* refuse(faultsOf(command))
+      const { id: jobId } = yield* any(id)
       const now = yield* Clock.currentTimeMillis
-      const job = yield* store.cancel({ jobId: id, now })
-      yield* notify
-      return job ?? (yield* missing)
-    }),
-    retry: Effect.fnUntraced(function* (id) {
-      const now = yield* Clock.currentTimeMillis
-      const result = yield* store.retry({ jobId: id, now })
-      yield* notify
-      return result ?? (yield* missing)
+      const result = yield* store.retry({ jobId, now, selection, dryRun })
+      if (result === null) return yield* new NotFound({ what: "job" })
+      if (result._tag === "Ended") return yield* new JobEnded({ status: result.job.status })
+      yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
+      return { job: result.job, counts: result.counts, dryRun }
     }),
     messages: Effect.fnUntraced(function* (accountId, page) {
       yield* account(accountId)
-      const found = yield* store.list({ by: { accountId }, kind: "direct", page })
-      const items = yield* Effect.forEach(found.items, (job) =>
-        Effect.map(store.results({ jobId: job.id, page: { limit: 1, after: null } }), ({ items }) =>
-          items.map((recipient) => ({ job, recipient }))
-        )
-      )
-      return { items: items.flat(), next: found.next }
+      return yield* messages.list(accountId, page)
     })
   }
   return jobs

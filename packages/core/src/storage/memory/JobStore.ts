@@ -345,13 +345,14 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       find: (jobId) => Effect.sync(() => db.jobs.get(jobId)?.job ?? null),
 
-      list: ({ by, createdAfter, createdBefore, kind, page, status }) =>
+      list: ({ by, createdAfter, createdBefore, kind, page, reference, status }) =>
         Effect.sync(() => {
           const rows = [...db.jobs.values()].filter(
             ({ job }) =>
               ("publicKey" in by ? job.publicKey === by.publicKey : job.accountId === by.accountId) &&
               job.content.kind === kind &&
               (status === undefined || job.status === status) &&
+              (reference === undefined || job.reference === reference) &&
               (createdAfter === undefined || job.createdAt >= createdAfter) &&
               (createdBefore === undefined || job.createdAt < createdBefore)
           )
@@ -383,18 +384,18 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
         Effect.sync(() => {
           const row = db.jobs.get(jobId)
           if (row === undefined) return null
-          const step = JobSteps.cancel(row, row.recipients, now)
-          return step === undefined ? row.job : save(db, step, now).job
+          const { result, step } = JobSteps.cancel(row, row.recipients, now)
+          if (step !== null) save(db, step, now)
+          return result
         }),
 
-      retry: ({ jobId, now }) =>
+      retry: (command) =>
         Effect.sync(() => {
-          const row = db.jobs.get(jobId)
+          const row = db.jobs.get(command.jobId)
           if (row === undefined) return null
-          const step = JobSteps.retry(row, row.recipients, now)
-          return step === undefined
-            ? { job: row.job, retried: 0 }
-            : { job: save(db, step, now).job, retried: step.moves.length }
+          const { result, step } = JobSteps.retry(row, row.recipients, command)
+          if (step !== null) save(db, step, command.now)
+          return result
         }),
 
       usage: ({ accountId, day }) =>

@@ -337,4 +337,15 @@ ALTER TABLE sendwright_progress ADD COLUMN taken_at BIGINT;
 `
 }
 
-export const migrations: ReadonlyArray<Migration> = [initial, endpoints, platforms, pricing, taken]
+const references: Migration = {
+  id: 6,
+  name: "references of jobs",
+  statements: `
+-- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
+ALTER TABLE sendwright_job ADD COLUMN reference TEXT COLLATE "C";
+CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
+CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
+`
+}
+
+export const migrations: ReadonlyArray<Migration> = [initial, endpoints, platforms, pricing, taken, references]

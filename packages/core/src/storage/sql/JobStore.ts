@@ -103,6 +103,7 @@ const staying = [
   "kind",
   "template",
   "snapshot",
+  "reference",
   "currency",
   "estimated_cost",
   "idempotency_key",
@@ -183,6 +184,7 @@ function* record(insertJob: InsertJob, command: AcceptSend, snapshot: number): P
       content.kind,
       content.kind === "template" ? content.templateId : null,
       snapshot,
+      job.reference,
       job.currency,
       job.estimatedCost,
       idempotency === null ? null : idempotency.key,
@@ -283,12 +285,14 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
     )
     const ofSnapshot = "job.snapshot = snapshot.seq"
     const heldBy = `${rows.select()} WHERE ${ofSnapshot} AND ${progress.as}.worker = ? ORDER BY job.id${dialect.forUpdate(progress.as)}`
-    const listBy = (column: "public_key" | "account") => `${rows.select(", job.seq")}
-      WHERE ${ofSnapshot} AND job.${column} = ? AND job.kind = ? AND job.seq < ?
+    const listBy = (column: "public_key" | "account", more = "") => `${rows.select(", job.seq")}
+      WHERE ${ofSnapshot} AND job.${column} = ?${more} AND job.kind = ? AND job.seq < ?
         AND ${progress.as}.status = coalesce(?, ${progress.as}.status) AND job.created_at >= ? AND job.created_at < ?
       ORDER BY job.seq DESC ${limited}`
-    const listByKey = listBy("public_key")
-    const listByAccount = listBy("account")
+    const lists = {
+      publicKey: { all: listBy("public_key"), named: listBy("public_key", " AND job.reference = ?") },
+      account: { all: listBy("account"), named: listBy("account", " AND job.reference = ?") }
+    }
 
     /**
      * What was taken and not touched since, by job, so that settling reads of it only what else may change in the job.
@@ -541,15 +545,17 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
           return (yield* rows.find(jobId))?.job ?? null
         }),
 
-      list: ({ by, createdAfter, createdBefore, kind, page, status }) =>
+      list: ({ by, createdAfter, createdBefore, kind, page, reference, status }) =>
         db.read("JobStore.list", function* () {
-          const [statement, owner] =
-            "publicKey" in by ? [listByKey, by.publicKey] : [listByAccount, by.accountId]
+          const [list, owner] =
+            "publicKey" in by ? [lists.publicKey, by.publicKey] : [lists.account, by.accountId]
+          const name = reference === undefined ? [] : [reference]
           const [before, limit] = newestFirst(page)
           const since = createdAfter ?? -end
           const found = yield* all(
-            statement,
+            reference === undefined ? list.all : list.named,
             owner,
+            ...name,
             kind,
             before,
             status ?? null,
@@ -595,21 +601,19 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
           const held = yield* rows.take(jobId)
           if (held === undefined) return null
           const open = yield* recipientsOf(held, openRecipients)
-          const step = JobSteps.cancel(held, open, now)
-          if (step === undefined) return held.job
-          yield* save([step], now)
-          return step.held.job
+          const { result, step } = JobSteps.cancel(held, open, now)
+          if (step !== null) yield* save([step], now)
+          return result
         }),
 
-      retry: ({ jobId, now }) =>
+      retry: (command) =>
         db.write("JobStore.retry", function* () {
-          const held = yield* rows.take(jobId)
+          const held = yield* rows.take(command.jobId)
           if (held === undefined) return null
           const lost = yield* recipientsOf(held, lostRecipients)
-          const step = JobSteps.retry(held, lost, now)
-          if (step === undefined) return { job: held.job, retried: 0 }
-          yield* save([step], now)
-          return { job: step.held.job, retried: step.moves.length }
+          const { result, step } = JobSteps.retry(held, lost, command)
+          if (step !== null) yield* save([step], command.now)
+          return result
         }),
 
       usage: ({ accountId, day }) => db.read("JobStore.usage", () => usageOf(accountId, day)),

@@ -335,7 +335,7 @@ export const jobColumns = ({ jsonValue, progress: { as }, version }: Dialect): s
   `CASE WHEN ${as}.fence = 0 AND ${as}.status = 'queued' AND ${as}.queued = job.recipients
       AND ${as}.updated_at = job.created_at THEN NULL ELSE ${jsonValue(changingColumns(as, version(as)))} END,
     job.seq, job.id, ${version(as)}, job.account, job.session, job.public_key, job.snapshot, snapshot.digest, job.currency,
-    job.estimated_cost, job.recipients, job.created_at`
+    job.estimated_cost, job.recipients, job.created_at, job.reference`
 
 type ChangingTuple = readonly [
   seq: number,
@@ -376,7 +376,8 @@ type JobTuple = readonly [
   currency: string,
   estimatedCost: string | null,
   recipients: number,
-  createdAt: number
+  createdAt: number,
+  reference: string | null
 ]
 
 /** A job, its row's number, and the row's version (`Dialect.version`) as it was read. */
@@ -393,6 +394,7 @@ type Fixed = Pick<
   | "sessionId"
   | "publicKey"
   | "content"
+  | "reference"
   | "recipients"
   | "currency"
   | "estimatedCost"
@@ -443,6 +445,7 @@ const toHeld = (tuple: ChangingTuple, fixed: Fixed): StoredJob => ({
     sessionId: fixed.sessionId,
     publicKey: fixed.publicKey,
     content: fixed.content,
+    reference: fixed.reference,
     status: jobStatus("status", tuple[2]),
     pauseReason: tuple[3] === null ? null : pauseReason("pause_reason", tuple[3]),
     recipients: fixed.recipients,
@@ -488,6 +491,7 @@ export const toStoredJob = (
       sessionId: tuple[5],
       publicKey: tuple[6],
       content,
+      reference: tuple[13],
       recipients: tuple[11],
       currency: tuple[9],
       estimatedCost: tuple[10],

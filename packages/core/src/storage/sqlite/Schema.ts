@@ -355,6 +355,17 @@ ALTER TABLE sendwright_job ADD COLUMN taken_at INTEGER;
 `
 }
 
+const references: Migration = {
+  id: 8,
+  name: "references of jobs",
+  statements: `
+-- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
+ALTER TABLE sendwright_job ADD COLUMN reference TEXT;
+CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
+CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -362,5 +373,6 @@ export const migrations: ReadonlyArray<Migration> = [
   platforms,
   pricing,
   versions,
-  taken
+  taken,
+  references
 ]
