@@ -107,7 +107,8 @@ const retry: Action = (world, machine) => {
     const id = Worlds.messageId(job, recipient.index)
     world.retried.set(id, (world.retried.get(id) ?? 0) + 1)
   }
-  begin(world, machine, `retry ${job}`, machine.engine.admin.jobs.retry(job))
+  const selection = world.draws() < 0.5 ? {} : ({ statuses: ["failed", "unknown"] } as const)
+  begin(world, machine, `retry ${job}`, machine.engine.admin.jobs.retry(job, selection))
 }
 
 const connection: Action = (world, machine) => {

@@ -374,6 +374,4 @@ export const canceling = (job: Job.Job, now: Instant): Job.Job =>
 
 /** The job open again for recipients that were queued afresh. */
 export const reopened = (job: Job.Job, now: Instant): Job.Job =>
-  Job.hasEnded(job.status)
-    ? { ...job, status: "queued", completedAt: null, updatedAt: now }
-    : job
+  Job.hasEnded(job.status) ? { ...job, status: "queued", completedAt: null, updatedAt: now } : job

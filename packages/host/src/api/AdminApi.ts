@@ -1,10 +1,12 @@
 /** The admin API of decisions.md §8, under `/admin/v1`. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as OpenApi from "@effect/platform/OpenApi"
 import * as ApiKey from "@sendwright/core/domain/ApiKey"
 import * as Consent from "@sendwright/core/domain/Consent"
 import * as Plan from "@sendwright/core/domain/Plan"
 import * as RateCard from "@sendwright/core/domain/RateCard"
+import * as RetrySelection from "@sendwright/core/domain/RetrySelection"
 import * as Session from "@sendwright/core/domain/Session"
 import * as Schema from "effect/Schema"
 import { JobFilter, Paging, paging, resultFilter, TimeText, Uuid } from "./Parameters.ts"
@@ -244,6 +246,23 @@ export const cancelJob = HttpApiEndpoint.post("cancelJob", "/admin/v1/jobs/:id/c
   .addSuccess(Schemas.CanceledJob)
 export const retryJob = HttpApiEndpoint.post("retryJob", "/admin/v1/jobs/:id/retry")
   .setPath(id)
+  .setPayload(
+    Schema.Struct({
+      statuses: optional(
+        Schema.Array(Schema.Literal(...RetrySelection.statuses)).pipe(Schema.minItems(1), Schema.maxItems(2))
+      ),
+      codes: optional(Schema.Array(Schema.String).pipe(Schema.minItems(1), Schema.maxItems(50))),
+      phones: optional(Schema.Array(Schema.String).pipe(Schema.minItems(1), Schema.maxItems(250))),
+      dry_run: optional(Schema.Boolean)
+    })
+  )
+  .annotateContext(
+    OpenApi.annotations({
+      summary: "Send a job's failed recipients again",
+      description:
+        "Chooses the recipients that match every member. `statuses` is by default `failed`; a recipient that is `unknown` is chosen only when it is named there, and may get the message twice. A failure that is permanent is chosen only by its code in `codes` or its phone in `phones`. With `dry_run` nothing changes: `retried` and `counts` tell how many it would be."
+    })
+  )
   .addSuccess(Schemas.RetriedJob)
 
 export const group = HttpApiGroup.make("admin")

@@ -59,6 +59,11 @@ export const job = HttpApiEndpoint.get("job", "/api/v1/template-messages/:jobId"
   .addSuccess(Schemas.JobDetail)
   .annotateContext(described("Read a job and its result per recipient"))
 
+export const cancel = HttpApiEndpoint.post("cancel", "/api/v1/template-messages/:jobId/cancel")
+  .setPath(Schema.Struct({ jobId: Uuid }))
+  .addSuccess(Schemas.CanceledJob, { status: 202 })
+  .annotateContext(described("Cancel what of a job was not sent; what is in flight finishes"))
+
 export const connectionTest = HttpApiEndpoint.post("test", "/api/public/test")
   .addSuccess(Schemas.ConnectionTest)
   .annotateContext(described("Test an API key"))
@@ -68,6 +73,11 @@ export const sendDirect = HttpApiEndpoint.post("sendDirect", "/api/public/messag
   .setPayload(Requests.DirectMessageRequest)
   .addSuccess(Schemas.DirectAcknowledgement)
   .annotateContext(described("Send one text message now"))
+
+export const message = HttpApiEndpoint.get("message", "/api/public/messages/:messageId")
+  .setPath(Schema.Struct({ messageId: Uuid }))
+  .addSuccess(Schemas.DirectMessage)
+  .annotateContext(described("Read a direct message, settled meanwhile when its outcome was unknown"))
 
 const hookPath = Schema.Struct({ sessionId: Uuid })
 export const whatsAppChallenge = HttpApiEndpoint.get("whatsAppChallenge", "/hooks/whatsapp/:sessionId")
@@ -100,8 +110,9 @@ export const versioned = HttpApiGroup.make("v1")
   .add(send)
   .add(jobs)
   .add(job)
+  .add(cancel)
 
-export const direct = HttpApiGroup.make("public").add(connectionTest).add(sendDirect)
+export const direct = HttpApiGroup.make("public").add(connectionTest).add(sendDirect).add(message)
 
 export const service = HttpApiGroup.make("service").add(live).add(ready).add(problem)
 

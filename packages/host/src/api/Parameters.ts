@@ -3,6 +3,7 @@ import * as Instant from "@sendwright/core/domain/Instant"
 import * as Job from "@sendwright/core/domain/Job"
 import * as Page from "@sendwright/core/domain/Page"
 import * as Recipient from "@sendwright/core/domain/Recipient"
+import { Reference } from "@sendwright/core/domain/Reference"
 import * as Schema from "effect/Schema"
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/
@@ -48,6 +49,7 @@ export const Paging = Schema.Struct(paging)
 export const JobFilter = Schema.Struct({
   ...paging,
   status: Schema.optional(Schema.Literal(...Job.statuses)),
+  reference: Schema.optional(Reference),
   created_after: Schema.optional(Time),
   created_before: Schema.optional(Time)
 })

@@ -122,6 +122,7 @@ const listed = {
   job_id: Text,
   status: JobStatus,
   template_id: Count,
+  reference: NullableText,
   recipients: Count,
   counts: Counts,
   created_at: Time,
@@ -189,6 +190,26 @@ export const DirectAcknowledgement = Schema.Struct({
   status: Schema.Literal("accepted", "sent"),
   createdAt: Time
 }).annotations({ identifier: "DirectAcknowledgement" })
+
+export const DirectMessage = Schema.Struct({
+  ok: Ok,
+  message: Schema.Struct({
+    messageId: Text,
+    to: Text,
+    status: RecipientStatus,
+    outcome: Schema.NullOr(Schema.Literal("unknown")).annotations({
+      description:
+        "unknown while it is not known whether the platform took the message; null before and after, and the status tells."
+    }),
+    error: Schema.NullOr(Failure),
+    reference: NullableText,
+    createdAt: Time,
+    updatedAt: Time,
+    sentAt: NullableTime,
+    deliveredAt: NullableTime,
+    readAt: NullableTime
+  })
+}).annotations({ identifier: "DirectMessage" })
 
 export const Health = Schema.Struct({ ok: Schema.Boolean, status: Text })
 
@@ -387,7 +408,13 @@ export const RateCards = Schema.Struct({
   next_cursor: NextCursor
 })
 
-export const RetriedJob = Schema.Struct({ ok: Ok, job: ListedJob, retried: Count })
+export const RetriedJob = Schema.Struct({
+  ok: Ok,
+  job: ListedJob,
+  retried: Count,
+  counts: Schema.Struct({ failed: Count, unknown: Count }),
+  dry_run: Schema.Boolean
+})
 export const CanceledJob = Schema.Struct({ ok: Ok, job: ListedJob })
 
 export const Messages = Schema.Struct({
@@ -399,6 +426,7 @@ export const Messages = Schema.Struct({
       to: Text,
       status: RecipientStatus,
       error: Schema.NullOr(Failure),
+      reference: NullableText,
       attempts: Count,
       created_at: Time,
       updated_at: Time,

@@ -182,7 +182,12 @@ export const root = Command.make("sendwright").pipe(
       operation("list", Api.adminJobs, "List an account's jobs."),
       operation("show", Api.adminJob, "Show a job and its recipients.", job),
       operation("cancel", Api.cancelJob, "Cancel what of a job was not sent.", job),
-      operation("retry", Api.retryJob, "Send a job's failed and unknown recipients again.", job)
+      operation(
+        "retry",
+        Api.retryJob,
+        "Send to a job's failed recipients again: those who match every flag, without one those whose failure is not permanent. A permanent failure needs its code or phone. --statuses unknown names those who may have the message already: they may get it twice. --dry-run true only counts.",
+        job
+      )
     )
   ])
 )

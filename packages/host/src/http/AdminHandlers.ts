@@ -226,9 +226,15 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
   forOperator(Api.cancelJob, ({ path }) =>
     Effect.map(admin.jobs.cancel(path.id), (found) => reply({ ...ok, job: Views.job(found) }))
   ),
-  forOperator(Api.retryJob, ({ path }) =>
-    Effect.map(admin.jobs.retry(path.id), ({ job, retried }) =>
-      reply({ ...ok, job: Views.job(job), retried })
+  forOperator(Api.retryJob, ({ path, payload: { dry_run: dryRun, ...selection } }) =>
+    Effect.map(admin.jobs.retry(path.id, { ...selection, dryRun }), ({ counts, dryRun, job }) =>
+      reply({
+        ...ok,
+        job: Views.job(job),
+        retried: counts.failed + counts.unknown,
+        counts,
+        dry_run: dryRun
+      })
     )
   )
 ]

@@ -88,6 +88,15 @@ export const make = (engine: Context.Tag.Service<Engine.Engine>): ReadonlyArray<
         )
   ),
   forKey(
+    Api.cancel,
+    "messages:send",
+    (caller) =>
+      ({ path }) =>
+        Effect.map(engine.cancel(caller, path.jobId.toLowerCase()), (found) =>
+          reply({ ok: true as const, job: Views.job(found) })
+        )
+  ),
+  forKey(
     Api.connectionTest,
     null,
     () => () =>
@@ -108,6 +117,15 @@ export const make = (engine: Context.Tag.Service<Engine.Engine>): ReadonlyArray<
       ({ idempotencyKey, payload }) =>
         Effect.map(engine.sendDirect(caller, { idempotencyKey, request: payload }), (sent) =>
           reply(Views.direct(sent), replayedHeader(sent.replayed))
+        )
+  ),
+  forKey(
+    Api.message,
+    "direct:read",
+    (caller) =>
+      ({ path }) =>
+        Effect.map(engine.message(caller, path.messageId.toLowerCase()), (found) =>
+          reply(Views.directMessage(found))
         )
   )
 ]

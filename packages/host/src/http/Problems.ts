@@ -20,6 +20,7 @@ export type EngineError =
   | Errors.MinimumWaitActive
   | Errors.Overloaded
   | Errors.SendFailed
+  | Errors.JobEnded
   | Errors.HookForged
   | Errors.PlatformUnavailable
   | Errors.NotFound
@@ -97,7 +98,7 @@ export const catalogue = {
     status: 404,
     title: "Not found",
     description:
-      "There is no such route, or no such thing for this caller. Another key's job is not told apart from one that does not exist."
+      "There is no such route, or no such thing for this caller. Another key's job or message is not told apart from one that does not exist."
   },
   method_not_allowed: {
     status: 405,
@@ -122,6 +123,12 @@ export const catalogue = {
     description:
       "The Idempotency-Key was used with another body. `job_id` is the job that the key stands for. A new request needs a fresh key; a repeated one needs the very same body."
   },
+  job_ended: {
+    status: 409,
+    title: "Job ended",
+    description:
+      "The job has ended, so that nothing of it is left to cancel; or it was canceled, which is final, so that it cannot be retried. The job itself tells what became of each recipient."
+  },
   payload_too_large: {
     status: 413,
     title: "Payload too large",
@@ -142,7 +149,7 @@ export const catalogue = {
     status: 422,
     title: "Send failed",
     description:
-      'The platform refused the direct message, for the reason given. With `outcome: "unknown"` it is not known whether the platform took it; a receipt settles it later.'
+      'The platform refused the direct message, for the reason given. With `outcome: "unknown"` it is not known whether the platform took it; a receipt settles it later, and `links.status` is where to read it.'
   },
   rate_limited: {
     status: 429,
@@ -263,9 +270,13 @@ export const describe = (error: EngineError): Problem => {
         members: {
           messageId: error.messageId,
           reason: error.failure,
-          ...(error.outcome === "unknown" ? { outcome: error.outcome } : {})
+          ...(error.outcome === "unknown"
+            ? { outcome: error.outcome, links: { status: `/api/public/messages/${error.messageId}` } }
+            : {})
         }
       })
+    case "JobEnded":
+      return problem("job_ended", error.message)
     case "NotFound":
       return problem("not_found", error.message)
     case "StorageError":

@@ -117,6 +117,7 @@ export const job = (found: Job.Job): View<typeof Schemas.ListedJob> => ({
   job_id: found.id,
   status: found.status,
   template_id: found.content.kind === "template" ? found.content.templateId : 0,
+  reference: found.reference,
   recipients: found.recipients,
   counts: found.counts,
   created_at: time(found.createdAt),
@@ -175,6 +176,23 @@ export const jobDetail = (found: Engine.JobDetail): View<typeof Schemas.JobDetai
     }
   }
 }
+
+export const directMessage = ({ job, recipient }: Engine.Message): View<typeof Schemas.DirectMessage> => ({
+  ok: true,
+  message: {
+    messageId: Ids.messageId(job.id, recipient.index),
+    to: recipient.phone,
+    status: recipient.status,
+    outcome: recipient.status === "unknown" ? "unknown" : null,
+    error: recipient.failure,
+    reference: job.reference,
+    createdAt: time(job.createdAt),
+    updatedAt: time(recipient.updatedAt),
+    sentAt: timeOrNull(recipient.sentAt),
+    deliveredAt: timeOrNull(recipient.deliveredAt),
+    readAt: timeOrNull(recipient.readAt)
+  }
+})
 
 export const direct = (sent: Engine.DirectAcknowledgement): View<typeof Schemas.DirectAcknowledgement> => ({
   ok: true,
@@ -270,18 +288,13 @@ export const rateCard = (found: RateCard.RateCard) => ({
   }))
 })
 
-export const message = ({
-  job,
-  recipient
-}: {
-  readonly job: Job.Job
-  readonly recipient: Job.RecipientResult
-}) => ({
+export const message = ({ job, recipient }: Engine.Message) => ({
   message_id: Ids.messageId(job.id, recipient.index),
   session_id: job.sessionId,
   to: recipient.phone,
   status: recipient.status,
   error: recipient.failure,
+  reference: job.reference,
   attempts: recipient.attempts,
   created_at: time(job.createdAt),
   updated_at: time(recipient.updatedAt),
@@ -299,10 +312,12 @@ export const fault = (found: Fault.Fault) => ({
 /** The filters of a job list; their times were checked with the shape. */
 export const jobFilter = (query: {
   readonly status?: Job.Status | undefined
+  readonly reference?: string | undefined
   readonly created_after?: string | undefined
   readonly created_before?: string | undefined
 }) => ({
   status: query.status,
+  reference: query.reference,
   createdAfter: query.created_after === undefined ? undefined : Instant.parse(query.created_after),
   createdBefore: query.created_before === undefined ? undefined : Instant.parse(query.created_before)
 })

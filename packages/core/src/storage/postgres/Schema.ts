@@ -348,4 +348,11 @@ CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, refere
 `
 }
 
-export const migrations: ReadonlyArray<Migration> = [initial, endpoints, platforms, pricing, taken, references]
+export const migrations: ReadonlyArray<Migration> = [
+  initial,
+  endpoints,
+  platforms,
+  pricing,
+  taken,
+  references
+]

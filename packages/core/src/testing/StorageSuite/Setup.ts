@@ -67,4 +67,7 @@ export const listen = Effect.fnUntraced(function* (accountId: string) {
   return endpoint
 })
 
+/** Chooses every recipient of a job that failed or is unknown, as {@link failure} says. */
+export const everyLost = { statuses: ["failed", "unknown"], codes: ["broken"] } as const
+
 export const failure = { code: "broken", provider_code: "1", message: "It broke.", permanent: true }

@@ -5,7 +5,7 @@ import type { ClaimedJob, Settlement } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, events, failure, find, listen, now, owner, results } from "./Setup.ts"
+import { claim, events, everyLost, failure, find, listen, now, owner, results } from "./Setup.ts"
 
 const taken = Outcome.Accepted({ providerId: "p", status: "accepted" })
 
@@ -21,7 +21,7 @@ const accept = Effect.fnUntraced(function* (some: Parameters<typeof Fixtures.sen
   const who = yield* owner
   const command = Fixtures.send(who, some)
   yield* (yield* JobStore).accept(command)
-  return { ...who, jobId: command.jobId }
+  return { ...who, jobId: command.jobId, recipients: command.recipients }
 })
 
 const only = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>) {
@@ -280,7 +280,10 @@ export const suite = (layer: Stored) => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { jobId } = yield* accept({ phones: 2 })
-        expect((yield* jobs.cancel({ jobId, now }))?.status).toBe("canceled")
+        expect(yield* jobs.cancel({ jobId, now })).toMatchObject({
+          _tag: "Canceled",
+          job: { status: "canceled" }
+        })
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["canceled", "canceled"])
         expect(yield* claim()).toEqual([])
         expect(yield* jobs.cancel({ jobId: Fixtures.makeIds().jobId(now), now })).toBeNull()
@@ -292,23 +295,48 @@ export const suite = (layer: Stored) => {
         const jobs = yield* JobStore
         const { jobId } = yield* accept({ phones: 3 })
         const job = yield* only(yield* claim(1))
-        expect((yield* jobs.cancel({ jobId, now }))?.status).toBe("canceling")
+        const canceling = { _tag: "Canceled", job: { status: "canceling", updatedAt: now } }
+        expect(yield* jobs.cancel({ jobId, now })).toMatchObject(canceling)
+        expect(yield* jobs.cancel({ jobId, now: now + 1 })).toMatchObject(canceling)
         yield* settle(outcomes(job, taken))
         const ended = yield* find(jobId)
         expect([ended.status, ended.counts.accepted, ended.counts.canceled]).toEqual(["canceled", 1, 2])
-        expect((yield* jobs.cancel({ jobId, now: now + 1 }))?.updatedAt).toBe(ended.updatedAt)
+        expect(yield* jobs.cancel({ jobId, now: now + 1 })).toEqual({ _tag: "Ended", job: ended })
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("queue failed and unknown recipients again, and no others", () =>
+    it.effect("cancel no job that has completed", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept({ phones: 1 })
+        yield* settle(outcomes(yield* only(yield* claim()), taken))
+        const ended = yield* find(jobId)
+        expect(yield* jobs.cancel({ jobId, now: now + 1 })).toEqual({ _tag: "Ended", job: ended })
+        expect(yield* find(jobId)).toEqual(ended)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("queue the chosen failed and unknown recipients again, and no others", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { jobId } = yield* accept({ phones: 3 })
         const job = yield* only(yield* claim())
         const made = [taken, Outcome.Failed({ failure }), Outcome.Unknown({ failure })]
         yield* settle(outcomes(job, taken).map((each, place) => ({ ...each, outcome: made[place] ?? taken })))
-        const retried = yield* jobs.retry({ jobId, now: now + 1 })
-        expect([retried?.retried, retried?.job.completedAt]).toEqual([2, null])
+        const ended = yield* find(jobId)
+        const retry = { jobId, now: now + 1, selection: everyLost }
+        const counts = { failed: 1, unknown: 1 }
+        expect(yield* jobs.retry({ ...retry, dryRun: true })).toEqual({ _tag: "Retried", job: ended, counts })
+        expect(yield* find(jobId)).toEqual(ended)
+        expect(yield* jobs.retry({ ...retry, selection: {} })).toEqual({
+          _tag: "Retried",
+          job: ended,
+          counts: { failed: 0, unknown: 0 }
+        })
+        expect(yield* jobs.retry(retry)).toMatchObject({
+          counts,
+          job: { status: "processing", completedAt: null }
+        })
         const again = yield* only(yield* claim(250, now + 1))
         expect(again.recipients.map(({ attempts, index }) => [index, attempts])).toEqual([
           [1, 1],
@@ -316,6 +344,31 @@ export const suite = (layer: Stored) => {
         ])
         yield* settle(outcomes(again, taken), now + 2)
         expect((yield* find(jobId)).status).toBe("completed")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("queue by default the failed whose failure is not permanent", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId, recipients } = yield* accept({ phones: 4 })
+        const passing = { ...failure, code: "busy", permanent: false }
+        const made = [
+          Outcome.Failed({ failure }),
+          Outcome.Failed({ failure: passing }),
+          Outcome.Unknown({ failure: passing }),
+          Outcome.Failed({ failure })
+        ]
+        const job = yield* only(yield* claim())
+        yield* settle(outcomes(job, taken).map((each, place) => ({ ...each, outcome: made[place] ?? taken })))
+        const statuses = Effect.map(results(jobId), (all) => all.map(({ status }) => status))
+        yield* jobs.retry({ jobId, now, selection: {} })
+        expect(yield* statuses).toEqual(["failed", "queued", "unknown", "failed"])
+        yield* jobs.retry({ jobId, now, selection: { statuses: ["unknown"] } })
+        expect(yield* statuses).toEqual(["failed", "queued", "queued", "failed"])
+        yield* jobs.retry({ jobId, now, selection: { phones: [recipients[3]?.phone ?? ""] } })
+        expect(yield* statuses).toEqual(["failed", "queued", "queued", "queued"])
+        yield* jobs.retry({ jobId, now, selection: { codes: ["broken"] } })
+        expect(yield* statuses).toEqual(["queued", "queued", "queued", "queued"])
       }).pipe(Effect.provide(layer))
     )
   })

@@ -8,6 +8,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Ids from "../../domain/Ids.ts"
 import * as Job from "../../domain/Job.ts"
 import * as Recipient from "../../domain/Recipient.ts"
+import type { RetrySelection } from "../../domain/RetrySelection.ts"
 import type { State } from "../../domain/Session.ts"
 import type { ClaimedJob, Settlement } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
@@ -15,7 +16,7 @@ import { SessionStore } from "../../storage/SessionStore.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { failure, find, listen, now, owner, results } from "./Setup.ts"
+import { everyLost, failure, find, listen, now, owner, results } from "./Setup.ts"
 
 const outcome = FastCheck.constantFrom<Outcome>(
   Outcome.Accepted({ providerId: "p", status: "accepted" }),
@@ -41,7 +42,8 @@ type Step =
       readonly status: Recipient.Reported
     }
   | { readonly do: "rescue"; readonly worker: string; readonly recoverable: boolean }
-  | { readonly do: "cancel" | "retry"; readonly job: number }
+  | { readonly do: "cancel"; readonly job: number }
+  | { readonly do: "retry"; readonly job: number; readonly selection: RetrySelection }
   | { readonly do: "transition"; readonly session: number; readonly state: State }
 
 const often = (weight: number, arbitrary: FastCheck.Arbitrary<Step>) => ({ weight, arbitrary })
@@ -81,13 +83,15 @@ const step: FastCheck.Arbitrary<Step> = FastCheck.oneof(
     }))
   ),
   often(
-    2,
-    FastCheck.tuple(FastCheck.constantFrom<"cancel" | "retry">("cancel", "retry"), pick).map(
-      ([word, job]) => ({
-        do: word,
-        job
-      })
-    )
+    1,
+    pick.map((job) => ({ do: "cancel", job }))
+  ),
+  often(
+    1,
+    FastCheck.tuple(
+      pick,
+      FastCheck.constantFrom<RetrySelection>(everyLost, { statuses: ["unknown"] }, { codes: ["broken"] })
+    ).map(([job, selection]) => ({ do: "retry", job, selection }))
   ),
   often(
     1,
@@ -123,6 +127,7 @@ const make = Effect.gen(function* () {
   /** Those whose outcome counts. */
   const live = new Map<string, Attempt>()
   const seen = new Map<string, Job.RecipientResult>()
+  const canceled = new Set<string>()
 
   const take = ({ fence, jobId, recipients }: ClaimedJob, worker: string): void => {
     for (const { index } of recipients) {
@@ -211,7 +216,7 @@ const make = Effect.gen(function* () {
         return
       case "retry": {
         const jobId = at(ids, step.job) ?? ""
-        yield* jobs.retry({ jobId, now: time })
+        yield* jobs.retry({ jobId, now: time, selection: step.selection })
         for (const { index, status } of yield* results(jobId)) {
           const key = keyOf({ jobId, index })
           // An attempt that a report overtook is over with it.
@@ -240,6 +245,8 @@ const make = Effect.gen(function* () {
       expect(Job.hasEnded(job.status)).toBe(tally.queued + tally.sending === 0)
       expect(job.completedAt !== null).toBe(Job.hasEnded(job.status))
       expect(job.pauseReason !== null).toBe(job.status === "paused")
+      if (Job.isCanceled(job.status)) canceled.add(jobId)
+      expect(Job.isCanceled(job.status), "a canceled job was opened").toBe(canceled.has(jobId))
       for (const recipient of recipients) {
         const key = keyOf({ jobId, index: recipient.index })
         const before = seen.get(key) ?? recipient

@@ -8,7 +8,7 @@ import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, events, failure, find, listen, now, owner, results } from "./Setup.ts"
+import { claim, events, everyLost, failure, find, listen, now, owner, results } from "./Setup.ts"
 
 const taken = Outcome.Accepted({ providerId: "p", status: "accepted" })
 const failed = Outcome.Failed({ failure })
@@ -101,7 +101,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { jobId, jobs, settle } = yield* claimed(3, 2)
         yield* settle([[0, failed]])
-        yield* jobs.retry({ jobId, now })
+        yield* jobs.retry({ jobId, now, selection: everyLost })
         const of = (status: "queued" | "sending") =>
           Effect.map(jobs.results({ jobId, page: { limit: 10, after: null }, status }), ({ items }) =>
             items.map(({ index }) => index)
@@ -246,17 +246,17 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("is opened by a retry, so that what was queued again is sent", () =>
+    it.effect("is opened by no retry, before its end and after it", () =>
       Effect.gen(function* () {
         const { jobId, jobs, settle } = yield* claimed(2)
         yield* settle([[0, failed]])
         yield* jobs.cancel({ jobId, now })
-        expect((yield* jobs.retry({ jobId, now }))?.retried).toBe(1)
+        const retry = jobs.retry({ jobId, now: now + 1, selection: everyLost })
+        expect(yield* retry).toMatchObject({ _tag: "Ended", job: { status: "canceling" } })
         yield* settle([[1, taken]])
-        const [again] = yield* claim()
-        expect(again?.recipients.map(({ attempts, index }) => [index, attempts])).toEqual([[0, 1]])
-        yield* settle([[0, taken]], { fence: again?.fence ?? -1 })
-        expect((yield* find(jobId)).status).toBe("completed")
+        expect(yield* retry).toMatchObject({ _tag: "Ended", job: { status: "canceled" } })
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["failed", "accepted"])
+        expect(yield* claim(250, now + 1)).toEqual([])
       }).pipe(Effect.provide(layer))
     )
   })

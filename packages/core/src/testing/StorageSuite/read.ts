@@ -4,7 +4,7 @@ import * as FastCheck from "effect/FastCheck"
 import { JobStore } from "../../storage/JobStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { now, owner } from "./Setup.ts"
+import { find, now, owner } from "./Setup.ts"
 
 export const suite = (layer: Stored) =>
   describe("reading", () => {
@@ -44,6 +44,34 @@ export const suite = (layer: Stored) =>
               expect(seen).toEqual(expected)
             })
         )
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("finds jobs by their reference, of a key and of an account", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const reference = "Órder 7 🧾"
+        const named = [Fixtures.send(who, { reference }), Fixtures.send(who, { reference, claim: "w" })]
+        const others = [
+          Fixtures.send(who),
+          Fixtures.send(who, { reference: "order 8" }),
+          Fixtures.send(yield* owner, { reference })
+        ]
+        for (const command of [...named, ...others]) yield* jobs.accept(command)
+        expect((yield* find(named[0]?.jobId ?? "")).reference).toBe(reference)
+        expect((yield* find(others[0]?.jobId ?? "")).reference).toBeNull()
+        for (const by of [{ publicKey: who.publicKey }, { accountId: who.accountId }]) {
+          const list = (after: number | null) =>
+            jobs.list({ by, kind: "template", reference, page: { limit: 1, after } })
+          const first = yield* list(null)
+          expect(first.items.map(({ id }) => id)).toEqual([named[1]?.jobId])
+          const rest = yield* list(first.next)
+          expect(rest.items.map(({ id, reference }) => [id, reference])).toEqual([
+            [named[0]?.jobId, reference]
+          ])
+          expect(rest.next).toBeNull()
+        }
       }).pipe(Effect.provide(layer))
     )
 
