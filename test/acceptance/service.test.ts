@@ -17,11 +17,13 @@ const endpoints: ReadonlyArray<readonly [string, string]> = [
   ["POST", "/api/v1/template-messages/send"],
   ["GET", "/api/v1/template-messages"],
   ["GET", "/api/v1/template-messages/01930000-0000-7000-8000-000000000000"],
+  ["POST", "/api/v1/template-messages/01930000-0000-7000-8000-000000000000/cancel"],
   ["POST", "/api/public/test"],
-  ["POST", "/api/public/messages/send"]
+  ["POST", "/api/public/messages/send"],
+  ["GET", "/api/public/messages/01930000-0000-7000-8000-000000000001"]
 ]
 
-describe("the nine endpoints", () => {
+describe("the endpoints", () => {
   it("answer 401 without credentials, with half of them, and for inactive and revoked keys alike", async () => {
     const owner = await tenant(host)
     const inactive = await tenant(host)
@@ -78,7 +80,7 @@ describe("connection and test", () => {
       session: { id: owner.sessionId, name: "Sandbox", provider: "sandbox", state: "connected" },
       limits: { requests_per_minute: 120, minimum_wait_ms: 1000, recipients_per_request: 250 }
     })
-    expect(items(answer.json, "permissions")).toHaveLength(6)
+    expect(items(answer.json, "permissions")).toHaveLength(7)
     expect(answer.headers.get("ratelimit-policy")).toBe('"per-minute";q=120;w=60')
     expect(answer.headers.get("ratelimit")).toMatch(/^"per-minute";r=119;t=\d+$/)
     const tested = await owner.post("/api/public/test")
@@ -157,7 +159,10 @@ describe("without credentials", () => {
     expect(at(description.json, "servers", 0, "url")).toBe(host.base)
     const paths = Object.keys(Object(at(description.json, "paths")))
     for (const [, path] of endpoints) {
-      const known = path.replace(/\/1$/, "/{templateId}").replace(/\/0193.*$/, "/{jobId}")
+      const known = path
+        .replace(/\/1$/, "/{templateId}")
+        .replace(/0193[0-9-]{31}0/, "{jobId}")
+        .replace(/0193[0-9-]{31}1/, "{messageId}")
       expect(paths).toContain(known)
     }
     const docs = await host.request("/docs")

@@ -291,6 +291,18 @@ describe("what is refused", () => {
       code: 1,
       err: "/path/id: `id` must be a UUID.\n"
     })
+    const retry = ["jobs", "retry", id, "--statuses", "unknown,delivered", "--dry-run", "true"]
+    const misnamed = await sendwright(...retry)
+    expect([misnamed.code, misnamed.err]).toEqual([
+      1,
+      '/statuses/1: Item 1 must be one of "failed", "unknown".\n'
+    ])
+    const flags = ["--codes", "busy", "--phones", "+34600000100,34600000101", "--dry-run", "false"]
+    expect((await sendwright("jobs", "retry", id, ...flags)).err).toBe(
+      "/phones/0: Write the number as digits only: 34600000100.\n"
+    )
+    const unfound = await sendwright("jobs", "retry", id, "--statuses", "failed,unknown")
+    expect([unfound.code, unfound.err]).toEqual([1, "There is no such job.\n"])
     expect(await on("nowhere")("accounts", "list")).toMatchObject({
       code: 1,
       out: "",

@@ -35,6 +35,8 @@ const stub = (given: Partial<EngineService>): EngineService =>
     sendDirect: () => Effect.dieMessage("sendDirect"),
     jobs: () => Effect.dieMessage("jobs"),
     job: () => Effect.dieMessage("job"),
+    message: () => Effect.dieMessage("message"),
+    cancel: () => Effect.dieMessage("cancel"),
     receive: () => Effect.dieMessage("receive"),
     hook: () => Effect.dieMessage("hook"),
     drain: Effect.dieMessage("drain"),
@@ -125,11 +127,19 @@ describe("the order", () => {
         asked.push(permission)
         return Effect.fail(new Errors.SessionDisconnected({ state: "disconnected", reason: null }))
       }
+      const message = "/api/public/messages/00000000-0000-7000-8000-000000000001"
       const job = `${jobs}/00000000-0000-7000-8000-000000000000`
-      for (const url of ["/api/v1/connection", "/api/v1/templates", "/api/v1/templates/1", jobs, job]) {
+      for (const url of [
+        "/api/v1/connection",
+        "/api/v1/templates",
+        "/api/v1/templates/1",
+        jobs,
+        job,
+        message
+      ]) {
         expect((yield* call(url, { method: "GET" }, { authorize })).status).toBe(409)
       }
-      for (const url of [estimate, send, "/api/public/test", "/api/public/messages/send"]) {
+      for (const url of [estimate, send, `${job}/cancel`, "/api/public/test", "/api/public/messages/send"]) {
         expect((yield* call(url, {}, { authorize })).status).toBe(409)
       }
       expect(asked).toEqual([
@@ -138,7 +148,9 @@ describe("the order", () => {
         "templates:read",
         "jobs:read",
         "jobs:read",
+        "direct:read",
         "messages:estimate",
+        "messages:send",
         "messages:send",
         null,
         "direct:send"

@@ -40,6 +40,8 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     sendDirect: dies("sendDirect"),
     jobs: () => Effect.die(new Error("a bug")),
     job: dies("job"),
+    message: dies("message"),
+    cancel: dies("cancel"),
     receive: dies("receive"),
     hook: (_, __, { body, method, query }) =>
       Effect.succeed(method === "GET" ? `${query["hub.challenge"]} ${body.length}` : null),

@@ -193,6 +193,37 @@ describe("a direct message", () => {
     }).pipe(Effect.provide(TestEngine.layer))
   )
 
+  it.effect("whose outcome is unknown is settled by any receipt, and each change is told", () =>
+    Effect.gen(function* () {
+      const { account, admin, caller, consent, engine } = yield* prepared
+      yield* admin.webhooks.create(account.id, { url: "https://receiver.example/" })
+      const recorder = yield* Recorder
+      for (const [index, status] of (["sent", "delivered", "failed"] as const).entries()) {
+        const to = `34600${index}0006`
+        yield* consent(to)
+        const request = { to, message: "Hello", reference: status }
+        const sent = yield* Effect.flip(engine.sendDirect(caller, { idempotencyKey: undefined, request }))
+        if (sent._tag !== "SendFailed") return yield* Effect.die(sent)
+        const { messageId } = sent
+        expect((yield* engine.message(caller, messageId)).recipient.status).toBe("unknown")
+        const failure = { code: "undeliverable", provider_code: null, message: "Gone.", permanent: true }
+        const now = yield* Clock.currentTimeMillis
+        const report = { messageId, status, at: now, failure, providerId: null }
+        expect(yield* engine.receive([report])).toEqual([])
+        const settled = yield* engine.message(caller, messageId)
+        expect(settled).toMatchObject({ job: { reference: status }, recipient: { status } })
+        expect(settled.recipient.failure).toEqual(status === "failed" ? failure : null)
+      }
+      yield* engine.drain
+      const told = (yield* recorder.requests).map(({ body }) => JSON.parse(body))
+      expect(told.map(({ data, type }): unknown => [type, data.reference, data.status]).sort()).toEqual([
+        ["message.delivered", "delivered", "delivered"],
+        ["message.failed", "failed", "failed"],
+        ["message.sent", "sent", "sent"]
+      ])
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+
   it.effect("is tried again while that is soon", () =>
     Effect.gen(function* () {
       const { caller, consent, engine } = yield* prepared
