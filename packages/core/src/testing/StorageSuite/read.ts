@@ -1,10 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
-import { JobStore } from "../../storage/JobStore.ts"
+import * as Ids from "../../domain/Ids.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { find, now, owner } from "./Setup.ts"
+import { claim, events, failure, find, listen, now, owner } from "./Setup.ts"
 
 export const suite = (layer: Stored) =>
   describe("reading", () => {
@@ -72,6 +73,36 @@ export const suite = (layer: Stored) =>
           ])
           expect(rest.next).toBeNull()
         }
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("tells a job's reference in every event of it", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        yield* listen(who.accountId)
+        const content = { kind: "direct", text: "Hi", linkPreview: true } as const
+        const job = Fixtures.send(who, { reference: "job", phones: 2 })
+        const message = Fixtures.send(who, { reference: "message", content })
+        yield* jobs.accept(job)
+        yield* jobs.accept(message)
+        for (const { fence, jobId, recipients } of yield* claim()) {
+          const outcome = Outcome.Unknown({ failure })
+          const settlements = recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
+          yield* jobs.exchange({ now, settlements, claim: null })
+          const messageId = Ids.messageId(jobId, 0)
+          const report = { messageId, status: "sent", at: now, failure: null, providerId: null } as const
+          yield* jobs.receive({ now, reports: [report] })
+        }
+        const told = (yield* events()).map(({ data, type }) => `${type} ${data["reference"]}`)
+        expect(told.toSorted()).toEqual([
+          "job.completed job",
+          "job.processing job",
+          "message.sent message",
+          "recipient.sent job",
+          "recipient.unknown job",
+          "recipient.unknown job"
+        ])
       }).pipe(Effect.provide(layer))
     )
 
