@@ -320,6 +320,34 @@ describe("a caller", () => {
   )
 })
 
+describe("another key of the same session", () => {
+  it.effect("reads no message and reads and cancels no job of this one", () =>
+    Effect.gen(function* () {
+      const { admin, caller, consent, engine, request, session } = yield* prepared
+      const { key, secretKey } = yield* admin.keys.issue(session.id, {})
+      const other = yield* engine.identify({ publicKey: key.publicKey, secretKey })
+      yield* consent("34600000100", "34600000101")
+      const direct = { to: "34600000100", message: "Hello" }
+      const { messageId } = yield* engine.sendDirect(caller, { idempotencyKey: "d", request: direct })
+      const { jobId } = yield* engine.send(caller, { idempotencyKey: "j", request: request("34600000101") })
+      for (const refused of [
+        yield* Effect.flip(engine.message(other, messageId)),
+        yield* Effect.flip(engine.job(other, jobId, { page: whole })),
+        yield* Effect.flip(engine.cancel(other, jobId))
+      ]) {
+        expect(refused._tag).toBe("NotFound")
+      }
+      expect((yield* engine.message(caller, messageId)).job.id).toBe(`${messageId.slice(0, -3)}000`)
+      expect((yield* engine.cancel(caller, jobId)).status).toBe("canceled")
+      expect(yield* Effect.flip(engine.cancel(caller, jobId))).toMatchObject({
+        _tag: "JobEnded",
+        status: "canceled"
+      })
+      expect(yield* Effect.flip(admin.jobs.retry(jobId))).toMatchObject({ _tag: "JobEnded" })
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+})
+
 describe("a paced session", () => {
   it.effect("sends at its pace, and says when a job will be through", () =>
     Effect.gen(function* () {
