@@ -17,13 +17,50 @@ export const format = (instant: Instant): string => new Date(instant).toISOStrin
 export const formatOrNull = (instant: Instant | null): string | null =>
   instant === null ? null : format(instant)
 
-const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/
+const rfc3339 =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/
 
-/** Reads an RFC 3339 date-time; `undefined` when it is not one. */
+const isLeapYear = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+
+const daysOf = (year: number, month: number): number =>
+  month === 2 ? (isLeapYear(year) ? 29 : 28) : [4, 6, 9, 11].includes(month) ? 30 : 31
+
+const between = (value: number, least: number, most: number): boolean => value >= least && value <= most
+
+/** The instants that {@link format} can write: the years 0000 to 9999 in UTC. */
+const earliest: Instant = -62_167_219_200_000
+const latest: Instant = 253_402_300_799_999
+
+/** `Date.UTC` takes the years 0 to 99 for those of the 20th century; the calendar repeats every 400 years. */
+const utc = (year: number, month: number, date: number): Instant =>
+  Date.UTC(year + 400, month - 1, date) - 146_097 * day
+
+/**
+ * Reads an RFC 3339 date-time; `undefined` when it is none (decisions.md §10). The day must exist, hours end with 23,
+ * and second 60, which only a leap second has, counts as 59. Digits after the milliseconds are cut off.
+ */
 export const parse = (text: string): Instant | undefined => {
-  if (!rfc3339.test(text)) return undefined
-  const instant = Date.parse(text)
-  return Number.isNaN(instant) ? undefined : instant
+  const found = rfc3339.exec(text)
+  if (found === null) return undefined
+  const field = (index: number): number => Number(found[index] ?? "0")
+  const [year, month, date] = [field(1), field(2), field(3)]
+  const [hours, minutes, seconds] = [field(4), field(5), field(6)]
+  const [offsetHours, offsetMinutes] = [field(9), field(10)]
+  const exists =
+    between(month, 1, 12) &&
+    between(date, 1, daysOf(year, month)) &&
+    hours <= 23 &&
+    minutes <= 59 &&
+    seconds <= 60 &&
+    offsetHours <= 23 &&
+    offsetMinutes <= 59
+  if (!exists) return undefined
+  const milliseconds = Number((found[7] ?? "").padEnd(3, "0").slice(0, 3))
+  const local =
+    utc(year, month, date) + hours * hour + minutes * minute + Math.min(seconds, 59) * second + milliseconds
+  const offset = (found[8] === "-" ? -1 : 1) * (offsetHours * hour + offsetMinutes * minute)
+  const instant = local - offset
+  return between(instant, earliest, latest) ? instant : undefined
 }
 
 /** The UTC day that daily limits count in, as `YYYY-MM-DD`. */
