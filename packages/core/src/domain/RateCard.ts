@@ -6,6 +6,7 @@ import type { Instant } from "./Instant.ts"
 import * as Memo from "./Memo.ts"
 import * as Money from "./Money.ts"
 import type { Pricing } from "./Recipient.ts"
+import * as Text from "./Text.ts"
 
 export type Category = Exclude<Purpose, "direct">
 export const categories: ReadonlyArray<Category> = ["marketing", "utility", "authentication"]
@@ -42,7 +43,7 @@ export const check = (prices: ReadonlyArray<Price>): Either.Either<void, Readonl
       const message = '`price` must be a plain decimal such as "0.0250".'
       faults.push(Fault.make(["prices", at, "price"], "invalid_value", message))
     }
-    if (price.market.trim() === "")
+    if (Text.isBlank(price.market))
       faults.push(Fault.make(["prices", at, "market"], "required", "`market` is required."))
     prefixesOf(price).forEach((prefix, place) => {
       const path = price.prefixes === null ? ["prices", at, "market"] : ["prices", at, "prefixes", place]

@@ -3,6 +3,7 @@ import * as Fault from "./Fault.ts"
 import * as Memo from "./Memo.ts"
 import type { Button, TemplateContent } from "./Template.ts"
 import * as Template from "./Template.ts"
+import * as Text from "./Text.ts"
 
 export interface Rendered {
   readonly header?: string
@@ -76,8 +77,6 @@ export const render = (template: TemplateContent, values: ReadonlyArray<string>)
   }
 }
 
-const length = (text: string): number => [...text].length
-
 /** A text of a template: how long it is without its placeholders, at most, and whose values stand in it. */
 interface Measure {
   readonly maximum: number
@@ -131,10 +130,10 @@ export const check = (
     }
   }
   const textHeader = template.variables.some(({ key }) => key === "header.1")
-  if (textHeader && rendered.header !== undefined && length(rendered.header) > Template.headerLength) {
+  if (textHeader && rendered.header !== undefined && Text.isLonger(rendered.header, Template.headerLength)) {
     blame("header.1", `The header would be longer than ${Template.headerLength} characters.`)
   }
-  if (length(rendered.body) > Template.bodyLength) {
+  if (Text.isLonger(rendered.body, Template.bodyLength)) {
     blame("body.", `The body would be longer than ${Template.bodyLength} characters.`)
   }
   return faults

@@ -2,11 +2,12 @@
  * Variables (decisions.md §3): which values a template asks for, which of two given values wins, and what a value
  * may be. The recipient's value wins over the common one; a blank one is a fault and does not fall through.
  */
-import { isIP } from "node:net"
-import ipaddr from "ipaddr.js"
 import * as Fault from "./Fault.ts"
 import * as Memo from "./Memo.ts"
+import * as PublicUrl from "./PublicUrl.ts"
 import type { TemplateContent, Variable } from "./Template.ts"
+import { mediaUrlLength, suffixLength } from "./Template.ts"
+import * as Text from "./Text.ts"
 
 export type Values = Readonly<Record<string, string>>
 
@@ -64,34 +65,12 @@ const textFault = (value: string): string | undefined => {
   return / {5}/.test(value) ? "must have no run of more than 4 spaces" : undefined
 }
 
-/** Hosts that no public address has. */
-const insideName = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/
-
-const isPublicHost = (host: string): boolean => {
-  const bare = host.replace(/^\[|\]$/g, "")
-  if (isIP(bare) !== 0) {
-    const address = ipaddr.process(bare)
-    if (address.range() !== "unicast") return false
-    return address.kind() === "ipv4" || /^[23]/.test(bare)
-  }
-  const name = bare.replace(/\.$/, "").toLowerCase()
-  return name.includes(".") && !insideName.test(name)
-}
-
-const mediaUrlFault = (value: string): string | undefined => {
-  if (value.length > 2048) return "must be at most 2,048 characters"
-  if (!value.isWellFormed() || control.test(value) || /\s/.test(value))
-    return "must be an absolute https URL without white space"
-  if (!URL.canParse(value)) return "must be an absolute https URL"
-  const url = new URL(value)
-  if (url.protocol !== "https:") return "must be an https URL"
-  if (url.username !== "" || url.password !== "") return "must carry no credentials"
-  return isPublicHost(url.hostname) ? undefined : "must name a public host"
-}
+/** The platform fetches it, so that no network of the operator's is allowed here. */
+const mediaUrlFault = PublicUrl.make({ protocols: ["https"], maximum: mediaUrlLength, networks: [] }).fault
 
 /** A suffix stays below the template's address: same origin, no way up, no fragment, no way out of its query. */
 const suffixFault = (value: string, base: string): string | undefined => {
-  if (value.length > 2000) return "must be at most 2,000 characters"
+  if (Text.isLonger(value, suffixLength)) return `must be at most ${suffixLength} characters`
   if (!value.isWellFormed() || control.test(value)) return "must be percent-encodable text"
   if (/[\s\\#]/.test(value)) return "must have no white space, backslash or fragment"
   if (/%(?![0-9A-Fa-f]{2})/.test(value)) return "must have no broken percent escape"
@@ -109,7 +88,7 @@ const suffixFault = (value: string, base: string): string | undefined => {
 }
 
 const valueFault = (variable: Variable, value: string, base: string): string | undefined => {
-  if (value.trim() === "") return "must not be empty or blank"
+  if (Text.isBlank(value)) return "must not be empty or blank"
   switch (variable.type) {
     case "text":
       return textFault(value)

@@ -45,6 +45,7 @@ import type { Feature } from "../domain/Plan.ts"
 import * as Rendering from "../domain/Rendering.ts"
 import * as Shape from "../domain/Shape.ts"
 import type { Template } from "../domain/Template.ts"
+import * as Text from "../domain/Text.ts"
 import * as Variables from "../domain/Variables.ts"
 import * as Turn from "../loop/Turn.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
@@ -105,17 +106,15 @@ const maximumExternalId = 255
 const phoneFault = (phone: unknown): string | undefined =>
   typeof phone === "string" ? Phone.check(phone) : undefined
 
-const storable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
-
 const externalIdFault = (
   externalId: unknown
 ): { readonly code: Fault.Code; readonly message: string } | undefined => {
   if (typeof externalId !== "string") return undefined
-  if (externalId.length > maximumExternalId) {
+  if (Text.isLonger(externalId, maximumExternalId)) {
     const message = `\`external_id\` must be at most ${maximumExternalId} characters.`
     return { code: "out_of_range", message }
   }
-  return storable(externalId)
+  return Text.isStorable(externalId)
     ? undefined
     : { code: "recipient_invalid", message: "`external_id` must be well-formed text without NUL." }
 }
@@ -161,10 +160,9 @@ const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
   const to = phoneFault(member(body, "to"))
   if (to !== undefined) faults.push(Fault.make(["to"], "recipient_invalid", to))
   if (typeof text !== "string") return faults
-  const length = [...text].length
-  if (text.trim() === "") {
+  if (Text.isBlank(text)) {
     faults.push(Fault.make(path, "out_of_range", "`message` must not be blank."))
-  } else if (length > Requests.maximumMessageLength) {
+  } else if (Text.isLonger(text, Requests.maximumMessageLength)) {
     faults.push(
       Fault.make(
         path,
@@ -172,7 +170,7 @@ const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
         `\`message\` must be at most ${Requests.maximumMessageLength} characters.`
       )
     )
-  } else if (!storable(text)) {
+  } else if (!Text.isStorable(text)) {
     faults.push(Fault.make(path, "invalid_value", "`message` must be well-formed text without NUL."))
   }
   return faults

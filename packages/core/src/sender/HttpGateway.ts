@@ -17,6 +17,7 @@ import type { Failure, Reported } from "../domain/Recipient.ts"
 import * as Rendering from "../domain/Rendering.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { TemplateContent } from "../domain/Template.ts"
+import * as Text from "../domain/Text.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Signature from "../webhook/Signature.ts"
@@ -27,7 +28,7 @@ import { accepted, HookResult, refused } from "./Sender.ts"
 
 const maximumBytes = 64 * 1024
 
-const HttpUrl = Configuration.text(1, 2048).pipe(
+const HttpUrl = Text.between(1, 2048).pipe(
   Schema.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
     message: () => "an absolute http or https URL"
   })
@@ -36,11 +37,11 @@ const HttpUrl = Configuration.text(1, 2048).pipe(
 const Config = Schema.Struct({
   url: HttpUrl,
   /** Signs both ways. */
-  secret: Configuration.text(16, 512),
+  secret: Text.between(16, 512),
   headers: Schema.optionalWith(
     Schema.Record({
       key: Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9-]{1,64}$/)),
-      value: Configuration.text(0, 4096)
+      value: Text.between(0, 4096)
     }),
     { default: () => ({}) }
   ),

@@ -17,6 +17,7 @@ import * as PlatformForm from "../domain/PlatformForm.ts"
 import type { Failure, Pricing, Reported } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { TemplateContent } from "../domain/Template.ts"
+import * as Text from "../domain/Text.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Configuration from "./Configuration.ts"
@@ -34,14 +35,14 @@ const digits = Schema.String.pipe(Schema.pattern(/^[0-9]{1,32}$/, { message: () 
 const Config = Schema.Struct({
   phone_number_id: digits,
   waba_id: digits,
-  access_token: Configuration.text(1, 2048),
-  app_secret: Configuration.text(1, 512),
-  verify_token: Configuration.text(1, 512),
+  access_token: Text.between(1, 2048),
+  app_secret: Text.between(1, 512),
+  verify_token: Text.between(1, 512),
   api_version: Schema.optionalWith(Schema.String.pipe(Schema.pattern(/^v[0-9]{1,3}\.[0-9]{1,3}$/)), {
     default: () => "v23.0"
   }),
   base_url: Schema.optionalWith(
-    Configuration.text(1, 2048).pipe(
+    Text.between(1, 2048).pipe(
       Schema.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
         message: () => "an absolute http or https URL"
       })

@@ -5,6 +5,7 @@ import * as Rendering from "../../src/domain/Rendering.ts"
 import type { TemplateContent } from "../../src/domain/Template.ts"
 import { parsePlatform } from "../../src/domain/Template.ts"
 import * as Variables from "../../src/domain/Variables.ts"
+import { inside } from "../webhook/Inside.ts"
 
 const runs = { numRuns: 1000 }
 
@@ -138,7 +139,7 @@ describe("variables", () => {
     }
   })
 
-  it("take a media URL that is https, public and without credentials", () => {
+  it("take a media URL that is https, public and without credentials, as a webhook's must be", () => {
     const media = parsed({
       name: "media",
       language: "en",
@@ -152,29 +153,38 @@ describe("variables", () => {
       Variables.resolve(media, undefined)({ "header.media": url }, 0).faults.length
     for (const url of [
       "https://cdn.example.com/a.png",
+      "https://cdn.example.com:8443/a.png?b=c",
       "https://8.8.8.8/a.png",
-      "https://[2606:4700::1]/a.png"
+      "https://[2606:4700::1]/a.png",
+      `https://cdn.example.com/${"😀".repeat(2024)}`
     ]) {
       expect([url, faults(url)]).toEqual([url, 0])
     }
     for (const url of [
       "http://cdn.example.com/a.png",
+      "ftp://cdn.example.com/a.png",
+      "data:image/png;base64,AAAA",
       "https://user:pass@cdn.example.com/",
-      "https://127.0.0.1/",
-      "https://2130706433/",
-      "https://0x7f.1/",
-      "https://[::1]/",
-      "https://[::ffff:10.0.0.1]/",
-      "https://[::7f00:1]/",
-      "https://169.254.169.254/",
-      "https://10.1.2.3/",
-      "https://localhost/",
-      "https://printer.local/",
-      "https://intranet/",
+      "https://cdn.example.com/a.png#top",
+      "https://cdn.example.com/a b.png",
+      "https://cdn.example.com/\ud800.png",
+      "https://cdn.example.com/a\u0000.png",
       "cdn.example.com/a.png",
-      `https://cdn.example.com/${"a".repeat(2048)}`
+      "//cdn.example.com/a.png",
+      `https://cdn.example.com/${"a".repeat(2025)}`,
+      ...inside.map((host) => `https://${host}/a.png`)
     ]) {
       expect([url, faults(url)]).toEqual([url, 1])
+    }
+  })
+
+  it("that show nothing are blank", () => {
+    for (const value of ["", " ", "\u200b", "\u3164\u2800", "\u00ad\ufeff "]) {
+      const { faults } = Variables.resolve(order, complete)({ "body.1": value }, 0)
+      expect([value, faults.map(({ message }) => message)]).toEqual([
+        value,
+        ["`body.1` must not be empty or blank."]
+      ])
     }
   })
 

@@ -50,6 +50,8 @@ describe("a webhook's address", () => {
     "https://receiver.example.com/#fragment",
     "https://receiver.example.com/ x",
     "https:\n//receiver.example.com/",
+    "https://receiver.example.com/\u0000",
+    "https://receiver.example.com/\ud800",
     `https://receiver.example.com/${"a".repeat(2048)}`,
     "https://receiver.example.com:99999/",
     "https://[::1",

@@ -32,6 +32,7 @@ export const inside: ReadonlyArray<string> = [
   "metadata.google.internal",
   "router.lan",
   "nas.home.arpa",
+  "localhost.localdomain",
   "intranet",
   "kubernetes",
   "api.example.com.",

@@ -221,7 +221,7 @@ export const importRateCard = HttpApiEndpoint.post("importRateCard", "/admin/v1/
     Schema.Struct({
       currency: Schema.String,
       effective_from: TimeText,
-      csv: Schema.String.pipe(Schema.minLength(1))
+      csv: Schema.NonEmptyString
     })
   )
   .addSuccess(Schemas.RateCard)

@@ -1,5 +1,6 @@
 /** What the admin operations ask of names and other short texts. */
 import * as Fault from "../../domain/Fault.ts"
+import * as Text from "../../domain/Text.ts"
 
 /** 1 to so many characters, not blank, no control characters, well-formed. */
 export const faults = (
@@ -8,7 +9,7 @@ export const faults = (
   maximum: number,
   path: ReadonlyArray<string | number> = [name]
 ) => {
-  if (value.trim() === "" || value.length > maximum) {
+  if (Text.isBlank(value) || Text.isLonger(value, maximum)) {
     return [Fault.make(path, "out_of_range", `\`${name}\` must be 1 to ${maximum} characters, not blank.`)]
   }
   return /\p{Cc}/u.test(value) || !value.isWellFormed()

@@ -1,0 +1,96 @@
+/**
+ * URLs and addresses of the public Internet (decisions.md §7, §10): one policy for the webhooks that the engine calls
+ * and for the media that a platform fetches. It looks at the text alone and never asks DNS.
+ */
+import { isIP } from "node:net"
+import ipaddr from "ipaddr.js"
+import * as Text from "./Text.ts"
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+
+/** An address and how many leading bits of it count. */
+export type Network = readonly [Address, number]
+
+/** Reads `10.0.0.0/8`, `::1/128`; `undefined` for anything else. */
+export const parseNetwork = (cidr: string): Network | undefined =>
+  ipaddr.isValidCIDR(cidr) ? ipaddr.parseCIDR(cidr) : undefined
+
+export interface Rules {
+  readonly protocols: ReadonlyArray<"http" | "https">
+  /** The longest URL, in code points. */
+  readonly maximum: number
+  /** Networks that are not public and allowed all the same. */
+  readonly networks: ReadonlyArray<Network>
+}
+
+export interface Policy {
+  /** Why a URL is refused, as what it must be or have; `undefined` when nothing speaks against it. */
+  readonly fault: (url: string) => string | undefined
+  /** Whether an IP address is public or in an allowed network. */
+  readonly allows: (address: string) => boolean
+}
+
+const globalUnicastV6 = ipaddr.IPv6.parseCIDR("2000::/3")
+
+/** Metadata services that a cloud put on public-looking addresses. */
+const metadata: ReadonlySet<string> = new Set(["168.63.129.16"])
+
+/** The IPv4 address inside an ISATAP one (RFC 5214 §6.1), which a router of that tunnel would go to. */
+const tunneled = (address: Address): string | undefined => {
+  const bytes = address.toByteArray()
+  const [flags = 0, zero, high, low, ...embedded] = bytes.slice(8)
+  return bytes.length === 16 && (flags & 0xfd) === 0 && zero === 0 && high === 0x5e && low === 0xfe
+    ? embedded.join(".")
+    : undefined
+}
+
+/** Names that only a resolver inside a network answers. */
+const insideName = /(^|\.)(localhost|localdomain|local|internal|intranet|lan|home\.arpa)$/
+
+/** The parser of URLs would drop or encode them without a word. */
+const unfit = /[\s\p{Cc}\p{Cs}]/u
+
+export const make = ({ maximum, networks, protocols }: Rules): Policy => {
+  const allows = (text: string): boolean => {
+    const plain = text.split("%")[0] ?? ""
+    if (isIP(plain) === 0) return false
+    const address = ipaddr.process(plain)
+    if (
+      networks.some(([network, bits]) => network.kind() === address.kind() && address.match([network, bits]))
+    ) {
+      return true
+    }
+    if (address.range() !== "unicast" || metadata.has(address.toString())) return false
+    const within = tunneled(address)
+    if (within !== undefined) return allows(within)
+    return address.kind() === "ipv4" || address.match(globalUnicastV6)
+  }
+
+  const mayBeLocal = allows("127.0.0.1") || allows("::1")
+
+  /** The URL's parser has written every spelling of an IPv4 address as four decimals. */
+  const hostFault = (hostname: string): string | undefined => {
+    const host = hostname.replace(/^\[|\]$/g, "")
+    if (isIP(host) !== 0) {
+      return allows(host) ? undefined : "must name a public address; this one is inside a network or reserved"
+    }
+    if (host.endsWith(".")) return "must name its host without a trailing dot"
+    if (host === "localhost" && mayBeLocal) return undefined
+    return !host.includes(".") || insideName.test(host) ? "must name a public host" : undefined
+  }
+
+  const absolute = `must be an absolute ${protocols.join(" or ")} URL`
+  const schemes: ReadonlySet<string> = new Set(protocols.map((protocol) => `${protocol}:`))
+
+  const fault = (text: string): string | undefined => {
+    if (Text.isLonger(text, maximum)) return `must be at most ${maximum} characters`
+    if (unfit.test(text)) return `${absolute} without white space`
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    if (url === undefined || !schemes.has(url.protocol)) return absolute
+    if (url.username !== "" || url.password !== "") return "must carry no credentials"
+    if (url.hash !== "") return "must have no fragment"
+    return hostFault(url.hostname)
+  }
+
+  return { fault, allows }
+}

@@ -1,0 +1,46 @@
+/**
+ * How texts are measured and what counts as one (decisions.md §10): lengths are in code points, as JSON Schema counts
+ * them, and a text that shows nothing is blank.
+ */
+import * as Schema from "effect/Schema"
+
+/** The length in code points. */
+export const length = (text: string): number => {
+  let count = 0
+  for (let at = 0; at < text.length; count += 1) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
+  return count
+}
+
+/** A code point has one or two units, so that most texts need not be counted. */
+export const isLonger = (text: string, maximum: number): boolean =>
+  text.length > maximum && (text.length > 2 * maximum || length(text) > maximum)
+
+const isShorter = (text: string, minimum: number): boolean =>
+  text.length < 2 * minimum && (text.length < minimum || length(text) < minimum)
+
+/**
+ * A character that shows something. Of those that show nothing Unicode names white space, controls, format characters
+ * and what is ignorable by default (fillers of Hangul, variation selectors); the Braille blank, the null notehead and
+ * the blanks of hieroglyphs have no such name. The signs that stand over Arabic, Syriac and Kaithi numbers are format
+ * characters and show.
+ */
+const visible =
+  /[^\p{White_Space}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800\u{13441}\u{13442}\u{1d159}]|[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]/u
+
+/** Whether it shows nothing. */
+export const isBlank = (text: string): boolean => {
+  // Most begin with a visible character of ASCII.
+  const first = text.charCodeAt(0)
+  return !(first > 0x20 && first < 0x7f) && !visible.test(text)
+}
+
+/** Whether every database can keep it. */
+export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
+
+/** A schema of texts of so many characters; `Schema.minLength` and `maxLength` count UTF-16 units. */
+export const between = (minimum: number, maximum: number) =>
+  Schema.String.pipe(
+    Schema.filter((text) => !isShorter(text, minimum) && !isLonger(text, maximum), {
+      jsonSchema: { minLength: minimum, maxLength: maximum }
+    })
+  )
