@@ -54,7 +54,9 @@ export const tenant = Effect.fnUntraced(function* (name: string) {
   const account = yield* admin.accounts.create({ name, plan })
   const session = yield* admin.sessions.create(account.id, { name, provider: "sandbox" })
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-  const [template] = yield* admin.templates.importAll(session.id, [
+  const {
+    templates: [template]
+  } = yield* admin.templates.importAll(session.id, [
     {
       name: "greeting",
       language: "en",

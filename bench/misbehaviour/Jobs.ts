@@ -54,7 +54,9 @@ const queue = Effect.fnUntraced(function* (provider: Provider, origin: string, j
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
   const template = { name: "greeting", language: "en", category: "UTILITY" }
   const components = [{ type: "BODY", text: "Hello {{1}}" }]
-  const [imported] = yield* admin.templates.importAll(session.id, [{ ...template, components }])
+  const {
+    templates: [imported]
+  } = yield* admin.templates.importAll(session.id, [{ ...template, components }])
   const caller = yield* identify({ publicKey: key.publicKey, secretKey })
   const phones = Array.from({ length: recipientsPerJob }, (_, n) => `346${String(n).padStart(8, "0")}`)
   const consents = phones.map((phone) => ({ phone, source: "bench" }))

@@ -38,7 +38,9 @@ export const tenant = Effect.gen(function* () {
   const account = yield* admin.accounts.create({ name: "bench", plan })
   const session = yield* admin.sessions.create(account.id, { name: "bench", provider: "sandbox" })
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-  const [template] = yield* admin.templates.importAll(session.id, [Sends.template])
+  const {
+    templates: [template]
+  } = yield* admin.templates.importAll(session.id, [Sends.template])
   const records = Sends.consented.map((phone) => ({ phone, source: "bench" }))
   for (let from = 0; from < records.length; from += 1000) {
     yield* admin.consents.record(account.id, records.slice(from, from + 1000))

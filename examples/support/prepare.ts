@@ -30,11 +30,13 @@ export const prepare = (
     const session = yield* admin.sessions.create(account.id, given)
     yield* admin.sessions.connect(session.id)
     const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-    const imported = yield* admin.templates.importAll(session.id, [template])
+    const {
+      templates: [imported]
+    } = yield* admin.templates.importAll(session.id, [template])
     yield* admin.consents.record(
       account.id,
       phones.map((phone) => ({ phone, source: "web-form" }))
     )
     const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
-    return { caller, accountId: account.id, templateId: imported[0]?.templateId ?? 0 }
+    return { caller, accountId: account.id, templateId: imported?.templateId ?? 0 }
   })

@@ -121,7 +121,9 @@ const prepare = Effect.gen(function* () {
   const pacing = { messages_per_second: order.messagesPerSecond }
   const session = yield* admin.sessions.create(account.id, { name: "chaos", provider: "sandbox", pacing })
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-  const [template] = yield* admin.templates.importAll(session.id, [
+  const {
+    templates: [template]
+  } = yield* admin.templates.importAll(session.id, [
     {
       name: "greeting",
       language: "en",

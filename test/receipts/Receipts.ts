@@ -104,7 +104,9 @@ const run = (
       const { key, secretKey } = yield* admin.keys.issue(session.id, {})
       const components = [{ type: "BODY", text: "Hello {{1}}" }]
       const content = { name: "greeting", language: "en", category: "UTILITY", components }
-      const [template] = yield* admin.templates.importAll(session.id, [content])
+      const {
+        templates: [template]
+      } = yield* admin.templates.importAll(session.id, [content])
       const caller = yield* identify({ publicKey: key.publicKey, secretKey })
       const consents = phones.map((phone) => ({ phone, source: "test" }))
       yield* admin.consents.record(account.id, consents)

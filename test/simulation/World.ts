@@ -111,7 +111,9 @@ export const make = async (seed: number): Promise<World> => {
       const session = yield* admin.sessions.create(account.id, { name: provider, provider, pacing })
       yield* admin.sessions.connect(session.id)
       const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-      const [imported] = yield* admin.templates.importAll(session.id, [template("APPROVED")])
+      const {
+        templates: [imported]
+      } = yield* admin.templates.importAll(session.id, [template("APPROVED")])
       for (const url of [healthy, flaky]) yield* admin.webhooks.create(account.id, { url, events: ["*"] })
       yield* admin.consents.record(
         account.id,

@@ -33,7 +33,7 @@ export type Content =
 
 /** What a send of the template freezes: one object for all its sends, so that what is worked out of it is kept. */
 export const contentOf = Memo.ofObject((template: Template): Content => {
-  const { sessionId: _, templateId, updatedAt: __, ...rest } = template
+  const { names: _, sessionId: __, templateId, updatedAt: ___, ...rest } = template
   return { kind: "template", templateId, template: rest }
 })
 

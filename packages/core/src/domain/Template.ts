@@ -1,14 +1,12 @@
 /**
- * Templates (decisions.md §3): mirrored from the platform and read once, at import, into components and the
- * variables a client must send.
+ * Templates (decisions.md §3): mirrored from the platform and read once, at import (`PlatformTemplate`), into
+ * components and the variables a client must send.
  */
-import * as Either from "effect/Either"
+import * as Arr from "effect/Array"
+import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
-import * as Fault from "./Fault.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
-import * as Json from "./Json.ts"
-import { at, textAt } from "./Json.ts"
 
 export const Category = Schema.Literal("marketing", "utility", "authentication")
 export type Category = typeof Category.Type
@@ -39,6 +37,8 @@ export type Component = typeof Component.Type
 
 export const Variable = Schema.Struct({
   key: Schema.String,
+  /** Of a named placeholder: `body.first_name` is accepted on a send as `body.1` is. */
+  name: Schema.optional(Schema.String),
   type: Schema.Literal("text", "media_url", "url_suffix"),
   media_type: Schema.optional(Schema.Literal("image", "video", "document")),
   required: Schema.Literal(true),
@@ -72,7 +72,7 @@ export interface TemplateContent {
   readonly quality: string | null
 }
 
-export interface Template extends TemplateContent {
+export interface Template extends Kept {
   /** Ours, stable for (session, name, language). */
   readonly templateId: number
   readonly sessionId: string
@@ -129,283 +129,74 @@ export const placeholdersOf = (text: string): ReadonlyArray<string> =>
 export const fill = (text: string, values: ReadonlyMap<string, string>): string =>
   text.replaceAll(placeholder, (whole, name: string) => values.get(name) ?? whole)
 
-type Path = ReadonlyArray<string | number>
-
-/** Reads members of platform JSON, collecting faults instead of stopping at the first. */
-class Reader {
-  readonly faults: Array<Fault.Fault> = []
-
-  member(value: unknown, name: string): unknown {
-    return typeof value === "object" && value !== null && Object.hasOwn(value, name)
-      ? Reflect.get(value, name)
-      : undefined
-  }
-
-  text(value: unknown, name: string, path: Path, maximum: number): string {
-    const found = this.member(value, name)
-    const at = [...path, name]
-    if (found === undefined || found === null) {
-      this.faults.push(Fault.make(at, "required", `\`${name}\` is required.`))
-      return ""
-    }
-    if (typeof found !== "string") {
-      this.faults.push(Fault.make(at, "invalid_type", `\`${name}\` must be a string.`))
-      return ""
-    }
-    if (found.trim() === "" || found.length > maximum) {
-      this.faults.push(
-        Fault.make(at, "out_of_range", `\`${name}\` must be 1 to ${maximum} characters, not blank.`)
-      )
-    } else if (!found.isWellFormed() || found.includes("\u0000")) {
-      this.faults.push(Fault.make(at, "invalid_value", `\`${name}\` must be well-formed text without NUL.`))
-    }
-    return found
-  }
-
-  optionalText(value: unknown, name: string, path: Path): string | undefined {
-    const found = this.member(value, name)
-    if (found === undefined || found === null || typeof found === "string") return found ?? undefined
-    this.faults.push(Fault.make([...path, name], "invalid_type", `\`${name}\` must be a string.`))
-    return undefined
-  }
-
-  list(value: unknown, name: string, path: Path): ReadonlyArray<unknown> {
-    const found = this.member(value, name)
-    if (Array.isArray(found)) return found
-    const code = found === undefined ? "required" : "invalid_type"
-    this.faults.push(Fault.make([...path, name], code, `\`${name}\` must be an array.`))
-    return []
-  }
-
-  fail(path: Path, message: string): void {
-    this.faults.push(Fault.make(path, "invalid_value", message))
-  }
+/** What a store keeps of a template: its content, and the names that have a number. */
+export interface Kept extends TemplateContent {
+  /**
+   * The names that its body's variables have or once had. A name's number is its place in this list, from 1, for as long
+   * as the template lives (decisions.md §10): `body.2` never comes to mean something else. Empty where positions are used.
+   */
+  readonly names: ReadonlyArray<string>
 }
 
-/** What one component contributes. */
-interface Part {
-  readonly component: Component
-  readonly variables: ReadonlyArray<readonly [Variable, Binding]>
-  /** Why a template with it cannot be sent; null when it can. */
-  readonly unsendable: string | null
-}
+const isOfBody = (variable: Variable): boolean => variable.key.startsWith("body.")
 
-/** Examples of positional placeholders by place, of named ones by name. */
-const exampleOf = (
-  component: unknown,
-  kind: "header_text" | "body_text",
-  name: string,
-  place: number
-): string | undefined => {
-  const named = at(component, "example", `${kind}_named_params`)
-  if (Array.isArray(named))
-    return textAt(
-      named.find((each) => at(each, "param_name") === name),
-      "example"
-    )
-  return textAt(component, "example", kind, place) ?? textAt(component, "example", kind, 0, place)
-}
-
-const variable = (
-  key: string,
-  type: Variable["type"],
-  maximum: number,
-  example: string | undefined,
-  mediaType?: "image" | "video" | "document"
-): Variable => ({
-  key,
-  type,
-  ...(mediaType === undefined ? {} : { media_type: mediaType }),
-  required: true,
-  max_length: maximum,
-  ...(example === undefined ? {} : { example })
-})
-
-/** Positional placeholders are 1, 2, 3, … without a gap. */
-const checkPositions = (reader: Reader, names: ReadonlyArray<string>, named: boolean, path: Path): void => {
-  if (named) {
-    if (names.some((name) => !/^[a-z_][a-z0-9_]*$/.test(name))) {
-      reader.fail(path, "Named placeholders are lower-case letters, digits and underscores.")
-    }
-    return
-  }
-  const positions = names.map(Number).sort((a, b) => a - b)
-  if (positions.some((position, place) => position !== place + 1)) {
-    reader.fail(path, "Placeholders must be {{1}}, {{2}}, … without a gap.")
-  }
-}
-
-const byPosition = (names: ReadonlyArray<string>, named: boolean): ReadonlyArray<string> =>
-  named ? names : [...names].sort((a, b) => Number(a) - Number(b))
-
-const header = (reader: Reader, json: unknown, path: Path, named: boolean): Part | undefined => {
-  const format = reader.text(json, "format", path, 32).toLowerCase()
-  switch (format) {
-    case "text": {
-      const text = reader.text(json, "text", path, headerLength * 4)
-      const names = placeholders(text)
-      checkPositions(reader, names, named, [...path, "text"])
-      return {
-        component: { type: "header", format, text },
-        variables: names
-          .slice(0, 1)
-          .map((name) => [
-            variable("header.1", "text", headerLength, exampleOf(json, "header_text", name, 0)),
-            { placeholder: name, buttonIndex: null }
-          ]),
-        unsendable: names.length > 1 ? "Its header has more than one variable." : null
-      }
-    }
-    case "image":
-    case "video":
-    case "document":
-      return {
-        component: { type: "header", format },
-        variables: [
-          [
-            variable("header.media", "media_url", mediaUrlLength, undefined, format),
-            { placeholder: "", buttonIndex: null }
-          ]
-        ],
-        unsendable: null
-      }
-    case "location":
-      return { component: { type: "header", format }, variables: [], unsendable: "Its header is a location." }
-    case "":
-      return undefined
-    default:
-      reader.fail([...path, "format"], "`format` must be TEXT, IMAGE, VIDEO, DOCUMENT or LOCATION.")
-      return undefined
-  }
-}
-
-const body = (reader: Reader, json: unknown, path: Path, named: boolean): Part => {
-  const text = reader.text(json, "text", path, bodyLength * 4)
-  const names = placeholders(text)
-  checkPositions(reader, names, named, [...path, "text"])
+/** The body's variables under their lasting numbers, and in the order of these. */
+const numbered = (content: TemplateContent, known: ReadonlyArray<string>): Kept => {
+  const found = content.variables.filter(isOfBody).flatMap(({ name }) => name ?? [])
+  const names = [...new Set([...known, ...found])]
+  const lasting = (variable: Variable): Variable =>
+    isOfBody(variable) && variable.name !== undefined
+      ? { ...variable, key: `body.${names.indexOf(variable.name) + 1}` }
+      : variable
+  const slots = Arr.zip(content.variables.map(lasting), content.bindings)
+  const [header, others] = Arr.span(slots, ([variable]) => !isOfBody(variable))
+  const [body, buttons] = Arr.span(others, ([variable]) => isOfBody(variable))
+  const ordered = Arr.sortWith(body, ([{ key }]) => Number(key.slice("body.".length)), Order.number)
+  const all = [...header, ...ordered, ...buttons]
   return {
-    component: { type: "body", text },
-    variables: byPosition(names, named).map((name, place) => [
-      variable(`body.${place + 1}`, "text", bodyLength, exampleOf(json, "body_text", name, place)),
-      { placeholder: name, buttonIndex: null }
-    ]),
-    unsendable: null
+    ...content,
+    variables: all.map(([variable]) => variable),
+    bindings: all.map(([, binding]) => binding),
+    names
   }
 }
 
-/** Buttons whose sending needs no parameter. */
-const plainButtons: ReadonlySet<string> = new Set(["quick_reply", "url", "phone_number", "voice_call"])
-
-const buttons = (reader: Reader, json: unknown, path: Path): Part => {
-  const found: Array<Button> = []
-  const variables: Array<readonly [Variable, Binding]> = []
-  let unsendable: string | null = null
-  let urls = 0
-  reader.list(json, "buttons", path).forEach((button, index) => {
-    const where = [...path, "buttons", index]
-    const type = reader.text(button, "type", where, 64).toLowerCase()
-    const text = reader.optionalText(button, "text", where) ?? ""
-    const url = reader.optionalText(button, "url", where)
-    const phone = reader.optionalText(button, "phone_number", where)
-    found.push({
-      type,
-      text,
-      ...(url === undefined ? {} : { url }),
-      ...(phone === undefined ? {} : { phone_number: phone })
-    })
-    if (!plainButtons.has(type)) unsendable = `Its ${type} button needs parameters.`
-    if (type !== "url") return
-    if (url === undefined) reader.fail([...where, "url"], "A URL button needs `url`.")
-    const names = placeholders(url ?? "")
-    if (names.length > 1 || (names.length === 1 && !/\}\}$/.test(url ?? ""))) {
-      reader.fail([...where, "url"], "A URL has at most one placeholder, at its end.")
-    }
-    const [name] = names
-    if (name !== undefined) {
-      const example = textAt(button, "example", 0) ?? textAt(button, "example")
-      variables.push([
-        variable(`button.${urls}.1`, "url_suffix", suffixLength, example),
-        { placeholder: name, buttonIndex: index }
-      ])
-    }
-    urls += 1
-  })
-  return { component: { type: "buttons", buttons: found }, variables, unsendable }
+/**
+ * What is kept of an import: what is known itself when nothing changed. A header has one variable at most, which is
+ * `header.1` whatever its name.
+ */
+export const merge = (known: Kept | null, content: TemplateContent): Kept => {
+  const kept = numbered(content, known?.names ?? [])
+  return known !== null && sameContent(known, kept) ? known : kept
 }
 
-const order = ["header", "body", "footer", "buttons"]
+/** A template as it was stored, maybe before a platform's quality and the numbers of names were kept. */
+export type Stored = Omit<Kept, "quality" | "names"> & Partial<Pick<Kept, "quality" | "names">>
 
-/** Reads a template in the platform's form (whatsapp-cloud.md §1.1); all that is wrong is told, paths within it. */
-export const parsePlatform = (json: unknown): Either.Either<TemplateContent, ReadonlyArray<Fault.Fault>> => {
-  const reader = new Reader()
-  const name = reader.text(json, "name", [], 512)
-  if (name !== "" && !/^[a-z0-9_]+$/.test(name)) {
-    reader.fail(["name"], "`name` must be lower-case letters, digits and underscores.")
-  }
-  const language = reader.text(json, "language", [], 32)
-  const category = reader.text(json, "category", [], 32).toLowerCase()
-  const known =
-    category === "marketing" || category === "utility" || category === "authentication" ? category : undefined
-  if (category !== "" && known === undefined) {
-    reader.fail(["category"], "`category` must be MARKETING, UTILITY or AUTHENTICATION.")
-  }
-  const status = (reader.optionalText(json, "status", []) ?? "APPROVED").toLowerCase()
-  const named = (reader.optionalText(json, "parameter_format", []) ?? "POSITIONAL").toUpperCase() === "NAMED"
+/** Names were numbered by their order in the text; where a position has none. */
+const nameOf = (binding: Binding | undefined): string | undefined =>
+  binding === undefined || /^\d*$/.test(binding.placeholder) ? undefined : binding.placeholder
 
-  const parts: Array<Part> = []
-  reader.list(json, "components", []).forEach((component, index) => {
-    const path = ["components", index]
-    const type = reader.text(component, "type", path, 32).toLowerCase()
-    if (parts.some((part) => part.component.type === type)) {
-      reader.fail([...path, "type"], `A template has at most one ${type} component.`)
-      return
-    }
-    switch (type) {
-      case "header": {
-        const part = header(reader, component, path, named)
-        if (part !== undefined) parts.push(part)
-        return
-      }
-      case "body":
-        parts.push(body(reader, component, path, named))
-        return
-      case "footer": {
-        const text = reader.text(component, "text", path, 60)
-        parts.push({ component: { type: "footer", text }, variables: [], unsendable: null })
-        return
-      }
-      case "buttons":
-        parts.push(buttons(reader, component, path))
-        return
-      case "":
-        return
-      default:
-        reader.fail([...path, "type"], "`type` must be HEADER, BODY, FOOTER or BUTTONS.")
-    }
-  })
-  if (!parts.some((part) => part.component.type === "body") && reader.faults.length === 0) {
-    reader.fail(["components"], "A template needs a BODY component.")
+const named = ({ key, ...rest }: Variable, name: string | undefined): Variable =>
+  name === undefined ? { key, ...rest } : { key, name, ...rest }
+
+/** The template as this version keeps it. */
+export const ofStored = ({ names, quality = null, ...stored }: Stored): Kept => {
+  if (names !== undefined) return { ...stored, quality, names }
+  const variables = stored.variables.map((variable, place) =>
+    variable.type === "text" ? named(variable, nameOf(stored.bindings[place])) : variable
+  )
+  const inBody = variables.filter(isOfBody)
+  return {
+    ...stored,
+    quality,
+    variables,
+    names: inBody.flatMap(({ name }) => (name === undefined ? [] : [name]))
   }
-  if (reader.faults.length > 0 || known === undefined) return Either.left(reader.faults)
-  parts.sort((a, b) => order.indexOf(a.component.type) - order.indexOf(b.component.type))
-  const slots = parts.flatMap((part) => part.variables)
-  const unsendableReason = parts.reduce<string | null>((reason, part) => reason ?? part.unsendable, null)
-  return Either.right({
-    name,
-    language,
-    category: known,
-    status,
-    components: parts.map((part) => part.component),
-    variables: slots.map(([each]) => each),
-    bindings: slots.map(([, binding]) => binding),
-    sendable: unsendableReason === null,
-    unsendableReason,
-    quality: Json.textAt(json, "quality_score", "score")?.toLowerCase() ?? null
-  })
 }
 
 /** Whether an import brings nothing new. */
-export const sameContent = (a: TemplateContent, b: TemplateContent): boolean => {
+const sameContent = (a: TemplateContent, b: TemplateContent): boolean => {
   const text = ({
     bindings,
     category,

@@ -31,7 +31,11 @@ interface Plan {
   readonly asked: ReadonlyMap<string, Asked>
   /** For each variable, its accepted names, the canonical one first. */
   readonly accepted: ReadonlyArray<ReadonlyArray<string>>
+  /** What a message says of a name that is not among them. */
+  readonly unknown: string
 }
+
+const either = (names: ReadonlyArray<string>): string => names.map((name) => `\`${name}\``).join(" or ")
 
 const planOf = Memo.ofObject((template: TemplateContent): Plan => {
   const asked = new Map<string, Asked>()
@@ -44,12 +48,16 @@ const planOf = Memo.ofObject((template: TemplateContent): Plan => {
     const url = buttons[binding?.buttonIndex ?? -1]?.url
     const each: Asked = { variable, place, base: url?.split("{{")[0] ?? "" }
     asked.set(key, each)
-    const alias = `${key.split(".")[0]}.${binding?.placeholder ?? ""}`
-    if (variable.type !== "text" || asked.has(alias) || /^\d*$/.test(binding?.placeholder ?? "")) return [key]
+    if (variable.name === undefined) return [key]
+    const alias = `${key.split(".")[0]}.${variable.name}`
     asked.set(alias, each)
     return [key, alias]
   })
-  return { asked, accepted }
+  const unknown =
+    accepted.length === 0
+      ? "The template asks for no variables."
+      : `The template asks for ${accepted.map(either).join(", ")} only.`
+  return { asked, accepted, unknown }
 })
 
 /** Control characters: NUL, newline, tab and the rest of C0, and DEL. */
@@ -110,7 +118,7 @@ const check = (
   recipient: number | null,
   values: Array<string>
 ): Array<Fault.Fault> => {
-  const { asked } = planOf(template)
+  const { accepted, asked, unknown } = planOf(template)
   // Nothing is given twice where nothing has two names.
   const seen = asked.size > template.variables.length ? new Set<Asked>() : undefined
   const faults: Array<Fault.Fault> = []
@@ -118,20 +126,12 @@ const check = (
   for (const name in given) {
     const found = asked.get(name)
     if (found === undefined) {
-      const keys = template.variables.map(({ key }) => key).join(", ")
-      const message =
-        keys === "" ? "The template asks for no variables." : `The template asks for ${keys} only.`
-      faults.push(Fault.make([...pathOf(recipient), name], "variable_unknown", message))
+      faults.push(Fault.make([...pathOf(recipient), name], "variable_unknown", unknown))
       continue
     }
     if (seen?.has(found)) {
-      faults.push(
-        Fault.make(
-          [...pathOf(recipient), name],
-          "variable_invalid",
-          `\`${name}\` is another name of a value given already.`
-        )
-      )
+      const message = `Give ${either(accepted[found.place] ?? [])}, not both: they name the same variable.`
+      faults.push(Fault.make([...pathOf(recipient), name], "variable_invalid", message))
       continue
     }
     seen?.add(found)
@@ -168,7 +168,7 @@ export const resolve = (template: TemplateContent, common: Values | undefined) =
     for (const names of missing) {
       if (find(own, names) !== undefined) continue
       const [key = ""] = names
-      faults.push(Fault.make([...pathOf(index), key], "variable_missing", `\`${key}\` is missing.`))
+      faults.push(Fault.make([...pathOf(index), key], "variable_missing", `${either(names)} is missing.`))
     }
     return { values, faults }
   }

@@ -11,7 +11,8 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
   {
     /**
      * Inserts or replaces by (session, name, language), all or none, and appends `template.updated` for each that
-     * changed. What did not change keeps its `updatedAt`. Answers all of them in the order given.
+     * changed. What did not change keeps its `updatedAt`, and names of variables keep their numbers (`Template.merge`).
+     * Answers all of them in the order given.
      */
     readonly importAll: (command: {
       readonly accountId: string

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
+import * as PlatformTemplate from "../../src/domain/PlatformTemplate.ts"
 import * as Rendering from "../../src/domain/Rendering.ts"
-import { bodyLength, headerLength, parsePlatform } from "../../src/domain/Template.ts"
+import { bodyLength, headerLength } from "../../src/domain/Template.ts"
 
 const template = (header: string, body: string) =>
   Either.getOrThrow(
-    parsePlatform({
+    PlatformTemplate.read({
       name: "greeting",
       language: "en",
       category: "UTILITY",

@@ -106,7 +106,20 @@ describe("a text that shows nothing", () => {
     const blank = FastCheck.array(FastCheck.constantFrom(...invisible.map(([character]) => character)), {
       maxLength: 20
     }).map((parts) => parts.join(""))
-    const shown = FastCheck.constantFrom("a", "0", "!", "ñ", "中", "한", "ا", "😀", "\u0301", "\u2801", "\u06dd", "\ufffd")
+    const shown = FastCheck.constantFrom(
+      "a",
+      "0",
+      "!",
+      "ñ",
+      "中",
+      "한",
+      "ا",
+      "😀",
+      "\u0301",
+      "\u2801",
+      "\u06dd",
+      "\ufffd"
+    )
     FastCheck.assert(
       FastCheck.property(blank, shown, blank, (before, character, after) => {
         expect(Text.isBlank(before + after)).toBe(true)

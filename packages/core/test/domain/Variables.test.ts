@@ -1,15 +1,15 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
+import * as PlatformTemplate from "../../src/domain/PlatformTemplate.ts"
 import * as Rendering from "../../src/domain/Rendering.ts"
 import type { TemplateContent } from "../../src/domain/Template.ts"
-import { parsePlatform } from "../../src/domain/Template.ts"
 import * as Variables from "../../src/domain/Variables.ts"
 import { inside } from "../webhook/Inside.ts"
 
 const runs = { numRuns: 1000 }
 
-const parsed = (json: unknown): TemplateContent => Either.getOrThrow(parsePlatform(json))
+const parsed = (json: unknown): TemplateContent => Either.getOrThrow(PlatformTemplate.read(json))
 
 const order = parsed({
   name: "order",
@@ -203,11 +203,54 @@ describe("variables", () => {
     )
     expect([faults, values]).toEqual([[], ["Ruiz", "Ana"]])
     expect(Rendering.render(named, values).body).toBe("Ruiz, Ana Ruiz")
-    const both = Variables.resolve(named, undefined)(
-      { "body.1": "a", "body.last_name": "b", "body.2": "c" },
-      0
-    )
-    expect(both.faults.map(({ code }) => code)).toEqual(["variable_invalid"])
+  })
+
+  it("of a named placeholder are refused when both names are given in one place, and tell both when none is", () => {
+    const named = parsed({
+      name: "named",
+      language: "en",
+      category: "MARKETING",
+      parameter_format: "NAMED",
+      components: [
+        { type: "HEADER", format: "TEXT", text: "For {{who}}" },
+        { type: "BODY", text: "{{first_name}}" }
+      ]
+    })
+    const told = (own: Variables.Values, common?: Variables.Values) =>
+      Variables.resolve(named, common)(own, 0).faults.map(({ code, message, path }) => [
+        code,
+        path.at(-1),
+        message
+      ])
+    expect(told({ "body.1": "a", "body.first_name": "b", "header.who": "c", "header.1": "c" })).toEqual([
+      [
+        "variable_invalid",
+        "body.first_name",
+        "Give `body.1` or `body.first_name`, not both: they name the same variable."
+      ],
+      [
+        "variable_invalid",
+        "header.1",
+        "Give `header.1` or `header.who`, not both: they name the same variable."
+      ]
+    ])
+    expect(told({ "header.who": "c" })).toEqual([
+      ["variable_missing", "body.1", "`body.1` or `body.first_name` is missing."]
+    ])
+    expect(told({ "body.1": "a", "header.1": "b", "body.last_name": "c" })).toEqual([
+      [
+        "variable_unknown",
+        "body.last_name",
+        "The template asks for `header.1` or `header.who`, `body.1` or `body.first_name` only."
+      ]
+    ])
+    // The recipient's wins, by whichever name.
+    expect(
+      Variables.resolve(named, { "body.1": "all", "header.1": "h" })({ "body.first_name": "own" }, 0)
+    ).toEqual({
+      values: ["h", "own"],
+      faults: []
+    })
   })
 })
 

@@ -90,7 +90,9 @@ const tenant = Effect.gen(function* () {
   const account = yield* admin.accounts.create({ name: "Shop", plan })
   const session = yield* admin.sessions.create(account.id, { name: "Shop", provider: "sandbox" })
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-  const [template] = yield* admin.templates.importAll(session.id, [
+  const {
+    templates: [template]
+  } = yield* admin.templates.importAll(session.id, [
     {
       name: "greeting",
       language: "en",

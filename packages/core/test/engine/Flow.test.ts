@@ -30,7 +30,9 @@ const prepared = Effect.gen(function* () {
   })
   const session = yield* admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-  const [imported] = yield* admin.templates.importAll(session.id, [template])
+  const {
+    templates: [imported]
+  } = yield* admin.templates.importAll(session.id, [template])
   const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
   const consent = (...phones: ReadonlyArray<string>) =>
     admin.consents.record(

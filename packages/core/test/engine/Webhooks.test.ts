@@ -173,7 +173,9 @@ describe("an endpoint that asks for batches", () => {
       expect(batched.endpoint.batchRecipients).toBe(true)
       const session = yield* admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
       const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-      const [template] = yield* admin.templates.importAll(session.id, [
+      const {
+        templates: [template]
+      } = yield* admin.templates.importAll(session.id, [
         { name: "hi", language: "en", category: "UTILITY", components: [{ type: "BODY", text: "Hello" }] }
       ])
       const phones = Array.from({ length: 250 }, (_, n) => `3461240${1000 + n}`)

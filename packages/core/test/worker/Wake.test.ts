@@ -103,7 +103,9 @@ describe("an idle lane on SQLite", () => {
         status: "APPROVED",
         components
       }
-      const [template] = yield* admin.templates.importAll(session.id, [approved])
+      const {
+        templates: [template]
+      } = yield* admin.templates.importAll(session.id, [approved])
       const phone = "34600000055"
       yield* admin.consents.record(account.id, [{ phone, source: "test" }])
       const request = { template_id: template?.templateId ?? 0, recipients: [{ phone }] }

@@ -1,13 +1,13 @@
 /** Import of templates in the platform's own form. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import { InvalidRequest, NotFound, PlatformUnavailable } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import { textAt } from "../../domain/Json.ts"
 import type { Paged } from "../../domain/Page.ts"
+import * as PlatformTemplate from "../../domain/PlatformTemplate.ts"
+import type { Session } from "../../domain/Session.ts"
 import type { Template, TemplateContent } from "../../domain/Template.ts"
-import { parsePlatform } from "../../domain/Template.ts"
 import * as Lines from "../../sender/Lines.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
@@ -15,28 +15,55 @@ import { TemplateStore } from "../../storage/TemplateStore.ts"
 import { Wake } from "../../worker/Wake.ts"
 import { refuse } from "./Faults.ts"
 
+/** What became of one item. One that cannot be sent is imported all the same, and says why. */
+export type ImportResult =
+  | { readonly _tag: "Imported"; readonly template: Template }
+  | Extract<PlatformTemplate.Item, { readonly _tag: "Refused" }>
+
+export interface Imported {
+  /** In the order given. */
+  readonly templates: ReadonlyArray<Template>
+  /** One for each item, in the order given. */
+  readonly results: ReadonlyArray<ImportResult>
+}
+
 export interface Templates {
-  /** All of them or none; by name and language. */
+  /**
+   * Inserts or replaces by name and language, in one commit. An item without a readable name, language, category or
+   * status is refused alone, as is the second of two with the same name and language; where every item is, the request
+   * is refused with the faults of all.
+   */
   readonly importAll: (
     sessionId: string,
     templates: ReadonlyArray<unknown>
-  ) => Effect.Effect<ReadonlyArray<Template>, InvalidRequest | NotFound | StorageError>
+  ) => Effect.Effect<Imported, InvalidRequest | NotFound | StorageError>
   /**
-   * Mirrors the platform's templates, over all pages. What we cannot read is skipped and told; what the platform does
-   * not have any more is `deleted`.
+   * Mirrors the platform's templates, over all pages, item by item as `importAll`; what the platform does not have any
+   * more is `deleted`.
    */
   readonly sync: (
     sessionId: string
-  ) => Effect.Effect<Synced, InvalidRequest | NotFound | PlatformUnavailable | StorageError>
+  ) => Effect.Effect<Imported, InvalidRequest | NotFound | PlatformUnavailable | StorageError>
 }
 
-export interface Synced {
-  readonly templates: ReadonlyArray<Template>
-  readonly skipped: ReadonlyArray<{
-    readonly name: string
-    readonly language: string
-    readonly reason: string
-  }>
+const contentsOf = (items: ReadonlyArray<PlatformTemplate.Item>): ReadonlyArray<TemplateContent> =>
+  items.flatMap((item) => (item._tag === "Read" ? [item.content] : []))
+
+const faultsOf = (items: ReadonlyArray<PlatformTemplate.Item>): ReadonlyArray<Fault.Fault> =>
+  items.flatMap((item) => (item._tag === "Refused" ? item.faults : []))
+
+/** @param templates of the items that were read, in their order */
+const outcome = (
+  items: ReadonlyArray<PlatformTemplate.Item>,
+  templates: ReadonlyArray<Template>
+): Imported => {
+  const known = new Map(templates.map((template) => [PlatformTemplate.identityOf(template), template]))
+  const results = items.flatMap((item): ReadonlyArray<ImportResult> => {
+    if (item._tag === "Refused") return [item]
+    const template = known.get(PlatformTemplate.identityOf(item.content))
+    return template === undefined ? [] : [{ _tag: "Imported", template }]
+  })
+  return { templates, results }
 }
 
 export const make = Effect.gen(function* () {
@@ -57,40 +84,23 @@ export const make = Effect.gen(function* () {
     return found
   })
 
+  /** Jobs of templates that are approved again go on. */
+  const keep = Effect.fnUntraced(function* (session: Session, contents: ReadonlyArray<TemplateContent>) {
+    const { accountId, id: sessionId } = session
+    const now = yield* Clock.currentTimeMillis
+    const imported = yield* store.importAll({ accountId, sessionId, contents, now })
+    yield* Effect.zipRight(wake.deliveries.notify, wake.sends.notify)
+    return imported
+  })
+
   const templates: Templates = {
     importAll: Effect.fnUntraced(function* (sessionId, given) {
       const session = yield* sessions.find(sessionId)
       if (session === null) return yield* new NotFound({ what: "session" })
-      const faults: Array<Fault.Fault> = []
-      const contents: Array<TemplateContent> = []
-      const seen = new Set<string>()
-      given.forEach((json, index) => {
-        const path = ["templates", index]
-        Either.match(parsePlatform(json), {
-          onLeft: (found) => {
-            faults.push(...found.map((fault) => ({ ...fault, path: [...path, ...fault.path] })))
-          },
-          onRight: (content) => {
-            const identity = `${content.name} ${content.language}`
-            if (seen.has(identity)) {
-              faults.push(
-                Fault.make(
-                  [...path, "name"],
-                  "invalid_value",
-                  "This name and language are in the import twice."
-                )
-              )
-            }
-            seen.add(identity)
-            contents.push(content)
-          }
-        })
-      })
-      yield* refuse(faults)
-      const now = yield* Clock.currentTimeMillis
-      const imported = yield* store.importAll({ accountId: session.accountId, sessionId, contents, now })
-      yield* wake.deliveries.notify
-      return imported
+      const items = PlatformTemplate.readAll(given)
+      const contents = contentsOf(items)
+      if (contents.length === 0) yield* refuse(faultsOf(items))
+      return outcome(items, yield* keep(session, contents))
     }),
     sync: Effect.fnUntraced(function* (sessionId) {
       const session = yield* sessions.find(sessionId)
@@ -105,29 +115,23 @@ export const make = Effect.gen(function* () {
         read(line.config),
         ({ message: reason }) => new PlatformUnavailable({ reason })
       )
-      const contents = new Map<string, TemplateContent>()
-      const skipped: Array<Synced["skipped"][number]> = []
-      const seen = new Set<string>()
-      for (const json of given) {
-        // However broken the rest of it is.
-        const [name, language] = [textAt(json, "name") ?? "", textAt(json, "language") ?? ""]
-        seen.add(`${name} ${language}`)
-        Either.match(parsePlatform(json), {
-          onLeft: (faults) => {
-            skipped.push({ name, language, reason: faults.map(({ message }) => message).join(" ") })
-          },
-          onRight: (content) => contents.set(`${content.name} ${content.language}`, content)
-        })
-      }
-      const now = yield* Clock.currentTimeMillis
-      const gone = (yield* everyTemplate(sessionId)).filter(
-        ({ language, name }) => !seen.has(`${name} ${language}`)
+      const items = PlatformTemplate.readAll(given)
+      const contents = contentsOf(items)
+      // What is refused is there all the same, however broken the rest of it is.
+      const there = new Set(
+        given.map((json) =>
+          PlatformTemplate.identityOf({
+            name: textAt(json, "name") ?? "",
+            language: textAt(json, "language") ?? ""
+          })
+        )
       )
-      const all = [...contents.values(), ...gone.map((template) => ({ ...template, status: "deleted" }))]
-      const { accountId } = session
-      const templates = yield* store.importAll({ accountId, sessionId, contents: all, now })
-      yield* Effect.zipRight(wake.deliveries.notify, wake.sends.notify)
-      return { templates: templates.slice(0, contents.size), skipped }
+      const gone = (yield* everyTemplate(sessionId)).filter(
+        (template) => !there.has(PlatformTemplate.identityOf(template))
+      )
+      const deleted = gone.map((template) => ({ ...template, status: "deleted" }))
+      const kept = yield* keep(session, [...contents, ...deleted])
+      return outcome(items, kept.slice(0, contents.length))
     })
   }
   return templates

@@ -38,9 +38,10 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
             const known = ofSession(sessionId).find(
               ({ language, name }) => name === content.name && language === content.language
             )
-            if (known !== undefined && Templates.sameContent(known, content)) return known
+            const kept = Templates.merge(known ?? null, content)
+            if (known !== undefined && kept === known) return known
             const templateId = known?.templateId ?? db.templates.size + 1
-            const template = { ...content, templateId, sessionId, updatedAt: now }
+            const template = { ...kept, templateId, sessionId, updatedAt: now }
             db.templates.set(templateId, template)
             Events.append(db, accountId, [Event.templateUpdated(template)], now)
             if (template.status === "approved") resume(db, template, now)

@@ -14,7 +14,8 @@ import type { Page } from "../../domain/Page.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import * as Recipient from "../../domain/Recipient.ts"
 import type { Session, State } from "../../domain/Session.ts"
-import type { Template, TemplateContent } from "../../domain/Template.ts"
+import type { Template } from "../../domain/Template.ts"
+import * as Templates from "../../domain/Template.ts"
 import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
 import * as Webhook from "../../domain/Webhook.ts"
 import type { Held, Tracked } from "../JobSteps.ts"
@@ -190,9 +191,7 @@ export const toApiKey = (row: Row): ApiKey => ({
 export const templateColumns = ["session", "name", "language", "category", "status", "content", "updated_at"]
 
 export const toTemplate = (row: Row): Template => ({
-  // Not in what was written before it was known.
-  quality: null,
-  ...json<Omit<TemplateContent, "quality"> & Partial<Pick<TemplateContent, "quality">>>(row, "content"),
+  ...Templates.ofStored(json<Templates.Stored>(row, "content")),
   templateId: integer(row, "id"),
   sessionId: text(row, "session"),
   updatedAt: integer(row, "updated_at")

@@ -41,15 +41,16 @@ function* write(
   sessionId: string,
   now: Instant
 ): Program<Template> {
-  if (known !== null && Templates.sameContent(known, content)) return known
-  const { category, language, name, status } = content
-  const body = JSON.stringify(content)
+  const kept = Templates.merge(known, content)
+  if (known !== null && kept === known) return known
+  const { category, language, name, status } = kept
+  const body = JSON.stringify(kept)
   if (known !== null) {
     yield* run(update, category, status, body, now, known.templateId)
-    return { ...content, templateId: known.templateId, sessionId, updatedAt: now }
+    return { ...kept, templateId: known.templateId, sessionId, updatedAt: now }
   }
   const row = yield* get(insert, sessionId, name, language, category, status, body, now)
-  return { ...content, templateId: integer(row ?? {}, "id"), sessionId, updatedAt: now }
+  return { ...kept, templateId: integer(row ?? {}, "id"), sessionId, updatedAt: now }
 }
 
 /** The jobs that were paused for the template go on. */

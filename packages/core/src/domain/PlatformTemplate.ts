@@ -1,0 +1,401 @@
+/**
+ * Reads templates in the platform's form (whatsapp-cloud.md §1.1). One that variables cannot express, or whose
+ * components cannot be read, is listed as not sendable with its reason; only what has no readable name, language,
+ * category or status is refused (decisions.md §10).
+ */
+import * as Either from "effect/Either"
+import * as Fault from "./Fault.ts"
+import { at, textAt } from "./Json.ts"
+import type { Binding, Button, Component, TemplateContent, Variable } from "./Template.ts"
+import * as Template from "./Template.ts"
+import * as Text from "./Text.ts"
+
+type Path = ReadonlyArray<string | number>
+
+/** Reads members of platform JSON, collecting what is wrong instead of stopping at the first. */
+class Reader {
+  readonly faults: Array<Fault.Fault> = []
+  /** Why the template cannot be sent though it can be read. */
+  readonly obstacles: Array<string> = []
+
+  text(value: unknown, name: string, path: Path, maximum: number): string {
+    const found = at(value, name)
+    const where = [...path, name]
+    if (found === undefined || found === null) {
+      this.faults.push(Fault.make(where, "required", `\`${name}\` is required.`))
+      return ""
+    }
+    if (typeof found !== "string") {
+      this.faults.push(Fault.make(where, "invalid_type", `\`${name}\` must be a string.`))
+      return ""
+    }
+    if (Text.isBlank(found) || Text.isLonger(found, maximum)) {
+      this.faults.push(
+        Fault.make(where, "out_of_range", `\`${name}\` must be 1 to ${maximum} characters, not blank.`)
+      )
+    } else if (!Text.isStorable(found)) {
+      this.fail(where, `\`${name}\` must be well-formed text without NUL.`)
+    }
+    return found
+  }
+
+  optionalText(value: unknown, name: string, path: Path, maximum: number): string | undefined {
+    const found = at(value, name)
+    // An empty label is one that the platform writes.
+    return found === undefined || found === null || found === ""
+      ? undefined
+      : this.text(value, name, path, maximum)
+  }
+
+  /** One of the platform's own words, in lower case; empty when it is none. */
+  word(value: unknown, name: string, path: Path): string {
+    const before = this.faults.length
+    const found = this.text(value, name, path, 64)
+    if (this.faults.length > before) return ""
+    if (/^[A-Za-z0-9_]+$/.test(found)) return found.toLowerCase()
+    this.fail([...path, name], `\`${name}\` must be letters, digits and underscores.`)
+    return ""
+  }
+
+  optionalWord(value: unknown, name: string, path: Path): string | undefined {
+    const found = at(value, name)
+    return found === undefined || found === null ? undefined : this.word(value, name, path)
+  }
+
+  list(value: unknown, name: string, path: Path, maximum: number): ReadonlyArray<unknown> {
+    const found = at(value, name)
+    const where = [...path, name]
+    if (!Array.isArray(found)) {
+      const code = found === undefined || found === null ? "required" : "invalid_type"
+      this.faults.push(Fault.make(where, code, `\`${name}\` must be an array.`))
+      return []
+    }
+    if (found.length <= maximum) return found
+    this.faults.push(Fault.make(where, "out_of_range", `\`${name}\` must be at most ${maximum} items.`))
+    return []
+  }
+
+  fail(path: Path, message: string): void {
+    this.faults.push(Fault.make(path, "invalid_value", message))
+  }
+}
+
+/** What one component contributes. */
+interface Part {
+  readonly component: Component
+  readonly variables: ReadonlyArray<readonly [Variable, Binding]>
+}
+
+/** An example is for people: one that is no fit text is left out. */
+const fitExample = (found: string | undefined): string | undefined =>
+  found === undefined || Text.isLonger(found, Template.mediaUrlLength) || !Text.isStorable(found)
+    ? undefined
+    : found
+
+/** Examples of positional placeholders by place, of named ones by name. */
+const exampleOf = (
+  component: unknown,
+  kind: "header_text" | "body_text",
+  name: string,
+  place: number
+): string | undefined => {
+  const named = at(component, "example", `${kind}_named_params`)
+  if (Array.isArray(named))
+    return fitExample(
+      textAt(
+        named.find((each) => at(each, "param_name") === name),
+        "example"
+      )
+    )
+  return fitExample(textAt(component, "example", kind, place) ?? textAt(component, "example", kind, 0, place))
+}
+
+const variable = (
+  key: string,
+  type: Variable["type"],
+  maximum: number,
+  more: Pick<Variable, "example" | "media_type" | "name">
+): Variable => ({
+  key,
+  ...(more.name === undefined ? {} : { name: more.name }),
+  type,
+  ...(more.media_type === undefined ? {} : { media_type: more.media_type }),
+  required: true,
+  max_length: maximum,
+  ...(more.example === undefined ? {} : { example: more.example })
+})
+
+/** Positional placeholders are 1, 2, 3, … without a gap. */
+const checkPositions = (reader: Reader, names: ReadonlyArray<string>, named: boolean, path: Path): void => {
+  if (named) {
+    if (names.some((name) => !/^[a-z_][a-z0-9_]*$/.test(name))) {
+      reader.fail(path, "Named placeholders must be lower-case letters, digits and underscores.")
+    }
+    return
+  }
+  const positions = names.map(Number).sort((a, b) => a - b)
+  if (positions.some((position, place) => position !== place + 1)) {
+    reader.fail(path, "Placeholders must be {{1}}, {{2}}, … without a gap.")
+  }
+}
+
+const byPosition = (names: ReadonlyArray<string>, named: boolean): ReadonlyArray<string> =>
+  named ? names : [...names].sort((a, b) => Number(a) - Number(b))
+
+const header = (reader: Reader, json: unknown, path: Path, named: boolean): Part | undefined => {
+  const format = reader.word(json, "format", path)
+  switch (format) {
+    case "text": {
+      const text = reader.text(json, "text", path, Template.headerLength * 4)
+      const names = Template.placeholders(text)
+      checkPositions(reader, names, named, [...path, "text"])
+      if (names.length > 1) reader.obstacles.push("Its header has more than one variable.")
+      return {
+        component: { type: "header", format, text },
+        variables: names.slice(0, 1).map((name) => {
+          const example = exampleOf(json, "header_text", name, 0)
+          const more = named ? { name, example } : { example }
+          return [
+            variable("header.1", "text", Template.headerLength, more),
+            { placeholder: name, buttonIndex: null }
+          ]
+        })
+      }
+    }
+    case "image":
+    case "video":
+    case "document":
+      return {
+        component: { type: "header", format },
+        variables: [
+          [
+            variable("header.media", "media_url", Template.mediaUrlLength, { media_type: format }),
+            { placeholder: "", buttonIndex: null }
+          ]
+        ]
+      }
+    case "location":
+      reader.obstacles.push("Its header is a location.")
+      return { component: { type: "header", format }, variables: [] }
+    case "":
+      return undefined
+    default:
+      reader.obstacles.push(`Its header has the format ${format}.`)
+      return undefined
+  }
+}
+
+const body = (reader: Reader, json: unknown, path: Path, named: boolean): Part => {
+  const text = reader.text(json, "text", path, Template.bodyLength * 4)
+  const names = Template.placeholders(text)
+  checkPositions(reader, names, named, [...path, "text"])
+  return {
+    component: { type: "body", text },
+    variables: byPosition(names, named).map((name, place) => {
+      const example = exampleOf(json, "body_text", name, place)
+      const more = named ? { name, example } : { example }
+      return [
+        variable(`body.${place + 1}`, "text", Template.bodyLength, more),
+        { placeholder: name, buttonIndex: null }
+      ]
+    })
+  }
+}
+
+/** Buttons whose sending needs no parameter. */
+const plainButtons: ReadonlySet<string> = new Set(["quick_reply", "url", "phone_number", "voice_call"])
+
+/** The platform's own limit (whatsapp-cloud.md §1.1). */
+const maximumButtons = 10
+
+const buttons = (reader: Reader, json: unknown, path: Path): Part => {
+  const found: Array<Button> = []
+  const variables: Array<readonly [Variable, Binding]> = []
+  let urls = 0
+  reader.list(json, "buttons", path, maximumButtons).forEach((button, index) => {
+    const where = [...path, "buttons", index]
+    const type = reader.word(button, "type", where)
+    const text = reader.optionalText(button, "text", where, 255) ?? ""
+    const url = reader.optionalText(button, "url", where, 4096)
+    const phone = reader.optionalText(button, "phone_number", where, 64)
+    found.push({
+      type,
+      text,
+      ...(url === undefined ? {} : { url }),
+      ...(phone === undefined ? {} : { phone_number: phone })
+    })
+    if (type !== "" && !plainButtons.has(type)) reader.obstacles.push(`Its ${type} button needs parameters.`)
+    if (type !== "url") return
+    if (url === undefined) reader.fail([...where, "url"], "A URL button needs `url`.")
+    const names = Template.placeholders(url ?? "")
+    if (names.length > 1 || (names.length === 1 && !/\}\}$/.test(url ?? ""))) {
+      reader.fail([...where, "url"], "A URL must have at most one placeholder, at its end.")
+    }
+    const [name] = names
+    if (name !== undefined) {
+      const example = fitExample(textAt(button, "example", 0) ?? textAt(button, "example"))
+      variables.push([
+        variable(`button.${urls}.1`, "url_suffix", Template.suffixLength, { example }),
+        { placeholder: name, buttonIndex: index }
+      ])
+    }
+    urls += 1
+  })
+  return { component: { type: "buttons", buttons: found }, variables }
+}
+
+const footer = (reader: Reader, json: unknown, path: Path): Part => ({
+  component: { type: "footer", text: reader.text(json, "text", path, 60) },
+  variables: []
+})
+
+const component = (reader: Reader, json: unknown, path: Path, named: boolean): Part | undefined => {
+  const type = reader.word(json, "type", path)
+  switch (type) {
+    case "header":
+      return header(reader, json, path, named)
+    case "body":
+      return body(reader, json, path, named)
+    case "footer":
+      return footer(reader, json, path)
+    case "buttons":
+      return buttons(reader, json, path)
+    case "":
+      return undefined
+    default:
+      reader.obstacles.push(`It has a ${type} component.`)
+      return undefined
+  }
+}
+
+const order: ReadonlyArray<Component["type"]> = ["header", "body", "footer", "buttons"]
+
+const maximumComponents = 20
+
+/** The components that can be read whole, in the order header, body, footer, buttons. */
+const components = (reader: Reader, json: unknown): ReadonlyArray<Part> => {
+  const named = reader.optionalWord(json, "parameter_format", []) === "named"
+  const parts: Array<Part> = []
+  reader.list(json, "components", [], maximumComponents).forEach((each, index) => {
+    const path = ["components", index]
+    const before = reader.faults.length
+    const part = component(reader, each, path, named)
+    if (part === undefined || reader.faults.length > before) return
+    if (parts.some(({ component: { type } }) => type === part.component.type)) {
+      reader.fail([...path, "type"], `A template has at most one ${part.component.type} component.`)
+      return
+    }
+    parts.push(part)
+  })
+  if (reader.faults.length === 0 && !parts.some((part) => part.component.type === "body")) {
+    reader.fail(["components"], "A template needs a BODY component.")
+  }
+  return parts.sort((a, b) => order.indexOf(a.component.type) - order.indexOf(b.component.type))
+}
+
+/** So many reasons are told. */
+const maximumReasons = 3
+
+const reasonOf = ({ faults, obstacles }: Reader): string | null => {
+  const reasons = [
+    ...obstacles,
+    ...faults.map((fault) => `It cannot be read at ${Fault.pointer(fault)}: ${fault.message}`)
+  ]
+  if (reasons.length === 0) return null
+  const more = reasons.length - maximumReasons
+  return [...reasons.slice(0, maximumReasons), ...(more > 0 ? [`And ${more} more.`] : [])].join(" ")
+}
+
+const maximumName = 512
+
+/** Reads one template; on the left every fault of one that cannot even be listed, paths within it. */
+export const read = (json: unknown): Either.Either<TemplateContent, ReadonlyArray<Fault.Fault>> => {
+  const listing = new Reader()
+  const name = listing.text(json, "name", [], maximumName)
+  if (name !== "" && !/^[a-z0-9_]+$/.test(name)) {
+    listing.fail(["name"], "`name` must be lower-case letters, digits and underscores.")
+  }
+  const language = listing.text(json, "language", [], 32)
+  const category = listing.word(json, "category", [])
+  const known = Template.Category.literals.find((each) => each === category)
+  if (category !== "" && known === undefined) {
+    listing.fail(["category"], "`category` must be MARKETING, UTILITY or AUTHENTICATION.")
+  }
+  const status = listing.optionalWord(json, "status", []) ?? "approved"
+
+  const content = new Reader()
+  const parts = components(content, json)
+  if (listing.faults.length > 0 || known === undefined) {
+    return Either.left([...listing.faults, ...content.faults])
+  }
+  const slots = parts.flatMap((part) => part.variables)
+  const unsendableReason = reasonOf(content)
+  return Either.right({
+    name,
+    language,
+    category: known,
+    status,
+    components: parts.map((part) => part.component),
+    variables: slots.map(([each]) => each),
+    bindings: slots.map(([, binding]) => binding),
+    sendable: unsendableReason === null,
+    unsendableReason,
+    quality: fitWord(textAt(json, "quality_score", "score"))
+  })
+}
+
+/** A word that is only shown: one that is none is left out. */
+const fitWord = (found: string | undefined): string | null =>
+  found !== undefined && /^[A-Za-z0-9_]{1,64}$/.test(found) ? found.toLowerCase() : null
+
+/** What became of one of several. */
+export type Item =
+  | { readonly _tag: "Read"; readonly content: TemplateContent }
+  | {
+      readonly _tag: "Refused"
+      /** As it was given, where that can be shown. */
+      readonly name: string | null
+      readonly language: string | null
+      /** Paths below `templates` and the item's index. */
+      readonly faults: ReadonlyArray<Fault.Fault>
+    }
+
+/** So many faults of one item are told. */
+const maximumItemFaults = 10
+
+const shown = (found: string | undefined): string | null =>
+  found === undefined || Text.isLonger(found, maximumName) || !Text.isStorable(found) ? null : found
+
+/** Names one template: a name is letters, digits and underscores. */
+export const identityOf = ({ language, name }: Pick<TemplateContent, "language" | "name">): string =>
+  `${name} ${language}`
+
+/**
+ * Reads several, each for itself and in their order. Of two with the same name and language the first counts and the
+ * other is refused.
+ */
+export const readAll = (given: ReadonlyArray<unknown>): ReadonlyArray<Item> => {
+  const seen = new Map<string, number>()
+  return given.map((json, index): Item => {
+    const refused = (faults: ReadonlyArray<Fault.Fault>): Item => ({
+      _tag: "Refused",
+      name: shown(textAt(json, "name")),
+      language: shown(textAt(json, "language")),
+      faults: faults
+        .slice(0, maximumItemFaults)
+        .map((fault) => ({ ...fault, path: ["templates", index, ...fault.path] }))
+    })
+    return Either.match(read(json), {
+      onLeft: refused,
+      onRight: (content) => {
+        const earlier = seen.get(identityOf(content))
+        if (earlier !== undefined) {
+          const message = `Item ${earlier} has this name and language already.`
+          return refused([Fault.make(["name"], "invalid_value", message)])
+        }
+        seen.set(identityOf(content), index)
+        return { _tag: "Read", content }
+      }
+    })
+  })
+}
