@@ -182,6 +182,7 @@ describe("an estimate", () => {
     const estimate = at(answer.json, "estimate")
     expect(at(estimate, "binding")).toBe(false)
     expect(Number(at(estimate, "total"))).toBe(0.135)
+    expect(at(estimate, "complete")).toBe(false)
     expect([at(estimate, "recipients"), at(estimate, "billable_recipients")]).toEqual([4, 3])
     expect(items(estimate, "unpriced").map((each) => at(each, "phone"))).toEqual(["4915112345678"])
     expect(at(estimate, "without_consent")).toBe(4)
@@ -189,6 +190,33 @@ describe("an estimate", () => {
     expect(explained.status).toBe(200)
     expect(explained.text).toContain("recipient")
     expect(explained.text).toContain("Hello Name 0, it arrives today.")
+  })
+
+  it("has no total when nothing has a price, as its job has none, and is complete when everything has one", async () => {
+    const owner = await tenant(host)
+    const estimate = async (currency: string, ...phones: ReadonlyArray<string>) => {
+      const body = { ...sendBody(owner.templateId, ...phones), currency }
+      return at((await owner.post("/api/v1/template-messages/estimate", body)).json, "estimate")
+    }
+    expect(await estimate("IDR", "34600000610", "4915112345678")).toMatchObject({
+      total: null,
+      complete: false,
+      billable_recipients: 0,
+      rate_card: null
+    })
+    expect(await estimate("USD", "4915112345678")).toMatchObject({ total: null, complete: false })
+    expect(await estimate("USD", "34600000610", "12025550100")).toMatchObject({
+      total: "0.1100",
+      complete: true,
+      unpriced: []
+    })
+    await consent(host, owner.accountId, "34600000610")
+    const sent = await owner.send(
+      { ...sendBody(owner.templateId, "34600000610"), currency: "IDR" },
+      "unpriced"
+    )
+    const job = await owner.get(`/api/v1/template-messages/${String(at(sent.json, "job_id"))}`)
+    expect(at(job.json, "job", "estimated_cost")).toBeNull()
   })
 
   it("is priced by the list that the platform publishes, as it is downloaded", async () => {

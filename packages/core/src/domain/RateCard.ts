@@ -66,7 +66,10 @@ export interface Rate {
 }
 
 export interface Estimate {
-  readonly total: string
+  /** Of what has a price; null when nothing has one. */
+  readonly total: string | null
+  /** Whether everything has a price. */
+  readonly complete: boolean
   readonly billableRecipients: number
   readonly breakdown: ReadonlyArray<{
     readonly market: string
@@ -153,7 +156,8 @@ export const estimate = (
     }))
     .sort((a, b) => (a.market < b.market ? -1 : a.market > b.market ? 1 : 0))
   return {
-    total: Money.total(breakdown.map(({ subtotal }) => subtotal)),
+    total: total(prices),
+    complete: !prices.includes(null),
     billableRecipients: breakdown.reduce((sum, { recipients }) => sum + recipients, 0),
     breakdown,
     unpriced: phones.filter((_, place) => prices[place] === null).map((phone) => ({ phone, reason })),

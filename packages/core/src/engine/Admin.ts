@@ -9,6 +9,8 @@ import * as Sessions from "./admin/Sessions.ts"
 import * as Templates from "./admin/Templates.ts"
 import * as Webhooks from "./admin/Webhooks.ts"
 
+export type { Imported, ImportResult } from "./admin/Templates.ts"
+
 export interface Admin {
   readonly accounts: Accounts.Accounts
   readonly sessions: Sessions.Sessions

@@ -81,6 +81,20 @@ export const template = (some: Partial<TemplateContent> = {}): TemplateContent =
   ...some
 })
 
+/** Of one text with these placeholders, numbered by their order in it. */
+export const namedTemplate = (names: ReadonlyArray<string>): TemplateContent =>
+  template({
+    components: [{ type: "body", text: ["Hello", ...names.map((name) => `{{${name}}}`)].join(" ") }],
+    variables: names.map((name, place) => ({
+      key: `body.${place + 1}`,
+      name,
+      type: "text",
+      required: true,
+      max_length: 1024
+    })),
+    bindings: names.map((placeholder) => ({ placeholder, buttonIndex: null }))
+  })
+
 export const consent = (phone: string, some: Partial<ConsentRecord> = {}): ConsentRecord => ({
   id: ids.uuid(now),
   phone,

@@ -163,7 +163,7 @@ describe("a rate card", () => {
       "12025550101",
       "4915112345678"
     ])
-    expect(estimate).toMatchObject({ total: "0.0450", billableRecipients: 3 })
+    expect(estimate).toMatchObject({ total: "0.0450", complete: false, billableRecipients: 3 })
     expect(Rates.total(estimate.prices)).toBe("0.0450")
     expect(Rates.total([null])).toBeNull()
     expect(
@@ -174,9 +174,12 @@ describe("a rate card", () => {
     ])
     expect(estimate.unpriced.map(({ phone }) => phone)).toEqual(["4915112345678"])
     expect(Rates.estimate(null, "utility", ["34600000001"])).toMatchObject({
-      total: "0",
+      total: null,
+      complete: false,
       billableRecipients: 0
     })
+    const free = card([{ market: "*", prefixes: null, category: "utility", price: "0" }])
+    expect(Rates.estimate(free, "utility", ["34600000001"])).toMatchObject({ total: "0", complete: true })
   })
 
   it("has plain prices, and one for each prefix and category", () => {

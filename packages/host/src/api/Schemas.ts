@@ -67,7 +67,10 @@ export const Estimate = Schema.Struct({
   estimate: Schema.Struct({
     binding: Schema.Literal(false),
     currency: Text,
-    total: Text,
+    total: NullableText.annotations({
+      description: "What the recipients that have a price cost together; null when none has one."
+    }),
+    complete: Schema.Boolean.annotations({ description: "Whether every recipient has a price." }),
     recipients: Count,
     billable_recipients: Count,
     rate_card: Schema.NullOr(Schema.Struct({ id: Text, effective_from: Time })),
@@ -292,19 +295,32 @@ export const Key = Schema.Struct({ ok: Ok, key: KeyBody })
 export const IssuedKey = Schema.Struct({ ok: Ok, key: KeyBody, secret_key: Text })
 export const Keys = Schema.Struct({ ok: Ok, keys: Schema.Array(KeyBody), next_cursor: NextCursor })
 
+export const FaultItem = Schema.Struct({ pointer: Text, code: Text, message: Text })
+
+/** One for each item, in the order given. */
+const ImportResult = Schema.Struct({
+  index: Count,
+  name: NullableText,
+  language: NullableText,
+  status: Schema.Literal("imported", "refused"),
+  template_id: Schema.optional(Count),
+  sendable: Schema.optional(Schema.Boolean),
+  unsendable_reason: Schema.optional(NullableText),
+  errors: Schema.optional(Schema.Array(FaultItem))
+}).annotations({ identifier: "ImportResult" })
+
 export const ImportedTemplates = Schema.Struct({
   ok: Ok,
   imported: Count,
-  templates: Schema.Array(Template.Wire)
+  templates: Schema.Array(Template.Wire),
+  results: Schema.Array(ImportResult)
 })
 
 export const SyncedTemplates = Schema.Struct({
   ...ImportedTemplates.fields,
-  /** What the platform has and could not be read here, and why. */
+  /** What the platform has and could not be listed here, and why. */
   skipped: Schema.Array(Schema.Struct({ name: Text, language: Text, reason: Text }))
 })
-
-export const FaultItem = Schema.Struct({ pointer: Text, code: Text, message: Text })
 
 export const ConsentResults = Schema.Struct({
   ok: Ok,

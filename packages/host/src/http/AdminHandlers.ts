@@ -1,5 +1,5 @@
 /** The handlers of the admin API: call the engine's operator side, shape the answer. */
-import { type Engine, Instant, Template } from "@sendwright/core"
+import { type Engine, Instant } from "@sendwright/core"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Api from "../api/AdminApi.ts"
@@ -102,15 +102,13 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
   ),
 
   forOperator(Api.importTemplates, ({ path, payload }) =>
-    Effect.map(admin.templates.importAll(path.id, payload.templates), (templates) =>
-      reply({ ...ok, imported: templates.length, templates: templates.map(Template.toWire) })
+    Effect.map(admin.templates.importAll(path.id, payload.templates), (imported) =>
+      reply(Views.importedTemplates(imported))
     )
   ),
 
   forOperator(Api.syncTemplates, ({ path }) =>
-    Effect.map(admin.templates.sync(path.id), ({ skipped, templates }) =>
-      reply({ ...ok, imported: templates.length, templates: templates.map(Template.toWire), skipped })
-    )
+    Effect.map(admin.templates.sync(path.id), (imported) => reply(Views.syncedTemplates(imported)))
   ),
 
   forOperator(Api.recordConsents, ({ path, payload }) =>

@@ -1,6 +1,7 @@
 /** How domain values look on the wire. */
 import type {
   Account,
+  Admin,
   ApiKey,
   Consent,
   Engine,
@@ -48,6 +49,52 @@ export const templates = (page: Page.Paged<Template.Template>): View<typeof Sche
   next_cursor: cursor(page.next)
 })
 
+const importResult = (
+  result: Admin.ImportResult,
+  index: number
+): View<typeof Schemas.ImportedTemplates>["results"][number] => {
+  if (result._tag === "Refused") {
+    const { faults, language, name } = result
+    return { index, name, language, status: "refused", errors: faults.map(fault) }
+  }
+  const { language, name, sendable, templateId, unsendableReason } = result.template
+  return {
+    index,
+    name,
+    language,
+    status: "imported",
+    template_id: templateId,
+    sendable,
+    unsendable_reason: unsendableReason
+  }
+}
+
+export const importedTemplates = ({
+  results,
+  templates
+}: Admin.Imported): View<typeof Schemas.ImportedTemplates> => ({
+  ok: true,
+  imported: templates.length,
+  templates: templates.map(Template.toWire),
+  results: results.map(importResult)
+})
+
+/** Those that were refused are told as skipped, too. */
+export const syncedTemplates = (imported: Admin.Imported): View<typeof Schemas.SyncedTemplates> => ({
+  ...importedTemplates(imported),
+  skipped: imported.results.flatMap((result) =>
+    result._tag === "Refused"
+      ? [
+          {
+            name: result.name ?? "",
+            language: result.language ?? "",
+            reason: result.faults.map(({ message }) => message).join(" ")
+          }
+        ]
+      : []
+  )
+})
+
 export const consentRecord = (record: Consent.ConsentRecord) => ({
   consent_id: record.id,
   phone: record.phone,
@@ -81,6 +128,7 @@ export const estimate = (found: Estimates.Estimate): View<typeof Schemas.Estimat
     binding: false,
     currency: found.currency,
     total: found.cost.total,
+    complete: found.cost.complete,
     recipients: found.recipients,
     billable_recipients: found.cost.billableRecipients,
     rate_card:

@@ -158,6 +158,59 @@ export const suite = (layer: Stored) => {
         expect(yield* templates.find({ sessionId: other.sessionId, templateId })).toBeNull()
       }).pipe(Effect.provide(layer))
     )
+
+    it.effect("keep the numbers of their variables' names, whatever the order they come in", () =>
+      Effect.gen(function* () {
+        const templates = yield* TemplateStore
+        const { accountId, sessionId } = yield* owner
+        yield* listen(accountId)
+        let at = now
+        const importAll = (...versions: ReadonlyArray<ReadonlyArray<string>>) =>
+          templates.importAll({
+            accountId,
+            sessionId,
+            contents: versions.map((names) => Fixtures.namedTemplate(names)),
+            now: at++
+          })
+        const numbers = Effect.gen(function* () {
+          const found = yield* templates.findNamed({ sessionId, name: "greeting", language: "en" })
+          const read = yield* templates.find({ sessionId, templateId: found?.templateId ?? 0 })
+          expect(read).toEqual(found)
+          return found?.variables.map(({ key, name }) => `${key} ${name}`)
+        })
+        yield* importAll(["last", "first"])
+        expect(yield* numbers).toEqual(["body.1 last", "body.2 first"])
+        yield* importAll(["first", "city", "last"])
+        expect(yield* numbers).toEqual(["body.1 last", "body.2 first", "body.3 city"])
+        yield* importAll(["first"])
+        expect(yield* numbers).toEqual(["body.2 first"])
+        yield* importAll(["code", "last"], ["day", "code"])
+        expect(yield* numbers).toEqual(["body.4 code", "body.5 day"])
+        // What a platform's hook changes is imported as it was found.
+        const found = yield* templates.findNamed({ sessionId, name: "greeting", language: "en" })
+        const contents = found === null ? [] : [{ ...found, status: "paused" }]
+        yield* templates.importAll({ accountId, sessionId, contents, now: at++ })
+        yield* importAll(["day", "city", "last", "first", "code"])
+        expect(yield* numbers).toEqual([
+          "body.1 last",
+          "body.2 first",
+          "body.3 city",
+          "body.4 code",
+          "body.5 day"
+        ])
+        const [same] = yield* importAll(["day", "city", "last", "first", "code"])
+        expect(same?.updatedAt).toBe(at - 2)
+        expect(yield* events(at)).toHaveLength(7)
+        // Another template's names are its own.
+        const other = yield* owner
+        const [fresh] = yield* templates.importAll({
+          ...other,
+          contents: [Fixtures.namedTemplate(["day"])],
+          now
+        })
+        expect(fresh?.variables.map(({ key }) => key)).toEqual(["body.1"])
+      }).pipe(Effect.provide(layer))
+    )
   })
 
   describe("consents", () => {
