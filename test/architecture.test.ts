@@ -91,6 +91,11 @@ describe("all source", () => {
     expect([...core, ...host].filter((file) => clock.test(source(file)))).toEqual([])
   })
 
+  it("counts lengths of text in code points", () => {
+    const units = /\bSchema\.(minLength|maxLength|length)\(/
+    expect([...core, ...host].filter((file) => units.test(source(file)))).toEqual([])
+  })
+
   it("has no any, no suppressed check, no swallowed cause", () => {
     const banned =
       /\bas any\b|: any\b|@ts-ignore|@ts-expect-error|biome-ignore|Effect\.ignore\b|as unknown as/

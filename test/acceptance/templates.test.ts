@@ -1,5 +1,6 @@
 /** decisions.md §3, §10: what an import of templates makes of each item, and the names of variables. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import * as GraphApi from "../graph/Graph.ts"
 import type { TestHost } from "../support/TestHost.ts"
 import { at, consent, items, start, template, tenant } from "../support/TestHost.ts"
 
@@ -107,6 +108,85 @@ describe("an import of templates", () => {
     for (const templates of [undefined, [], "x", {}]) {
       const refused = await put(owner.sessionId, templates)
       expect([refused.status, at(refused.json, "errors", 0, "pointer")]).toEqual([422, "/templates"])
+    }
+  })
+})
+
+describe("a sync of templates", () => {
+  it("mirrors what it can, and tells of each item what became of it", async () => {
+    const config = {
+      phone_number_id: "106540352242922",
+      waba_id: "102290129340398",
+      access_token: "test-access-token",
+      app_secret: "test-app-secret",
+      verify_token: "test-verify-token"
+    }
+    const item = (name: string, some: Readonly<Record<string, unknown>> = {}) => ({
+      id: "1",
+      name,
+      language: "en",
+      category: "MARKETING",
+      status: "APPROVED",
+      components: [{ type: "BODY", text: "Hi" }],
+      ...some
+    })
+    const graph = await GraphApi.start({
+      phoneNumberId: config.phone_number_id,
+      wabaId: config.waba_id,
+      accessToken: config.access_token,
+      appSecret: config.app_secret,
+      verifyToken: config.verify_token,
+      templates: [item("first"), item("second"), item("third")]
+    })
+    try {
+      const owner = await tenant(host)
+      const created = await host.admin(`/accounts/${owner.accountId}/sessions`, {
+        name: "WhatsApp",
+        provider: "whatsapp_cloud",
+        config: { ...config, base_url: graph.url }
+      })
+      const id = String(at(created.json, "session", "id"))
+      const sync = () => host.admin(`/sessions/${id}/templates/sync`, undefined, "POST")
+      const before = await sync()
+      expect(items(before.json, "results").map((each) => at(each, "status"))).toEqual(
+        Array(3).fill("imported")
+      )
+      const ids = items(before.json, "results").map((each) => at(each, "template_id"))
+      graph.setTemplates([
+        item("third"),
+        item("first", { category: "GREETINGS" }),
+        item("slides", { components: [{ type: "CAROUSEL" }, { type: "BODY", text: "Hi" }] })
+      ])
+      const after = await sync()
+      expect(after.status, after.text).toBe(200)
+      expect(at(after.json, "imported")).toBe(2)
+      expect(items(after.json, "results")).toMatchObject([
+        { index: 0, name: "third", status: "imported", template_id: ids[2], sendable: true },
+        { index: 1, name: "first", status: "refused", errors: [{ pointer: "/templates/1/category" }] },
+        { index: 2, name: "slides", status: "imported", sendable: false }
+      ])
+      expect(items(after.json, "skipped")).toEqual([
+        {
+          name: "first",
+          language: "en",
+          reason: "`category` must be MARKETING, UTILITY or AUTHENTICATION."
+        }
+      ])
+      const key = await host.admin(`/sessions/${id}/keys`, {})
+      await host.admin(`/sessions/${id}/connect`, undefined, "POST")
+      const headers = {
+        "x-public-key": String(at(key.json, "key", "public_key")),
+        "x-secret-key": String(at(key.json, "secret_key"))
+      }
+      // The second is gone; the first is there, though it cannot be read any more.
+      const listed = await host.request("/api/v1/templates", { headers })
+      expect(items(listed.json, "templates").map((each) => at(each, "name"))).toEqual([
+        "first",
+        "third",
+        "slides"
+      ])
+    } finally {
+      await graph.close()
     }
   })
 })
