@@ -223,8 +223,9 @@ export const report = (
 
 /**
  * What becomes of an in-flight recipient whose worker died: the platform may have the message. Where a repetition
- * does no harm, or the platform can be asked, it is due again at once; else it is `unknown`. A canceling job gives
- * no further attempt.
+ * does no harm, or the platform can be asked, it is due again at once; else it is `unknown`. So it is too, with the
+ * code `poisoned`, when too many workers in a row died over it: an attempt was under way each time (decisions.md §10).
+ * A canceling job gives no further attempt.
  *
  * @param recoverable whether the session's sender deduplicates or looks up
  */
@@ -237,7 +238,7 @@ export const rescue = (
   if (!recoverable || job.status === "canceling") return moved(recipient, "unknown", over(interrupted), now)
   const lost = recipient.lost + 1
   return lost >= Retry.poisonClaims
-    ? moved(recipient, "failed", over(poisoned), now)
+    ? moved(recipient, "unknown", over(poisoned), now)
     : moved(recipient, "sending", { lost, uncertain: true, nextAt: now }, now)
 }
 
@@ -251,8 +252,8 @@ const interrupted: Recipient.Failure = {
 const poisoned: Recipient.Failure = {
   code: "poisoned",
   provider_code: null,
-  message: `Its handling ended ${Retry.poisonClaims} times without an outcome; it is not tried again.`,
-  permanent: true
+  message: `${Retry.poisonClaims} workers in a row ended during its attempt; it is not tried again, and the platform may have it.`,
+  permanent: false
 }
 
 /**

@@ -84,5 +84,5 @@ export const nextSend = (options: {
   return options.now + Math.round(least + ceiling * options.draw)
 }
 
-/** A recipient over which so many workers died in a row is parked as failed. */
+/** A recipient over which so many workers died in a row is parked. */
 export const poisonClaims = 3

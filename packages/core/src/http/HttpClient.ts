@@ -1,7 +1,7 @@
 /**
  * One HTTP exchange, and what is known of it afterwards: whether it surely never arrived, was answered, or may have
  * arrived. That is why it is undici's own dispatch: what is above it does not say at which moment it failed. It
- * follows no redirect and puts nothing of the caller's trace into the headers.
+ * follows no redirect, ignores interim responses, and puts nothing of the caller's trace into the headers.
  */
 import type * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import type { Agent, buildConnector, Dispatcher } from "undici"
 import * as Memo from "../domain/Memo.ts"
 import * as Deadlines from "../loop/Deadlines.ts"
+import * as InterimResponses from "./InterimResponses.ts"
 
 export interface Request {
   readonly method: "GET" | "POST"
@@ -27,6 +28,8 @@ export type Exchanged = Data.TaggedEnum<{
     readonly status: number
     /** As it came. */
     readonly retryAfter: string | null
+    /** Of a redirect (3xx), as it came. */
+    readonly location: string | null
     /** UTF-8; cut at the maximum. */
     readonly body: string
   }
@@ -76,6 +79,7 @@ class Course implements Dispatcher.DispatchHandler {
   private abort: ((error: Error) => void) | null = null
   private status: number | null = null
   private retryAfter: string | null = null
+  private location: string | null = null
   private readonly chunks: Array<Buffer> = []
   private length = 0
   /** Nobody waits for it any more. */
@@ -98,11 +102,9 @@ class Course implements Dispatcher.DispatchHandler {
   }
 
   onHeaders(status: number, headers: Array<Buffer>): boolean {
-    // 1xx announce the answer.
-    if (status >= 200) {
-      this.status = status
-      this.retryAfter = valueOf(headers, "retry-after")
-    }
+    this.status = status
+    this.retryAfter = valueOf(headers, "retry-after")
+    if (status >= 300 && status < 400) this.location = valueOf(headers, "location")
     return true
   }
 
@@ -125,11 +127,11 @@ class Course implements Dispatcher.DispatchHandler {
   }
 
   private answer(): void {
-    const { chunks, maximumBytes, retryAfter, status } = this
+    const { chunks, location, maximumBytes, retryAfter, status } = this
     const [first] = chunks
     const bytes = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
     const body = bytes.toString("utf8", 0, maximumBytes)
-    this.finish({ _tag: "Answered", status: status ?? 0, retryAfter, body })
+    this.finish({ _tag: "Answered", status: status ?? 0, retryAfter, location, body })
   }
 
   private fail(reason: string): void {
@@ -163,7 +165,7 @@ const targetOf = (url: string): Target => {
  * @param connector who connects; undici itself, by the options, unless said otherwise
  */
 export const make = (
-  options: Pick<Agent.Options, "connect" | "connections">,
+  options: Pick<Agent.Options, "connections"> & { readonly connect?: buildConnector.BuildOptions },
   connector?: () => Promise<buildConnector.connector>
 ): Effect.Effect<HttpClient, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -174,10 +176,15 @@ export const make = (
 
     /** undici is loaded with the first exchange: it is nearly half of what a start would have to read. */
     const open = async (): Promise<Agent> => {
-      const { Agent } = await import("undici")
-      const connect = connector === undefined ? {} : { connect: await connector() }
+      const { Agent, buildConnector } = await import("undici")
+      const { connections = null, connect: how = {} } = options
+      const connected = connector === undefined ? buildConnector(how) : await connector()
+      const connect: buildConnector.connector = (target, callback) =>
+        connected(target, (error, socket) =>
+          error === null ? callback(null, InterimResponses.dropFrom(socket)) : callback(error, null)
+        )
       // One time limit for all of it is ours.
-      agent = new Agent({ ...options, ...connect, headersTimeout: 0, bodyTimeout: 0 })
+      agent = new Agent({ connections, connect, headersTimeout: 0, bodyTimeout: 0 })
       return agent
     }
     yield* Effect.addFinalizer(() =>

@@ -29,6 +29,34 @@ export const unanswered = (reason: string): Failure => ({
   permanent: false
 })
 
+/** Where a redirect leads, without what may be secret in it; undefined when that is no web address. */
+const targetOf = (location: string | null, url: string): string | undefined => {
+  if (location === null || !URL.canParse(location, url)) return undefined
+  const { host, pathname, protocol } = new URL(location, url)
+  return /^https?:$/.test(protocol) ? `${protocol}//${host}${pathname}`.slice(0, 200) : undefined
+}
+
+/**
+ * A redirect (3xx), of which the message says what to do; undefined for any other answer. Nobody has the message, and
+ * the fault is the session's address and no recipient's: it is tried again.
+ *
+ * @param asked who was asked, where, and by which field of the configuration
+ */
+export const redirected = (
+  { location, status }: Extract<HttpClient.Exchanged, { readonly _tag: "Answered" }>,
+  asked: { readonly who: string; readonly code: string; readonly url: string; readonly field: string }
+): Failure | undefined => {
+  if (status < 300 || status >= 400) return undefined
+  const target = targetOf(location, asked.url)
+  const [to, where] = target === undefined ? ["", "the address that answers"] : [` to ${target}`, "that address"]
+  return {
+    code: asked.code,
+    provider_code: String(status),
+    message: `${asked.who} answered ${status}${to}; Sendwright does not follow redirects: set the session's \`${asked.field}\` to ${where}.`,
+    permanent: false
+  }
+}
+
 /** What may pass: the platform answered, and surely did not take it (RFC 9110 §15.5.9, §15.6; RFC 6585 §4). */
 export const mayPass = (status: number): boolean => status === 408 || status === 429 || status >= 500
 

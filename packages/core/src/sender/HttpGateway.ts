@@ -4,9 +4,11 @@
  * (decisions.md §9).
  */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Catalogue from "../domain/Catalogue.ts"
+import * as Fault from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
@@ -30,7 +32,7 @@ const maximumBytes = 64 * 1024
 
 const HttpUrl = Text.between(1, 2048).pipe(
   Schema.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
-    message: () => "an absolute http or https URL"
+    description: "an absolute http or https URL"
   })
 )
 
@@ -39,10 +41,7 @@ const Config = Schema.Struct({
   /** Signs both ways. */
   secret: Text.between(16, 512),
   headers: Schema.optionalWith(
-    Schema.Record({
-      key: Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9-]{1,64}$/)),
-      value: Text.between(0, 4096)
-    }),
+    Schema.Record({ key: Schema.String, value: Text.between(0, 4096) }),
     { default: () => ({}) }
   ),
   timeout_ms: Schema.optionalWith(Schema.Int.pipe(Schema.between(100, 120_000)), { default: () => 10_000 })
@@ -50,16 +49,54 @@ const Config = Schema.Struct({
 
 const { decode, read } = Configuration.make(Config)
 
-const ours: ReadonlySet<string> = new Set([
+/** Headers that say what we send, and those that are about the connection (RFC 9110 §7.6.1). */
+const reserved: ReadonlySet<string> = new Set([
   "content-type",
   "idempotency-key",
   "x-service-timestamp",
-  "x-service-signature"
+  "x-service-signature",
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade"
 ])
 
-/** The session's headers without those that are ours to write. */
+/** Why a header cannot be sent; undefined when it can (RFC 9110 §5.1, §5.5). */
+const headerFault = (name: string, value: string): string | undefined => {
+  if (!/^[\w!#$%&'*+.^`|~-]{1,64}$/.test(name)) {
+    return "A header's name is 1 to 64 letters, digits or characters of !#$%&'*+-.^_`|~."
+  }
+  if (reserved.has(name.toLowerCase())) {
+    return "This header is Sendwright's or HTTP's own to write: leave it out."
+  }
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+    ? undefined
+    : "A header's value is one line of Latin-1 characters, without control characters."
+}
+
+const configure: Sender["configure"] = (given) => {
+  const config = read(given)
+  const headers = Json.at(given, "headers")
+  const faults = Object.entries(typeof headers === "object" && headers !== null ? headers : {}).flatMap(
+    ([name, value]) => {
+      const fault = typeof value === "string" ? headerFault(name, value) : undefined
+      return fault === undefined ? [] : [Fault.make(["config", "headers", name], "invalid_value", fault)]
+    }
+  )
+  return faults.length === 0 ? config : Either.left([...(Either.isLeft(config) ? config.left : []), ...faults])
+}
+
+/** The session's headers. One that was configured before such were refused is left out. */
 const headersOf = Memo.ofObject(({ headers }: typeof Config.Type) =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !ours.has(name.toLowerCase())))
+  Object.fromEntries(
+    Object.entries(headers).filter(([name, value]) => headerFault(name, value) === undefined)
+  )
 )
 
 /** Of our id, the session's, a number and the values. */
@@ -80,29 +117,60 @@ const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage):
   return JSON.stringify({ message_id: messageId, session_id: sessionId, to, type: "text", text })
 }
 
-/** What the gateway says of a refusal, in its own words or in ours. */
-const told = (status: number, body: string, permanent: boolean): Failure => {
-  const json = Json.parse(body)
-  const code = Json.at(json, "error", "code")
-  const message = Json.textAt(json, "error", "message")
+/** What the gateway says of a refusal: a code of the catalogue decides what follows, whatever else is said. */
+const told = (error: unknown, otherwise: Failure): Failure => {
+  const code = Json.at(error, "code")
+  const message = Json.textAt(error, "message")
   const known = typeof code === "string" ? Catalogue.find(code) : undefined
   return {
-    code: known?.code ?? (permanent ? "gateway_refused" : "provider_unavailable"),
-    provider_code: typeof code === "string" || typeof code === "number" ? String(code) : String(status),
-    message: (message ?? known?.message ?? `The gateway answered ${status}.`).slice(0, 500),
+    code: known?.code ?? otherwise.code,
+    provider_code: typeof code === "string" || typeof code === "number" ? String(code) : otherwise.provider_code,
+    message: message ?? known?.message ?? otherwise.message,
+    permanent: known?.permanent ?? otherwise.permanent
+  }
+}
+
+const isUnauthorized = (status: number): boolean => status === 401 || status === 403
+
+/** What a status that is no success means by itself (decisions.md §9, §10). */
+const refusal = (answer: Extract<Exchanged, { readonly _tag: "Answered" }>, url: string): Failure => {
+  const { status } = answer
+  const redirected = Exchange.redirected(answer, {
+    who: "The gateway",
+    code: "gateway_redirects",
+    url,
+    field: "url"
+  })
+  if (redirected !== undefined) return redirected
+  const permanent = !Exchange.mayPass(status)
+  return {
+    code: permanent ? "gateway_refused" : "provider_unavailable",
+    provider_code: String(status),
+    message: isUnauthorized(status)
+      ? `The gateway answered ${status}: it does not accept the session's \`secret\` or \`headers\`.`
+      : `The gateway answered ${status}.`,
     permanent
   }
 }
 
-const meaning = (exchanged: Exchanged, now: Instant): SendResult =>
-  Exchange.meaning(exchanged, ({ body, retryAfter, status }) => {
+const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
+  Exchange.meaning(exchanged, (answer) => {
+    const { body, retryAfter, status } = answer
+    const json = Json.parse(body)
     if (status >= 200 && status < 300) {
-      const json = Json.parse(body)
       const providerId = Json.textAt(json, "id") ?? null
       return accepted(providerId, Json.textAt(json, "status") === "sent" ? "sent" : "accepted")
     }
-    return refused(told(status, body, !Exchange.mayPass(status)), Retry.readAfter(retryAfter, now))
+    return refused(told(Json.at(json, "error"), refusal(answer, url)), Retry.readAfter(retryAfter, now))
   })
+
+/** Of a receipt that does not say why. */
+const undelivered: Failure = {
+  code: "gateway_refused",
+  provider_code: null,
+  message: "The gateway reports that the message failed, without a reason.",
+  permanent: true
+}
 
 const statuses: ReadonlyArray<Reported> = ["sent", "delivered", "read", "failed"]
 
@@ -114,8 +182,7 @@ const reportOf = (receipt: unknown, now: Instant): Report | undefined => {
   const messageId = Json.textAt(receipt, "message_id") ?? null
   const providerId = Json.textAt(receipt, "id") ?? null
   if (status === undefined || (messageId === null && providerId === null)) return undefined
-  const failure =
-    status === "failed" ? told(0, JSON.stringify({ error: Json.at(receipt, "error") }), true) : null
+  const failure = status === "failed" ? told(Json.at(receipt, "error"), undelivered) : null
   return { messageId, providerId, status, at: timeOr(Json.at(receipt, "at"), now), failure }
 }
 
@@ -164,7 +231,7 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
   Effect.map(Exchange.make(options), (exchange) => ({
     provider: "http",
     deduplicates: true,
-    configure: read,
+    configure,
     receive,
     send: (message) =>
       Effect.clockWith((clock) => {
@@ -187,6 +254,6 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
           timeoutMs,
           maximumBytes
         })
-        return Effect.map(exchanged, (answer) => meaning(answer, clock.unsafeCurrentTimeMillis()))
+        return Effect.map(exchanged, (answer) => meaning(answer, url, clock.unsafeCurrentTimeMillis()))
       })
   }))

@@ -44,7 +44,7 @@ const Config = Schema.Struct({
   base_url: Schema.optionalWith(
     Text.between(1, 2048).pipe(
       Schema.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
-        message: () => "an absolute http or https URL"
+        description: "an absolute http or https URL"
       })
     ),
     { default: () => "https://graph.facebook.com" }
@@ -105,9 +105,8 @@ const failureOf = (error: unknown, status: number | null): Failure | undefined =
   const code = Json.at(error, "code")
   if (typeof code !== "number") return undefined
   const details = Json.textAt(error, "error_data", "details")
-  const said = details ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
+  const message = details ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
   const known = Catalogue.findWhatsApp(code)
-  const message = said?.slice(0, 500)
   if (known !== undefined) return Catalogue.failure(known.code, { providerCode: String(code), message })
   const passes = status !== null && Exchange.mayPass(status)
   return {
@@ -132,8 +131,9 @@ const held = (messageStatus: string): Failure => ({
 const acceptance =
   /^\{"messaging_product":"whatsapp","contacts":\[\{"input":"[+\w]*","wa_id":"\w*"\}\],"messages":\[\{"id":"([\w.+/=:-]+)"(?:,"message_status":"accepted")?\}\]\}$/
 
-const meaning = (exchanged: Exchanged, now: Instant): SendResult =>
-  Exchange.meaning(exchanged, ({ body, retryAfter, status }) => {
+const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
+  Exchange.meaning(exchanged, (answer) => {
+    const { body, retryAfter, status } = answer
     const acceptedId = status === 200 ? acceptance.exec(body)?.[1] : undefined
     if (acceptedId !== undefined) return accepted(acceptedId, "accepted")
     const json = Json.parse(body)
@@ -150,6 +150,13 @@ const meaning = (exchanged: Exchanged, now: Instant): SendResult =>
         ? accepted(providerId, "accepted")
         : SendResult.Held({ providerId, failure: held(messageStatus) })
     }
+    const redirected = Exchange.redirected(answer, {
+      who: "The platform",
+      code: "provider_redirects",
+      url,
+      field: "base_url"
+    })
+    if (redirected !== undefined) return refused(redirected, retryAfterMs)
     const passes = Exchange.mayPass(status)
     const code = passes ? "provider_unavailable" : "provider_refused"
     const message = `The platform answered ${status} without an error code.`
@@ -387,7 +394,7 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
         const { headers, url } = deskOf(decode(message.config))
         const body = bodyOf(message)
         const exchanged = exchange({ method: "POST", url, headers, body, timeoutMs, maximumBytes })
-        return Effect.map(exchanged, (answer) => meaning(answer, clock.unsafeCurrentTimeMillis()))
+        return Effect.map(exchanged, (answer) => meaning(answer, url, clock.unsafeCurrentTimeMillis()))
       },
       check: Effect.fnUntraced(function* (given) {
         const config = decode(given)

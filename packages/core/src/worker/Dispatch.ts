@@ -14,6 +14,7 @@ import * as Time from "../domain/Instant.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { Line } from "../sender/Lines.ts"
+import * as Sanitize from "../sender/Sanitize.ts"
 import type { OutboundMessage, SendResult } from "../sender/Sender.ts"
 import { canRecover } from "../sender/Sender.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
@@ -118,9 +119,10 @@ const meaningOf = (
       const { failure, retryAfterMs } = result
       const action = Catalogue.actionOf(failure)
       if (waits.has(action)) return Outcome.Released({ uncertain })
-      const rest = action === "rest_pair" ? restMs(attempts) : 0
-      const least = Math.max(rest, retryAfterMs ?? 0)
-      return { _tag: "Again", failure, retryAfterMs: least === 0 ? null : least, uncertain }
+      const rest = action === "rest_pair" ? restMs(attempts) : null
+      // A sender of an embedder's own may have read no number out of a header.
+      const asked = retryAfterMs !== null && retryAfterMs > (rest ?? 0) ? retryAfterMs : rest
+      return { _tag: "Again", failure, retryAfterMs: asked, uncertain }
     }
     case "Ambiguous": {
       const { failure } = result
@@ -145,9 +147,10 @@ const again = (
 const meaning = (
   line: Line | undefined,
   recipient: ClaimedRecipient,
-  result: SendResult,
+  said: SendResult,
   uncertain: boolean
 ): Effect.Effect<Attempted> => {
+  const result = Sanitize.sendResult(said)
   const recoverable = line !== undefined && canRecover(line.sender)
   const consequence =
     (result._tag === "Rejected" || result._tag === "Transient") &&

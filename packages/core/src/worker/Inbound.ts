@@ -7,6 +7,7 @@ import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as OptOut from "../domain/OptOut.ts"
 import type { Session } from "../domain/Session.ts"
+import * as Sanitize from "../sender/Sanitize.ts"
 import type { HookContent } from "../sender/Sender.ts"
 import { Senders } from "../sender/Sender.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
@@ -16,6 +17,7 @@ import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
+import * as Isolate from "./Isolate.ts"
 
 /** Applied in one commit, which others wait for. What comes twice changes nothing, so a cut between two does no harm. */
 const reportsAtOnce = 100
@@ -52,8 +54,13 @@ export const make: Effect.Effect<
     const left: Array<Report> = []
     for (let from = 0; from < reports.length; from += reportsAtOnce) {
       const now = yield* Clock.currentTimeMillis
-      const slice = reports.slice(from, from + reportsAtOnce)
-      left.push(...(yield* jobs.receive({ now, reports: slice, ...of })).unmatched)
+      yield* Isolate.storeAll({
+        items: reports.slice(from, from + reportsAtOnce).map(Sanitize.report),
+        store: (some) =>
+          Effect.map(jobs.receive({ now, reports: some, ...of }), ({ unmatched }) => left.push(...unmatched)),
+        refused: ({ messageId, providerId }, cause) =>
+          Effect.logError(`A report of message ${messageId ?? providerId} cannot be stored: dropped`, cause)
+      })
     }
     return left
   })
@@ -95,7 +102,8 @@ export const make: Effect.Effect<
     yield* templates.importAll({ accountId, sessionId, contents: [{ ...found, status, quality }], now })
   })
 
-  const content: Inbound["content"] = Effect.fnUntraced(function* (session, brought) {
+  const content: Inbound["content"] = Effect.fnUntraced(function* (session, given) {
+    const brought = Sanitize.hookContent(given)
     for (const fault of brought.unread) {
       yield* Effect.logWarning(`A hook of session ${session.id} brought something unreadable: ${fault}`)
     }
@@ -122,7 +130,7 @@ export const make: Effect.Effect<
       yield* reports(news.reports)
       for (const each of news.messages) {
         const session = yield* sessions.find(each.sessionId)
-        if (session !== null) yield* message(session, each)
+        if (session !== null) yield* message(session, Sanitize.inboundMessage(each))
       }
       count += news.reports.length + news.messages.length
       if (news.nextAt !== null && (nextAt === null || news.nextAt < nextAt)) nextAt = news.nextAt

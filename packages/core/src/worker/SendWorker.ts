@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/Job.ts"
+import type { Failure } from "../domain/Recipient.ts"
 import type { Provider } from "../domain/Session.ts"
 import * as Deadlines from "../loop/Deadlines.ts"
 import * as Turn from "../loop/Turn.ts"
@@ -13,14 +14,15 @@ import * as Lines from "../sender/Lines.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
-import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
-import { JobStore } from "../storage/JobStore.ts"
+import type { Claim, ClaimedJob, Settlement } from "../storage/JobStore.ts"
+import { JobStore, Outcome } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Consequences from "./Consequences.ts"
 import * as Dispatch from "./Dispatch.ts"
 import type { Grace } from "./Grace.ts"
+import * as Isolate from "./Isolate.ts"
 import { observe, Presence } from "./Presence.ts"
 import * as Shares from "./Shares.ts"
 import * as UnderWay from "./UnderWay.ts"
@@ -45,6 +47,34 @@ export interface SendWorker {
   readonly nextDue: Effect.Effect<Instant | null, StorageError>
   /** Takes back what dead workers left, and ends the blocks of sessions that are over; answers how many recipients. */
   readonly rescue: Effect.Effect<number, StorageError>
+}
+
+const unstorable: Failure = {
+  code: "outcome_unstorable",
+  provider_code: null,
+  message: "The attempt ended with an outcome that the database does not take; see the service's log.",
+  permanent: false
+}
+
+/** The nearest outcome of which nobody outside wrote a part. What the platform may have is not sent again. */
+const plain = (outcome: Outcome): Outcome => {
+  switch (outcome._tag) {
+    case "Accepted":
+    case "Unknown":
+      return Outcome.Unknown({ failure: unstorable })
+    case "Retry":
+      return outcome.uncertain
+        ? Outcome.Unknown({ failure: unstorable })
+        : Outcome.Failed({ failure: unstorable })
+    case "Failed": {
+      const failure = { ...unstorable, permanent: outcome.failure.permanent }
+      return Outcome.Failed({ failure, stopsJob: outcome.stopsJob === true })
+    }
+    case "Skipped":
+      return Outcome.Skipped({ failure: unstorable })
+    case "Released":
+      return outcome
+  }
 }
 
 export const make = (options: {
@@ -105,8 +135,8 @@ export const make = (options: {
         `${sessionId} ${accountId} ${Job.purpose(content)}`
       const parts: Array<UnderWay.Part> = []
       for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
-        const prepared = yield* Effect.catchAll(prepareAlike(alike), (error) =>
-          Effect.as(Effect.logError("A window could not begin", error), {
+        const prepared = yield* Effect.catchAllCause(prepareAlike(alike), (cause) =>
+          Effect.as(Effect.logError("A window could not begin", cause), {
             parts: alike.map((job): UnderWay.Part => ({ job, attempts: Dispatch.released(job) })),
             atRisk: false
           })
@@ -144,7 +174,20 @@ export const make = (options: {
         const now = yield* Clock.currentTimeMillis
         const atRisk = { limit: free(), recoverable }
         const claim = limit === null ? null : { worker, limit, without: shares.full(), atRisk }
-        const { claimed } = yield* jobs.exchange({ now, settlements, claim })
+        const exchange = (settlements: ReadonlyArray<Settlement>, claim: Claim | null) =>
+          jobs.exchange({ now, settlements, claim })
+        const { claimed } = yield* Isolate.orApart((some) => exchange(some, claim), {
+          items: settlements,
+          store: (some) => exchange(some, null),
+          refused: (settlement, cause) =>
+            Effect.zipRight(
+              exchange([{ ...settlement, outcome: plain(settlement.outcome) }], null),
+              Effect.logError(
+                `An outcome of job ${settlement.jobId} (recipient ${settlement.index}) cannot be stored`,
+                cause
+              )
+            )
+        })
         settlements = []
         const held = new Set(windows.map(({ worker }) => worker))
         for (const name of former) if (!held.has(name)) yield* presence.leave(name)

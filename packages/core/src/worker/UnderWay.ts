@@ -149,7 +149,10 @@ export const start = (
         // Before the outcomes are handed in: what waits for a pause must not be due before that is there.
         const told = Effect.forEach(
           asked,
-          ({ consequences, job }) => Effect.ignoreLogged(draw(job, consequences)),
+          ({ consequences, job }) =>
+            Effect.catchAllCause(draw(job, consequences), (cause) =>
+              Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
+            ),
           { discard: true }
         )
         return Effect.as(told, settlements)

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Random from "effect/Random"
+import * as ExternalText from "../domain/ExternalText.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Memo from "../domain/Memo.ts"
@@ -14,7 +15,8 @@ import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../stor
 import { WebhookStore } from "../storage/WebhookStore.ts"
 import * as Signature from "../webhook/Signature.ts"
 import type { WebhookAnswer } from "../webhook/WebhookTransport.ts"
-import { timeoutMs, WebhookTransport } from "../webhook/WebhookTransport.ts"
+import { excerptBytes, timeoutMs, WebhookTransport } from "../webhook/WebhookTransport.ts"
+import * as Isolate from "./Isolate.ts"
 import type * as Receivers from "./Receivers.ts"
 
 /** How many secrets are kept unsealed. */
@@ -124,15 +126,27 @@ export const make = (options: {
     return {
       exchange: Effect.fnUntraced(function* (settlements, claim) {
         const now = yield* Clock.currentTimeMillis
-        const { claimed, disabled } = yield* store.exchange({
-          now,
-          settlements,
-          claim: claim === null ? null : { ...claim, worker: options.worker, until: now + leaseMs }
+        const exchange = Effect.fnUntraced(function* (
+          settlements: ReadonlyArray<DeliverySettlement>,
+          claim: DeliveryClaim | null
+        ) {
+          const { claimed, disabled } = yield* store.exchange({ now, settlements, claim })
+          for (const { disabledReason, id } of disabled) {
+            yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
+          }
+          return claimed
         })
-        for (const { disabledReason, id } of disabled) {
-          yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
-        }
-        return claimed
+        const whole = claim === null ? null : { ...claim, worker: options.worker, until: now + leaseMs }
+        return yield* Isolate.orApart((some) => exchange(some, whole), {
+          items: settlements,
+          store: (some) => exchange(some, null),
+          // Of an attempt, the excerpt is what a receiver wrote.
+          refused: (settlement, cause) =>
+            Effect.zipRight(
+              exchange([{ ...settlement, attempt: { ...settlement.attempt, excerpt: "" } }], null),
+              Effect.logError(`An attempt of delivery ${settlement.deliveryId} cannot be stored whole`, cause)
+            )
+        })
       }),
       attempt: (delivery) =>
         Effect.clockWith((clock) => {
@@ -143,7 +157,8 @@ export const make = (options: {
             const { deliveryId, fence } = delivery
             const durationMs = now - at
             const status = answer._tag === "Unsent" ? null : answer.status
-            const excerpt = answer._tag === "Answered" ? answer.excerpt : ""
+            const excerpt =
+              answer._tag === "Answered" ? ExternalText.lines(answer.excerpt, excerptBytes) : ""
             return {
               settlement: {
                 deliveryId,

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
+import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Pacing } from "../../domain/Pacing.ts"
@@ -166,7 +167,7 @@ export const make = Effect.gen(function* () {
       const line = yield* open(found)
       const unknown = line === undefined ? "This process cannot read the session's configuration." : null
       const failure = line?.sender.check === undefined ? null : yield* line.sender.check(line.config)
-      const reason = unknown ?? failure?.message ?? null
+      const reason = unknown ?? (failure === null ? null : ExternalText.message(failure.message))
       return yield* transition(reason === null ? "connected" : "disconnected", reason)(id)
     }),
     disconnect: transition("disconnected", "operator")

@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { InvalidRequest, NotFound, PlatformUnavailable } from "../../domain/Errors.ts"
+import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Fault from "../../domain/Fault.ts"
 import { textAt } from "../../domain/Json.ts"
 import type { Paged } from "../../domain/Page.ts"
@@ -113,7 +114,7 @@ export const make = Effect.gen(function* () {
       }
       const given = yield* Effect.mapError(
         read(line.config),
-        ({ message: reason }) => new PlatformUnavailable({ reason })
+        ({ message }) => new PlatformUnavailable({ reason: ExternalText.message(message) })
       )
       const items = PlatformTemplate.readAll(given)
       const contents = contentsOf(items)

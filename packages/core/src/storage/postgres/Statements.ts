@@ -56,12 +56,17 @@ const codeOf = (cause: unknown): string =>
 /** Serialization failure and deadlock: nothing happened, and it passes when it is done again. */
 const isCollision = (cause: unknown): boolean => ["40001", "40P01"].includes(codeOf(cause))
 
+/** Data exceptions, integrity constraints and program limits (PostgreSQL's documentation, appendix A). */
+const isOfContent = (cause: unknown): boolean => /^(22|23|54)/.test(codeOf(cause))
+
 /** How often a verb that collides is run. */
 const tries = 10
 
 export const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError> =>
   cause instanceof Refused
-    ? Effect.fail(new StorageError({ operation, cause: cause.cause }))
+    ? Effect.fail(
+        new StorageError({ operation, cause: cause.cause, contentRefused: isOfContent(cause.cause) })
+      )
     : Effect.die(cause)
 
 /** What one connection is told, in order; only what is asked is waited for. Both go out together. */

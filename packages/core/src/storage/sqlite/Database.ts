@@ -38,9 +38,12 @@ export interface Options {
 
 type Execute = (statement: Statement) => Answer
 
+const isOfContent = ({ code }: { readonly code: string }): boolean =>
+  /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(code)
+
 const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError> =>
   cause instanceof Sqlite.SqliteError
-    ? Effect.fail(new StorageError({ operation, cause }))
+    ? Effect.fail(new StorageError({ operation, cause, contentRefused: isOfContent(cause) }))
     : Effect.die(cause)
 
 const closedError = () => new Sqlite.SqliteError("The database is closed", "SQLITE_MISUSE")

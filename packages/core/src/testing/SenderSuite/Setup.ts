@@ -71,7 +71,7 @@ const open = (context: TestContext, { platform, sender }: Subject) => {
     expect(failure.code).toMatch(/^[a-z][a-z0-9_]*$/)
     expect(failure.message, "a sentence for people").toMatch(/\S \S/)
     expect(failure.message).not.toMatch(/\[object |undefined/)
-    expect(failure.message.length).toBeLessThanOrEqual(500)
+    expect(failure.message.length).toBeLessThanOrEqual(1024)
     expect(failure.provider_code === null || failure.provider_code.length > 0).toBe(true)
     const known = Catalogue.find(failure.code)
     if (known !== undefined) expect(failure.permanent, `${failure.code} is`).toBe(known.permanent)

@@ -266,9 +266,9 @@ export const suite = (layer: Stored) => {
           yield* jobs.rescue({ worker: "worker-1", now: late, recoverable: ["sandbox"] })
         }
         expect((yield* results(jobId))[0]).toMatchObject({
-          status: "failed",
+          status: "unknown",
           attempts: 3,
-          failure: { code: "poisoned" }
+          failure: { code: "poisoned", permanent: false }
         })
         expect((yield* find(jobId)).status).toBe("completed")
       }).pipe(Effect.provide(layer))

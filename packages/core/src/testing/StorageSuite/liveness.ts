@@ -74,7 +74,10 @@ export const suite = (layer: Stored): void => {
         const { jobs, jobId } = yield* bereaved(4, 2)
         expect(yield* indexes(10)).toEqual([[[0, true]]])
         yield* jobs.rescue({ worker: "worker-1", now, recoverable })
-        expect((yield* results(jobId))[0]).toMatchObject({ status: "failed", failure: { code: "poisoned" } })
+        expect((yield* results(jobId))[0]).toMatchObject({
+          status: "unknown",
+          failure: { code: "poisoned", permanent: false }
+        })
         expect(yield* indexes(10)).toEqual([
           [
             [1, false],

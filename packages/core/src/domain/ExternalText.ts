@@ -1,0 +1,77 @@
+/**
+ * Text from platforms, gateways and webhook receivers, made well-formed and cut where it enters (decisions.md §10):
+ * PostgreSQL refuses a NUL and a lone surrogate in JSON, its indexes refuse long keys, and a line break in a message
+ * would forge a line of the log. Lengths are in code points. Text that is in order is returned as it is.
+ */
+import { createHash } from "node:crypto"
+import type { Failure } from "./Recipient.ts"
+
+/** The longest that is kept of each kind, in code points. */
+export const longest = {
+  /** A platform's name for a message, a person or a template. */
+  id: 512,
+  code: 64,
+  /** A sentence for people: of a failure, a session's reason, a log line. */
+  message: 1024,
+  /** What a person wrote; no platform lets anyone send more. */
+  words: 4096
+} as const
+
+const replacement = "\ufffd"
+
+/** Control characters and lone surrogates. */
+const unfit = /[\p{Cc}\p{Cs}]/u
+const everyUnfit = /[\p{Cc}\p{Cs}]/gu
+
+/** What ends a line, a tab among them; the last two are Unicode's own. */
+const everyBreak = /[\t-\r\x85\u2028\u2029]+/g
+const unfitInLine = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
+
+/** The first code points. Only as much of a long text is looked at as they can take. */
+const head = (text: string, most: number): string =>
+  Array.from(text.slice(0, 2 * most))
+    .slice(0, most)
+    .join("")
+
+const isLonger = (text: string, most: number): boolean =>
+  text.length > most && (text.length > 2 * most || Array.from(text).length > most)
+
+const cut = (text: string, most: number): string =>
+  isLonger(text, most) ? `${head(text, most - 1)}…` : text
+
+/** Of the UTF-16 code units, so that lone surrogates differ. 43 characters. */
+const digest = (text: string): string =>
+  createHash("sha256").update(Buffer.from(text, "utf16le")).digest("base64url")
+
+/**
+ * An identifier, the same for the same text wherever it comes from, so that a receipt finds its message. One that had to
+ * be changed ends with a hash of what it was: two ids that differ never become one, however late they differ.
+ */
+export const id = (text: string): string => {
+  if (!isLonger(text, longest.id) && !unfit.test(text)) return text
+  const hash = digest(text)
+  return `${head(text, longest.id - 1 - hash.length).replace(everyUnfit, replacement)}…${hash}`
+}
+
+export const idOrNull = (text: string | null): string | null => (typeof text === "string" ? id(text) : text)
+
+/** A code, of a platform's or a sender's own. */
+export const code = (text: string): string => cut(text, longest.code).replace(everyUnfit, replacement)
+
+/** One line: breaks become a space, and every other control character, the escape of a terminal's among them, is replaced. */
+export const message = (text: string): string => {
+  const short = cut(text, longest.message)
+  return unfitInLine.test(short) ? short.replace(everyBreak, " ").replace(everyUnfit, replacement) : short
+}
+
+/** Text that keeps its lines: NUL and lone surrogates are replaced. */
+export const lines = (text: string, most: number): string =>
+  cut(text, most).toWellFormed().replaceAll("\0", replacement)
+
+/** A new object of its four members: whatever else a sender put into it is not ours to keep. */
+export const failure = ({ code: ours, message: said, permanent, provider_code }: Failure): Failure => ({
+  code: code(ours),
+  provider_code: provider_code === null ? null : code(provider_code),
+  message: message(said),
+  permanent
+})

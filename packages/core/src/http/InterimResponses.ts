@@ -1,0 +1,66 @@
+/**
+ * Interim responses (1xx, RFC 9110 §15.2) are dropped before undici reads them: it destroys a connection over which
+ * `100 Continue` comes unasked, when the request is already with the platform, and a client must be able to ignore them.
+ */
+import type { Socket } from "node:net"
+
+/** `HTTP/1.1 100`: by then it is known which kind of response it is. */
+const statusLength = 12
+
+/** All of them but `101 Switching Protocols`, which nobody asks for and undici refuses. */
+const isInterim = (bytes: Buffer): boolean =>
+  /^HTTP\/1\.[01] 1(?!01)\d\d/.test(bytes.toString("latin1", 0, statusLength))
+
+/** Of the headers of one, in bytes; undici is left to refuse what is longer. */
+const longest = 16 * 1024
+
+const nothing = Buffer.alloc(0)
+const headEnd = "\r\n\r\n"
+
+/**
+ * Changes the socket. Responses begin where something was written since the last bytes came: of several requests at once
+ * over one connection that would not be so, and undici makes none unless it is told to.
+ */
+export const dropFrom = <S extends Socket>(socket: S): S => {
+  const push = socket.push.bind(socket)
+  let written = 0
+  /** Whether the bytes that come next begin a response. */
+  let begins = false
+  let held: Buffer = nothing
+
+  /** What is left of the bytes for undici; they are held back until it is known. */
+  const rest = (chunk: Buffer): Buffer => {
+    let bytes = held.length > 0 ? Buffer.concat([held, chunk]) : chunk
+    held = nothing
+    while (bytes.length >= statusLength && isInterim(bytes)) {
+      const end = bytes.indexOf(headEnd)
+      if (end < 0 && bytes.length > longest) break
+      if (end < 0) {
+        held = bytes
+        return nothing
+      }
+      bytes = bytes.subarray(end + headEnd.length)
+    }
+    if (bytes.length < statusLength) {
+      held = bytes
+      return nothing
+    }
+    begins = false
+    return bytes
+  }
+
+  socket.push = (chunk: unknown, encoding?: BufferEncoding) => {
+    if (socket.bytesWritten !== written) {
+      written = socket.bytesWritten
+      begins = true
+    }
+    if (!begins) return push(chunk, encoding)
+    if (!Buffer.isBuffer(chunk)) {
+      if (held.length > 0) push(held)
+      return push(chunk, encoding)
+    }
+    const bytes = rest(chunk)
+    return bytes.length === 0 || push(bytes)
+  }
+  return socket
+}

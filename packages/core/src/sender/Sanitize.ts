@@ -1,0 +1,82 @@
+/**
+ * What senders say, with its text made well-formed and cut (`domain/ExternalText`). Applied once where it enters the
+ * engine, so that it holds for every sender, those of embedders included. What is in order is returned as it is.
+ */
+import * as ExternalText from "../domain/ExternalText.ts"
+import type { Report } from "../storage/JobStore.ts"
+import type { HookContent, InboundMessage, Preference, TemplateNews } from "./Sender.ts"
+import { accepted, SendResult } from "./Sender.ts"
+
+export const sendResult = (result: SendResult): SendResult => {
+  switch (result._tag) {
+    case "Accepted": {
+      const providerId = ExternalText.idOrNull(result.providerId)
+      return providerId === result.providerId ? result : accepted(providerId, result.status)
+    }
+    case "Held": {
+      const providerId = ExternalText.idOrNull(result.providerId)
+      return SendResult.Held({ providerId, failure: ExternalText.failure(result.failure) })
+    }
+    case "Rejected":
+      return SendResult.Rejected({ failure: ExternalText.failure(result.failure) })
+    case "Transient": {
+      const { failure, retryAfterMs } = result
+      return SendResult.Transient({ failure: ExternalText.failure(failure), retryAfterMs })
+    }
+    case "Ambiguous":
+      return SendResult.Ambiguous({ failure: ExternalText.failure(result.failure) })
+  }
+}
+
+export const report = (given: Report): Report => {
+  const messageId = ExternalText.idOrNull(given.messageId)
+  const providerId = ExternalText.idOrNull(given.providerId)
+  const { at, failure, pricing, status } = given
+  if (
+    failure === null &&
+    pricing === undefined &&
+    messageId === given.messageId &&
+    providerId === given.providerId
+  ) {
+    return given
+  }
+  const told = {
+    messageId,
+    providerId,
+    status,
+    at,
+    failure: failure === null ? null : ExternalText.failure(failure)
+  }
+  if (pricing === undefined) return told
+  const { category, free } = pricing
+  return { ...told, pricing: { category: ExternalText.code(category), free } }
+}
+
+export const inboundMessage = <Message extends Omit<InboundMessage, "sessionId">>(given: Message): Message => ({
+  ...given,
+  id: ExternalText.id(given.id),
+  from: ExternalText.id(given.from),
+  text: ExternalText.lines(given.text, ExternalText.longest.words)
+})
+
+const preference = (given: Preference): Preference => ({
+  ...given,
+  phone: ExternalText.id(given.phone),
+  proof: ExternalText.message(given.proof)
+})
+
+const templateNews = ({ language, name, quality, status }: TemplateNews): TemplateNews => ({
+  name: ExternalText.id(name),
+  language: ExternalText.code(language),
+  ...(status === undefined ? {} : { status: ExternalText.code(status) }),
+  ...(quality === undefined ? {} : { quality: ExternalText.code(quality) })
+})
+
+/** All of a hook but its reports, which are looked at where those of every way in are. */
+export const hookContent = (given: HookContent): HookContent => ({
+  reports: given.reports,
+  messages: given.messages.map(inboundMessage),
+  preferences: given.preferences.map(preference),
+  templates: given.templates.map(templateNews),
+  unread: given.unread.map(ExternalText.message)
+})

@@ -1,0 +1,49 @@
+/**
+ * One item that a store does not take must not keep those beside it from being stored, nor the loop that stores them
+ * from going on (decisions.md §10): where a batch is refused for its content it is halved until what is refused is
+ * alone. A store that is down refuses nothing: its batch is kept by whoever has it, and stored later.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { StorageError } from "../storage/StorageError.ts"
+
+/** A defect counts as one: the store broke over what it was given. */
+const isRefusal = (cause: Cause.Cause<StorageError>): boolean =>
+  Cause.isDie(cause) ||
+  Option.exists(Cause.failureOption(cause), ({ contentRefused }) => contentRefused === true)
+
+/** Stores items, which may be stored twice. */
+interface Storing<A> {
+  readonly items: ReadonlyArray<A>
+  readonly store: (items: ReadonlyArray<A>) => Effect.Effect<unknown, StorageError>
+  /** What is done with an item that is refused alone. */
+  readonly refused: (item: A, cause: Cause.Cause<StorageError>) => Effect.Effect<unknown, StorageError>
+}
+
+/** Stores all of the items in one batch, or in as few as there have to be. */
+export const storeAll = <A>({ items, refused, store }: Storing<A>): Effect.Effect<void, StorageError> => {
+  const [first] = items
+  if (first === undefined) return Effect.void
+  return Effect.catchAllCause(Effect.asVoid(store(items)), (cause) => {
+    if (!isRefusal(cause)) return Effect.failCause(cause)
+    if (items.length === 1) return Effect.asVoid(refused(first, cause))
+    const middle = Math.ceil(items.length / 2)
+    const half = (from: number, to?: number) => storeAll({ items: items.slice(from, to), refused, store })
+    return Effect.zipRight(half(0, middle), half(middle))
+  })
+}
+
+/**
+ * A step that stores items and does more in the same commit. Where it is refused, the items are stored by themselves and
+ * the step is taken without them.
+ */
+export const orApart = <A, B>(
+  step: (items: ReadonlyArray<A>) => Effect.Effect<B, StorageError>,
+  storing: Storing<A>
+): Effect.Effect<B, StorageError> =>
+  Effect.catchAllCause(step(storing.items), (cause) =>
+    storing.items.length > 0 && isRefusal(cause)
+      ? Effect.zipRight(storeAll(storing), step([]))
+      : Effect.failCause(cause)
+  )

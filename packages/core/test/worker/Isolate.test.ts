@@ -1,0 +1,83 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { StorageError } from "../../src/storage/StorageError.ts"
+import * as Isolate from "../../src/worker/Isolate.ts"
+
+const refusal = new StorageError({ operation: "store", cause: "22P05", contentRefused: true })
+const outage = new StorageError({ operation: "store", cause: "ECONNREFUSED" })
+
+/** A store that does not take some items, and counts its commits. */
+const storeWithout = (bad: ReadonlySet<number>, failing: Effect.Effect<never, StorageError>) => {
+  const stored: Array<number> = []
+  const refused: Array<number> = []
+  let commits = 0
+  const store = (items: ReadonlyArray<number>) =>
+    Effect.suspend(() => {
+      commits += 1
+      if (items.some((item) => bad.has(item))) return failing
+      stored.push(...items)
+      return Effect.succeed(items.length)
+    })
+  const items = Array.from({ length: 250 }, (_, item) => item)
+  const storing = { items, store, refused: (item: number) => Effect.sync(() => refused.push(item)) }
+  return { stored, refused, storing, store, commits: () => commits }
+}
+
+describe("a batch", () => {
+  for (const [name, failing] of [
+    ["refuses", Effect.fail(refusal)],
+    ["breaks over", Effect.die(new TypeError("Do not know how to serialize a BigInt"))]
+  ] as const) {
+    it.effect(`is stored but for what the store ${name}, in few commits`, () =>
+      Effect.gen(function* () {
+        const { commits, refused, stored, storing } = storeWithout(new Set([0, 117, 249]), failing)
+        yield* Isolate.storeAll(storing)
+        expect(refused).toEqual([0, 117, 249])
+        expect(stored).toHaveLength(247)
+        expect(commits()).toBeLessThan(60)
+      })
+    )
+  }
+
+  it.effect("is left as it is when the store is down, and nothing of it is given up", () =>
+    Effect.gen(function* () {
+      const { commits, refused, storing } = storeWithout(new Set([3]), Effect.fail(outage))
+      expect(yield* Effect.flip(Isolate.storeAll(storing))).toBe(outage)
+      expect([commits(), refused]).toEqual([1, []])
+    })
+  )
+
+  it.effect("is nothing to store when it is empty", () =>
+    Effect.gen(function* () {
+      const { commits, storing } = storeWithout(new Set(), Effect.fail(outage))
+      yield* Isolate.storeAll({ ...storing, items: [] })
+      expect(commits()).toBe(0)
+    })
+  )
+})
+
+describe("a step that stores a batch", () => {
+  it.effect("is taken once when nothing is refused", () =>
+    Effect.gen(function* () {
+      const { commits, store, storing } = storeWithout(new Set(), Effect.fail(refusal))
+      expect(yield* Isolate.orApart(store, storing)).toBe(250)
+      expect(commits()).toBe(1)
+    })
+  )
+
+  it.effect("is taken without it when some of it is refused", () =>
+    Effect.gen(function* () {
+      const { refused, store, stored, storing } = storeWithout(new Set([7]), Effect.fail(refusal))
+      expect(yield* Isolate.orApart(store, storing)).toBe(0)
+      expect([refused, stored.length]).toEqual([[7], 249])
+    })
+  )
+
+  it.effect("stores the batch all the same when the step is what is refused", () =>
+    Effect.gen(function* () {
+      const { refused, stored, storing } = storeWithout(new Set(), Effect.fail(refusal))
+      expect(yield* Effect.flip(Isolate.orApart(() => Effect.fail(refusal), storing))).toBe(refusal)
+      expect([refused, stored.length]).toEqual([[], 250])
+    })
+  )
+})
