@@ -12,7 +12,7 @@ interface Server {
 }
 
 /** Does with every connection what it is told, once something has come over it. */
-const server = (answer: (socket: Socket) => void) =>
+const server = (answer: (socket: Socket) => unknown) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.async<Server & { readonly close: () => void }>((resume) => {
@@ -108,6 +108,58 @@ describe("an exchange", () => {
         retryAfter: "7",
         body: "12345"
       })
+    })
+  )
+
+  it.scopedLive("is answered after every interim response, however its bytes are cut", () =>
+    Effect.gen(function* () {
+      const interim =
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\nx: y\r\n\r\n"
+      // A body that looks like one, in a chunk of its own, is a body.
+      const [head, body] = ["HTTP/1.1 200 OK\r\ncontent-length: 25\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"]
+      const whole = Buffer.from(interim + head + body)
+      for (const size of [1, 7, 13, 25, 64, interim.length + head.length, 1000]) {
+        const { sockets, url } = yield* server(async (socket) => {
+          for (let at = 0; at < whole.length; at += size) {
+            socket.write(whole.subarray(at, at + size))
+            await new Promise((resolve) => setImmediate(resolve))
+          }
+        })
+        const exchange = yield* HttpClient.make({})
+        for (const _ of [1, 2]) {
+          const answer = yield* exchange({ ...request(url), maximumBytes: 1000 })
+          expect(answer, `in pieces of ${size}`).toMatchObject({ _tag: "Answered", status: 200, body })
+        }
+        expect(sockets.size).toBe(1)
+      }
+    })
+  )
+
+  it.scopedLive("is lost when nothing but interim responses come, or nothing that is HTTP", () =>
+    Effect.gen(function* () {
+      const exchange = yield* HttpClient.make({})
+      for (const said of [
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        "HTTP/1.1 100 Contin",
+        "HTTP/",
+        `HTTP/1.1 100 Continue\r\nx: ${"y".repeat(20_000)}\r\n\r\n`,
+        "nothing that anybody could read"
+      ]) {
+        const { url } = yield* server((socket) => socket.end(said))
+        const lost = yield* exchange(request(url))
+        expect(lost, said.slice(0, 40)).toMatchObject({ _tag: "Lost", status: null })
+      }
+    })
+  )
+
+  it.scopedLive("tells where a redirect leads, and does not go there", () =>
+    Effect.gen(function* () {
+      const { seen, url } = yield* server((socket) =>
+        socket.write("HTTP/1.1 308 Permanent Redirect\r\nlocation: /there\r\ncontent-length: 0\r\n\r\n")
+      )
+      const exchange = yield* HttpClient.make({})
+      expect(yield* exchange(request(url))).toMatchObject({ status: 308, location: "/there" })
+      expect(seen).toHaveLength(1)
     })
   )
 

@@ -1,7 +1,13 @@
+import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Catalogue from "../../src/domain/Catalogue.ts"
+import * as Ids from "../../src/domain/Ids.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import * as Json from "../../src/domain/Json.ts"
 import * as HttpGateway from "../../src/sender/HttpGateway.ts"
+import type { OutboundMessage } from "../../src/sender/Sender.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
 import * as HttpPlatform from "../../src/testing/HttpPlatform.ts"
 import * as SenderSuite from "../../src/testing/SenderSuite/index.ts"
 import * as Signature from "../../src/webhook/Signature.ts"
@@ -42,8 +48,7 @@ const gateway = Effect.gen(function* () {
       return json(200, { id: one.providerId, status: "accepted" })
     }
   })
-  // What is ours to write is not theirs to change, however they write its name.
-  const headers = { "x-token": token, "X-Service-Signature": "none", "idempotency-key": "none" }
+  const headers = { "x-token": token }
   const config = { url: `${url}/send`, secret, headers, timeout_ms: 60_000 }
   const platform: SenderSuite.Platform = {
     config,
@@ -78,3 +83,156 @@ const gateway = Effect.gen(function* () {
 })
 
 SenderSuite.suite("http", gateway)
+
+const message = (config: object): OutboundMessage => ({
+  messageId: Ids.messageId(Fixtures.makeIds().jobId(Fixtures.now), 0),
+  sessionId: "session",
+  to: "34600000001",
+  content: { kind: "direct", text: "Hello", linkPreview: false },
+  values: [],
+  attempt: 1,
+  config
+})
+
+/** What a gateway's answer means, whatever it is. */
+const answering = (status: number, body: object, headers: Readonly<Record<string, string>> = {}) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { url } = yield* HttpPlatform.make({
+        about: () => undefined,
+        answer: () => json(status, body, headers)
+      })
+      const { send } = yield* HttpGateway.make()
+      return { url, result: yield* send(message({ url: `${url}/send`, secret })) }
+    })
+  )
+
+const meant = (status: number, body: object, headers?: Readonly<Record<string, string>>) =>
+  Effect.map(answering(status, body, headers), ({ result }) => result)
+
+describe("a gateway's refusal (decisions.md §9, §10)", () => {
+  it.live("with a code of the catalogue is what that says, whatever its status", () =>
+    Effect.gen(function* () {
+      for (const code of ["credentials_rejected", "number_restricted", "template_paused", "pair_rate_limited"]) {
+        for (const status of [401, 403, 422, 503]) {
+          expect(yield* meant(status, { error: { code } }), `${status} ${code}`).toMatchObject({
+            _tag: "Transient",
+            failure: { code, permanent: false, message: Catalogue.find(code)?.message }
+          })
+        }
+      }
+      for (const status of [400, 429, 500]) {
+        const failure = { code: "recipient_unreachable", permanent: true }
+        const result = yield* meant(status, { error: { code: "recipient_unreachable", message: "No such number." } })
+        expect(result, `${status}`).toMatchObject({ _tag: "Rejected", failure })
+      }
+    })
+  )
+
+  it.live("of the session's credentials says so, and is for good without a code of the catalogue", () =>
+    Effect.gen(function* () {
+      for (const status of [401, 403]) {
+        expect(yield* meant(status, { error: { code: "not_ours" } })).toMatchObject({
+          _tag: "Rejected",
+          failure: {
+            code: "gateway_refused",
+            provider_code: "not_ours",
+            message: `The gateway answered ${status}: it does not accept the session's \`secret\` or \`headers\`.`
+          }
+        })
+      }
+    })
+  )
+
+  it.live("by a redirect says where to, without what may be secret in it, and is tried again", () =>
+    Effect.gen(function* () {
+      for (const [status, location, target] of [
+        [301, "https://user:password@gateway.example/new?token=secret#part", "https://gateway.example/new"],
+        [302, `https://gateway.example/${"long".repeat(100)}`, `https://gateway.example/${"long".repeat(44)}`],
+        [308, "/other", undefined]
+      ] as const) {
+        const { result, url } = yield* answering(status, {}, { location })
+        expect(result).toMatchObject({
+          _tag: "Transient",
+          failure: { code: "gateway_redirects", provider_code: String(status), permanent: false }
+        })
+        const said = result._tag === "Transient" ? result.failure.message : ""
+        expect(said).toBe(
+          `The gateway answered ${status} to ${target ?? `${url}/other`}; Sendwright does not follow redirects: ` +
+            "set the session's `url` to that address."
+        )
+      }
+      for (const headers of [{}, { location: "javascript:alert(1)" }]) {
+        expect(yield* meant(304, {}, headers)).toMatchObject({
+          failure: {
+            message:
+              "The gateway answered 304; Sendwright does not follow redirects: set the session's `url` to the address that answers."
+          }
+        })
+      }
+    })
+  )
+})
+
+describe("a gateway's headers", () => {
+  const configured = (headers: object) =>
+    Effect.map(HttpGateway.make(), ({ configure }) =>
+      Either.mapLeft(
+        configure?.({ url: "http://127.0.0.1/", secret, headers }) ?? Either.right({}),
+        (faults) => faults.map(({ path }) => path.join("/"))
+      )
+    )
+
+  it.scoped("are refused by their names where HTTP forbids them, or they are not the session's to write", () =>
+    Effect.gen(function* () {
+      const wrong = {
+        "": "a",
+        "x y": "a",
+        "x:y": "a",
+        "x\r\n": "a",
+        ["x".repeat(65)]: "a",
+        "Content-Length": "1",
+        HOST: "a",
+        "transfer-encoding": "chunked",
+        Connection: "close",
+        expect: "100-continue",
+        "X-Service-Signature": "none",
+        "idempotency-key": "none",
+        "x-break": "a\r\nx-forged: b",
+        "x-nul": "a\0b",
+        "x-wide": "ł",
+        "x-number": 1
+      }
+      const faults = Either.flip(yield* configured({ ...wrong, "x-right": "a" }))
+      expect(Either.getOrElse(faults, () => []).toSorted()).toEqual(
+        Object.keys(wrong)
+          .map((name) => `config/headers/${name}`)
+          .toSorted()
+      )
+    })
+  )
+
+  it.live("of every name that HTTP allows reach it", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const seen: Array<Readonly<Record<string, string>>> = []
+        const { url } = yield* HttpPlatform.make({
+          about: () => undefined,
+          answer: ({ headers }) => {
+            seen.push(headers)
+            return json(200, {})
+          }
+        })
+        const { configure, send } = yield* HttpGateway.make()
+        const headers = { X_Api_Key: "k", "!#$%&'*+.^`|~": "t", "x-empty": "", "x-latin": "caf\u00e9\t" }
+        const config = Either.getOrThrow(configure?.({ url, secret, headers }) ?? Either.right({}))
+        // What was configured before it was refused is left out.
+        const stored = { ...config, headers: { ...headers, "x-old": "a\nb", Host: "elsewhere", "x y": "z" } }
+        expect(yield* send(message(stored))).toMatchObject({ _tag: "Accepted" })
+        expect(seen[0]).toMatchObject({ x_api_key: "k", "!#$%&'*+.^`|~": "t", "x-empty": "", "x-latin": "caf\u00e9" })
+        expect(seen[0]).not.toHaveProperty("x-old")
+        expect(seen[0]?.["host"]).not.toBe("elsewhere")
+      })
+    )
+  )
+})
