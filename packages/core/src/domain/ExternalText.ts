@@ -36,8 +36,7 @@ const head = (text: string, most: number): string =>
 const isLonger = (text: string, most: number): boolean =>
   text.length > most && (text.length > 2 * most || Array.from(text).length > most)
 
-const cut = (text: string, most: number): string =>
-  isLonger(text, most) ? `${head(text, most - 1)}…` : text
+const cut = (text: string, most: number): string => (isLonger(text, most) ? `${head(text, most - 1)}…` : text)
 
 /** Of the UTF-16 code units, so that lone surrogates differ. 43 characters. */
 const digest = (text: string): string =>

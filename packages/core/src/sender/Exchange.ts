@@ -48,7 +48,8 @@ export const redirected = (
 ): Failure | undefined => {
   if (status < 300 || status >= 400) return undefined
   const target = targetOf(location, asked.url)
-  const [to, where] = target === undefined ? ["", "the address that answers"] : [` to ${target}`, "that address"]
+  const [to, where] =
+    target === undefined ? ["", "the address that answers"] : [` to ${target}`, "that address"]
   return {
     code: asked.code,
     provider_code: String(status),

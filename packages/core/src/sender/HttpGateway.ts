@@ -89,7 +89,9 @@ const configure: Sender["configure"] = (given) => {
       return fault === undefined ? [] : [Fault.make(["config", "headers", name], "invalid_value", fault)]
     }
   )
-  return faults.length === 0 ? config : Either.left([...(Either.isLeft(config) ? config.left : []), ...faults])
+  return faults.length === 0
+    ? config
+    : Either.left([...(Either.isLeft(config) ? config.left : []), ...faults])
 }
 
 /** The session's headers. One that was configured before such were refused is left out. */
@@ -124,7 +126,8 @@ const told = (error: unknown, otherwise: Failure): Failure => {
   const known = typeof code === "string" ? Catalogue.find(code) : undefined
   return {
     code: known?.code ?? otherwise.code,
-    provider_code: typeof code === "string" || typeof code === "number" ? String(code) : otherwise.provider_code,
+    provider_code:
+      typeof code === "string" || typeof code === "number" ? String(code) : otherwise.provider_code,
     message: message ?? known?.message ?? otherwise.message,
     permanent: known?.permanent ?? otherwise.permanent
   }

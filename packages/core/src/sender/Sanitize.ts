@@ -52,7 +52,9 @@ export const report = (given: Report): Report => {
   return { ...told, pricing: { category: ExternalText.code(category), free } }
 }
 
-export const inboundMessage = <Message extends Omit<InboundMessage, "sessionId">>(given: Message): Message => ({
+export const inboundMessage = <Message extends Omit<InboundMessage, "sessionId">>(
+  given: Message
+): Message => ({
   ...given,
   id: ExternalText.id(given.id),
   from: ExternalText.id(given.from),

@@ -157,8 +157,7 @@ export const make = (options: {
             const { deliveryId, fence } = delivery
             const durationMs = now - at
             const status = answer._tag === "Unsent" ? null : answer.status
-            const excerpt =
-              answer._tag === "Answered" ? ExternalText.lines(answer.excerpt, excerptBytes) : ""
+            const excerpt = answer._tag === "Answered" ? ExternalText.lines(answer.excerpt, excerptBytes) : ""
             return {
               settlement: {
                 deliveryId,

@@ -113,7 +113,12 @@ const meant = (status: number, body: object, headers?: Readonly<Record<string, s
 describe("a gateway's refusal (decisions.md §9, §10)", () => {
   it.live("with a code of the catalogue is what that says, whatever its status", () =>
     Effect.gen(function* () {
-      for (const code of ["credentials_rejected", "number_restricted", "template_paused", "pair_rate_limited"]) {
+      for (const code of [
+        "credentials_rejected",
+        "number_restricted",
+        "template_paused",
+        "pair_rate_limited"
+      ]) {
         for (const status of [401, 403, 422, 503]) {
           expect(yield* meant(status, { error: { code } }), `${status} ${code}`).toMatchObject({
             _tag: "Transient",
@@ -123,7 +128,9 @@ describe("a gateway's refusal (decisions.md §9, §10)", () => {
       }
       for (const status of [400, 429, 500]) {
         const failure = { code: "recipient_unreachable", permanent: true }
-        const result = yield* meant(status, { error: { code: "recipient_unreachable", message: "No such number." } })
+        const result = yield* meant(status, {
+          error: { code: "recipient_unreachable", message: "No such number." }
+        })
         expect(result, `${status}`).toMatchObject({ _tag: "Rejected", failure })
       }
     })
@@ -148,7 +155,11 @@ describe("a gateway's refusal (decisions.md §9, §10)", () => {
     Effect.gen(function* () {
       for (const [status, location, target] of [
         [301, "https://user:password@gateway.example/new?token=secret#part", "https://gateway.example/new"],
-        [302, `https://gateway.example/${"long".repeat(100)}`, `https://gateway.example/${"long".repeat(44)}`],
+        [
+          302,
+          `https://gateway.example/${"long".repeat(100)}`,
+          `https://gateway.example/${"long".repeat(44)}`
+        ],
         [308, "/other", undefined]
       ] as const) {
         const { result, url } = yield* answering(status, {}, { location })
@@ -183,33 +194,35 @@ describe("a gateway's headers", () => {
       )
     )
 
-  it.scoped("are refused by their names where HTTP forbids them, or they are not the session's to write", () =>
-    Effect.gen(function* () {
-      const wrong = {
-        "": "a",
-        "x y": "a",
-        "x:y": "a",
-        "x\r\n": "a",
-        ["x".repeat(65)]: "a",
-        "Content-Length": "1",
-        HOST: "a",
-        "transfer-encoding": "chunked",
-        Connection: "close",
-        expect: "100-continue",
-        "X-Service-Signature": "none",
-        "idempotency-key": "none",
-        "x-break": "a\r\nx-forged: b",
-        "x-nul": "a\0b",
-        "x-wide": "ł",
-        "x-number": 1
-      }
-      const faults = Either.flip(yield* configured({ ...wrong, "x-right": "a" }))
-      expect(Either.getOrElse(faults, () => []).toSorted()).toEqual(
-        Object.keys(wrong)
-          .map((name) => `config/headers/${name}`)
-          .toSorted()
-      )
-    })
+  it.scoped(
+    "are refused by their names where HTTP forbids them, or they are not the session's to write",
+    () =>
+      Effect.gen(function* () {
+        const wrong = {
+          "": "a",
+          "x y": "a",
+          "x:y": "a",
+          "x\r\n": "a",
+          ["x".repeat(65)]: "a",
+          "Content-Length": "1",
+          HOST: "a",
+          "transfer-encoding": "chunked",
+          Connection: "close",
+          expect: "100-continue",
+          "X-Service-Signature": "none",
+          "idempotency-key": "none",
+          "x-break": "a\r\nx-forged: b",
+          "x-nul": "a\0b",
+          "x-wide": "ł",
+          "x-number": 1
+        }
+        const faults = Either.flip(yield* configured({ ...wrong, "x-right": "a" }))
+        expect(Either.getOrElse(faults, () => []).toSorted()).toEqual(
+          Object.keys(wrong)
+            .map((name) => `config/headers/${name}`)
+            .toSorted()
+        )
+      })
   )
 
   it.live("of every name that HTTP allows reach it", () =>
@@ -229,7 +242,12 @@ describe("a gateway's headers", () => {
         // What was configured before it was refused is left out.
         const stored = { ...config, headers: { ...headers, "x-old": "a\nb", Host: "elsewhere", "x y": "z" } }
         expect(yield* send(message(stored))).toMatchObject({ _tag: "Accepted" })
-        expect(seen[0]).toMatchObject({ x_api_key: "k", "!#$%&'*+.^`|~": "t", "x-empty": "", "x-latin": "caf\u00e9" })
+        expect(seen[0]).toMatchObject({
+          x_api_key: "k",
+          "!#$%&'*+.^`|~": "t",
+          "x-empty": "",
+          "x-latin": "caf\u00e9"
+        })
         expect(seen[0]).not.toHaveProperty("x-old")
         expect(seen[0]?.["host"]).not.toBe("elsewhere")
       })

@@ -62,11 +62,9 @@ const resultsOf = (text: string): ReadonlyArray<SendResult> => [
 const saying = (results: ReadonlyArray<SendResult>, reports: ReadonlyArray<Report> = []): Sender =>
   platform(
     {
-      receive: () =>
-        HookResult.Content({ reports, messages: [], preferences: [], templates: [], unread: [] })
+      receive: () => HookResult.Content({ reports, messages: [], preferences: [], templates: [], unread: [] })
     },
-    ({ messageId }) =>
-      Effect.succeed(results[Number.parseInt(messageId.slice(-3), 16) - 1] ?? accepted)
+    ({ messageId }) => Effect.succeed(results[Number.parseInt(messageId.slice(-3), 16) - 1] ?? accepted)
   ).sender
 
 /** Until nothing can be due any more: a transient failure is tried again for hours. */
@@ -102,10 +100,15 @@ for (const [name, layer] of stores) {
         yield* Effect.provide(exhaust, embedded(saying(said)))
         expect((yield* find(jobId)).status).toBe("completed")
         const recipients = yield* results(jobId)
-        const expected = [...odd.flatMap(() => ["accepted", "accepted", "failed", "failed", "unknown"]), "accepted"]
+        const expected = [
+          ...odd.flatMap(() => ["accepted", "accepted", "failed", "failed", "unknown"]),
+          "accepted"
+        ]
         expect(recipients.map(({ status }) => status)).toEqual(expected)
         for (const { failure, providerId } of recipients) {
-          expect([providerId, failure?.code, failure?.provider_code, failure?.message].every(isInOrder)).toBe(true)
+          expect([providerId, failure?.code, failure?.provider_code, failure?.message].every(isInOrder)).toBe(
+            true
+          )
           expect(Array.from(failure?.code ?? "").length).toBeLessThanOrEqual(64)
           expect(Array.from(failure?.message ?? "").length).toBeLessThanOrEqual(1024)
         }
@@ -167,7 +170,9 @@ for (const [name, layer] of stores) {
           FastCheck.string({ unit: "binary", maxLength: 800 }),
           FastCheck.constantFrom(...odd)
         )
-        const result = FastCheck.tuple(text, FastCheck.nat(4)).map(([text, kind]) => resultsOf(text)[kind] ?? accepted)
+        const result = FastCheck.tuple(text, FastCheck.nat(4)).map(
+          ([text, kind]) => resultsOf(text)[kind] ?? accepted
+        )
         const seed = Number(process.env["SEED"] ?? 1)
         const said = FastCheck.sample(result, { numRuns: 120, seed })
         const reported = FastCheck.sample(text, { numRuns: 120, seed: seed + 1 })
@@ -286,7 +291,11 @@ describe("a store that is down", () => {
         yield* TestClock.adjust("5 seconds")
       })
       yield* Effect.provide(during(sender, body), broken)
-      expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["accepted", "accepted", "accepted"])
+      expect((yield* results(jobId)).map(({ status }) => status)).toEqual([
+        "accepted",
+        "accepted",
+        "accepted"
+      ])
       expect(sent).toHaveLength(3)
     }).pipe(Effect.provide(Memory.layer))
   )
