@@ -78,7 +78,7 @@ const over = (progress: string, query: Query, close: () => Promise<void>): Ledge
       job,
       messageId: Ids.messageId(job, Number(place)),
       status,
-      parked: status === "failed" && failure !== null && failure.includes("poisoned")
+      parked: status === "unknown" && failure !== null && failure.includes("poisoned")
     }))
   },
   close
@@ -130,10 +130,11 @@ export interface Account {
   /** Messages that a person got more than once, and recipients of a job that nobody was told of. */
   readonly repeated: number
   /**
-   * Sent by the gateway's word, and not recorded as accepted, `unknown` or parked; `unknown` without having been in
-   * flight at a fault; failed though no process died over it.
+   * Sent by the gateway's word, and not recorded as accepted or `unknown`; `unknown` without having been in flight at a
+   * fault; failed.
    */
   readonly unexplained: number
+  /** Beside the parked. */
   readonly unknown: number
   /** The most that can be unknown. */
   readonly inFlight: number
@@ -172,11 +173,11 @@ export const account = async (
     repeated:
       recipients.length - there + [...gateway.effects.values()].filter((effects) => effects > 1).length,
     unexplained:
-      count((one) => seen(one) && !explains.includes(one.status) && !one.parked) +
+      count((one) => seen(one) && !explains.includes(one.status)) +
       count(({ row, status }) => status === "unknown" && !inFlight.has(row)) +
-      count(({ parked, status }) => status === "failed" && !parked) +
+      count(({ status }) => status === "failed") +
       [...gateway.effects.keys()].filter((messageId) => !known.has(messageId)).length,
-    unknown: count(({ status }) => status === "unknown"),
+    unknown: count(({ parked, status }) => status === "unknown" && !parked),
     inFlight: inFlight.size,
     parked: count(({ parked }) => parked)
   }

@@ -11,6 +11,9 @@ import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sandbox from "../../src/sender/Sandbox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
+import { StorageError } from "../../src/storage/StorageError.ts"
+import { WebhookStore } from "../../src/storage/WebhookStore.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import { Recorder } from "../../src/testing/RecordingTransport.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
@@ -46,6 +49,47 @@ const prepared = Effect.gen(function* () {
   )
   const bodies = Effect.map(recorder.requests, (requests) => requests.map(({ body }) => body))
   return { account, admin, bodies, endpoint, engine, find, recorder, secret, test }
+})
+
+describe("a receiver that answers what the store does not take", () => {
+  it.effect("delays no other delivery, and its own are settled without its words", () =>
+    Effect.gen(function* () {
+      const refused = new StorageError({ operation: "exchange", cause: "refused", contentRefused: true })
+      const refusing = Layer.effect(
+        WebhookStore,
+        Effect.map(WebhookStore, (store) => ({
+          ...store,
+          exchange: (command: Parameters<typeof store.exchange>[0]) =>
+            command.settlements.some(({ attempt }) => attempt.excerpt.includes("bad"))
+              ? Effect.fail(refused)
+              : store.exchange(command)
+        }))
+      )
+      const layer = Engine.layer().pipe(
+        Layer.provideMerge(RecordingTransport.layer),
+        Layer.provide(refusing),
+        Layer.provideMerge(Memory.layer),
+        Layer.provide(Sender.layer(Sandbox.make())),
+        Layer.provide(SecretBox.layerRandom),
+        Layer.provide(AddressPolicy.layer([]))
+      )
+      yield* Effect.gen(function* () {
+        const { account, admin, endpoint, engine, recorder, test } = yield* prepared
+        const other = yield* admin.webhooks.create(account.id, { url: `${url}other` })
+        yield* recorder.answer(url, { ...answered(200), excerpt: "bad" })
+        yield* recorder.answer(`${url}other`, { ...answered(200), excerpt: "two\nlines\0\ud800" })
+        yield* test
+        yield* admin.webhooks.test(other.endpoint.id)
+        yield* engine.drain
+        const told = Effect.fnUntraced(function* (endpointId: string) {
+          const { items } = yield* admin.webhooks.deliveries(endpointId, page)
+          return items.map(({ attempts, status }) => [status, attempts.map(({ excerpt }) => excerpt)])
+        })
+        expect(yield* told(endpoint.id)).toEqual([["delivered", [""]]])
+        expect(yield* told(other.endpoint.id)).toEqual([["delivered", ["two\nlines\ufffd\ufffd"]]])
+      }).pipe(Effect.provide(layer))
+    })
+  )
 })
 
 describe("a receiver that is down for days", () => {

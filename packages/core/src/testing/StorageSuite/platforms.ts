@@ -1,6 +1,7 @@
 /** What platforms say beyond a recipient: blocks, causes that stop a job, reports by their own ids, repeated news. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Recipient from "../../domain/Recipient.ts"
 import { EventLog, rememberedMs } from "../../storage/EventLog.ts"
@@ -168,6 +169,19 @@ export const suite = (layer: Stored): void => {
         yield* take(2, accepted)
         expect(yield* jobs.unpark({ now: now + 5000 })).toBe(2)
         expect(yield* jobs.unpark({ now: now + 5000 })).toBe(0)
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "delivered"])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of the longest that is kept are found, before and after their message is known", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, sessionId, take } = yield* job(2)
+        const ids = [0, 1].map((index) => ExternalText.id(`${"😀".repeat(600)}${index}`))
+        yield* jobs.receive({ now, sessionId, reports: [report(ids[0] ?? "")] })
+        yield* take(2, (index) => Outcome.Accepted({ providerId: ids[index] ?? null, status: "accepted" }))
+        expect(yield* jobs.unpark({ now })).toBe(1)
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "accepted"])
+        yield* jobs.receive({ now, sessionId, reports: [report(ids[1] ?? "")] })
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "delivered"])
       }).pipe(Effect.provide(layer))
     )
