@@ -11,7 +11,11 @@ export const sendResult = (result: SendResult): SendResult => {
   switch (result._tag) {
     case "Accepted": {
       const providerId = ExternalText.idOrNull(result.providerId)
-      return providerId === result.providerId ? result : accepted(providerId, result.status)
+      // A sender without types may pass on a word of its platform's: a recipient would have no status of ours.
+      const status = result.status === "sent" ? "sent" : "accepted"
+      return providerId === result.providerId && status === result.status
+        ? result
+        : accepted(providerId, status)
     }
     case "Held": {
       const providerId = ExternalText.idOrNull(result.providerId)

@@ -48,6 +48,39 @@ describe("a window", () => {
     })
   )
 
+  it.effect("settles each of them, whatever a sender without types answers", () =>
+    Effect.gen(function* () {
+      const answers: ReadonlyArray<string> = [
+        '{"_tag":"Accepted","status":"queued"}',
+        '{"_tag":"Accepted","providerId":17,"status":"sent"}',
+        '{"_tag":"Accepted","providerId":{},"status":"accepted"}',
+        '{"_tag":"Transient","failure":{"code":1},"retryAfterMs":"soon"}',
+        '{"_tag":"Transient","failure":{"code":"c","provider_code":null,"message":"m"},"retryAfterMs":"soon"}',
+        '{"_tag":"Rejected"}',
+        '{"_tag":"Done"}',
+        "null"
+      ]
+      const { run, settlements } = window(
+        ({ to }) => Effect.sync(() => JSON.parse(answers[Number(to.slice(-1))] ?? "{}")),
+        answers.length,
+        2
+      )
+      yield* run
+      const outcomes = settlements().map(({ outcome }) => outcome)
+      expect(outcomes.map((outcome) => [outcome._tag, "status" in outcome ? outcome.status : null])).toEqual([
+        ["Accepted", "accepted"],
+        ["Accepted", "sent"],
+        ["Accepted", "accepted"],
+        ["Unknown", null],
+        ["Retry", null],
+        ["Unknown", null],
+        ["Unknown", null],
+        ["Unknown", null]
+      ])
+      for (const outcome of outcomes) if (outcome._tag === "Retry") expect(outcome.at).not.toBeNaN()
+    })
+  )
+
   it.effect("has as many under way as it may, and no more, until the last", () =>
     Effect.gen(function* () {
       let [underWay, most, ended] = [0, 0, 0]
