@@ -1,6 +1,6 @@
 /**
- * Interim responses (1xx, RFC 9110 §15.2) are dropped before undici reads them: it destroys a connection over which
- * `100 Continue` comes unasked, when the request is already with the platform, and a client must be able to ignore them.
+ * Drops interim responses (1xx) before undici reads them. A client must be able to ignore them (RFC 9110 §15.2), and
+ * undici destroys the connection when an unasked `100 Continue` comes, with the request already at the platform.
  */
 import type { Socket } from "node:net"
 
@@ -18,8 +18,8 @@ const nothing = Buffer.alloc(0)
 const headEnd = "\r\n\r\n"
 
 /**
- * Changes the socket. Responses begin where something was written since the last bytes came: of several requests at once
- * over one connection that would not be so, and undici makes none unless it is told to.
+ * Wraps the socket's own `push`. A response begins with the first bytes after a request was written. That would not hold
+ * for pipelined requests, which undici does not send unless it is told to.
  */
 export const dropFrom = <S extends Socket>(socket: S): S => {
   const push = socket.push.bind(socket)
@@ -28,7 +28,7 @@ export const dropFrom = <S extends Socket>(socket: S): S => {
   let begins = false
   let held: Buffer = nothing
 
-  /** What is left of the bytes for undici; they are held back until it is known. */
+  /** The bytes that are for undici; a part of a status line or of an interim response is held back. */
   const rest = (chunk: Buffer): Buffer => {
     let bytes = held.length > 0 ? Buffer.concat([held, chunk]) : chunk
     held = nothing

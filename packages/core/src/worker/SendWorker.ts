@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/Job.ts"
-import type { Failure } from "../domain/Recipient.ts"
 import type { Provider } from "../domain/Session.ts"
 import * as Deadlines from "../loop/Deadlines.ts"
 import * as Turn from "../loop/Turn.ts"
@@ -15,7 +14,7 @@ import { canRecover, Senders } from "../sender/Sender.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { Claim, ClaimedJob, Settlement } from "../storage/JobStore.ts"
-import { JobStore, Outcome } from "../storage/JobStore.ts"
+import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
@@ -47,34 +46,6 @@ export interface SendWorker {
   readonly nextDue: Effect.Effect<Instant | null, StorageError>
   /** Takes back what dead workers left, and ends the blocks of sessions that are over; answers how many recipients. */
   readonly rescue: Effect.Effect<number, StorageError>
-}
-
-const unstorable: Failure = {
-  code: "outcome_unstorable",
-  provider_code: null,
-  message: "The attempt ended with an outcome that the database does not take; see the service's log.",
-  permanent: false
-}
-
-/** The nearest outcome of which nobody outside wrote a part. What the platform may have is not sent again. */
-const plain = (outcome: Outcome): Outcome => {
-  switch (outcome._tag) {
-    case "Accepted":
-    case "Unknown":
-      return Outcome.Unknown({ failure: unstorable })
-    case "Retry":
-      return outcome.uncertain
-        ? Outcome.Unknown({ failure: unstorable })
-        : Outcome.Failed({ failure: unstorable })
-    case "Failed": {
-      const failure = { ...unstorable, permanent: outcome.failure.permanent }
-      return Outcome.Failed({ failure, stopsJob: outcome.stopsJob === true })
-    }
-    case "Skipped":
-      return Outcome.Skipped({ failure: unstorable })
-    case "Released":
-      return outcome
-  }
 }
 
 export const make = (options: {
@@ -181,7 +152,7 @@ export const make = (options: {
           store: (some) => exchange(some, null),
           refused: (settlement, cause) =>
             Effect.zipRight(
-              exchange([{ ...settlement, outcome: plain(settlement.outcome) }], null),
+              exchange([{ ...settlement, outcome: Dispatch.plain(settlement.outcome) }], null),
               Effect.logError(
                 `An outcome of job ${settlement.jobId} (recipient ${settlement.index}) cannot be stored`,
                 cause
