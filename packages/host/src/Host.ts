@@ -15,6 +15,7 @@ import { baseUrlOf } from "./HostConfig.ts"
 import * as AccessLog from "./http/AccessLog.ts"
 import * as Adapter from "./http/Adapter.ts"
 import * as Content from "./http/Content.ts"
+import * as Cursors from "./http/Cursors.ts"
 import * as InFlight from "./http/InFlight.ts"
 import * as Serve from "./http/Serve.ts"
 
@@ -41,9 +42,11 @@ const serve = (config: HostConfig, besides: Serve.Options<never, never>["besides
       served: (port) => {
         const baseUrl = baseUrlOf(config, port)
         const content = config.role === "worker" ? Content.ofWorker(engine) : Content.ofApi(engine, baseUrl)
-        const { adminToken } = config
+        const { adminToken, olderSecretKeys, secretKey } = config
+        const cursors = Cursors.make(secretKey, ...olderSecretKeys)
+        const watching = { answered, spanEvery, stopping }
         return Effect.all({
-          handle: Adapter.make({ engine, ...content, baseUrl, adminToken, stopping, answered, spanEvery }),
+          handle: Adapter.make({ engine, ...content, ...watching, baseUrl, adminToken, cursors }),
           refuse: Adapter.refusing(baseUrl)
         })
       }

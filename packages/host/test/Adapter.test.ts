@@ -34,6 +34,7 @@ const fine = () => reply({ ok: true, status: "live" })
 const get = (method = "GET", headers: Record<string, string> = {}) => ({
   method,
   url: "/health/live",
+  hasBody: false,
   headers,
   body: () => Effect.succeed(new Uint8Array())
 })

@@ -80,6 +80,7 @@ const call = (
       method,
       url,
       headers,
+      hasBody: bytes.length > 0,
       body: (maximum) => Effect.succeed(bytes.length > maximum ? undefined : bytes)
     })
     const read: unknown = answer.body === "" ? undefined : JSON.parse(answer.body)

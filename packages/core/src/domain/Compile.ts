@@ -1,12 +1,14 @@
 /**
- * Makes a decoder of straight JavaScript from a schema. It answers exactly what Effect's interpreter answers with its
- * default options, or that the interpreter has to be asked: then for what is wrong, or because nothing was compiled.
+ * Makes a decoder of straight JavaScript from a schema. It answers exactly what Effect's interpreter answers when
+ * members that the schema does not name are errors, or that the interpreter has to be asked: then for what is wrong,
+ * or because nothing was compiled. An empty struct is one without members, where the interpreter takes anything.
  */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import { strict } from "./Explain.ts"
 
 /** The input does not decode, or only the interpreter can tell. */
 export const failed: unique symbol = Symbol.for("@sendwright/core/domain/Compile/failed")
@@ -72,7 +74,6 @@ const mayBeTagged = (ast: AST.AST): boolean => {
 
 const isPlain = (ast: AST.TypeLiteral): boolean =>
   ast.indexSignatures.length === 0 &&
-  ast.propertySignatures.length > 0 &&
   ast.propertySignatures.every(({ name }) => typeof name === "string" && name !== "__proto__")
 
 /** A record of string keys, and nothing else. */
@@ -87,6 +88,12 @@ const valueOfRecord = (ast: AST.TypeLiteral): AST.AST | undefined => {
 
 const isArray = (ast: AST.TupleType): boolean => ast.elements.length === 0 && ast.rest.length === 1
 
+/** The most items that an array may have; `undefined` when the node says nothing of it. */
+const maximumItems = (ast: AST.Refinement): number | undefined => {
+  const rule: { readonly maxItems?: unknown } = Option.getOrElse(AST.getJSONSchemaAnnotation(ast), () => ({}))
+  return typeof rule.maxItems === "number" ? rule.maxItems : undefined
+}
+
 class Program {
   readonly constants: Array<unknown> = []
   private names = 0
@@ -100,7 +107,7 @@ class Program {
 
   /** Left to the interpreter, node by node. */
   private interpreted(ast: AST.AST, x: string): Emitted {
-    const decode = this.constant(ParseResult.decodeUnknownEither(Schema.make(ast)))
+    const decode = this.constant(ParseResult.decodeUnknownEither(Schema.make(ast), strict))
     const result = this.fresh()
     return {
       code: `const ${result} = ${decode}(${x}); if (${result}._tag === "Left") return F;`,
@@ -131,10 +138,13 @@ class Program {
     }
   }
 
+  /** The length of an array is looked at before its items. */
   private refinement(ast: AST.Refinement, x: string): Emitted {
     const { code, value } = this.emit(ast.from, x)
     const self = this.constant(ast)
-    return { code: `${code} if (${self}.filter(${value}, O, ${self})._tag === "Some") return F;`, value }
+    const most = maximumItems(ast)
+    const first = most === undefined ? "" : `if (Array.isArray(${x}) && ${x}.length > ${most}) return F; `
+    return { code: `${first}${code} if (${self}.filter(${value}, O, ${self})._tag === "Some") return F;`, value }
   }
 
   /** It may answer with an effect, which the interpreter would run. */
@@ -189,7 +199,10 @@ class Program {
     }
   }
 
-  /** What is required is read though it be inherited, and what is optional only when it is the object's own. */
+  /**
+   * What is required is read though it be inherited, and what is optional only when it is the object's own. A loop
+   * over the names costs less than a list of them; one that is inherited is left to the interpreter.
+   */
   private struct(ast: AST.TypeLiteral, x: string): Emitted {
     const decoded = this.fresh()
     const fields = ast.propertySignatures.map(({ isOptional, name, type }) => {
@@ -199,15 +212,24 @@ class Program {
       const field = `const ${member} = ${x}[${key}]; ${code} ${decoded}[${key}] = ${value};`
       return isOptional ? `if (Object.hasOwn(${x}, ${key})) { ${field} }` : field
     })
-    return { code: `${isObject(x)} const ${decoded} = {}; ${fields.join(" ")}`, value: decoded }
+    const known = ast.propertySignatures.map(({ name }) => `case ${JSON.stringify(name)}: `).join("")
+    const name = this.fresh()
+    const closed = `for (const ${name} in ${x}) switch (${name}) { ${known}${known === "" ? "" : "continue; "}default: return F; }`
+    return { code: `${isObject(x)} const ${decoded} = {}; ${fields.join(" ")} ${closed}`, value: decoded }
   }
 }
 
 const isObject = (x: string): string =>
   `if (typeof ${x} !== "object" || ${x} === null || Array.isArray(${x})) return F;`
 
-/** Never fails: where code may not be made of text, the interpreter has to be asked for everything. */
+const nothingCompiled = (): typeof failed => failed
+
+/**
+ * Never fails: where code may not be made of text, or nothing of the schema is compiled, the interpreter has to be
+ * asked for everything.
+ */
 export const compile = <A, I>(schema: Schema.Schema<A, I>): Compiled<A> => {
+  if (schema.ast._tag === "Transformation") return nothingCompiled
   const program = new Program()
   const { code, value } = program.emit(schema.ast, "x")
   // Text of ours and of the schema, which is ours, too: nothing of a request becomes code.
@@ -215,9 +237,9 @@ export const compile = <A, I>(schema: Schema.Schema<A, I>): Compiled<A> => {
     (): Compiled<A> =>
       new Function("c", "O", "F", `"use strict"; return function (x) { ${code} return ${value}; }`)(
         program.constants,
-        AST.defaultParseOption,
+        strict,
         failed
       )
   )
-  return Either.getOrElse(made, () => () => failed)
+  return Either.getOrElse(made, () => nothingCompiled)
 }

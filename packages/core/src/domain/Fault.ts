@@ -4,6 +4,7 @@
  */
 export type Code =
   | "required"
+  | "unknown_field"
   | "invalid_type"
   | "invalid_json"
   | "out_of_range"

@@ -7,7 +7,7 @@
  *    3. subscription, feature                402   authorize
  *    4. permission                           403   authorize
  *    5. session connected                    409   authorize
- *    6. header and body shape                422   shape
+ *    6. header and body shape                422   shape, misshapen
  *    7. idempotency: replay, or conflict     409   earlier
  *    8. template, recipients, variables      422   resolve
  *    9. consent                              403   consent
@@ -19,6 +19,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Option from "effect/Option"
 import type { Permission } from "../domain/ApiKey.ts"
 import * as ApiKey from "../domain/ApiKey.ts"
 import type { Purpose, Refusal } from "../domain/Consent.ts"
@@ -134,19 +135,6 @@ const addRecipientFaults = (
     faults.push(Fault.make(["recipients", index, "external_id"], ofExternalId.code, ofExternalId.message))
 }
 
-/** Those of all recipients; looked for in a body of any shape. */
-const recipientFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
-  const recipients = member(body, "recipients")
-  const faults: Array<Fault.Fault> = []
-  if (!Array.isArray(recipients)) return faults
-  const count = Math.min(recipients.length, Requests.maximumRecipients)
-  for (let index = 0; index < count; index++) {
-    const recipient: unknown = recipients[index]
-    addRecipientFaults(faults, index, member(recipient, "phone"), member(recipient, "external_id"))
-  }
-  return faults
-}
-
 const member = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, name)
     ? Reflect.get(value, name)
@@ -196,46 +184,88 @@ const keyFault = (header: string | undefined, required: boolean): ReadonlyArray<
     : []
 }
 
-const shape = <A>(options: {
-  readonly request: A | Requests.Unchecked
-  readonly decode: (body: unknown) => Either.Either<A, ReadonlyArray<Fault.Fault>>
-  readonly keyFaults: ReadonlyArray<Fault.Fault>
-  readonly contentFaults: (body: unknown) => ReadonlyArray<Fault.Fault>
-}): Effect.Effect<A, InvalidRequest> => {
-  const { contentFaults, decode, keyFaults, request } = options
-  const body = request instanceof Requests.Unchecked ? request.body : request
-  const decoded = decode(body)
-  if (Either.isRight(decoded) && keyFaults.length === 0) return Effect.succeed(decoded.right)
-  const shapeFaults = Either.isLeft(decoded) ? decoded.left : []
-  return invalid([...keyFaults, ...shapeFaults, ...contentFaults(body)])
+/** A request that is not what its schema says. */
+export interface Misshapen {
+  readonly body: unknown
+  /** Those that can be told without looking anything up. */
+  readonly faults: ReadonlyArray<Fault.Fault>
+}
+
+const shape = <A>(
+  request: A | Requests.Unchecked,
+  decode: (body: unknown) => Either.Either<A, ReadonlyArray<Fault.Fault>>,
+  keyFaults: ReadonlyArray<Fault.Fault>
+): Either.Either<A, Misshapen> => {
+  const [body, given] = request instanceof Requests.Unchecked ? [request.body, request.faults] : [request, []]
+  const decoded = body === Requests.unreadable ? Either.left([]) : decode(body)
+  if (Either.isRight(decoded) && keyFaults.length === 0 && given.length === 0)
+    return Either.right(decoded.right)
+  const ofBody = Either.isLeft(decoded) ? decoded.left : []
+  return Either.left({ body, faults: [...keyFaults, ...given, ...ofBody] })
 }
 
 const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
   Effect.fail(new InvalidRequest({ faults: faults.slice(0, Fault.maximum) }))
 
-/** The request when its header and body have their shape; otherwise every fault that can be told without looking anything up. */
+/** The request when its header and body have their shape; what is wrong is then refused by `misshapen`. */
 export const templateShape = (options: {
   readonly request: TemplateMessageRequest | Requests.Unchecked
   /** Absent for an estimate, which takes no key. */
   readonly idempotencyKey?: { readonly header: string | undefined }
-}): Effect.Effect<TemplateMessageRequest, InvalidRequest> =>
-  shape({
-    request: options.request,
-    decode: decodeTemplate,
-    keyFaults: options.idempotencyKey === undefined ? [] : keyFault(options.idempotencyKey.header, true),
-    contentFaults: recipientFaults
-  })
+}): Either.Either<TemplateMessageRequest, Misshapen> =>
+  shape(
+    options.request,
+    decodeTemplate,
+    options.idempotencyKey === undefined ? [] : keyFault(options.idempotencyKey.header, true)
+  )
 
+/** The request when its header and body have their shape; otherwise every fault. */
 export const directShape = (options: {
   readonly request: DirectMessageRequest | Requests.Unchecked
   readonly idempotencyKey: { readonly header: string | undefined }
 }): Effect.Effect<DirectMessageRequest, InvalidRequest> =>
-  shape({
-    request: options.request,
-    decode: decodeDirect,
-    keyFaults: keyFault(options.idempotencyKey.header, false),
-    contentFaults: directFaults
+  Either.match(shape(options.request, decodeDirect, keyFault(options.idempotencyKey.header, false)), {
+    onLeft: ({ body, faults }) => invalid([...faults, ...directFaults(body)]),
+    onRight: (request) => Effect.succeed(request)
   })
+
+/** A template request, or what of one can be read: where a part has not its shape, the rest is looked at all the same. */
+interface Readable {
+  readonly template_id: number | undefined
+  readonly currency?: string | undefined
+  /** Null when they cannot be read: then no recipient's values are known. */
+  readonly variables?: Variables.Values | undefined | null
+  readonly recipients: ReadonlyArray<{
+    readonly phone: string | undefined
+    readonly external_id?: string | undefined
+    readonly variables?: Variables.Values | undefined | null
+  }>
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
+
+const variablesOf = (value: unknown): Variables.Values | undefined | null =>
+  value === undefined || Requests.isVariables(value) ? value : null
+
+/** Of more recipients than may be none is looked at. */
+const recipientsOf = (value: unknown): Readable["recipients"] =>
+  Array.isArray(value) && value.length <= Requests.maximumRecipients
+    ? value.map((recipient: unknown) => ({
+        phone: textOf(member(recipient, "phone")),
+        external_id: textOf(member(recipient, "external_id")),
+        variables: variablesOf(member(recipient, "variables"))
+      }))
+    : []
+
+const readable = (body: unknown): Readable => {
+  const templateId = member(body, "template_id")
+  return {
+    template_id: typeof templateId === "number" && Number.isSafeInteger(templateId) ? templateId : undefined,
+    currency: textOf(member(body, "currency")),
+    variables: variablesOf(member(body, "variables")),
+    recipients: recipientsOf(member(body, "recipients"))
+  }
+}
 
 // 7 ------------------------------------------------------------------------------------------------------------
 
@@ -272,10 +302,14 @@ const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> =>
 }
 
 /** Two recipients with the same phone and the same values would receive the same message twice. */
-const duplicateFaults = ({ phones, values }: ResolvedRequest): ReadonlyArray<Fault.Fault> => {
+const duplicateFaults = (
+  phones: ReadonlyArray<string | undefined>,
+  values: ReadonlyArray<ReadonlyArray<string>>
+): ReadonlyArray<Fault.Fault> => {
   if (new Set(phones).size === phones.length) return []
   const ofPhone = new Map<string, Array<number>>()
   return phones.flatMap((phone, index) => {
+    if (phone === undefined) return []
     const before = ofPhone.get(phone)
     const earlier = before?.find((place) =>
       values[index]?.every((value, at) => value === values[place]?.[at])
@@ -378,35 +412,64 @@ export const make = Effect.gen(function* () {
     })
   }
 
+  /** The template, every recipient's values in the order of its variables, and every fault of both. */
+  const examine = Effect.fnUntraced(function* (caller: Caller, request: Readable, now: Instant) {
+    const { currency = caller.account.currency, recipients, template_id: templateId } = request
+    const template =
+      templateId === undefined ? null : yield* templates.find({ sessionId: caller.session.id, templateId })
+    const faults: Array<Fault.Fault> = [
+      ...(templateId === undefined ? [] : templateFault(template)),
+      ...(yield* currencyFaults(caller, currency, now))
+    ]
+    for (const [index, { external_id, phone }] of recipients.entries())
+      addRecipientFaults(faults, index, phone, external_id)
+    const values: Array<ReadonlyArray<string>> = []
+    if (template === null || !template.sendable || request.variables === null)
+      return { faults, template, values }
+    const common = Variables.checkCommon(template, request.variables)
+    faults.push(...common)
+    const resolveValues = Variables.resolve(template, request.variables)
+    for (const [index, { variables }] of recipients.entries()) {
+      // More are not told.
+      if (faults.length >= Fault.maximum) break
+      if (variables === null) {
+        values.push([])
+        continue
+      }
+      const { faults: own, values: found } = resolveValues(variables, index)
+      values.push(found)
+      if (own.length > 0) faults.push(...own)
+      else if (common.length === 0 && !Rendering.surelyFits(template, found))
+        faults.push(...Rendering.check(template, found, ["recipients", index, "variables"]))
+    }
+    const phones = recipients.map(({ phone, variables }) => (variables === null ? undefined : phone))
+    faults.push(...duplicateFaults(phones, values))
+    return { faults, template, values }
+  })
+
   /** The template and every recipient's values, or every fault of the request. */
   const resolve = Effect.fnUntraced(function* (
     caller: Caller,
     request: TemplateMessageRequest,
     now: Instant
   ) {
-    const currency = request.currency ?? caller.account.currency
-    const template = yield* templates.find({ sessionId: caller.session.id, templateId: request.template_id })
-    const faults: Array<Fault.Fault> = [
-      ...templateFault(template),
-      ...(yield* currencyFaults(caller, currency, now))
-    ]
-    const { recipients } = request
-    for (const [index, { external_id, phone }] of recipients.entries())
-      addRecipientFaults(faults, index, phone, external_id)
-    if (template === null || !template.sendable) return yield* invalid(faults)
-    faults.push(...Variables.checkCommon(template, request.variables))
-    const resolveValues = Variables.resolve(template, request.variables)
-    const values = recipients.map((recipient, index) => {
-      const { faults: own, values } = resolveValues(recipient.variables, index)
-      if (own.length > 0) faults.push(...own)
-      else if (faults.length === 0 && !Rendering.surelyFits(template, values))
-        faults.push(...Rendering.check(template, values, ["recipients", index, "variables"]))
-      return values
-    })
+    const { faults, template, values } = yield* examine(caller, request, now)
+    if (template === null || faults.length > 0) return yield* invalid(faults)
+    const { currency = caller.account.currency, recipients } = request
     const phones = recipients.map(({ phone }) => phone)
     const resolved: ResolvedRequest = { template, currency, recipients, phones, values }
-    faults.push(...duplicateFaults(resolved))
-    return faults.length > 0 ? yield* invalid(faults) : resolved
+    return resolved
+  })
+
+  /**
+   * Refuses what has not its shape, with the faults of the template as far as the body can be read. Where the storage
+   * does not answer these are left out: the request is refused all the same.
+   */
+  const misshapen = Effect.fnUntraced(function* (caller: Caller, { body, faults }: Misshapen, now: Instant) {
+    if (faults.length >= Fault.maximum) return yield* invalid(faults)
+    const examined = yield* Effect.option(examine(caller, readable(body), now))
+    const more = Option.match(examined, { onNone: () => [], onSome: (found) => found.faults })
+    return yield* invalid([...faults, ...more])
   })
 
   // 9 ----------------------------------------------------------------------------------------------------------
@@ -455,7 +518,7 @@ export const make = Effect.gen(function* () {
       }
     )
 
-  return { identify, earlier, resolve, consent, accept }
+  return { identify, earlier, misshapen, resolve, consent, accept }
 })
 
 export type Checks = Effect.Effect.Success<typeof make>

@@ -5,16 +5,32 @@
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Compile from "../domain/Compile.ts"
+
+import type { Fault } from "../domain/Fault.ts"
 import { Reference } from "../domain/Reference.ts"
 
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)
 
+export const maximumRecipients = 250
+export const maximumMessageLength = 4096
+/** In one object: more than a template asks for. */
+export const maximumVariables = 250
+
 /** A loop, since it runs for every recipient. */
-const allStrings = (input: Readonly<Record<string, unknown>>): input is Readonly<Record<string, string>> => {
-  for (const name in input) if (typeof input[name] !== "string") return false
+const isFewStrings = (
+  input: Readonly<Record<string, unknown>>
+): input is Readonly<Record<string, string>> => {
+  let count = 0
+  for (const name in input) {
+    count += 1
+    if (count > maximumVariables || typeof input[name] !== "string") return false
+  }
   return true
 }
+
+export const isVariables = (input: unknown): input is Readonly<Record<string, string>> =>
+  isRecord(input) && isFewStrings(input)
 
 /**
  * A string-to-string object, kept as it came. `Schema.Record` would drop an own `__proto__` without a word, and a
@@ -25,7 +41,7 @@ const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declar
   {
     decode: () => (input, _, ast) => {
       if (!isRecord(input)) return ParseResult.fail(new ParseResult.Type(ast, input))
-      if (allStrings(input)) return ParseResult.succeed(input)
+      if (isFewStrings(input)) return ParseResult.succeed(input)
       const [first, ...rest] = Object.entries(input)
         .filter(([, value]) => typeof value !== "string")
         .map(
@@ -39,19 +55,16 @@ const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declar
       )
     },
     encode: () => (input, _, ast) =>
-      isRecord(input) && allStrings(input)
+      isVariables(input)
         ? ParseResult.succeed(input)
         : ParseResult.fail(new ParseResult.Type(ast, input))
   },
   {
-    [Compile.TestAnnotationId]: (input: unknown) => isRecord(input) && allStrings(input),
+    [Compile.TestAnnotationId]: isVariables,
     description: "Values by variable name: `header.1`, `header.media`, `body.1`, …, `button.0.1`.",
-    jsonSchema: { type: "object", additionalProperties: { type: "string" } }
+    jsonSchema: { type: "object", additionalProperties: { type: "string" }, maxProperties: maximumVariables }
   }
 )
-
-export const maximumRecipients = 250
-export const maximumMessageLength = 4096
 
 /** Its members are in the order that `Idempotency` compares them in: what has it need not be copied. */
 export const Recipient = Schema.Struct({
@@ -91,6 +104,9 @@ export const DirectMessageRequest = Schema.Struct({
 }).annotations({ identifier: "DirectMessageRequest" })
 export type DirectMessageRequest = typeof DirectMessageRequest.Type
 
+/** The body of an {@link Unchecked} request whose text could not be read. */
+export const unreadable: unique symbol = Symbol.for("@sendwright/core/engine/Requests/unreadable")
+
 /**
  * A body that nobody has looked at yet. The message operations take it in place of a typed request, because what
  * they answer depends on all of it: the order of checks puts some of the body's faults before the idempotency key
@@ -98,7 +114,10 @@ export type DirectMessageRequest = typeof DirectMessageRequest.Type
  */
 export class Unchecked {
   readonly body: unknown
-  constructor(body: unknown) {
+  /** Of the rest of the request, and of the body's text: with one of them it is refused, and the refusal lists all. */
+  readonly faults: ReadonlyArray<Fault>
+  constructor(body: unknown, faults: ReadonlyArray<Fault> = []) {
     this.body = body
+    this.faults = faults
   }
 }

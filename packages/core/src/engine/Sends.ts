@@ -1,6 +1,7 @@
 /** Template sends and their estimates: checks 6 to 11 of `Checks`, from top to bottom. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Consent from "../domain/Consent.ts"
 import { QuotaExceeded } from "../domain/Errors.ts"
 import * as Idempotency from "../domain/Idempotency.ts"
@@ -34,10 +35,12 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const now = yield* Clock.currentTimeMillis
     const { account, key, session } = caller
 
-    const request = yield* Checks.templateShape({
+    const shaped = Checks.templateShape({
       request: command.request,
       idempotencyKey: { header: command.idempotencyKey }
     })
+    if (Either.isLeft(shaped)) return yield* checks.misshapen(caller, shaped.left, now)
+    const request = shaped.right
 
     const idempotency = {
       key: Idempotency.parseKey(command.idempotencyKey ?? "") ?? "",
@@ -105,8 +108,9 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     options?: { readonly explain?: boolean | undefined }
   ) {
     const now = yield* Clock.currentTimeMillis
-    const shaped = yield* Checks.templateShape({ request: body })
-    const request = yield* checks.resolve(caller, shaped, now)
+    const shaped = Checks.templateShape({ request: body })
+    if (Either.isLeft(shaped)) return yield* checks.misshapen(caller, shaped.left, now)
+    const request = yield* checks.resolve(caller, shaped.right, now)
     const { currency, phones, template } = request
     const purpose = template.category
     const card = yield* cards.inForce({ currency, now })

@@ -11,12 +11,14 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 export const make = <A extends object, I>(schema: Schema.Schema<A, I>) => {
   const decoder = Shape.decoder(schema, ["config"])
+  // A process of another version may have kept it, with a field that is not known here.
+  const kept = Schema.decodeUnknownEither(schema)
   const decoded = Memo.ofObject(
     (config: object): A =>
-      Either.getOrThrowWith(decoder(config), () => new TypeError("A session's configuration is broken"))
+      Either.getOrThrowWith(kept(config), () => new TypeError("A session's configuration is broken"))
   )
   return {
-    /** As it is kept: with defaults, and without what nobody asked for. */
+    /** As it is kept: with defaults. A field that nobody asked for is a fault. */
     read: (
       given: Readonly<Record<string, unknown>>
     ): Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault>> =>

@@ -25,7 +25,9 @@ const PlanChange = Schema.Struct({
   minimum_wait_ms: optional(Schema.Int.pipe(Schema.between(0, 86_400_000))),
   daily_direct_messages: optional(Limit),
   daily_template_recipients: optional(Limit),
-  features: optional(Schema.Array(Schema.Literal(...Plan.features))),
+  features: optional(
+    Schema.Array(Schema.Literal(...Plan.features)).pipe(Schema.maxItems(Plan.features.length))
+  ),
   subscription: optional(Schema.Literal("active", "inactive"))
 })
 
@@ -35,7 +37,9 @@ const PacingChange = Schema.Struct({
   pair_interval_ms: optional(Schema.NullOr(Schema.Int.pipe(Schema.between(1, 86_400_000))))
 })
 
-const Permissions = Schema.Array(Schema.Literal(...ApiKey.permissions))
+const Permissions = Schema.Array(Schema.Literal(...ApiKey.permissions)).pipe(
+  Schema.maxItems(ApiKey.permissions.length)
+)
 const Overlap = optional(Schema.Int.pipe(Schema.between(0, 604_800)))
 
 export const createAccount = HttpApiEndpoint.post("createAccount", "/admin/v1/accounts")
@@ -157,8 +161,9 @@ export const consents = HttpApiEndpoint.get("consents", "/admin/v1/accounts/:id/
   .setUrlParams(Schema.Struct({ phone: Schema.String }))
   .addSuccess(Schemas.ConsentState)
 
+const maximumEvents = 100
 const endpointFields = {
-  events: optional(Schema.Array(Schema.String)),
+  events: optional(Schema.Array(Schema.String).pipe(Schema.maxItems(maximumEvents))),
   description: optional(Schema.String),
   deliveries_per_second: optional(Schema.NullOr(Schema.Number)),
   batch_recipients: optional(Schema.Boolean)
@@ -200,6 +205,9 @@ export const replayDelivery = HttpApiEndpoint.post("replayDelivery", "/admin/v1/
   .setPath(id)
   .addSuccess(Schemas.Delivery)
 
+/** More than a market has. */
+const maximumPrefixes = 1000
+
 export const addRateCard = HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-cards")
   .setPayload(
     Schema.Struct({
@@ -208,7 +216,9 @@ export const addRateCard = HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-ca
       prices: Schema.Array(
         Schema.Struct({
           market: Schema.String,
-          prefixes: optional(Schema.Array(Schema.String).pipe(Schema.minItems(1))),
+          prefixes: optional(
+            Schema.Array(Schema.String).pipe(Schema.minItems(1), Schema.maxItems(maximumPrefixes))
+          ),
           category: Schema.Literal(...RateCard.categories),
           price: Schema.String
         })

@@ -28,11 +28,8 @@ export const WholeNumber = Schema.transform(Digits, Schema.Number, {
 
 const limit = (maximum: number) => Schema.optional(WholeNumber.pipe(Schema.between(1, maximum)))
 
-const Cursor = Schema.String.pipe(
-  Schema.filter((text) => Page.decodeCursor(text) !== undefined, {
-    description: "a cursor from `next_cursor`"
-  })
-)
+/** Sealed: the edge opens it, which knows of which list it is. */
+const Cursor = Schema.String.annotations({ description: "`next_cursor` of the page before, with the same filter." })
 
 const Time = Schema.String.pipe(
   Schema.filter((text) => Instant.parse(text) !== undefined, {
@@ -60,11 +57,9 @@ export const resultFilter = {
   recipient_status: Schema.optional(Schema.Literal(...Recipient.statuses))
 }
 
-/** The page that a query asks for. */
+/** The page that a query asks for; `after` is the position behind its cursor. */
 export const page = (
-  query: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+  query: { readonly limit?: number | undefined },
+  after: number | null,
   standard: number = Page.defaultLimit
-): Page.Page => ({
-  limit: query.limit ?? standard,
-  after: query.cursor === undefined ? null : (Page.decodeCursor(query.cursor) ?? null)
-})
+): Page.Page => ({ limit: query.limit ?? standard, after })

@@ -11,6 +11,7 @@ import type * as Option from "effect/Option"
 import * as EngineLayer from "../EngineLayer.ts"
 import * as HostConfig from "../HostConfig.ts"
 import * as AdminHandlers from "../http/AdminHandlers.ts"
+import * as Cursors from "../http/Cursors.ts"
 import * as InFlight from "../http/InFlight.ts"
 import type { Raw } from "../http/Route.ts"
 import * as StartFailure from "../StartFailure.ts"
@@ -64,7 +65,12 @@ export const perform = (endpoint: Endpoint, given: Pick<Raw, "body" | "path" | "
         return yield* Effect.dieMessage(`There is no handler of ${endpoint.name}`)
       }
       const running = yield* Either.mapLeft(
-        route.handler.prepare({ ...given, idempotencyKey: undefined }),
+        route.handler.prepare({
+          ...given,
+          faults: [],
+          idempotencyKey: undefined,
+          cursors: Cursors.make(config.secretKey, ...config.olderSecretKeys)
+        }),
         (faults) => new Errors.InvalidRequest({ faults })
       )
       const { body } = yield* running

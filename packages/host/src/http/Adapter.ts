@@ -7,8 +7,8 @@
  */
 
 import { timingSafeEqual } from "node:crypto"
-import type { Engine, Fault } from "@sendwright/core"
-import { Errors, Ids } from "@sendwright/core"
+import type { Engine } from "@sendwright/core"
+import { Errors, Fault, Ids } from "@sendwright/core"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -21,18 +21,22 @@ import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Body from "./Body.ts"
+import * as Cursors from "./Cursors.ts"
 import type { EngineError, Problem } from "./Problems.ts"
 import * as Problems from "./Problems.ts"
 import type { HookRequest, Prepare, Raw, Route } from "./Route.ts"
+import { unexpected as unexpectedFaults } from "./Route.ts"
 import type { Matched } from "./Router.ts"
 import * as Router from "./Router.ts"
 
 export interface PlainRequest {
   readonly method: string
-  /** Path and query. */
+  /** Path and query, or in the absolute form (RFC 9112 §3.2.2). */
   readonly url: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  /** Whether a body comes with it; it may be empty. */
+  readonly hasBody: boolean
   /** Reads the body, at most so many bytes; `undefined` when there are more. */
   readonly body: (maximum: number) => Effect.Effect<Uint8Array | undefined>
 }
@@ -71,6 +75,8 @@ export interface Options {
   readonly pages: ReadonlyMap<string, Page>
   readonly baseUrl: string
   readonly adminToken: Redacted.Redacted<string> | undefined
+  /** Absent: of a key of this process. */
+  readonly cursors?: Cursors.Cursors | undefined
   /** Set once the service stops: what comes then is refused, but for health; what is under way ends. */
   readonly stopping: MutableRef.MutableRef<boolean>
   /** Told of every answer; absent when nobody listens. */
@@ -234,6 +240,27 @@ const headerOf = ({ headers }: PlainRequest, name: string): string | undefined =
 const parameters = (query: string): Readonly<Record<string, string>> =>
   query === "" ? none : Object.fromEntries(new URLSearchParams(query))
 
+/** One of the values would be ignored. */
+const repeatedFaults = (query: string): ReadonlyArray<Fault.Fault> => {
+  if (query === "") return noFaults
+  const seen = new Set<string>()
+  const repeated = new Set<string>()
+  for (const name of new URLSearchParams(query).keys()) (seen.has(name) ? repeated : seen).add(name)
+  return Array.from(repeated, (name) =>
+    Fault.make(["query", name], "invalid_value", `\`${name}\` must be given once.`)
+  )
+}
+
+const noFaults: ReadonlyArray<Fault.Fault> = []
+
+/** The origin form of an absolute one (RFC 9112 §3.2.2): which authority it names changes nothing. */
+const originForm = (target: string): string => {
+  if (target.startsWith("/")) return target
+  const rest = /^https?:\/\/[^/?#]+(.*)$/i.exec(target)?.[1]
+  if (rest === undefined) return target
+  return rest.startsWith("/") ? rest : `/${rest}`
+}
+
 const notJson = refuse("unsupported_media_type", "The body must be JSON: Content-Type: application/json.")
 const encoded = refuse("unsupported_media_type", "The body must come without a content encoding.")
 const tooLarge = refuse("payload_too_large", "The body must be at most 1 MiB.")
@@ -241,32 +268,39 @@ const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 
 const noRoute = refuse("not_found", "There is no such route.")
 const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
 
-/** Reads and parses the body; null when none came. */
-const bodyOf = (request: PlainRequest): Effect.Effect<Raw["body"], Refused> => {
+/**
+ * Reads and parses the body; null when none came. Where none is asked for, one that comes all the same is read, since
+ * what it says would be ignored.
+ */
+const bodyOf = (request: PlainRequest, isAskedFor: boolean): Effect.Effect<Raw["body"], Refused> => {
+  if (!isAskedFor && !request.hasBody) return noBody
   const length = Number(headerOf(request, "content-length") ?? 0)
   const type = headerOf(request, "content-type")
-  if ((type !== undefined || length > 0) && !Body.isJson(type)) return notJson
+  if (((isAskedFor && type !== undefined) || length > 0) && !Body.isJson(type)) return notJson
   if ((headerOf(request, "content-encoding") ?? "identity").toLowerCase() !== "identity") return encoded
   if (length > Body.maximumBytes) return tooLarge
   return Effect.flatMap(request.body(Body.maximumBytes), (bytes): Effect.Effect<Raw["body"], Refused> => {
     if (bytes === undefined) return tooLarge
     if (bytes.length === 0) return noBody
-    return type === undefined ? notJson : Effect.succeed(Body.parse(bytes))
+    return Body.isJson(type) ? Effect.succeed(Body.parse(bytes)) : notJson
   })
 }
 
 type Step = Effect.Effect<Answer, Refused | EngineError>
 
-/** Shape, then the handler. */
-const finish = ({ request }: Exchange, { path, route }: Matched, query: string, prepare: Prepare): Step => {
-  const shaped = (body: Raw["body"]): Step => {
-    const idempotencyKey = headerOf(request, "idempotency-key")
-    const running = prepare({ path, query: parameters(query), body, idempotencyKey })
-    if (Either.isLeft(running)) return invalid(running.left)
-    return Effect.map(running.right, (done) => json(route.status, done.body, done.headers))
-  }
-  return route.takesBody ? Effect.flatMap(bodyOf(request), shaped) : shaped(null)
-}
+/** What came, for a route or a page. */
+const rawOf = (
+  request: PlainRequest,
+  { cursors, path, query }: Pick<Raw, "cursors" | "path"> & { readonly query: string },
+  body: Raw["body"]
+): Raw => ({
+  path,
+  query: parameters(query),
+  faults: repeatedFaults(query),
+  body,
+  idempotencyKey: headerOf(request, "idempotency-key"),
+  cursors
+})
 
 /** A platform's hook. Batches are larger than what clients send. */
 const hook = (
@@ -290,11 +324,19 @@ const hook = (
   })
 }
 
+/** How to prove who one is (RFC 9110 §11.6.1), by who may call. */
+const challenges: Readonly<Record<Route["handler"]["access"], Headers>> = {
+  anyone: none,
+  key: { "www-authenticate": 'ApiKey realm="api", headers="x-public-key x-secret-key"' },
+  operator: { "www-authenticate": 'Bearer realm="admin"' },
+  hook: { "www-authenticate": 'Signature realm="hooks"' }
+}
+
 const described = (error: EngineError, route: Route | undefined): Refused => {
   const problem = Problems.describe(error)
   return new Refused(
     { ...problem, members: { ...problem.members, ...route?.refusal(error) } },
-    none,
+    problem.code === "invalid_credentials" ? challenges[route?.handler.access ?? "anyone"] : none,
     error._tag === "StorageError" ? error.cause : undefined
   )
 }
@@ -311,7 +353,7 @@ const sampler = (every: number | undefined): (() => boolean) => {
 
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { adminToken, answered, baseUrl, engine, pages, stopping } = options
+    const { adminToken, answered, baseUrl, cursors = Cursors.ofProcess(), engine, pages, stopping } = options
     const ids = Ids.make(yield* Ids.RandomBytes)
     const clock = yield* Effect.clock
     const routesOf = Router.make(options.routes)
@@ -330,7 +372,8 @@ export const make = (options: Options) =>
         Problems.problem(
           "invalid_credentials",
           "The admin token is missing or wrong. Send Authorization: Bearer <ADMIN_TOKEN>."
-        )
+        ),
+        challenges.operator
       )
     )
 
@@ -338,6 +381,23 @@ export const make = (options: Options) =>
     const asOperator = (request: PlainRequest, step: () => Step): Step => {
       if (adminToken === undefined) return noRoute
       return isOperator(headerOf(request, "authorization")) ? step() : wrongToken
+    }
+
+    /** Shape, then the handler. */
+    const finish = (
+      { request }: Exchange,
+      { path, route }: Matched,
+      query: string,
+      prepare: Prepare
+    ): Step => {
+      const shaped = (body: Raw["body"]): Step => {
+        const running = prepare(rawOf(request, { path, query, cursors }, body))
+        if (Either.isLeft(running)) return invalid(running.left)
+        return Effect.map(running.right, (done) => json(route.status, done.body, done.headers))
+      }
+      return route.takesBody || request.hasBody
+        ? Effect.flatMap(bodyOf(request, route.takesBody), shaped)
+        : shaped(null)
     }
 
     /** One request after routing, step by step. */
@@ -365,16 +425,22 @@ export const make = (options: Options) =>
       }
     }
 
-    const paged = (request: PlainRequest, page: Page): Step => {
-      const shown = () => Effect.map(page.text, (body) => text(page.contentType, body))
+    const paged = (request: PlainRequest, query: string, page: Page): Step => {
+      const shown = () =>
+        Effect.flatMap(bodyOf(request, false), (body): Step => {
+          const faults = unexpectedFaults(rawOf(request, { path: none, query, cursors }, body))
+          if (faults.length > 0) return invalid(faults)
+          return Effect.map(page.text, (found) => text(page.contentType, found))
+        })
       return page.access === "operator" ? asOperator(request, shown) : shown()
     }
 
     const step = (exchange: Exchange): Step => {
       const { request } = exchange
-      const mark = request.url.indexOf("?")
-      const path = mark === -1 ? request.url : request.url.slice(0, mark)
-      const query = mark === -1 ? "" : request.url.slice(mark + 1)
+      const url = originForm(request.url)
+      const mark = url.indexOf("?")
+      const path = mark === -1 ? url : url.slice(0, mark)
+      const query = mark === -1 ? "" : url.slice(mark + 1)
       const method = request.method === "HEAD" ? "GET" : request.method
       const page = pages.get(path)
       const methods = page === undefined ? routesOf(path) : new Map<string, Matched>()
@@ -389,7 +455,7 @@ export const make = (options: Options) =>
       if (known.length === 0) return noRoute
       const [first] = methods.values()
       exchange.name = first === undefined ? path : first.route.pattern
-      if (page !== undefined && method === "GET") return paged(request, page)
+      if (page !== undefined && method === "GET") return paged(request, query, page)
       const allow = { allow: Router.allowHeader(known) }
       return method === "OPTIONS"
         ? Effect.succeed({ status: 204, contentType: undefined, headers: allow, body: "" })

@@ -26,9 +26,9 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
   forOperator(Api.createAccount, ({ payload }) =>
     Effect.map(admin.accounts.create(payload), (found) => reply({ ...ok, account: Views.account(found) }))
   ),
-  forOperator(Api.accounts, ({ query }) =>
-    Effect.map(admin.accounts.list(page(query)), ({ items, next }) =>
-      reply({ ...ok, accounts: items.map(Views.account), next_cursor: Views.cursor(next) })
+  forOperator(Api.accounts, ({ after, cursor, query }) =>
+    Effect.map(admin.accounts.list(page(query, after)), ({ items, next }) =>
+      reply({ ...ok, accounts: items.map(Views.account), next_cursor: cursor(next) })
     )
   ),
   forOperator(Api.account, ({ path }) =>
@@ -58,9 +58,9 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
       reply({ ...ok, session: Views.session(found) })
     )
   ),
-  forOperator(Api.sessions, ({ path, query }) =>
-    Effect.map(admin.sessions.list(path.id, page(query)), ({ items, next }) =>
-      reply({ ...ok, sessions: items.map(Views.session), next_cursor: Views.cursor(next) })
+  forOperator(Api.sessions, ({ after, cursor, path, query }) =>
+    Effect.map(admin.sessions.list(path.id, page(query, after)), ({ items, next }) =>
+      reply({ ...ok, sessions: items.map(Views.session), next_cursor: cursor(next) })
     )
   ),
   forOperator(Api.session, ({ path }) =>
@@ -83,9 +83,9 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
       reply({ ...ok, key: Views.key(key), secret_key: secretKey })
     )
   ),
-  forOperator(Api.keys, ({ path, query }) =>
-    Effect.map(admin.keys.list(path.id, page(query)), ({ items, next }) =>
-      reply({ ...ok, keys: items.map(Views.key), next_cursor: Views.cursor(next) })
+  forOperator(Api.keys, ({ after, cursor, path, query }) =>
+    Effect.map(admin.keys.list(path.id, page(query, after)), ({ items, next }) =>
+      reply({ ...ok, keys: items.map(Views.key), next_cursor: cursor(next) })
     )
   ),
   forOperator(Api.rotateKey, ({ path, payload }) =>
@@ -144,9 +144,9 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
       reply({ ...ok, webhook: Views.webhook(endpoint), secret })
     )
   ),
-  forOperator(Api.webhooks, ({ path, query }) =>
-    Effect.map(admin.webhooks.list(path.id, page(query)), ({ items, next }) =>
-      reply({ ...ok, webhooks: items.map(Views.webhook), next_cursor: Views.cursor(next) })
+  forOperator(Api.webhooks, ({ after, cursor, path, query }) =>
+    Effect.map(admin.webhooks.list(path.id, page(query, after)), ({ items, next }) =>
+      reply({ ...ok, webhooks: items.map(Views.webhook), next_cursor: cursor(next) })
     )
   ),
   forOperator(Api.changeWebhook, ({ path, payload }) =>
@@ -164,9 +164,9 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
   forOperator(Api.testWebhook, ({ path }) =>
     Effect.map(admin.webhooks.test(path.id), (deliveryId) => reply({ ...ok, delivery_id: deliveryId }))
   ),
-  forOperator(Api.deliveries, ({ path, query }) =>
-    Effect.map(admin.webhooks.deliveries(path.id, page(query)), ({ items, next }) =>
-      reply({ ...ok, deliveries: items.map(Views.delivery), next_cursor: Views.cursor(next) })
+  forOperator(Api.deliveries, ({ after, cursor, path, query }) =>
+    Effect.map(admin.webhooks.deliveries(path.id, page(query, after)), ({ items, next }) =>
+      reply({ ...ok, deliveries: items.map(Views.delivery), next_cursor: cursor(next) })
     )
   ),
   forOperator(Api.replayWebhook, ({ path, payload }) =>
@@ -199,26 +199,26 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
       (found) => reply({ ...ok, rate_card: Views.rateCard(found) })
     )
   ),
-  forOperator(Api.rateCards, ({ query }) =>
-    Effect.map(admin.rateCards.list(page(query)), ({ items, next }) =>
-      reply({ ...ok, rate_cards: items.map(Views.rateCard), next_cursor: Views.cursor(next) })
+  forOperator(Api.rateCards, ({ after, cursor, query }) =>
+    Effect.map(admin.rateCards.list(page(query, after)), ({ items, next }) =>
+      reply({ ...ok, rate_cards: items.map(Views.rateCard), next_cursor: cursor(next) })
     )
   ),
 
-  forOperator(Api.messages, ({ query }) =>
-    Effect.map(admin.jobs.messages(query.account_id, page(query)), ({ items, next }) =>
-      reply({ ...ok, messages: items.map(Views.message), next_cursor: Views.cursor(next) })
+  forOperator(Api.messages, ({ after, cursor, query }) =>
+    Effect.map(admin.jobs.messages(query.account_id, page(query, after)), ({ items, next }) =>
+      reply({ ...ok, messages: items.map(Views.message), next_cursor: cursor(next) })
     )
   ),
-  forOperator(Api.adminJobs, ({ query }) =>
-    Effect.map(admin.jobs.list(query.account_id, { ...Views.jobFilter(query), page: page(query) }), (found) =>
-      reply(Views.jobs(found))
+  forOperator(Api.adminJobs, ({ after, cursor, query }) =>
+    Effect.map(admin.jobs.list(query.account_id, { ...Views.jobFilter(query), page: page(query, after) }), (found) =>
+      reply(Views.jobs(found, cursor))
     )
   ),
-  forOperator(Api.adminJob, ({ path, query }) =>
+  forOperator(Api.adminJob, ({ after, cursor, path, query }) =>
     Effect.map(
-      admin.jobs.find(path.id, { recipientStatus: query.recipient_status, page: page(query, jobPage) }),
-      (found) => reply(Views.jobDetail(found))
+      admin.jobs.find(path.id, { recipientStatus: query.recipient_status, page: page(query, after, jobPage) }),
+      (found) => reply(Views.jobDetail(found, cursor))
     )
   ),
   forOperator(Api.cancelJob, ({ path }) =>

@@ -61,10 +61,11 @@ export const parse = (bytes: Uint8Array): Either.Either<unknown, ReadonlyArray<F
   const text = Either.try(() => decoder.decode(bytes))
   if (Either.isLeft(text)) return invalid("The body must be UTF-8.")
   if (text.right === "") return invalid("The body must be a JSON object; it is empty.")
-  if (text.right.length >= longText && depth(text.right) > maximumDepth) return tooDeep
+  const isLong = text.right.length >= longText
+  if (isLong && depth(text.right) > maximumDepth) return tooDeep
   const value = Either.try((): unknown => JSON.parse(text.right))
   if (Either.isLeft(value)) return invalid("The body must be a JSON text.")
-  if (isNested(value.right) && !isWithin(value.right, maximumDepth)) return tooDeep
+  if (!isLong && isNested(value.right) && !isWithin(value.right, maximumDepth)) return tooDeep
   return Either.right(value.right)
 }
 

@@ -50,13 +50,58 @@ const withRefusals = (path: string, operation: unknown): unknown => {
   return { ...operation, security: securityOf(path), responses: { ...own, default: problemResponse } }
 }
 
+/** As plain JSON, which is what is looked into. */
+const described = (additionalPropertiesStrategy: "allow" | "strict"): Json => {
+  const spec: unknown = JSON.parse(JSON.stringify(OpenApi.fromApi(Api, { additionalPropertiesStrategy })))
+  return isObject(spec) ? spec : {}
+}
+
+const member = (value: unknown, name: string): Json => {
+  const found = isObject(value) ? value[name] : undefined
+  return isObject(found) ? found : {}
+}
+
+/** The names of the component schemas that a part of the description refers to, and those that they refer to. */
+const referred = (part: unknown, schemas: Json, found: Set<string> = new Set()): ReadonlySet<string> => {
+  for (const [, name] of JSON.stringify(part ?? null).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    if (name === undefined || found.has(name)) continue
+    found.add(name)
+    referred(schemas[name], schemas, found)
+  }
+  return found
+}
+
+/** What comes in is closed, since nothing of it is ignored; what goes out may grow, so it is open. */
+const closedRequests = () => {
+  const [open, closed] = [described("allow"), described("strict")]
+  const closedSchemas = member(member(closed, "components"), "schemas")
+  const ofRequests = new Set<string>()
+  const paths = Object.entries(member(open, "paths")).map(([path, operations]) => {
+    const methods = Object.entries(isObject(operations) ? operations : {}).map(([method, operation]) => {
+      const { requestBody } = member(member(member(closed, "paths"), path), method)
+      if (!isObject(operation) || requestBody === undefined) return [method, operation]
+      for (const name of referred(requestBody, closedSchemas)) ofRequests.add(name)
+      return [method, { ...operation, requestBody }]
+    })
+    return [path, Object.fromEntries(methods)]
+  })
+  const schemas = Object.entries(member(member(open, "components"), "schemas")).map(([name, schema]) => [
+    name,
+    ofRequests.has(name) ? closedSchemas[name] : schema
+  ])
+  return { spec: open, paths: Object.fromEntries(paths), schemas: Object.fromEntries(schemas) }
+}
+
 /** OpenAPI 3.1 of the contract, with what HttpApi does not know: servers, security, refusals. */
 export const openApi = (baseUrl: string): Json => {
-  const spec = OpenApi.fromApi(Api)
-  const paths = Object.entries(spec.paths).map(([path, operations]) => [
+  const { paths: operationsOf, schemas, spec } = closedRequests()
+  const paths = Object.entries(operationsOf).map(([path, operations]) => [
     path,
     Object.fromEntries(
-      Object.entries(operations ?? {}).map(([method, operation]) => [method, withRefusals(path, operation)])
+      Object.entries(isObject(operations) ? operations : {}).map(([method, operation]) => [
+        method,
+        withRefusals(path, operation)
+      ])
     )
   ])
   return {
@@ -64,8 +109,8 @@ export const openApi = (baseUrl: string): Json => {
     servers: [{ url: baseUrl }],
     paths: Object.fromEntries(paths),
     components: {
-      ...spec.components,
-      schemas: { ...spec.components.schemas, Problem: problem },
+      ...member(spec, "components"),
+      schemas: { ...schemas, Problem: problem },
       securitySchemes: {
         publicKey: { type: "apiKey", in: "header", name: "x-public-key" },
         secretKey: { type: "apiKey", in: "header", name: "x-secret-key" },

@@ -33,9 +33,9 @@ export const make = (engine: Context.Tag.Service<Engine.Engine>): ReadonlyArray<
     Api.templates,
     "templates:read",
     (caller) =>
-      ({ query }) =>
-        Effect.map(engine.templates(caller, { ...query, page: page(query) }), (found) =>
-          reply(Views.templates(found))
+      ({ after, cursor, query }) =>
+        Effect.map(engine.templates(caller, { ...query, page: page(query, after) }), (found) =>
+          reply(Views.templates(found, cursor))
         )
   ),
   forKey(
@@ -69,22 +69,22 @@ export const make = (engine: Context.Tag.Service<Engine.Engine>): ReadonlyArray<
     Api.jobs,
     "jobs:read",
     (caller) =>
-      ({ query }) =>
-        Effect.map(engine.jobs(caller, { ...Views.jobFilter(query), page: page(query) }), (found) =>
-          reply(Views.jobs(found))
+      ({ after, cursor, query }) =>
+        Effect.map(engine.jobs(caller, { ...Views.jobFilter(query), page: page(query, after) }), (found) =>
+          reply(Views.jobs(found, cursor))
         )
   ),
   forKey(
     Api.job,
     "jobs:read",
     (caller) =>
-      ({ path, query }) =>
+      ({ after, cursor, path, query }) =>
         Effect.map(
           engine.job(caller, path.jobId.toLowerCase(), {
             recipientStatus: query.recipient_status,
-            page: page(query, jobPage)
+            page: page(query, after, jobPage)
           }),
-          (found) => reply(Views.jobDetail(found))
+          (found) => reply(Views.jobDetail(found, cursor))
         )
   ),
   forKey(

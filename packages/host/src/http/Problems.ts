@@ -188,6 +188,8 @@ export type Code = keyof typeof catalogue
 /** The codes of single faults within `errors`. */
 export const faultCatalogue: Readonly<Record<Fault.Code, string>> = {
   required: "The field is required and absent.",
+  unknown_field:
+    "The operation does not define this member or parameter, and nothing is ignored. Leave it out, or correct its name.",
   invalid_type: "The field has another JSON type than asked for.",
   invalid_json: "The body is no JSON text in UTF-8.",
   out_of_range: "The field is too short, too long, too small or too large.",

@@ -5,13 +5,14 @@
 import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import type * as HttpMethod from "@effect/platform/HttpMethod"
-import type { ApiKey, Engine, Fault } from "@sendwright/core"
-import { Requests, Shape } from "@sendwright/core"
+import type { ApiKey, Engine } from "@sendwright/core"
+import { Fault, Requests, Shape } from "@sendwright/core"
 import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Body from "./Body.ts"
+import type * as Cursors from "./Cursors.ts"
 import type { EngineError } from "./Problems.ts"
 
 type Faults = ReadonlyArray<Fault.Fault>
@@ -31,9 +32,12 @@ export const reply = <A>(body: A, headers: Readonly<Record<string, string>> = {}
 export interface Raw {
   readonly path: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
+  /** What is wrong with it by now, such as a parameter that is given twice. */
+  readonly faults: Faults
   /** The parsed body; null when there is none. */
   readonly body: Either.Either<unknown, Faults> | null
   readonly idempotencyKey: string | undefined
+  readonly cursors: Cursors.Cursors
 }
 
 /** What every handler is given; a field that its endpoint does not declare cannot be read. */
@@ -42,6 +46,10 @@ export interface Given<Path, Query, Payload> {
   readonly query: Query
   readonly payload: Payload
   readonly idempotencyKey: string | undefined
+  /** Where the page of a list begins: the position behind its cursor; null for the first page. */
+  readonly after: number | null
+  /** The cursor of the list's next page; null when there is none. */
+  readonly cursor: (next: number | null) => string | null
 }
 
 export interface HookRequest {
@@ -100,8 +108,8 @@ type Handler<Path, Query, Payload, Success> = (
 ) => Effect.Effect<Reply<Success>, EngineError>
 
 /**
- * Decodes by the endpoint's schema. Without a schema the type is `never`, so that nobody can read what stands there:
- * this is all that the assertion says.
+ * Decodes by the endpoint's schema. Without one nothing may stand there, and the type is `never`, so that nobody can
+ * read it: this is all that the assertion says.
  */
 const decoderOf = <A>(
   schema: Option.Option<Schema.Schema<A, unknown>>,
@@ -109,48 +117,78 @@ const decoderOf = <A>(
 ): ((input: unknown) => Either.Either<A, Faults>) =>
   Option.match(schema, {
     onNone: () => {
-      const nothing = Either.right(undefined as A)
-      return () => nothing
+      const nothing = Shape.nothing(prefix)
+      return (input) => Either.map(nothing(input), () => undefined as A)
     },
     onSome: (found) => Shape.decoder(found, prefix)
   })
 
 const leftOf = (either: Either.Either<unknown, Faults>): Faults => (Either.isLeft(either) ? either.left : [])
 
-/** All faults of path, query and body at once, or the handler's effect. */
-const prepare =
-  <Path, Query, Payload, Headers, Success, Body>(
-    endpoint: Endpoint<Path, Query, Payload, Headers, Success>,
-    readBody: (body: Raw["body"]) => Either.Either<Body, Faults>
-  ) =>
-  (handler: Handler<Path, Query, Body, Success>): Prepare => {
-    const decodePath = decoderOf(endpoint.pathSchema, ["path"])
-    const decodeQuery = decoderOf(endpoint.urlParamsSchema, ["query"])
-    return (raw) => {
-      const path = decodePath(raw.path)
-      const query = decodeQuery(raw.query)
-      const payload = readBody(raw.body)
-      if (Either.isRight(path) && Either.isRight(query) && Either.isRight(payload)) {
-        const { idempotencyKey } = raw
-        return Either.right(
-          handler({ path: path.right, query: query.right, payload: payload.right, idempotencyKey })
-        )
-      }
-      return Either.left([...leftOf(path), ...leftOf(query), ...leftOf(payload)])
-    }
-  }
+/** An absent body counts as an empty object, so that each required field is told. */
+const bodyOf = (body: Raw["body"]): Either.Either<unknown, Faults> => body ?? Either.right({})
 
-/** The body by the endpoint's schema; an absent one counts as an empty object, so that each required field is told. */
-const decoded = <Path, Query, Payload, Headers, Success>(
-  endpoint: Endpoint<Path, Query, Payload, Headers, Success>
-): ((body: Raw["body"]) => Either.Either<Payload, Faults>) => {
-  const decode = decoderOf(endpoint.payloadSchema, [])
-  return (body) => Either.flatMap(body ?? Either.right({}), decode)
+const nothingAsked = Shape.nothing(["query"])
+const nothingSent = Shape.nothing()
+
+/** The faults of a request for what takes neither parameters nor a body. */
+export const unexpected = ({ body, faults, query }: Raw): Faults => [
+  ...faults,
+  ...leftOf(nothingAsked(query)),
+  ...leftOf(Either.flatMap(bodyOf(body), nothingSent))
+]
+
+const notACursor = Fault.make(
+  ["query", "cursor"],
+  "invalid_value",
+  "`cursor` must be a `next_cursor` of this very list, with the same filter."
+)
+
+/** A cursor belongs to its list, to whose that is, and to its filter. */
+const placeOf = (
+  { method, path: pattern }: { readonly method: string; readonly path: string },
+  owner: string,
+  path: unknown,
+  query: object
+): string => {
+  const filter = Object.entries(query).filter(([name]) => name !== "cursor" && name !== "limit")
+  return JSON.stringify([method, pattern, owner, path, filter])
 }
 
-/** The body as it came: the engine looks at it (`Requests.Unchecked` says why). */
-const unchecked = (body: Raw["body"]): Either.Either<Requests.Unchecked, Faults> =>
-  Either.map(body ?? Body.parse(new Uint8Array()), (json) => new Requests.Unchecked(json))
+const cursorOf = (query: unknown): unknown =>
+  typeof query === "object" && query !== null && "cursor" in query ? query.cursor : undefined
+
+/** All faults of path, query and body at once, or the handler's effect. `owner` is whose lists the cursors are of. */
+const prepare = <Path, Query, Payload, Headers, Success>(
+  endpoint: Endpoint<Path, Query, Payload, Headers, Success>
+) => {
+  const decodePath = decoderOf(endpoint.pathSchema, ["path"])
+  const decodeQuery = decoderOf(endpoint.urlParamsSchema, ["query"])
+  const decodePayload = decoderOf(endpoint.payloadSchema, [])
+  return (handler: Handler<Path, Query, Payload, Success>, owner: string): Prepare =>
+    (raw) => {
+      const path = decodePath(raw.path)
+      const query = decodeQuery(raw.query)
+      const payload = Either.flatMap(bodyOf(raw.body), decodePayload)
+      if (Either.isLeft(path) || Either.isLeft(query) || Either.isLeft(payload) || raw.faults.length > 0) {
+        return Either.left([...raw.faults, ...leftOf(path), ...leftOf(query), ...leftOf(payload)])
+      }
+      const place = () => placeOf(endpoint, owner, path.right, query.right ?? {})
+      const given = cursorOf(query.right)
+      const after = typeof given === "string" ? raw.cursors.open(place(), given) : null
+      if (after === undefined) return Either.left([notACursor])
+      return Either.right(
+        handler({
+          path: path.right,
+          query: query.right,
+          payload: payload.right,
+          idempotencyKey: raw.idempotencyKey,
+          after,
+          cursor: (next) => (next === null ? null : raw.cursors.seal(place(), next))
+        })
+      )
+    }
+}
 
 const common = <Path, Query, Payload, Headers, Success>(
   endpoint: Endpoint<Path, Query, Payload, Headers, Success>
@@ -168,7 +206,7 @@ export const forAnyone = <Path, Query, Payload, Headers, Success>(
   handler: Handler<Path, Query, Payload, Success>
 ): Route => ({
   ...common(endpoint),
-  handler: { access: "anyone", prepare: prepare(endpoint, decoded(endpoint))(handler) }
+  handler: { access: "anyone", prepare: prepare(endpoint)(handler, "") }
 })
 
 export const forOperator = <Path, Query, Payload, Headers, Success>(
@@ -176,7 +214,7 @@ export const forOperator = <Path, Query, Payload, Headers, Success>(
   handler: Handler<Path, Query, Payload, Success>
 ): Route => ({
   ...common(endpoint),
-  handler: { access: "operator", prepare: prepare(endpoint, decoded(endpoint))(handler) }
+  handler: { access: "operator", prepare: prepare(endpoint)(handler, "") }
 })
 
 export const forKey = <Path, Query, Payload, Headers, Success>(
@@ -185,11 +223,15 @@ export const forKey = <Path, Query, Payload, Headers, Success>(
   handler: (caller: Engine.Caller) => Handler<Path, Query, Payload, Success>,
   refusal: Route["refusal"] = () => ({})
 ): Route => {
-  const prepared = prepare(endpoint, decoded(endpoint))
+  const prepared = prepare(endpoint)
   return {
     ...common(endpoint),
     refusal,
-    handler: { access: "key", permission, prepare: (caller) => prepared(handler(caller)) }
+    handler: {
+      access: "key",
+      permission,
+      prepare: (caller) => prepared(handler(caller), caller.key.publicKey)
+    }
   }
 }
 
@@ -199,15 +241,45 @@ export const forPlatform = <Path, Query, Payload, Headers, Success>(
   run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
 ): Route => ({ ...common(endpoint), handler: { access: "hook", run } })
 
-/** For the operations whose body the engine checks itself. */
-export const forKeyUnchecked = <Path, Query, Payload, Headers, Success>(
-  endpoint: Endpoint<Path, Query, Payload, Headers, Success>,
+/** What a handler is given whose body the engine checks. */
+interface GivenUnchecked<Query> {
+  /** Without what is wrong with it: then the engine refuses the payload. */
+  readonly query: Partial<Query>
+  readonly payload: Requests.Unchecked
+  readonly idempotencyKey: string | undefined
+}
+
+/**
+ * For the operations whose body the engine checks itself. What is wrong with the rest of the request is told with the
+ * payload, so that one refusal has it all.
+ */
+export const forKeyUnchecked = <Query, Payload, Headers, Success>(
+  endpoint: Endpoint<never, Query, Payload, Headers, Success>,
   permission: ApiKey.Permission,
-  handler: (caller: Engine.Caller) => Handler<Path, Query, Requests.Unchecked, Success>
+  handler: (
+    caller: Engine.Caller
+  ) => (given: GivenUnchecked<Query>) => Effect.Effect<Reply<Success>, EngineError>
 ): Route => {
-  const prepared = prepare(endpoint, unchecked)
-  return {
-    ...common(endpoint),
-    handler: { access: "key", permission, prepare: (caller) => prepared(handler(caller)) }
-  }
+  const decodeQuery = decoderOf(endpoint.urlParamsSchema, ["query"])
+  const prepared =
+    (caller: Engine.Caller): Prepare =>
+    (raw) => {
+      const query = decodeQuery(raw.query)
+      const body = raw.body ?? Body.parse(new Uint8Array())
+      const payload =
+        Either.isRight(query) && Either.isRight(body) && raw.faults.length === 0
+          ? new Requests.Unchecked(body.right)
+          : new Requests.Unchecked(
+              Either.getOrElse(body, () => Requests.unreadable),
+              [...raw.faults, ...leftOf(query), ...leftOf(body)]
+            )
+      return Either.right(
+        handler(caller)({
+          query: Either.getOrElse(query, (): Partial<Query> => ({})),
+          payload,
+          idempotencyKey: raw.idempotencyKey
+        })
+      )
+    }
+  return { ...common(endpoint), handler: { access: "key", permission, prepare: prepared } }
 }

@@ -131,7 +131,9 @@ const answer = (
           headers: { ...refusal.headers, connection: "close" }
         }))
       }
-      return handle({ method, url, headers, body: readBody(incoming) })
+      const hasBody =
+        headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+      return handle({ method, url, headers, hasBody, body: readBody(incoming) })
     }
     // Before what waits for its share of a turn, where something does.
     const begin = Together.make((run) => (Turn.isShared() ? run() : setImmediate(run)), setImmediate)

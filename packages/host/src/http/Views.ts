@@ -12,14 +12,16 @@ import type {
   Session,
   Webhook
 } from "@sendwright/core"
-import { Fault as Faults, Ids, Instant, Page, Template } from "@sendwright/core"
+import { Fault as Faults, Ids, Instant, type Page, Template } from "@sendwright/core"
 import type * as Schemas from "../api/Schemas.ts"
 
 type View<S extends { readonly Type: unknown }> = S["Type"]
 
 const time = Instant.format
 const timeOrNull = Instant.formatOrNull
-export const cursor = Page.encodeCursor
+
+/** The cursor of a list's next page, from its position. */
+type Cursor = (next: number | null) => string | null
 
 export const connection = (
   { account, key, session }: Engine.Caller,
@@ -43,7 +45,10 @@ export const connection = (
   }
 })
 
-export const templates = (page: Page.Paged<Template.Template>): View<typeof Schemas.Templates> => ({
+export const templates = (
+  page: Page.Paged<Template.Template>,
+  cursor: Cursor
+): View<typeof Schemas.Templates> => ({
   ok: true,
   templates: page.items.map(Template.toWire),
   next_cursor: cursor(page.next)
@@ -174,7 +179,7 @@ export const job = (found: Job.Job): View<typeof Schemas.ListedJob> => ({
   links: links(found.id)
 })
 
-export const jobs = (page: Page.Paged<Job.Job>): View<typeof Schemas.Jobs> => ({
+export const jobs = (page: Page.Paged<Job.Job>, cursor: Cursor): View<typeof Schemas.Jobs> => ({
   ok: true,
   jobs: page.items.map(job),
   next_cursor: cursor(page.next)
@@ -198,7 +203,10 @@ const result =
     read_at: timeOrNull(each.readAt)
   })
 
-export const jobDetail = (found: Engine.JobDetail): View<typeof Schemas.JobDetail> => {
+export const jobDetail = (
+  found: Engine.JobDetail,
+  cursor: Cursor
+): View<typeof Schemas.JobDetail> => {
   const { content } = found.job
   const named = content.kind === "template" ? content.template : { name: "", language: "" }
   return {

@@ -11,6 +11,7 @@ import type * as Redacted from "effect/Redacted"
 import type { PlainResponse } from "./Adapter.ts"
 import * as Adapter from "./Adapter.ts"
 import * as Content from "./Content.ts"
+import * as Cursors from "./Cursors.ts"
 import * as Fibers from "./Fibers.ts"
 import * as InFlight from "./InFlight.ts"
 
@@ -19,6 +20,8 @@ export interface Options {
   readonly baseUrl: string
   /** Without it there is no admin API. */
   readonly adminToken?: Redacted.Redacted<string> | undefined
+  /** Seals the cursors of lists; of this process, and so read by no other one, unless it is given. */
+  readonly secretKey?: Redacted.Redacted<Uint8Array> | undefined
 }
 
 /** Answers a request; rejects only when nobody waits for the answer any more. */
@@ -43,6 +46,7 @@ const plain = (request: Request): Adapter.PlainRequest => {
     method: request.method,
     url: `${pathname}${search}`,
     headers: Object.fromEntries(request.headers),
+    hasBody: request.body !== null,
     // The client is gone: nobody is left to answer.
     body: (maximum) =>
       Effect.orElse(
@@ -64,7 +68,7 @@ const written = (method: string, { body, headers, status }: PlainResponse): Resp
  * Serves the whole API over the engine: the same routes, refusals and headers as the host's own server. When the scope
  * closes, what comes is refused, and what is under way ends.
  */
-export const make = ({ adminToken, baseUrl }: Options) =>
+export const make = ({ adminToken, baseUrl, secretKey }: Options) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
     const stopping = MutableRef.make(false)
@@ -74,6 +78,7 @@ export const make = ({ adminToken, baseUrl }: Options) =>
       ...Content.ofApi(engine, baseUrl),
       baseUrl,
       adminToken,
+      cursors: secretKey === undefined ? undefined : Cursors.make(secretKey),
       stopping
     })
     const run = yield* Fibers.runner<never>()

@@ -11,6 +11,7 @@ import type { Pacing } from "../../domain/Pacing.ts"
 import { unpaced } from "../../domain/Pacing.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { Provider, Session } from "../../domain/Session.ts"
+import * as Shape from "../../domain/Shape.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import * as Lines from "../../sender/Lines.ts"
 import { Senders } from "../../sender/Sender.ts"
@@ -65,6 +66,8 @@ export interface Sessions {
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
 }
 
+const noConfiguration = Shape.nothing(["config"])
+
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const box = yield* SecretBox
@@ -88,12 +91,14 @@ export const make = Effect.gen(function* () {
       return session ?? (yield* missing)
     })
 
-  /** The configuration as the sender wants it. */
+  /** The configuration as the sender wants it; one that reads none has none. */
   const configurationOf = (
     provider: Provider,
     given: Readonly<Record<string, unknown>> | undefined
   ): Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault.Fault>> =>
-    senders.get(provider)?.configure?.(given ?? {}) ?? Either.right(given ?? {})
+    senders.has(provider)
+      ? (senders.get(provider)?.configure ?? noConfiguration)(given ?? {})
+      : Either.right({})
 
   /** Where a new configuration asks for another pace than the one before it. What the operator set besides stays. */
   const paceAskedBy = Effect.fnUntraced(function* (config: unknown, session: Session) {

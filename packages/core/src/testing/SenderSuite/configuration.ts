@@ -55,12 +55,21 @@ export const suite = (make: Make): void => {
       })
     )
 
-    test(make, "is kept without what nobody asked for, and is the same when it is read again", (opened) =>
+    test(make, "is refused by the name of a field that nobody asked for", (opened) =>
+      Effect.sync(() => {
+        const faults = reading(opened)
+        const { config } = opened.platform
+        for (const name of ["nobody_asked_for", "constructor", "__proto__"]) {
+          const given: Config = JSON.parse(JSON.stringify({ ...config, nobody: "this" }).replace(`"nobody":`, `"${name}":`))
+          expect(faults(given), name).toEqual([`config/${name}`])
+        }
+      })
+    )
+
+    test(make, "is the same when it is read again", (opened) =>
       Effect.sync(() => {
         opened.able("configure", opened.sender.configure)
-        const kept = opened.kept({ ...opened.platform.config, nobody_asked_for: "this" })
-        expect(kept).toEqual(opened.config)
-        expect(opened.kept(kept)).toEqual(kept)
+        expect(opened.kept(opened.config)).toEqual(opened.config)
       })
     )
 

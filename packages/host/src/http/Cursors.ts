@@ -1,0 +1,83 @@
+/**
+ * Cursors of lists. A page's position is a number that counts rows of all tenants, so it leaves sealed: AES-256-GCM
+ * under a key of its own, bound to the list, its filter and whose it is. The nonce is made from what is sealed, so one
+ * page has one cursor, and no two share a nonce (decisions.md §10 "Requests").
+ */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
+import * as Hmac from "@sendwright/core/domain/Hmac"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+
+export interface Cursors {
+  /** `place` names the list, its filter and whose it is. */
+  readonly seal: (place: string, position: number) => string
+  /** `undefined` for what is no cursor of this place. */
+  readonly open: (place: string, cursor: string) => number | undefined
+}
+
+const keyBytes = 32
+const nonceBytes = 12
+const positionBytes = 8
+const tagBytes = 16
+
+interface Keys {
+  readonly cipher: Buffer
+  readonly nonce: Hmac.Key
+}
+
+const keysOf = (master: Redacted.Redacted<Uint8Array>): Keys => {
+  const derive = (use: string) =>
+    Buffer.from(hkdfSync("sha256", Redacted.value(master), Buffer.alloc(0), `sendwright cursor ${use}`, keyBytes))
+  return { cipher: derive("seal"), nonce: Hmac.key(derive("nonce")) }
+}
+
+const bytesOf = (position: number): Buffer => {
+  const bytes = Buffer.alloc(positionBytes)
+  bytes.writeBigUInt64BE(BigInt(position))
+  return bytes
+}
+
+const sealed = ({ cipher: key, nonce: nonceKey }: Keys, place: string, position: number): string => {
+  const plain = bytesOf(position)
+  const nonce = Buffer.from(Hmac.digest(nonceKey, place, plain, "hex"), "hex").subarray(0, nonceBytes)
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(place))
+  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString("base64url")
+}
+
+const opened = ({ cipher: key }: Keys, place: string, bytes: Buffer): Either.Either<number, unknown> =>
+  Either.try(() => {
+    const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, nonceBytes))
+      .setAAD(Buffer.from(place))
+      .setAuthTag(bytes.subarray(-tagBytes))
+    const plain = Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()])
+    return Number(plain.readBigUInt64BE())
+  })
+
+const form = /^[A-Za-z0-9_-]{48}$/
+
+/**
+ * @param master seals what is new; the same to every process that serves the lists
+ * @param older master keys of before, whose cursors are still read
+ */
+export const make = (
+  master: Redacted.Redacted<Uint8Array>,
+  ...older: ReadonlyArray<Redacted.Redacted<Uint8Array>>
+): Cursors => {
+  const current = keysOf(master)
+  const all = [current, ...older.map(keysOf)]
+  return {
+    seal: (place, position) => sealed(current, place, position),
+    open: (place, cursor) => {
+      if (!form.test(cursor)) return undefined
+      const bytes = Buffer.from(cursor, "base64url")
+      for (const keys of all) {
+        const position = opened(keys, place, bytes)
+        if (Either.isRight(position)) return position.right
+      }
+      return undefined
+    }
+  }
+}
+
+/** Under a key of this process: another one, and this one after a restart, does not read them. */
+export const ofProcess = (): Cursors => make(Redacted.make(randomBytes(keyBytes)))
