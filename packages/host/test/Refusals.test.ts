@@ -227,19 +227,33 @@ describe("a body", () => {
     })
   )
 
-  it.effect("is not asked for by the connection test", () =>
+  it.effect("is not asked for by the connection test, and one that says something is refused", () =>
     Effect.gen(function* () {
-      const answer = yield* call("/api/public/test", { headers: { "content-type": "text/plain" }, body: "x" })
-      expect([answer.status, answer.json]).toMatchObject([
-        200,
-        { ok: true, authenticated: true, connected: true }
+      const test = (body: string, headers: Readonly<Record<string, string>>) =>
+        Effect.map(call("/api/public/test", { headers, body }), (answer) => [answer.status, answer.json])
+      for (const [body, headers] of [
+        ["", json],
+        ["", { "content-type": "text/plain" }],
+        ["{}", json]
+      ] as const) {
+        expect(yield* test(body, headers)).toMatchObject([
+          200,
+          { ok: true, authenticated: true, connected: true }
+        ])
+      }
+      expect(yield* test('{"key": "k"}', json)).toMatchObject([
+        422,
+        { errors: [{ pointer: "/key", code: "unknown_field" }] }
       ])
+      expect(yield* test("[]", json)).toMatchObject([422, { errors: [{ code: "invalid_type" }] }])
+      expect(yield* test("{", json)).toMatchObject([422, { errors: [{ code: "invalid_json" }] }])
+      expect(yield* test("x", { "content-type": "text/plain" })).toMatchObject([415, {}])
     })
   )
 })
 
 describe("parameters", () => {
-  it.effect("that are bad are told by pointer, all at once; unknown ones are let be", () =>
+  it.effect("that are bad, unknown or given twice are told by pointer, all at once", () =>
     Effect.gen(function* () {
       const pointers = (url: string) =>
         Effect.map(call(url, { method: "GET" }), ({ json, status }) => [status, json])
@@ -270,8 +284,18 @@ describe("parameters", () => {
         422,
         { errors: [{ pointer: "/path/jobId", code: "invalid_value" }] }
       ])
+      expect(yield* pointers(`${jobs}?colour=blue&limit=7&limit=8&statis=queued`)).toMatchObject([
+        422,
+        {
+          errors: [
+            { pointer: "/query/limit", code: "invalid_value", message: "`limit` must be given once." },
+            { pointer: "/query/colour", code: "unknown_field" },
+            { pointer: "/query/statis", code: "unknown_field", message: /Did you mean `status`/ }
+          ]
+        }
+      ])
       const listed = yield* call(
-        `${jobs}?colour=blue&limit=7`,
+        `${jobs}?limit=7`,
         { method: "GET" },
         {
           jobs: (_, { page }) => {

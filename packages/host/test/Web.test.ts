@@ -1,6 +1,6 @@
 /** Both bindings answer alike: one table of requests, over node:http and as web-standard `Request`s. */
 import { describe, expect, it } from "@effect/vitest"
-import { Engine, Errors } from "@sendwright/core"
+import { Engine, Errors, Requests } from "@sendwright/core"
 import { Fixtures } from "@sendwright/core/testing"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -35,8 +35,10 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     templates: () => Effect.succeed({ items: [], next: null }),
     template: () => Effect.fail(new Errors.NotFound({ what: "template" })),
     estimate: dies("estimate"),
-    send: () =>
-      Effect.succeed({ jobId: "0190a0a0-0000-7000-8000-000000000000", recipients: 1, replayed: true }),
+    send: (_, { request }) =>
+      request instanceof Requests.Unchecked && request.faults.length > 0
+        ? Effect.fail(new Errors.InvalidRequest({ faults: request.faults }))
+        : Effect.succeed({ jobId: "0190a0a0-0000-7000-8000-000000000000", recipients: 1, replayed: true }),
     sendDirect: dies("sendDirect"),
     jobs: () => Effect.die(new Error("a bug")),
     job: dies("job"),
@@ -106,6 +108,14 @@ const table: ReadonlyArray<readonly [path: string, status: number, init?: Reques
   ["/docs", 200, { method: "HEAD" }],
   ["/metrics", 401],
   ["/admin/v1/accounts?limit=2", 200, { headers: { authorization: "Bearer token" } }],
+  ["/health/live?now=1", 422],
+  ["/docs?x=1", 422],
+  ["/metrics?x=1", 401],
+  ["/api/v1/connection?x=1", 422, { headers: credentials }],
+  ["/api/public/test", 200, { method: "POST", headers: json }],
+  ["/api/public/test", 200, { method: "POST", headers: json, body: "{}" }],
+  ["/api/public/test", 422, { method: "POST", headers: json, body: '{"a":1}' }],
+  ["/api/public/test", 415, { method: "POST", headers: credentials, body: "x" }],
   ["/admin/v1/accounts?limit=x&cursor=%zz", 422, { headers: { authorization: "Bearer token" } }],
   ["/api/v1/connection", 200, { headers: credentials }],
   ["/api/v1/connection", 401, { headers: { ...credentials, "x-secret-key": "wrong" } }],

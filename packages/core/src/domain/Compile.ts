@@ -144,7 +144,10 @@ class Program {
     const self = this.constant(ast)
     const most = maximumItems(ast)
     const first = most === undefined ? "" : `if (Array.isArray(${x}) && ${x}.length > ${most}) return F; `
-    return { code: `${first}${code} if (${self}.filter(${value}, O, ${self})._tag === "Some") return F;`, value }
+    return {
+      code: `${first}${code} if (${self}.filter(${value}, O, ${self})._tag === "Some") return F;`,
+      value
+    }
   }
 
   /** It may answer with an effect, which the interpreter would run. */

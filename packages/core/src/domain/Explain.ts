@@ -125,12 +125,25 @@ const isIssueList = (
   issues: ParseResult.ParseIssue | ReadonlyArray<ParseResult.ParseIssue>
 ): issues is ReadonlyArray<ParseResult.ParseIssue> => Array.isArray(issues)
 
-const addRefused = (ast: AST.Refinement, path: Path, faults: Faults): void => {
-  if (isWhole(ast)) return faults.add(path, "invalid_type", `${named(path)} must be a whole number.`)
+const refused = (ast: AST.Refinement, path: Path): readonly [Fault.Code, string] => {
+  if (isWhole(ast)) return ["invalid_type", `${named(path)} must be a whole number.`]
   const asked = bound(ast)
-  if (asked !== undefined) return faults.add(path, "out_of_range", `${named(path)} must be ${asked}.`)
+  if (asked !== undefined) return ["out_of_range", `${named(path)} must be ${asked}.`]
   const described = Option.getOrElse(AST.getDescriptionAnnotation(ast), () => "another value")
-  faults.add(path, "invalid_value", `${named(path)} must be ${described}.`)
+  return ["invalid_value", `${named(path)} must be ${described}.`]
+}
+
+/** Literals, and the absence of an optional field. */
+const isLiteral = (ast: AST.AST): boolean =>
+  ast._tag === "Literal" || ast._tag === "UndefinedKeyword" || (ast._tag === "Union" && ast.types.every(isLiteral))
+
+const addMistyped = (ast: AST.AST, path: Path, faults: Faults): void => {
+  const allowed = literals(ast)
+  if (isLiteral(ast) && allowed.length > 0) {
+    faults.add(path, "invalid_value", `${named(path)} must be one of ${allowed.join(", ")}.`)
+  } else {
+    faults.add(path, "invalid_type", `${named(path)} must be ${noun(ast)}.`)
+  }
 }
 
 const addIssue = (issue: ParseResult.ParseIssue, path: Path, faults: Faults): void => {
@@ -148,13 +161,10 @@ const addIssue = (issue: ParseResult.ParseIssue, path: Path, faults: Faults): vo
         for (const each of issues) addIssue(each, path, faults)
         return
       }
-      const allowed = literals(issue.ast)
-      if (allowed.length > 0) {
-        faults.add(path, "invalid_value", `${named(path)} must be one of ${allowed.join(", ")}.`)
-        return
-      }
-      const real = issues.find((each) => each._tag !== "Type" || each.ast._tag !== "UndefinedKeyword")
-      if (real !== undefined) addIssue(real, path, faults)
+      const others = issues.filter((each) => each._tag !== "Type" || !isLiteral(each.ast))
+      const [real = issue] = others
+      if (real._tag === "Type" || real === issue) addMistyped(issue.ast, path, faults)
+      else addIssue(real, path, faults)
       return
     }
     case "Refinement":
@@ -162,7 +172,7 @@ const addIssue = (issue: ParseResult.ParseIssue, path: Path, faults: Faults): vo
         addIssue(issue.issue, path, faults)
         return
       }
-      addRefused(issue.ast, path, faults)
+      faults.add(path, ...refused(issue.ast, path))
       return
     case "Transformation":
       addIssue(issue.issue, path, faults)
@@ -175,15 +185,9 @@ const addIssue = (issue: ParseResult.ParseIssue, path: Path, faults: Faults): vo
       faults.add(path, code, message)
       return
     }
-    case "Type": {
-      const allowed = literals(issue.ast)
-      if (allowed.length > 0) {
-        faults.add(path, "invalid_value", `${named(path)} must be one of ${allowed.join(", ")}.`)
-      } else {
-        faults.add(path, "invalid_type", `${named(path)} must be ${noun(issue.ast)}.`)
-      }
+    case "Type":
+      addMistyped(issue.ast, path, faults)
       return
-    }
     default:
       faults.add(path, "invalid_value", `${named(path)} is not allowed here.`)
   }
@@ -283,41 +287,42 @@ const struct = (
   }
 }
 
+/** The interpreter takes anything for it; here it is an object without members. */
+const isEmptyStruct = (ast: AST.AST): boolean =>
+  ast._tag === "TypeLiteral" && ast.propertySignatures.length === 0 && ast.indexSignatures.length === 0
+
+/** An object or an array, its length first and then what it holds. */
+const nested = (ast: AST.AST, input: object, path: Path, faults: Faults): void => {
+  const most = mostOf(ast)
+  const structure = structureOf(ast)
+  if (most !== undefined && isTooLong(input, most.count)) {
+    faults.add(path, "out_of_range", `${named(path)} must be at most ${most.count} ${most.noun}.`)
+  } else if (structure === undefined || (structure === ast && ast._tag === "Declaration")) {
+    leaf(ast, input, path, faults)
+  } else if (structure !== ast) {
+    walk(structure, input, path, faults)
+  } else if (ast._tag === "Refinement" || ast._tag === "Transformation") {
+    const before = faults.list.length
+    walk(ast.from, input, path, faults)
+    if (faults.list.length === before) leaf(ast, input, path, faults)
+  } else if (ast._tag === "TypeLiteral" && isRecord(input) && ast.indexSignatures.length === 0) {
+    struct(ast, input, path, faults)
+  } else if (ast._tag === "TupleType" && Array.isArray(input) && ast.rest[0] !== undefined) {
+    const item = ast.rest[0].type
+    for (let index = 0; index < input.length && !faults.isFull; index++) {
+      walk(item, input[index], [...path, index], faults)
+    }
+  } else {
+    leaf(ast, input, path, faults)
+  }
+}
+
 /** Adds the faults of what stands there; none when the schema accepts it. */
 const walk = (ast: AST.AST, input: unknown, path: Path, faults: Faults): void => {
   if (faults.isFull) return
-  if (typeof input !== "object" || input === null || !isOrdinary(ast)) return leaf(ast, input, path, faults)
-  const most = mostOf(ast)
-  if (most !== undefined && isTooLong(input, most.count)) {
-    return faults.add(path, "out_of_range", `${named(path)} must be at most ${most.count} ${most.noun}.`)
-  }
-  const structure = structureOf(ast)
-  switch (structure?._tag) {
-    case "Refinement":
-    case "Transformation": {
-      if (structure !== ast) return walk(structure, input, path, faults)
-      const before = faults.list.length
-      walk(structure.from, input, path, faults)
-      if (faults.list.length === before) leaf(ast, input, path, faults)
-      return
-    }
-    case "TypeLiteral":
-      return isRecord(input) && structure.indexSignatures.length === 0
-        ? struct(structure, input, path, faults)
-        : leaf(ast, input, path, faults)
-    case "TupleType": {
-      const [rest] = structure.rest
-      if (!Array.isArray(input) || rest === undefined) return leaf(ast, input, path, faults)
-      for (let index = 0; index < input.length && !faults.isFull; index++) {
-        walk(rest.type, input[index], [...path, index], faults)
-      }
-      return
-    }
-    case "Declaration":
-      return structure === ast ? leaf(ast, input, path, faults) : walk(structure, input, path, faults)
-    default:
-      leaf(ast, input, path, faults)
-  }
+  if (isEmptyStruct(ast) && !isRecord(input)) addMistyped(ast, path, faults)
+  else if (typeof input === "object" && input !== null && isOrdinary(ast)) nested(ast, input, path, faults)
+  else leaf(ast, input, path, faults)
 }
 
 /** Every fault of an input, the paths below `prefix`; none when the walk finds nothing wrong. */

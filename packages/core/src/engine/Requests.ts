@@ -55,9 +55,7 @@ const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declar
       )
     },
     encode: () => (input, _, ast) =>
-      isVariables(input)
-        ? ParseResult.succeed(input)
-        : ParseResult.fail(new ParseResult.Type(ast, input))
+      isVariables(input) ? ParseResult.succeed(input) : ParseResult.fail(new ParseResult.Type(ast, input))
   },
   {
     [Compile.TestAnnotationId]: isVariables,

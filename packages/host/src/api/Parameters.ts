@@ -28,8 +28,15 @@ export const WholeNumber = Schema.transform(Digits, Schema.Number, {
 
 const limit = (maximum: number) => Schema.optional(WholeNumber.pipe(Schema.between(1, maximum)))
 
-/** Sealed: the edge opens it, which knows of which list it is. */
-const Cursor = Schema.String.annotations({ description: "`next_cursor` of the page before, with the same filter." })
+/** As `http/Cursors` makes them; that opens it, since a cursor is of one list only. */
+export const cursorForm = /^[A-Za-z0-9_-]{48}$/
+
+const Cursor = Schema.String.pipe(
+  Schema.filter((text) => cursorForm.test(text), {
+    description: "a `next_cursor` of this very list, with the same filter",
+    jsonSchema: {}
+  })
+)
 
 const Time = Schema.String.pipe(
   Schema.filter((text) => Instant.parse(text) !== undefined, {

@@ -211,13 +211,17 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     )
   ),
   forOperator(Api.adminJobs, ({ after, cursor, query }) =>
-    Effect.map(admin.jobs.list(query.account_id, { ...Views.jobFilter(query), page: page(query, after) }), (found) =>
-      reply(Views.jobs(found, cursor))
+    Effect.map(
+      admin.jobs.list(query.account_id, { ...Views.jobFilter(query), page: page(query, after) }),
+      (found) => reply(Views.jobs(found, cursor))
     )
   ),
   forOperator(Api.adminJob, ({ after, cursor, path, query }) =>
     Effect.map(
-      admin.jobs.find(path.id, { recipientStatus: query.recipient_status, page: page(query, after, jobPage) }),
+      admin.jobs.find(path.id, {
+        recipientStatus: query.recipient_status,
+        page: page(query, after, jobPage)
+      }),
       (found) => reply(Views.jobDetail(found, cursor))
     )
   ),

@@ -7,6 +7,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:cr
 import * as Hmac from "@sendwright/core/domain/Hmac"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
+import { cursorForm } from "../api/Parameters.ts"
 
 export interface Cursors {
   /** `place` names the list, its filter and whose it is. */
@@ -27,7 +28,9 @@ interface Keys {
 
 const keysOf = (master: Redacted.Redacted<Uint8Array>): Keys => {
   const derive = (use: string) =>
-    Buffer.from(hkdfSync("sha256", Redacted.value(master), Buffer.alloc(0), `sendwright cursor ${use}`, keyBytes))
+    Buffer.from(
+      hkdfSync("sha256", Redacted.value(master), Buffer.alloc(0), `sendwright cursor ${use}`, keyBytes)
+    )
   return { cipher: derive("seal"), nonce: Hmac.key(derive("nonce")) }
 }
 
@@ -41,7 +44,9 @@ const sealed = ({ cipher: key, nonce: nonceKey }: Keys, place: string, position:
   const plain = bytesOf(position)
   const nonce = Buffer.from(Hmac.digest(nonceKey, place, plain, "hex"), "hex").subarray(0, nonceBytes)
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(place))
-  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString("base64url")
+  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString(
+    "base64url"
+  )
 }
 
 const opened = ({ cipher: key }: Keys, place: string, bytes: Buffer): Either.Either<number, unknown> =>
@@ -52,8 +57,6 @@ const opened = ({ cipher: key }: Keys, place: string, bytes: Buffer): Either.Eit
     const plain = Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()])
     return Number(plain.readBigUInt64BE())
   })
-
-const form = /^[A-Za-z0-9_-]{48}$/
 
 /**
  * @param master seals what is new; the same to every process that serves the lists
@@ -68,7 +71,7 @@ export const make = (
   return {
     seal: (place, position) => sealed(current, place, position),
     open: (place, cursor) => {
-      if (!form.test(cursor)) return undefined
+      if (!cursorForm.test(cursor)) return undefined
       const bytes = Buffer.from(cursor, "base64url")
       for (const keys of all) {
         const position = opened(keys, place, bytes)

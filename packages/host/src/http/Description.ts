@@ -42,20 +42,6 @@ const securityOf = (path: string): ReadonlyArray<Json> =>
       ? [{ publicKey: [], secretKey: [] }]
       : []
 
-const withRefusals = (path: string, operation: unknown): unknown => {
-  if (!isObject(operation)) return operation
-  const { responses } = operation
-  // The builder's own 400 is never answered: faults of the shape are 422.
-  const { 400: _, ...own } = isObject(responses) ? responses : {}
-  return { ...operation, security: securityOf(path), responses: { ...own, default: problemResponse } }
-}
-
-/** As plain JSON, which is what is looked into. */
-const described = (additionalPropertiesStrategy: "allow" | "strict"): Json => {
-  const spec: unknown = JSON.parse(JSON.stringify(OpenApi.fromApi(Api, { additionalPropertiesStrategy })))
-  return isObject(spec) ? spec : {}
-}
-
 const member = (value: unknown, name: string): Json => {
   const found = isObject(value) ? value[name] : undefined
   return isObject(found) ? found : {}
@@ -71,46 +57,59 @@ const referred = (part: unknown, schemas: Json, found: Set<string> = new Set()):
   return found
 }
 
-/** What comes in is closed, since nothing of it is ignored; what goes out may grow, so it is open. */
-const closedRequests = () => {
-  const [open, closed] = [described("allow"), described("strict")]
-  const closedSchemas = member(member(closed, "components"), "schemas")
-  const ofRequests = new Set<string>()
-  const paths = Object.entries(member(open, "paths")).map(([path, operations]) => {
-    const methods = Object.entries(isObject(operations) ? operations : {}).map(([method, operation]) => {
-      const { requestBody } = member(member(member(closed, "paths"), path), method)
-      if (!isObject(operation) || requestBody === undefined) return [method, operation]
-      for (const name of referred(requestBody, closedSchemas)) ofRequests.add(name)
-      return [method, { ...operation, requestBody }]
-    })
-    return [path, Object.fromEntries(methods)]
-  })
-  const schemas = Object.entries(member(member(open, "components"), "schemas")).map(([name, schema]) => [
-    name,
-    ofRequests.has(name) ? closedSchemas[name] : schema
-  ])
-  return { spec: open, paths: Object.fromEntries(paths), schemas: Object.fromEntries(schemas) }
+/** A schema that takes members which it does not name. The builder closes all of them. */
+const opened = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(opened)
+  if (!isObject(schema)) return schema
+  const { additionalProperties, ...rest } = schema
+  const members = Object.entries(rest).map(([name, value]) => [name, opened(value)])
+  return {
+    ...Object.fromEntries(members),
+    ...(additionalProperties === undefined || additionalProperties === false
+      ? {}
+      : { additionalProperties: opened(additionalProperties) })
+  }
 }
 
-/** OpenAPI 3.1 of the contract, with what HttpApi does not know: servers, security, refusals. */
+const mapEntries = (value: unknown, f: (each: unknown, name: string) => unknown): Json =>
+  Object.fromEntries(
+    Object.entries(isObject(value) ? value : {}).map(([name, each]) => [name, f(each, name)])
+  )
+
+const operations = (paths: Json): ReadonlyArray<unknown> =>
+  Object.values(paths).flatMap((methods) => Object.values(isObject(methods) ? methods : {}))
+
+const withRefusals = (path: string, operation: unknown): unknown => {
+  if (!isObject(operation)) return operation
+  // The builder's own 400 is never answered: faults of the shape are 422.
+  const { 400: _, ...own } = member(operation, "responses")
+  const answers = mapEntries(own, opened)
+  return { ...operation, security: securityOf(path), responses: { ...answers, default: problemResponse } }
+}
+
+/**
+ * OpenAPI 3.1 of the contract, with what HttpApi does not know: servers, security, refusals. Bodies of requests are
+ * closed, since nothing of them is ignored; answers may grow, so they are open (decisions.md §10 "Requests").
+ */
 export const openApi = (baseUrl: string): Json => {
-  const { paths: operationsOf, schemas, spec } = closedRequests()
-  const paths = Object.entries(operationsOf).map(([path, operations]) => [
-    path,
-    Object.fromEntries(
-      Object.entries(isObject(operations) ? operations : {}).map(([method, operation]) => [
-        method,
-        withRefusals(path, operation)
-      ])
-    )
-  ])
+  // As plain JSON, which is what is looked into.
+  const spec: unknown = JSON.parse(JSON.stringify(OpenApi.fromApi(Api)))
+  const [paths, components] = [member(spec, "paths"), member(spec, "components")]
+  const schemas = member(components, "schemas")
+  const bodies = operations(paths).map((operation) => member(operation, "requestBody"))
+  const closed = referred(bodies, schemas)
   return {
-    ...spec,
+    ...(isObject(spec) ? spec : {}),
     servers: [{ url: baseUrl }],
-    paths: Object.fromEntries(paths),
+    paths: mapEntries(paths, (methods, path) =>
+      mapEntries(methods, (operation) => withRefusals(path, operation))
+    ),
     components: {
-      ...member(spec, "components"),
-      schemas: { ...schemas, Problem: problem },
+      ...components,
+      schemas: {
+        ...mapEntries(schemas, (schema, name) => (closed.has(name) ? schema : opened(schema))),
+        Problem: problem
+      },
       securitySchemes: {
         publicKey: { type: "apiKey", in: "header", name: "x-public-key" },
         secretKey: { type: "apiKey", in: "header", name: "x-secret-key" },

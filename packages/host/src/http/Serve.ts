@@ -131,8 +131,7 @@ const answer = (
           headers: { ...refusal.headers, connection: "close" }
         }))
       }
-      const hasBody =
-        headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+      const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
       return handle({ method, url, headers, hasBody, body: readBody(incoming) })
     }
     // Before what waits for its share of a turn, where something does.

@@ -203,10 +203,7 @@ const result =
     read_at: timeOrNull(each.readAt)
   })
 
-export const jobDetail = (
-  found: Engine.JobDetail,
-  cursor: Cursor
-): View<typeof Schemas.JobDetail> => {
+export const jobDetail = (found: Engine.JobDetail, cursor: Cursor): View<typeof Schemas.JobDetail> => {
   const { content } = found.job
   const named = content.kind === "template" ? content.template : { name: "", language: "" }
   return {

@@ -60,7 +60,9 @@ export const suite = (make: Make): void => {
         const faults = reading(opened)
         const { config } = opened.platform
         for (const name of ["nobody_asked_for", "constructor", "__proto__"]) {
-          const given: Config = JSON.parse(JSON.stringify({ ...config, nobody: "this" }).replace(`"nobody":`, `"${name}":`))
+          const given: Config = JSON.parse(
+            JSON.stringify({ ...config, nobody: "this" }).replace(`"nobody":`, `"${name}":`)
+          )
           expect(faults(given), name).toEqual([`config/${name}`])
         }
       })
