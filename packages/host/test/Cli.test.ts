@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
+import { stripVTControlCharacters } from "node:util"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
@@ -275,7 +276,7 @@ describe("what is refused", () => {
     expect(await sendwright("rate-cards", "list", "--limit", "101", "--cursor", "x")).toMatchObject({
       code: 1,
       out: "",
-      err: "/query/limit: `limit` must be a number from 1 to 100.\n/query/cursor: `cursor` must be a cursor from `next_cursor`.\n"
+      err: "/query/limit: `limit` must be a number from 1 to 100.\n/query/cursor: `cursor` must be a `next_cursor` of this very list, with the same filter.\n"
     })
     const card = { currency: "EUR", effective_from: "2026-10-01", prices: [{ market: "55" }] }
     const added = await sendwright("rate-cards", "add", file("card.json", card))
@@ -308,6 +309,53 @@ describe("what is refused", () => {
       out: "",
       err: expect.stringMatching(/^DATABASE_URL: must be sqlite:/)
     })
+  })
+
+  it("is an unknown flag of any command, with 2", async () => {
+    const sendwright = on(fresh())
+    const opened = join(folder, `${databases}.db`)
+    const help = stripVTControlCharacters((await sendwright("--help")).out)
+    // Groups have no command behind their name.
+    const commands = [...help.matchAll(/^ +- (\S+) (\S+)(.*?)(?: {2,}.*)?$/gm)]
+    expect(commands).toHaveLength(Object.keys(AdminApi.group.endpoints).length)
+    const given = file("given.json", {})
+    for (const [, group = "", name = "", usage = ""] of commands) {
+      const command = [group, name]
+      // What the command asks for, so that nothing else is wrong with it.
+      const asked = [...usage.replaceAll(/\[.*?\]/g, "").matchAll(/--[a-z-]+|<[^>]+>/g)].flatMap(([each]) =>
+        each.startsWith("--") ? [each, "sandbox"] : [each.startsWith("<file") ? given : "x"]
+      )
+      const { code, err, out } = await sendwright(...command, ...asked, "--no-such-flag", "x")
+      expect([command, code, out, err]).toEqual([command, 2, "", expect.stringContaining("'--no-such-flag'")])
+    }
+    expect(existsSync(opened)).toBe(false)
+  })
+
+  it("is an unknown member of a file, a cursor of another list, and a flag given twice", async () => {
+    const sendwright = on(fresh())
+    const created = await sendwright("accounts", "create", "--name", "Shop")
+    const id = String(at(created.json, "account", "id"))
+    const consents = { consents: [{ phone: "34600001234", source: "form", staus: "revoked" }], dry: true }
+    expect(await sendwright("consents", "record", id, file("staus.json", consents))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^\/consents\/0\/staus: .*Did you mean `status`\?\n\/dry: /)
+    })
+    const config = ["--config-file", file("config.json", { speed: 1 })]
+    const opened = ["sessions", "create", id, "--name", "S", "--provider", "sandbox", ...config]
+    expect(await sendwright(...opened)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^\/config\/speed: /)
+    })
+    await sendwright("accounts", "create", "--name", "Other")
+    const first = await sendwright("accounts", "list", "--limit", "1")
+    const cursor = String(at(first.json, "next_cursor"))
+    const second = await sendwright("accounts", "list", "--cursor", cursor)
+    expect(items(second.json, "accounts")).toHaveLength(1)
+    expect(await sendwright("rate-cards", "list", "--cursor", cursor)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^\/query\/cursor: /)
+    })
+    expect((await sendwright("accounts", "list", "--limit", "1", "--limit", "2")).code).toBe(2)
   })
 
   it("is an error of usage with 2 when the command cannot be read, and opens no database", async () => {

@@ -44,7 +44,15 @@ describe("a cursor", () => {
         expect(cursors.open("a", bytes.toString("base64url"))).toBeUndefined()
       })
     )
-    const made = ["", "cDE", "p1", Buffer.from("p1").toString("base64url"), `${cursor}A`, cursor.slice(1), "+".repeat(48)]
+    const made = [
+      "",
+      "cDE",
+      "p1",
+      Buffer.from("p1").toString("base64url"),
+      `${cursor}A`,
+      cursor.slice(1),
+      "+".repeat(48)
+    ]
     for (const each of made) expect(cursors.open("a", each), each).toBeUndefined()
   })
 

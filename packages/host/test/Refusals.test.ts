@@ -23,6 +23,12 @@ const caller: Engine.Caller = {
   rate: { allowed: true, limit: 120, remaining: 119, retryAfterMs: 0, resetAfterMs: 500 }
 }
 
+/** The engine's part of a refusal: what was wrong before the body was looked at. */
+const refusing = (request: unknown, name: string) =>
+  request instanceof Requests.Unchecked && request.faults.length > 0
+    ? Effect.fail(new Errors.InvalidRequest({ faults: request.faults }))
+    : Effect.dieMessage(name)
+
 /** What is not given dies with its name; the admin side is not called at all. */
 const stub = (given: Partial<EngineService>): EngineService =>
   Engine.Engine.of({
@@ -30,9 +36,9 @@ const stub = (given: Partial<EngineService>): EngineService =>
     authorize: () => Effect.void,
     templates: () => Effect.dieMessage("templates"),
     template: () => Effect.dieMessage("template"),
-    estimate: () => Effect.dieMessage("estimate"),
-    send: () => Effect.dieMessage("send"),
-    sendDirect: () => Effect.dieMessage("sendDirect"),
+    estimate: (_, request) => refusing(request, "estimate"),
+    send: (_, { request }) => refusing(request, "send"),
+    sendDirect: (_, { request }) => refusing(request, "sendDirect"),
     jobs: () => Effect.dieMessage("jobs"),
     job: () => Effect.dieMessage("job"),
     message: () => Effect.dieMessage("message"),

@@ -135,7 +135,9 @@ const refused = (ast: AST.Refinement, path: Path): readonly [Fault.Code, string]
 
 /** Literals, and the absence of an optional field. */
 const isLiteral = (ast: AST.AST): boolean =>
-  ast._tag === "Literal" || ast._tag === "UndefinedKeyword" || (ast._tag === "Union" && ast.types.every(isLiteral))
+  ast._tag === "Literal" ||
+  ast._tag === "UndefinedKeyword" ||
+  (ast._tag === "Union" && ast.types.every(isLiteral))
 
 const addMistyped = (ast: AST.AST, path: Path, faults: Faults): void => {
   const allowed = literals(ast)

@@ -242,6 +242,9 @@ interface Readable {
   }>
 }
 
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 const variablesOf = (value: unknown): Variables.Values | undefined | null =>
@@ -253,7 +256,7 @@ const recipientsOf = (value: unknown): Readable["recipients"] =>
     ? value.map((recipient: unknown) => ({
         phone: textOf(member(recipient, "phone")),
         external_id: textOf(member(recipient, "external_id")),
-        variables: variablesOf(member(recipient, "variables"))
+        variables: isObject(recipient) ? variablesOf(recipient["variables"]) : null
       }))
     : []
 

@@ -194,7 +194,9 @@ describe("where code may not be made of text", () => {
     try {
       const decoder = Shape.decoder(Requests.DirectMessageRequest)
       expect(decoder(direct)).toStrictEqual(Either.right(direct))
-      expect(decoder({ ...direct, more: 1 })).toMatchObject({ left: [{ code: "unknown_field", path: ["more"] }] })
+      expect(decoder({ ...direct, more: 1 })).toMatchObject({
+        left: [{ code: "unknown_field", path: ["more"] }]
+      })
     } finally {
       globalThis.Function = make
     }

@@ -29,7 +29,9 @@ describe("a member that the schema does not define", () => {
   it("is refused under the names that every object inherits", () => {
     const names = ["__proto__", "constructor", "toString", "hasOwnProperty"]
     for (const name of names) {
-      const body: unknown = JSON.parse(`{"${name}":{"template_id":2},"template_id":1,"recipients":[{"phone":"1"}]}`)
+      const body: unknown = JSON.parse(
+        `{"${name}":{"template_id":2},"template_id":1,"recipients":[{"phone":"1"}]}`
+      )
       expect(decodeSend(body), name).toEqual([[`/${name}`, "unknown_field"]])
       const within: unknown = JSON.parse(`{"template_id":1,"recipients":[{"phone":"1","${name}":1}]}`)
       expect(decodeSend(within), name).toEqual([[`/recipients/0/${name}`, "unknown_field"]])
@@ -50,7 +52,10 @@ describe("a member that the schema does not define", () => {
   })
 
   it("is told by the object around it when its name is longer than a pointer should be", () => {
-    const [fault] = Explain.faults(Requests.TemplateMessageRequest.ast, { ...valid, ["x".repeat(100_000)]: 1 })
+    const [fault] = Explain.faults(Requests.TemplateMessageRequest.ast, {
+      ...valid,
+      ["x".repeat(100_000)]: 1
+    })
     expect(fault).toMatchObject({ path: [], code: "unknown_field" })
     expect(fault?.message.length).toBeLessThan(200)
   })
@@ -80,7 +85,11 @@ describe("the suggestion", () => {
   })
 
   it("stands in the message", () => {
-    const [fault] = Explain.faults(Requests.DirectMessageRequest.ast, { to: "1", message: "x", link_preview: true })
+    const [fault] = Explain.faults(Requests.DirectMessageRequest.ast, {
+      to: "1",
+      message: "x",
+      link_preview: true
+    })
     expect(fault?.message).toContain("Did you mean `linkPreview`?")
   })
 })
@@ -110,9 +119,9 @@ describe("the length of an array", () => {
 
   it("is looked at where nothing is compiled, too", () => {
     const decode = Shape.decoder(
-      Schema.Struct({ list: Schema.Array(Schema.Struct({ a: Schema.String })).pipe(Schema.maxItems(2)) }).pipe(
-        Schema.filter(() => true)
-      )
+      Schema.Struct({
+        list: Schema.Array(Schema.Struct({ a: Schema.String })).pipe(Schema.maxItems(2))
+      }).pipe(Schema.filter(() => true))
     )
     const { items, reads } = counted(3, {})
     expect(faultsOf(decode({ list: items }))).toEqual([["/list", "out_of_range"]])
@@ -132,7 +141,9 @@ describe("the work of a refusal", () => {
   it("of an object with too many members is one fault", () => {
     const variables = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`v${index}`, 1]))
     expect(decodeSend({ ...valid, variables })).toEqual([["/variables", "out_of_range"]])
-    const most = Object.fromEntries(Array.from({ length: Requests.maximumVariables }, (_, at) => [`v${at}`, "x"]))
+    const most = Object.fromEntries(
+      Array.from({ length: Requests.maximumVariables }, (_, at) => [`v${at}`, "x"])
+    )
     expect(decodeSend({ ...valid, variables: most })).toEqual([])
   })
 
