@@ -1,6 +1,6 @@
 /** A session's configuration as a sender declares it: read with every fault by its field, and decoded once. */
 import * as Either from "effect/Either"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import type { Fault } from "../domain/Fault.ts"
 import * as Memo from "../domain/Memo.ts"
 import * as Shape from "../domain/Shape.ts"
