@@ -18,25 +18,19 @@ class Reader {
   /** Why the template cannot be sent though it can be read. */
   readonly obstacles: Array<string> = []
 
+  /** Empty when it is none; one that is too long is not looked into. */
   text(value: unknown, name: string, path: Path, maximum: number): string {
     const found = at(value, name)
     const where = [...path, name]
-    if (found === undefined || found === null) {
-      this.faults.push(Fault.make(where, "required", `\`${name}\` is required.`))
+    const refuse = (code: Fault.Code, message: string): string => {
+      this.faults.push(Fault.make(where, code, `\`${name}\` ${message}.`))
       return ""
     }
-    if (typeof found !== "string") {
-      this.faults.push(Fault.make(where, "invalid_type", `\`${name}\` must be a string.`))
-      return ""
-    }
-    if (Text.isBlank(found) || Text.isLonger(found, maximum)) {
-      this.faults.push(
-        Fault.make(where, "out_of_range", `\`${name}\` must be 1 to ${maximum} characters, not blank.`)
-      )
-    } else if (!Text.isStorable(found)) {
-      this.fail(where, `\`${name}\` must be well-formed text without NUL.`)
-    }
-    return found
+    if (found === undefined || found === null) return refuse("required", "is required")
+    if (typeof found !== "string") return refuse("invalid_type", "must be a string")
+    if (Text.isLonger(found, maximum) || Text.isBlank(found))
+      return refuse("out_of_range", `must be 1 to ${maximum} characters, not blank`)
+    return Text.isStorable(found) ? found : refuse("invalid_value", "must be well-formed text without NUL")
   }
 
   optionalText(value: unknown, name: string, path: Path, maximum: number): string | undefined {
@@ -49,10 +43,8 @@ class Reader {
 
   /** One of the platform's own words, in lower case; empty when it is none. */
   word(value: unknown, name: string, path: Path): string {
-    const before = this.faults.length
     const found = this.text(value, name, path, 64)
-    if (this.faults.length > before) return ""
-    if (/^[A-Za-z0-9_]+$/.test(found)) return found.toLowerCase()
+    if (found === "" || /^[A-Za-z0-9_]+$/.test(found)) return found.toLowerCase()
     this.fail([...path, name], `\`${name}\` must be letters, digits and underscores.`)
     return ""
   }

@@ -148,9 +148,7 @@ const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
   const to = phoneFault(member(body, "to"))
   if (to !== undefined) faults.push(Fault.make(["to"], "recipient_invalid", to))
   if (typeof text !== "string") return faults
-  if (Text.isBlank(text)) {
-    faults.push(Fault.make(path, "out_of_range", "`message` must not be blank."))
-  } else if (Text.isLonger(text, Requests.maximumMessageLength)) {
+  if (Text.isLonger(text, Requests.maximumMessageLength)) {
     faults.push(
       Fault.make(
         path,
@@ -158,6 +156,8 @@ const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
         `\`message\` must be at most ${Requests.maximumMessageLength} characters.`
       )
     )
+  } else if (Text.isBlank(text)) {
+    faults.push(Fault.make(path, "out_of_range", "`message` must not be blank."))
   } else if (!Text.isStorable(text)) {
     faults.push(Fault.make(path, "invalid_value", "`message` must be well-formed text without NUL."))
   }

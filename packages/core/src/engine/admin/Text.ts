@@ -9,7 +9,7 @@ export const faults = (
   maximum: number,
   path: ReadonlyArray<string | number> = [name]
 ) => {
-  if (Text.isBlank(value) || Text.isLonger(value, maximum)) {
+  if (Text.isLonger(value, maximum) || Text.isBlank(value)) {
     return [Fault.make(path, "out_of_range", `\`${name}\` must be 1 to ${maximum} characters, not blank.`)]
   }
   return /\p{Cc}/u.test(value) || !value.isWellFormed()
