@@ -27,6 +27,7 @@ import { SessionStore } from "../../packages/core/src/storage/SessionStore.ts"
 import { StorageError } from "../../packages/core/src/storage/StorageError.ts"
 import type { Stores } from "../../packages/core/src/storage/Stores.ts"
 import { TemplateStore } from "../../packages/core/src/storage/TemplateStore.ts"
+import { Transactions } from "../../packages/core/src/storage/Transactions.ts"
 import { WebhookStore } from "../../packages/core/src/storage/WebhookStore.ts"
 import * as AddressPolicy from "../../packages/core/src/webhook/AddressPolicy.ts"
 import { WebhookTransport } from "../../packages/core/src/webhook/WebhookTransport.ts"
@@ -119,7 +120,8 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
     store(RateLimitStore),
     store(SessionStore),
     store(TemplateStore),
-    store(WebhookStore)
+    store(WebhookStore),
+    Layer.succeed(Transactions, Context.get(stores, Transactions))
   )
 
   const senders = Layer.succeed(

@@ -60,7 +60,8 @@ const loops = (role: HostConfig["role"]) =>
     if (role === "api") return Effect.void
     const { start, stop } = yield* Worker.Worker
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
-    yield* Scope.extend(start, scope)
+    // No host is started inside a transaction of an embedder.
+    yield* Scope.extend(Effect.orDie(start), scope)
     return Effect.zipRight(stop, Scope.close(scope, Exit.void))
   })
 

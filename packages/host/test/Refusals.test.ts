@@ -20,7 +20,8 @@ const caller: Engine.Caller = {
   account,
   session,
   key: Fixtures.apiKey(session.id),
-  rate: { allowed: true, limit: 120, remaining: 119, retryAfterMs: 0, resetAfterMs: 500 }
+  rate: { allowed: true, limit: 120, remaining: 119, retryAfterMs: 0, resetAfterMs: 500 },
+  knownAt: 0
 }
 
 /** The engine's part of a refusal: what was wrong before the body was looked at. */
@@ -33,7 +34,7 @@ const refusing = (request: unknown, name: string) =>
 const stub = (given: Partial<EngineService>): EngineService =>
   Engine.Engine.of({
     identify: () => Effect.succeed(caller),
-    authorize: () => Effect.void,
+    authorize: (known) => Effect.succeed(known),
     templates: () => Effect.dieMessage("templates"),
     template: () => Effect.dieMessage("template"),
     estimate: (_, request) => refusing(request, "estimate"),

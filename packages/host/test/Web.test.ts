@@ -22,7 +22,8 @@ const caller: Engine.Caller = {
   account,
   session,
   key: Fixtures.apiKey(session.id),
-  rate: { allowed: true, limit: 120, remaining: 119, retryAfterMs: 0, resetAfterMs: 500 }
+  rate: { allowed: true, limit: 120, remaining: 119, retryAfterMs: 0, resetAfterMs: 500 },
+  knownAt: 0
 }
 
 const dies = (name: string) => () => Effect.dieMessage(`${name} is not expected`)
@@ -31,7 +32,7 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
   Engine.Engine.of({
     identify: ({ secretKey }) =>
       secretKey === "right" ? Effect.succeed(caller) : Effect.fail(new Errors.InvalidCredentials()),
-    authorize: () => Effect.void,
+    authorize: (known) => Effect.succeed(known),
     templates: () => Effect.succeed({ items: [], next: null }),
     template: () => Effect.fail(new Errors.NotFound({ what: "template" })),
     estimate: dies("estimate"),

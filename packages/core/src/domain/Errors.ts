@@ -136,6 +136,18 @@ export class SendFailed extends Data.TaggedError("SendFailed")<{
   }
 }
 
+/**
+ * The operation acts outside the database and was called inside a transaction of the embedder, whose rollback would
+ * forget what it did. Nothing was done.
+ */
+export class InsideTransaction extends Data.TaggedError("InsideTransaction")<{
+  readonly operation: string
+}> {
+  override get message(): string {
+    return `${this.operation} acts outside the database and was called inside a transaction. Call it after the commit.`
+  }
+}
+
 /** What came to a hook is not the platform's, or not of now; nothing of it was parsed. Status 401. */
 export class HookForged extends Data.TaggedError("HookForged")<{ readonly reason: string }> {
   override get message(): string {

@@ -2,7 +2,7 @@
  * The order of checks (decisions.md §2). The first that refuses answers; what is refused consumes no quota, starts
  * no minimum wait and leaves its Idempotency-Key free.
  *
- *    1. credentials                          401   identify
+ *    1. credentials                          401   identify; authorize, when the caller is not of now
  *    2. requests per minute                  429   identify
  *    3. subscription, feature                402   authorize
  *    4. permission                           403   authorize
@@ -14,7 +14,8 @@
  *   10. quota                                402   accept (in the commit)
  *   11. minimum wait                         429   accept (in the commit)
  *
- * Each is one function below; `Sends` and `DirectMessages` call 6 to 11 from top to bottom.
+ * Each is one function below. `Engine` puts `authorize` before every operation that takes a caller; `Sends` and
+ * `DirectMessages` call 6 to 11 from top to bottom.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -57,6 +58,7 @@ import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { RateLimitStore } from "../storage/RateLimitStore.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
+import { Transactions } from "../storage/Transactions.ts"
 import * as Admission from "./Admission.ts"
 import type { Caller, Credentials, Unauthorized } from "./Operations.ts"
 import type { DirectMessageRequest, TemplateMessageRequest } from "./Requests.ts"
@@ -75,10 +77,7 @@ const featureOf: Readonly<Record<Permission, Feature | null>> = {
   "direct:read": null
 }
 
-const obstacle = (
-  { account, key, session }: Caller,
-  permission: Permission | null
-): Unauthorized | undefined => {
+const obstacle = ({ account, key, session }: Caller, permission: Permission | null) => {
   if (account.plan.subscription !== "active") return new SubscriptionInactive()
   const feature = permission === null ? null : featureOf[permission]
   if (feature !== null && !account.plan.features.includes(feature)) return new FeatureUnavailable({ feature })
@@ -89,13 +88,11 @@ const obstacle = (
     : new SessionDisconnected({ state: session.state, reason: session.reason })
 }
 
-export const authorize = (
-  caller: Caller,
-  permission: Permission | null
-): Effect.Effect<void, Unauthorized> => {
-  const found = obstacle(caller, permission)
-  return found === undefined ? Effect.void : Effect.fail(found)
-}
+/**
+ * How long a caller counts as known, in milliseconds: long enough that a request asks for its key once, short enough that
+ * a revocation is noticed at once.
+ */
+const knownForMs = Time.second
 
 // 6 ------------------------------------------------------------------------------------------------------------
 
@@ -362,12 +359,18 @@ export const make = Effect.gen(function* () {
   const keys = yield* ApiKeyStore
   const limits = yield* RateLimitStore
   const templates = yield* TemplateStore
+  const { isInside } = yield* Transactions
 
   // 1, 2 -------------------------------------------------------------------------------------------------------
 
-  // When the key was last used is good to know, and no reason to refuse a request that can be answered.
-  const touch = (publicKey: string, now: Instant) =>
-    Effect.catchAll(keys.touch({ publicKey, now }), (error) => Effect.logWarning(error.message))
+  // When the key was last used is good to know, and no reason to refuse a request that can be answered, nor to lock the
+  // key until somebody's transaction ends.
+  const touch = ({ lastUsedAt, publicKey }: ApiKey.ApiKey, now: Instant) =>
+    ApiKey.wasIdle({ lastUsedAt }, now)
+      ? Effect.unlessEffect(keys.touch({ publicKey, now }), isInside).pipe(
+          Effect.catchAll((error) => Effect.logWarning(error.message))
+        )
+      : Effect.void
 
   /** Who calls: an unknown key costs the same work as a wrong secret, so that time tells nothing. */
   const identify = Effect.fnUntraced(function* (credentials: Credentials) {
@@ -384,11 +387,39 @@ export const make = Effect.gen(function* () {
       const { resetAfterMs, retryAfterMs } = rate
       return yield* new RateLimited({ limit, retryAfterMs, resetAfterMs })
     }
-    if (ApiKey.wasIdle(identity.key, now)) yield* touch(publicKey, now)
+    yield* touch(identity.key, now)
     const { account, key, session } = identity
-    const caller: Caller = { account, key, session, rate }
+    const caller: Caller = { account, key, session, rate, knownAt: now }
     return caller
   })
+
+  // 1, 3, 4, 5 -------------------------------------------------------------------------------------------------
+
+  /** The latest that was looked up of callers that are kept, so that many operations of one share a look. */
+  const renewed = new WeakMap<Caller, Caller>()
+
+  const renew = Effect.fnUntraced(function* (kept: Caller, now: Instant) {
+    const identity = yield* keys.identify(kept.key.publicKey)
+    if (identity === null || identity.key.status !== "active") return yield* new InvalidCredentials()
+    yield* touch(identity.key, now)
+    const { account, key, session } = identity
+    const caller: Caller = { account, key, session, rate: kept.rate, knownAt: now }
+    // What is read inside a transaction may be taken back by it.
+    if (!(yield* isInside)) renewed.set(kept, caller)
+    return caller
+  })
+
+  /** The caller as it is now, when it may do what needs the permission; null when nothing is needed. */
+  const authorize = (caller: Caller, permission: Permission | null): Effect.Effect<Caller, Unauthorized> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const latest = renewed.get(caller) ?? caller
+      const age = now - latest.knownAt
+      const current = age >= 0 && age < knownForMs ? Effect.succeed(latest) : renew(caller, now)
+      return Effect.flatMap(current, (known) => {
+        const found = obstacle(known, permission)
+        return found === undefined ? Effect.succeed(known) : Effect.fail(found)
+      })
+    })
 
   // 7 ----------------------------------------------------------------------------------------------------------
 
@@ -521,7 +552,7 @@ export const make = Effect.gen(function* () {
       }
     )
 
-  return { identify, earlier, misshapen, resolve, consent, accept }
+  return { identify, authorize, earlier, misshapen, resolve, consent, accept }
 })
 
 export type Checks = Effect.Effect.Success<typeof make>

@@ -11,6 +11,7 @@ import type {
   DailyLimitReached,
   HookForged,
   IdempotencyConflict,
+  InsideTransaction,
   InvalidCredentials,
   InvalidRequest,
   JobEnded,
@@ -35,6 +36,7 @@ import type { Stores } from "../storage/Stores.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Consequences from "../worker/Consequences.ts"
+import * as Outside from "../worker/Outside.ts"
 import { defaultLeaseMs, Presence } from "../worker/Presence.ts"
 import { Wake } from "../worker/Wake.ts"
 import * as Worker from "../worker/Worker.ts"
@@ -71,32 +73,36 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     readonly identify: (
       credentials: Credentials
     ) => Effect.Effect<Caller, InvalidCredentials | RateLimited | StorageError>
-    /** Checks 3 to 5: subscription and feature, permission (null = none is needed), session connected. */
-    readonly authorize: (caller: Caller, permission: Permission | null) => Effect.Effect<void, Unauthorized>
-    readonly templates: (caller: Caller, query: TemplateQuery) => Effect.Effect<Paged<Template>, StorageError>
+    /**
+     * Checks 3 to 5: subscription and feature, permission (null = none is needed), session connected. Every operation below
+     * that takes a caller begins with them; this is for who refuses before it has the rest of a request. Answers the
+     * caller as it is now.
+     */
+    readonly authorize: (caller: Caller, permission: Permission | null) => Effect.Effect<Caller, Unauthorized>
+    readonly templates: (caller: Caller, query: TemplateQuery) => Effect.Effect<Paged<Template>, Unauthorized>
     readonly template: (
       caller: Caller,
       templateId: number
-    ) => Effect.Effect<Template, NotFound | StorageError>
+    ) => Effect.Effect<Template, Unauthorized | NotFound>
     /** What a send would cost; needs no consent and creates nothing. */
     readonly estimate: (
       caller: Caller,
       request: TemplateMessageRequest | Unchecked,
       options?: { readonly explain?: boolean | undefined }
-    ) => Effect.Effect<Estimate, InvalidRequest | StorageError>
+    ) => Effect.Effect<Estimate, Unauthorized | InvalidRequest>
     /** Accepts a template send: durable when it answers. */
     readonly send: (
       caller: Caller,
       command: SendCommand
     ) => Effect.Effect<
       Acknowledgement,
+      | Unauthorized
       | InvalidRequest
       | IdempotencyConflict
       | ConsentRequired
       | QuotaExceeded
       | MinimumWaitActive
       | Overloaded
-      | StorageError
     >
     /** Sends one text message now. */
     readonly sendDirect: (
@@ -104,6 +110,8 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       command: DirectCommand
     ) => Effect.Effect<
       DirectAcknowledgement,
+      | InsideTransaction
+      | Unauthorized
       | InvalidRequest
       | IdempotencyConflict
       | ConsentRequired
@@ -111,20 +119,25 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       | MinimumWaitActive
       | Overloaded
       | SendFailed
-      | StorageError
     >
     /** A direct message of this key, as it is now: one whose outcome was unknown may be settled by a receipt. */
-    readonly message: (caller: Caller, messageId: string) => Effect.Effect<Message, NotFound | StorageError>
+    readonly message: (caller: Caller, messageId: string) => Effect.Effect<Message, Unauthorized | NotFound>
     /** This key's jobs, newest first. */
-    readonly jobs: (caller: Caller, query: JobQuery) => Effect.Effect<Paged<Job>, StorageError>
+    readonly jobs: (caller: Caller, query: JobQuery) => Effect.Effect<Paged<Job>, Unauthorized>
     readonly job: (
       caller: Caller,
       jobId: string,
       query: { readonly recipientStatus?: RecipientStatus | undefined; readonly page: Page }
-    ) => Effect.Effect<JobDetail, NotFound | StorageError>
+    ) => Effect.Effect<JobDetail, Unauthorized | NotFound>
     /** Cancels what of a job of this key is not in flight; the job is `canceling` until that has ended. */
-    readonly cancel: (caller: Caller, jobId: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
-    /** What a platform reports of messages, by our message ids; answers those that nobody knows. */
+    readonly cancel: (
+      caller: Caller,
+      jobId: string
+    ) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
+    /**
+     * What a platform reports of messages, by our message ids; answers those that nobody knows. It changes the database
+     * alone, so inside a transaction it is part of that.
+     */
     readonly receive: (reports: ReadonlyArray<Report>) => Effect.Effect<ReadonlyArray<Report>, StorageError>
     /**
      * What a platform sent to the hook of a session; answers the text that a handshake asks for, else null. Nothing is
@@ -134,11 +147,14 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       provider: string,
       sessionId: string,
       request: Omit<HookRequest, "now">
-    ) => Effect.Effect<string | null, HookForged | InvalidRequest | NotFound | StorageError>
+    ) => Effect.Effect<
+      string | null,
+      InsideTransaction | HookForged | InvalidRequest | NotFound | StorageError
+    >
     /** The operator's side. */
     readonly admin: Admin.Admin
     /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
-    readonly drain: Effect.Effect<void, StorageError>
+    readonly drain: Effect.Effect<void, InsideTransaction | StorageError>
   }
 >() {}
 
@@ -154,20 +170,34 @@ const make = Effect.gen(function* () {
   const messages = yield* Messages.make
   const sends = yield* Sends.make(checks, ids)
   const templates = yield* Templates.make
+  const outside = yield* Outside.make
+  const direct = yield* DirectMessages.make({ checks, ids, open, draw: yield* Consequences.make })
+  const hook = yield* Hooks.make(open, worker.inbound)
+
+  /** Every operation that takes a caller: it is given the caller as it is now, once that may do it. */
+  const allowed =
+    <Args extends ReadonlyArray<unknown>, A, E>(
+      permission: Permission,
+      operation: (caller: Caller, ...args: Args) => Effect.Effect<A, E>
+    ) =>
+    (caller: Caller, ...args: Args): Effect.Effect<A, E | Unauthorized> =>
+      Effect.flatMap(checks.authorize(caller, permission), (known) => operation(known, ...args))
+  const sendDirect = allowed("direct:send", direct)
+
   return Engine.of({
     identify: checks.identify,
-    authorize: Checks.authorize,
-    templates: templates.list,
-    template: templates.find,
-    estimate: sends.estimate,
-    send: sends.send,
-    sendDirect: yield* DirectMessages.make({ checks, ids, open, draw: yield* Consequences.make }),
-    jobs: jobs.list,
-    message: messages.find,
-    job: jobs.find,
-    cancel: jobs.cancel,
+    authorize: checks.authorize,
+    templates: allowed("templates:read", templates.list),
+    template: allowed("templates:read", templates.find),
+    estimate: allowed("messages:estimate", sends.estimate),
+    send: allowed("messages:send", sends.send),
+    sendDirect: (...args) => outside("engine.sendDirect")(sendDirect(...args)),
+    message: allowed("direct:read", messages.find),
+    jobs: allowed("jobs:read", jobs.list),
+    job: allowed("jobs:read", jobs.find),
+    cancel: allowed("messages:send", jobs.cancel),
     receive: worker.inbound.reports,
-    hook: yield* Hooks.make(open, worker.inbound),
+    hook: (...args) => outside("engine.hook")(hook(...args)),
     admin: yield* Admin.make,
     drain: worker.drain
   })

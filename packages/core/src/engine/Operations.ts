@@ -2,6 +2,7 @@
 import type {
   FeatureUnavailable,
   InsufficientPermission,
+  InvalidCredentials,
   SessionDisconnected,
   SubscriptionInactive
 } from "../domain/Errors.ts"
@@ -10,6 +11,7 @@ import type { Job, Status as JobStatus, RecipientResult } from "../domain/Job.ts
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Decision } from "../domain/RateLimit.ts"
 import type { Identity } from "../storage/ApiKeyStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
 import type { DirectMessageRequest, TemplateMessageRequest, Unchecked } from "./Requests.ts"
 
 /** What a caller presents; `undefined` for a header that is absent. */
@@ -18,17 +20,24 @@ export interface Credentials {
   readonly secretKey: string | undefined
 }
 
-/** Who is calling, as `identify` found it, and what is left of the key's requests per minute. */
+/**
+ * Who is calling: the key, its session and its account as they were at `knownAt`, and what was left of the key's
+ * requests per minute. It may be kept: an operation looks an older one up again by its public key, so that it follows a
+ * revocation, a plan and a disconnect. Its secret is not asked for again.
+ */
 export interface Caller extends Identity {
   readonly rate: Decision
+  readonly knownAt: Instant
 }
 
-/** Refusals of {@link Engine} `authorize`, in their order. */
+/** What every operation refuses a caller for, in this order; and the store, where the caller had to be looked up. */
 export type Unauthorized =
+  | InvalidCredentials
   | SubscriptionInactive
   | FeatureUnavailable
   | InsufficientPermission
   | SessionDisconnected
+  | StorageError
 
 export interface SendCommand {
   /** The Idempotency-Key header as it came; `undefined` when absent. */

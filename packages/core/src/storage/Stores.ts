@@ -8,6 +8,7 @@ import type { RateCardStore } from "./RateCardStore.ts"
 import type { RateLimitStore } from "./RateLimitStore.ts"
 import type { SessionStore } from "./SessionStore.ts"
 import type { TemplateStore } from "./TemplateStore.ts"
+import type { Transactions } from "./Transactions.ts"
 import type { WebhookStore } from "./WebhookStore.ts"
 
 export type Stores =
@@ -20,4 +21,5 @@ export type Stores =
   | RateLimitStore
   | SessionStore
   | TemplateStore
+  | Transactions
   | WebhookStore

@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import type { InsideTransaction } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Retry from "../domain/Retry.ts"
@@ -23,6 +24,7 @@ import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Grace from "./Grace.ts"
 import * as Hands from "./Hands.ts"
 import * as Inbound from "./Inbound.ts"
+import * as Outside from "./Outside.ts"
 import { defaultLeaseMs, type Presence, paceOf } from "./Presence.ts"
 import * as Receivers from "./Receivers.ts"
 import * as SendWorker from "./SendWorker.ts"
@@ -64,11 +66,14 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
   Worker,
   {
     readonly inbound: Inbound.Inbound
-    /** Starts the loops. They end with the scope, after what is in flight or the grace. */
-    readonly start: Effect.Effect<void, never, Scope.Scope>
+    /**
+     * Starts the loops. They end with the scope, after what is in flight or the grace. Refused inside a transaction, which
+     * every verb of theirs would fall into.
+     */
+    readonly start: Effect.Effect<void, InsideTransaction, Scope.Scope>
     /** From here on the loops take nothing new, and the grace runs: for a process that has more to close. */
     readonly stop: Effect.Effect<void>
-    readonly drain: Effect.Effect<void, StorageError>
+    readonly drain: Effect.Effect<void, InsideTransaction | StorageError>
   }
 >() {}
 
@@ -86,6 +91,7 @@ const make = (options: Options) =>
     const webhookStore = yield* WebhookStore
     const wake = yield* Wake
     const inbound = yield* Inbound.make
+    const outside = yield* Outside.make
     const ids = Ids.make(yield* Ids.RandomBytes)
     const worker = ids.uuid(yield* Clock.currentTimeMillis)
     const concurrency = Math.max(1, Math.ceil(options.concurrency / lanes))
@@ -236,7 +242,12 @@ const make = (options: Options) =>
       return rescued + sent + count + unparked + delivered
     }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
 
-    return { inbound, start, stop: grace.begin, drain }
+    return {
+      inbound,
+      start: outside("Worker.start")(start),
+      stop: grace.begin,
+      drain: outside("engine.drain")(drain)
+    }
   })
 
 export const layer = (
@@ -245,6 +256,6 @@ export const layer = (
   Layer.scoped(Worker, make({ ...defaults, ...options }))
 
 /** Runs the loops for as long as the layer lives. */
-export const layerLoops: Layer.Layer<never, never, Worker> = Layer.scopedDiscard(
+export const layerLoops: Layer.Layer<never, InsideTransaction, Worker> = Layer.scopedDiscard(
   Effect.flatMap(Worker, ({ start }) => start)
 )

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as TestClock from "effect/TestClock"
 import * as Shape from "../../src/domain/Shape.ts"
 import type { Template } from "../../src/domain/Template.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -20,6 +21,7 @@ import type { Program } from "../../src/storage/sql/Program.ts"
 import * as RateCardStore from "../../src/storage/sql/RateCardStore.ts"
 import * as SessionStore from "../../src/storage/sql/SessionStore.ts"
 import * as TemplateStore from "../../src/storage/sql/TemplateStore.ts"
+import * as Transactions from "../../src/storage/sql/Transactions.ts"
 import * as WebhookStore from "../../src/storage/sql/WebhookStore.ts"
 import * as Sqlite from "../../src/storage/sqlite/Database.ts"
 import { migrations } from "../../src/storage/sqlite/Schema.ts"
@@ -60,6 +62,7 @@ const stores = Layer.mergeAll(
   RateLimitStore.layer,
   SessionStore.layer,
   TemplateStore.layer,
+  Transactions.layer,
   WebhookStore.layer
 ).pipe(Layer.provide(counting))
 
@@ -131,6 +134,22 @@ describe("the cost", () => {
       expect(many.writes).toBe(1)
       // The rows of recipients go in fifties.
       expect(many.statements).toBe(one.statements + 4)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("of looking at a caller is nothing when it was just identified, else a statement a second", () =>
+    Effect.gen(function* () {
+      const { admin, authorize, identify } = yield* Engine.Engine
+      const { id } = yield* admin.accounts.create({ name: "Shop" })
+      const session = yield* admin.sessions.create(id, { name: "Shop", provider: "sandbox" })
+      const { key, secretKey } = yield* admin.keys.issue(session.id, {})
+      const caller = yield* identify({ publicKey: key.publicKey, secretKey })
+      const statements = Effect.map(during(authorize(caller, "messages:send")), (cost) => cost.statements)
+      expect(yield* statements).toBe(0)
+      for (let second = 0; second < 3; second++) {
+        yield* TestClock.adjust("1 second")
+        expect([yield* statements, yield* statements]).toEqual([1, 0])
+      }
     }).pipe(Effect.provide(layer))
   )
 

@@ -136,7 +136,7 @@ describe("a send", () => {
       yield* admin.sessions.disconnect(session.id)
       yield* TestClock.adjust("1 minute")
       yield* engine.drain
-      const paused = yield* engine.job(caller, jobId, { page: whole })
+      const paused = yield* admin.jobs.find(jobId, { page: whole })
       expect([paused.job.status, paused.job.pauseReason, paused.waitingFor?.limiter]).toEqual([
         "paused",
         "session_disconnected",

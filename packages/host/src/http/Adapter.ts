@@ -337,7 +337,7 @@ const described = (error: EngineError, route: Route | undefined): Refused => {
   return new Refused(
     { ...problem, members: { ...problem.members, ...route?.refusal(error) } },
     problem.code === "invalid_credentials" ? challenges[route?.handler.access ?? "anyone"] : none,
-    error._tag === "StorageError" ? error.cause : undefined
+    error._tag === "StorageError" ? error.cause : error._tag === "InsideTransaction" ? error : undefined
   )
 }
 
@@ -417,8 +417,8 @@ export const make = (options: Options) =>
           return Effect.flatMap(engine.identify({ publicKey, secretKey }), (caller) => {
             const { account, rate } = caller
             exchange.rate = rateLimit(account.plan.requests_per_minute, rate.remaining, rate.resetAfterMs)
-            return Effect.flatMap(engine.authorize(caller, handler.permission), () =>
-              finish(exchange, matched, query, handler.prepare(caller))
+            return Effect.flatMap(engine.authorize(caller, handler.permission), (known) =>
+              finish(exchange, matched, query, handler.prepare(known))
             )
           })
         }

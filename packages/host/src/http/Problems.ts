@@ -23,6 +23,7 @@ export type EngineError =
   | Errors.JobEnded
   | Errors.HookForged
   | Errors.PlatformUnavailable
+  | Errors.InsideTransaction
   | Errors.NotFound
   | StorageError.StorageError
 
@@ -279,6 +280,9 @@ export const describe = (error: EngineError): Problem => {
       })
     case "JobEnded":
       return problem("job_ended", error.message)
+    // No request is in a transaction of an embedder.
+    case "InsideTransaction":
+      return problem("internal", "Something went wrong on our side; it is logged under the request id.")
     case "NotFound":
       return problem("not_found", error.message)
     case "StorageError":

@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type { InvalidRequest } from "../../domain/Errors.ts"
+import type { InsideTransaction, InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Fault from "../../domain/Fault.ts"
@@ -18,6 +18,7 @@ import { Senders } from "../../sender/Sender.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
+import * as Outside from "../../worker/Outside.ts"
 import { Wake } from "../../worker/Wake.ts"
 import { refuse } from "./Faults.ts"
 import * as Text from "./Text.ts"
@@ -62,7 +63,7 @@ export interface Sessions {
   readonly find: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Session>, NotFound | StorageError>
   /** Asks the platform first: where it does not know us, the session stays disconnected and says why. */
-  readonly connect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
+  readonly connect: (id: string) => Effect.Effect<Session, InsideTransaction | NotFound | StorageError>
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
 }
 
@@ -75,6 +76,7 @@ export const make = Effect.gen(function* () {
   const store = yield* SessionStore
   const wake = yield* Wake
   const open = yield* Lines.make
+  const outside = yield* Outside.make
   const ids = Ids.make(yield* Ids.RandomBytes)
 
   const account = Effect.fnUntraced(function* (id: string) {
@@ -174,7 +176,7 @@ export const make = Effect.gen(function* () {
       const failure = line?.sender.check === undefined ? null : yield* line.sender.check(line.config)
       const reason = unknown ?? (failure === null ? null : ExternalText.message(failure.message))
       return yield* transition(reason === null ? "connected" : "disconnected", reason)(id)
-    }),
+    }, outside("admin.sessions.connect")),
     disconnect: transition("disconnected", "operator")
   }
   return sessions

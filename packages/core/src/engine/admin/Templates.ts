@@ -1,7 +1,7 @@
 /** Import of templates in the platform's own form. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { InvalidRequest, NotFound, PlatformUnavailable } from "../../domain/Errors.ts"
+import { type InsideTransaction, InvalidRequest, NotFound, PlatformUnavailable } from "../../domain/Errors.ts"
 import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Fault from "../../domain/Fault.ts"
 import { textAt } from "../../domain/Json.ts"
@@ -13,6 +13,7 @@ import * as Lines from "../../sender/Lines.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { TemplateStore } from "../../storage/TemplateStore.ts"
+import * as Outside from "../../worker/Outside.ts"
 import { Wake } from "../../worker/Wake.ts"
 import { refuse } from "./Faults.ts"
 
@@ -44,7 +45,10 @@ export interface Templates {
    */
   readonly sync: (
     sessionId: string
-  ) => Effect.Effect<Imported, InvalidRequest | NotFound | PlatformUnavailable | StorageError>
+  ) => Effect.Effect<
+    Imported,
+    InsideTransaction | InvalidRequest | NotFound | PlatformUnavailable | StorageError
+  >
 }
 
 const contentsOf = (items: ReadonlyArray<PlatformTemplate.Item>): ReadonlyArray<TemplateContent> =>
@@ -72,6 +76,7 @@ export const make = Effect.gen(function* () {
   const store = yield* TemplateStore
   const wake = yield* Wake
   const open = yield* Lines.make
+  const outside = yield* Outside.make
 
   /** All that may be sent now: what the platform has withdrawn is among them. */
   const everyTemplate = Effect.fnUntraced(function* (sessionId: string) {
@@ -133,7 +138,7 @@ export const make = Effect.gen(function* () {
       const deleted = gone.map((template) => ({ ...template, status: "deleted" }))
       const kept = yield* keep(session, [...contents, ...deleted])
       return outcome(items, kept.slice(0, contents.length))
-    })
+    }, outside("admin.templates.sync"))
   }
   return templates
 })

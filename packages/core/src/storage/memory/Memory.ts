@@ -11,6 +11,7 @@ import * as RateCardStore from "./RateCardStore.ts"
 import * as RateLimitStore from "./RateLimitStore.ts"
 import * as SessionStore from "./SessionStore.ts"
 import * as TemplateStore from "./TemplateStore.ts"
+import * as Transactions from "./Transactions.ts"
 import * as WebhookStore from "./WebhookStore.ts"
 
 export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.mergeAll(
@@ -23,5 +24,6 @@ export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.
   RateLimitStore.layer,
   SessionStore.layer,
   TemplateStore.layer,
+  Transactions.layer,
   WebhookStore.layer
 ).pipe(Layer.provideMerge(MemoryDatabase.layer))

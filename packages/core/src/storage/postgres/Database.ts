@@ -14,7 +14,6 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import Pg from "pg"
@@ -25,6 +24,7 @@ import { insertInto } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, SqlValue } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
+import * as TransactionClient from "./Client.ts"
 import * as Groups from "./Groups.ts"
 import { migrate } from "./Migrator.ts"
 import { failure, joined, lineOf, onConnection, perform, Refused, transact } from "./Statements.ts"
@@ -41,12 +41,17 @@ const defaultConnections = 10
 /** How many of the connections are for what the process does of itself; of two or fewer none can be spared. */
 const connectionsForWork = (most: number): number => Math.floor(most * 0.4)
 
-/** No statement of ours takes long: what takes longer has lost its server or waits for a lock that stays. */
-const statementTimeout = 10_000
-const lockTimeout = 5_000
-/** A server that does not even answer that it gave up is not there: a connection may be open at one end only. */
-const answerTimeout = 12_000
 const connectTimeout = 5_000
+const lockTimeout = 5_000
+
+/** No statement of ours takes long: what takes longer has lost its server or waits for a lock that stays. */
+const ourTimeouts: Pg.PoolConfig = {
+  statement_timeout: 10_000,
+  lock_timeout: lockTimeout,
+  idle_in_transaction_session_timeout: 10_000,
+  // A server that does not even answer that it gave up is not there: a connection may be open at one end only.
+  query_timeout: 12_000
+}
 
 /** Most have neither, and looking for each is cheaper than an expression for both. */
 const quote = (value: string): string => {
@@ -162,6 +167,24 @@ const dialect: Dialect = {
     `CROSS JOIN LATERAL (SELECT * FROM ${table} AS ${as} WHERE ${condition} OFFSET 0) AS ${as}`
 }
 
+/**
+ * Sets how long a statement waits for a lock, until it is set again or the transaction ends; answers what it was before.
+ * A rollback to a savepoint takes it back.
+ */
+function* setLockTimeout(value: string): Program<string> {
+  const statement = "SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', ?, true)"
+  return String((yield* get(statement, value))?.["before"])
+}
+
+/** The embedder's own statements wait as long as the embedder likes; ours give up as they do in transactions of our own. */
+const impatient = <A>(verb: () => Program<A>) =>
+  function* (): Program<A> {
+    const before = yield* setLockTimeout(String(lockTimeout))
+    const value = yield* verb()
+    yield* setLockTimeout(before)
+    return value
+  }
+
 /** For statements that are a commit of their own. */
 export class Pool extends Context.Tag("@sendwright/core/storage/postgres/Pool")<
   Pool,
@@ -173,7 +196,7 @@ export class Pool extends Context.Tag("@sendwright/core/storage/postgres/Pool")<
 const openPool = (
   options: Options,
   max: number,
-  pipeline = true
+  config: Pg.PoolConfig
 ): Effect.Effect<Pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -183,11 +206,7 @@ const openPool = (
         max,
         keepAlive: true,
         connectionTimeoutMillis: connectTimeout,
-        statement_timeout: statementTimeout,
-        lock_timeout: lockTimeout,
-        idle_in_transaction_session_timeout: statementTimeout,
-        query_timeout: answerTimeout,
-        pipeline
+        ...config
       })
       // Whoever uses the connection hears of its end; unheard, it would end the process.
       pool.on("error", () => {})
@@ -199,17 +218,18 @@ const openPool = (
 
 const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
   Effect.gen(function* () {
-    const client = yield* PgClient.fromPool({ acquire: Effect.succeed(poolOfClient) })
+    const { client, connectionOf, isInside } = yield* TransactionClient.make(poolOfClient)
 
     const inTransaction = <A>(
       operation: string,
       verb: () => Program<A>,
       otherwise: Effect.Effect<A, StorageError>
     ): Effect.Effect<A, StorageError> =>
-      Effect.flatMap(Effect.serviceOption(Client.TransactionConnection), (held) => {
-        if (Option.isNone(held)) return otherwise
+      Effect.withFiberRuntime((fiber) => {
+        const connection = connectionOf(fiber)
+        if (connection === undefined) return otherwise
         return client
-          .withTransaction(joined(held.value[0], verb))
+          .withTransaction(joined(connection, verb))
           .pipe(
             Effect.catchAll((error) =>
               failure(operation, error instanceof SqlError ? new Refused(error.cause) : error)
@@ -225,7 +245,7 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
       <A>(operation: string, verb: () => Program<A>) =>
         inTransaction(
           operation,
-          verb,
+          impatient(verb),
           onConnection(through, operation, (connection) => transact(connection, verb))
         )
 
@@ -239,14 +259,15 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
           ? write(operation, verb)
           : inTransaction(
               operation,
-              function* () {
+              impatient(function* () {
                 yield* dialect.serialize(serialized)
                 return yield* verb()
-              },
+              }),
               writeTogether(serialized, operation, verb)
             ),
       work: writeOver(poolForWork),
       commitsTogether: false,
+      isInside,
       read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb))
     }).pipe(
       Context.add(Pool, { alone }),
@@ -264,10 +285,11 @@ export const layer = (
       yield* migrate(options, options.migrations)
       const most = options.maxConnections ?? defaultConnections
       const forWork = connectionsForWork(most)
-      const pool = yield* openPool(options, most - forWork)
-      const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork)
-      // Cursors are refused by a connection that is told things while it answers.
-      const poolOfClient = yield* openPool(options, most, false)
+      const ours = { ...ourTimeouts, pipeline: true }
+      const pool = yield* openPool(options, most - forWork, ours)
+      const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork, ours)
+      // The embedder's statements take as long as they take, and cursors need a connection without a pipeline.
+      const poolOfClient = yield* openPool(options, most, {})
       return yield* Effect.mapError(
         make(pool, poolForWork, poolOfClient),
         (cause) => new StorageError({ operation: "open", cause })

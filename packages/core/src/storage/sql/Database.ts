@@ -113,6 +113,8 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
     readonly work: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
     /** Whether writes and work that are asked for in the same turn of the event loop share a commit. */
     readonly commitsTogether: boolean
+    /** Whether the running fiber is in an open transaction of the embedder; see `storage/Transactions`. */
+    readonly isInside: Effect.Effect<boolean>
     /** Runs the verb against committed state (or the caller's own transaction); it may not write. */
     readonly read: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
   }

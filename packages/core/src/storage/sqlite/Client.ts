@@ -54,6 +54,8 @@ const nearest = (session: Session): Session => {
 export interface Sessions {
   readonly client: SqliteClient.SqliteClient
   readonly root: Session
+  /** Whether the running fiber is in an open transaction. */
+  readonly isInside: Effect.Effect<boolean>
   /** Where the fiber is. */
   readonly of: (fiber: Fiber.RuntimeFiber<unknown, unknown>) => Session
   /**
@@ -307,5 +309,7 @@ export const make = (
       // SQLite has no syntax for; neither can be written as a type of an assignment.
     ) as SqliteClient.SqliteClient
 
-    return { client, root, of, within }
+    const isInside = Effect.withFiberRuntime<boolean>((fiber) => Effect.succeed(nearest(of(fiber)) !== root))
+
+    return { client, root, isInside, of, within }
   })

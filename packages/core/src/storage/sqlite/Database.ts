@@ -150,6 +150,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     write: writeIn(commits.requests),
     work: writeIn(commits.work),
     commitsTogether: true,
+    isInside: sessions.isInside,
     read
   }).pipe(Context.add(SqlClient, sessions.client), Context.add(SqliteClient, sessions.client))
 })

@@ -14,6 +14,7 @@ import type { MigrationError } from "../sql/Migrations.ts"
 import * as RateCardStore from "../sql/RateCardStore.ts"
 import * as SessionStore from "../sql/SessionStore.ts"
 import * as TemplateStore from "../sql/TemplateStore.ts"
+import * as Transactions from "../sql/Transactions.ts"
 import * as WebhookStore from "../sql/WebhookStore.ts"
 import * as Database from "./Database.ts"
 import { migrations } from "./Schema.ts"
@@ -43,5 +44,6 @@ export const layer = (
     RateLimitStore.layer,
     SessionStore.layer,
     TemplateStore.layer,
+    Transactions.layer,
     WebhookStore.layer
   ).pipe(Layer.provideMerge(Database.layer({ filename: options.filename, migrations })))
