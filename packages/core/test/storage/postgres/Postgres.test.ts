@@ -286,6 +286,26 @@ describe("verbs that may share a commit", () => {
   )
 })
 
+describe("the embedder's client", () => {
+  it.scopedLive("has none of our limits: its statements take as long as they take", () =>
+    Effect.gen(function* () {
+      const { db, sql } = yield* database
+      const names = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
+      const limits = Effect.forEach(names, (name) =>
+        Effect.map(sql<{ value: string }>`SELECT current_setting(${name}) AS value`, ([row]) => row?.value)
+      )
+      expect(yield* limits).toEqual(["0", "0", "0"])
+      expect(yield* sql.withTransaction(limits)).toEqual(["0", "0", "0"])
+      const driver = { connectionParameters: { query_timeout: false } }
+      expect(yield* sql.reserve).toMatchObject({ pg: driver })
+      const ours = function* () {
+        return (yield* get("SELECT current_setting('statement_timeout') AS value"))?.["value"]
+      }
+      expect(yield* db.write("ours", ours)).toBe("10s")
+    })
+  )
+})
+
 describe("the embedder's transaction", () => {
   it.scopedLive("takes in a store's verb, and undoes it with itself", () =>
     Effect.gen(function* () {
@@ -319,6 +339,29 @@ describe("the embedder's transaction", () => {
         })
       )
       expect(yield* db.read("ids", ids)).toEqual([1, 3])
+    })
+  )
+
+  it.scopedLive("waits for locks as long as the embedder says, and in a verb as long as ours do", () =>
+    Effect.gen(function* () {
+      const { db, sql } = yield* database
+      const setting = function* () {
+        return (yield* get("SELECT current_setting('lock_timeout') AS value"))?.["value"]
+      }
+      const outsideVerbs = Effect.map(
+        sql<{ value: string }>`SELECT current_setting('lock_timeout') AS value`,
+        ([row]) => row?.value
+      )
+      yield* sql.withTransaction(
+        Effect.gen(function* () {
+          yield* sql`SET LOCAL lock_timeout = '7min'`
+          expect(yield* db.write("read", setting)).toBe("5s")
+          expect(yield* db.write("read", setting, "something")).toBe("5s")
+          expect(yield* outsideVerbs).toBe("7min")
+          yield* Effect.flip(db.write("faulty", () => run("SELEC")))
+          expect(yield* outsideVerbs).toBe("7min")
+        })
+      )
     })
   )
 
