@@ -1,4 +1,6 @@
 /** Sendwright's engine. Namespaces, and what receivers of webhooks need by name; SQLite is `@sendwright/core/sqlite`, test helpers `@sendwright/core/testing`. */
+import "./effect/Version.ts"
+
 export * as Account from "./domain/Account.ts"
 export * as ApiKey from "./domain/ApiKey.ts"
 export * as Catalogue from "./domain/Catalogue.ts"

@@ -3,9 +3,8 @@
  * members that the schema does not name are errors, or that the interpreter has to be asked: then for what is wrong,
  * or because nothing was compiled. An empty struct is one without members, where the interpreter takes anything.
  */
-import * as Either from "effect/Either"
+
 import * as Option from "effect/Option"
-import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { strict } from "./Explain.ts"

@@ -5,11 +5,12 @@
  * "Requests"). Everything else is left to Effect's interpreter. Messages say what is expected and never repeat a
  * value, which may be a secret.
  */
-import * as Either from "effect/Either"
+
 import * as Option from "effect/Option"
-import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import * as Either from "../effect/Either.ts"
+import * as ParseResult from "../effect/ParseResult.ts"
 import * as Fault from "./Fault.ts"
 import * as Memo from "./Memo.ts"
 import * as Suggestion from "./Suggestion.ts"

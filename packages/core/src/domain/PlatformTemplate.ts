@@ -3,7 +3,7 @@
  * components cannot be read, is listed as not sendable with its reason; only what has no readable name, language,
  * category or status is refused (decisions.md §10).
  */
-import * as Either from "effect/Either"
+import * as Either from "../effect/Either.ts"
 import * as Fault from "./Fault.ts"
 import { at, textAt } from "./Json.ts"
 import type { Binding, Button, Component, TemplateContent, Variable } from "./Template.ts"

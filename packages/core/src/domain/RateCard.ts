@@ -1,5 +1,5 @@
 /** Dated prices per currency, market and category; a number's market is found by its longest prefix. */
-import * as Either from "effect/Either"
+import * as Either from "../effect/Either.ts"
 import type { Purpose } from "./Consent.ts"
 import * as Fault from "./Fault.ts"
 import type { Instant } from "./Instant.ts"

@@ -4,8 +4,9 @@
  * the platform's pricing page (developers.facebook.com/docs/whatsapp/pricing, read in public copies of 2026;
  * whatsapp-cloud.md §1.9), and calling codes of countries are libphonenumber's.
  */
-import * as Either from "effect/Either"
+
 import metadata from "libphonenumber-js/min/metadata"
+import * as Either from "../effect/Either.ts"
 import * as Csv from "./Csv.ts"
 import * as Fault from "./Fault.ts"
 import * as Money from "./Money.ts"

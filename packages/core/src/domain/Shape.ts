@@ -1,6 +1,7 @@
 /** Decodes input against a Schema and tells every fault by field. Nothing is ignored (decisions.md §10 "Requests"). */
-import * as Either from "effect/Either"
+
 import * as Schema from "effect/Schema"
+import * as Either from "../effect/Either.ts"
 import * as Compile from "./Compile.ts"
 import * as Explain from "./Explain.ts"
 import type * as Fault from "./Fault.ts"

@@ -130,10 +130,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       query: { readonly recipientStatus?: RecipientStatus | undefined; readonly page: Page }
     ) => Effect.Effect<JobDetail, Unauthorized | NotFound>
     /** Cancels what of a job of this key is not in flight; the job is `canceling` until that has ended. */
-    readonly cancel: (
-      caller: Caller,
-      jobId: string
-    ) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
+    readonly cancel: (caller: Caller, jobId: string) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
     /**
      * What a platform reports of messages, by our message ids; answers those that nobody knows. It changes the database
      * alone, so inside a transaction it is part of that.

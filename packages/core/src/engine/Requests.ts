@@ -2,12 +2,12 @@
  * The bodies of interface.md §2.3, §2.4 and §2.8, exactly: the same object in process and over HTTP. Schemas here
  * hold the shape (types, what is required, bounds); rules that need more than the field itself are elsewhere.
  */
-import * as ParseResult from "effect/ParseResult"
+
 import * as Schema from "effect/Schema"
 import * as Compile from "../domain/Compile.ts"
-
 import type { Fault } from "../domain/Fault.ts"
 import { Reference } from "../domain/Reference.ts"
+import * as ParseResult from "../effect/ParseResult.ts"
 
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)

@@ -8,11 +8,11 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, timingSafeEqual
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Hmac from "../domain/Hmac.ts"
 import { RandomBytes } from "../domain/Ids.ts"
+import * as Either from "../effect/Either.ts"
 
 /** It was sealed under another master key, for another place, or was changed since. */
 export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly context: string }> {

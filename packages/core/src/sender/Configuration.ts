@@ -1,9 +1,10 @@
 /** A session's configuration as a sender declares it: read with every fault by its field, and decoded once. */
-import * as Either from "effect/Either"
+
 import * as Schema from "effect/Schema"
 import type { Fault } from "../domain/Fault.ts"
 import * as Memo from "../domain/Memo.ts"
 import * as Shape from "../domain/Shape.ts"
+import * as Either from "../effect/Either.ts"
 
 /** The members of an object, by name. */
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -4,7 +4,6 @@
  * (decisions.md §9).
  */
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Catalogue from "../domain/Catalogue.ts"
@@ -20,6 +19,7 @@ import * as Rendering from "../domain/Rendering.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { TemplateContent } from "../domain/Template.ts"
 import * as Text from "../domain/Text.ts"
+import * as Either from "../effect/Either.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Signature from "../webhook/Signature.ts"
@@ -40,10 +40,9 @@ const Config = Schema.Struct({
   url: HttpUrl,
   /** Signs both ways. */
   secret: Text.between(16, 512),
-  headers: Schema.optionalWith(
-    Schema.Record({ key: Schema.String, value: Text.between(0, 4096) }),
-    { default: () => ({}) }
-  ),
+  headers: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Text.between(0, 4096) }), {
+    default: () => ({})
+  }),
   timeout_ms: Schema.optionalWith(Schema.Int.pipe(Schema.between(100, 120_000)), { default: () => 10_000 })
 })
 

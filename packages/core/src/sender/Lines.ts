@@ -1,7 +1,7 @@
 /** A session's line to its platform: the sender for its provider, with its configuration unsealed. */
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import type { Session } from "../domain/Session.ts"
+import * as Either from "../effect/Either.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import type { Sender } from "./Sender.ts"
 import { Senders } from "./Sender.ts"

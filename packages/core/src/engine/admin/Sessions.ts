@@ -1,7 +1,6 @@
 /** Sessions: a connection to a platform, its configuration sealed. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import type { InsideTransaction, InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as ExternalText from "../../domain/ExternalText.ts"

@@ -1,7 +1,7 @@
 /** A session's configuration: refused by its fields, kept as it is read, and never repeated. */
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
+import * as Either from "../../effect/Either.ts"
 import type { Make, Opened } from "./Setup.ts"
 import { test } from "./Setup.ts"
 

@@ -1,0 +1,116 @@
+/** What is published works where it is installed, and says what is wrong where it cannot. */
+import { execFileSync, spawnSync } from "node:child_process"
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as Schema from "effect/Schema"
+import { afterAll, describe, expect, it } from "vitest"
+
+const Exports = Schema.Record({
+  key: Schema.String,
+  value: Schema.Record({ key: Schema.String, value: Schema.String })
+})
+
+const Manifest = Schema.parseJson(
+  Schema.Struct({
+    exports: Exports,
+    publishConfig: Schema.Struct({ exports: Exports }),
+    peerDependencies: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), {
+      default: () => ({})
+    })
+  })
+)
+
+const packages = fileURLToPath(new URL("../packages", import.meta.url))
+const manifestOf = (name: string) =>
+  Schema.decodeUnknownSync(Manifest)(readFileSync(join(packages, name, "package.json"), "utf8"))
+
+describe.each(["core", "host"])("@sendwright/%s, published", (name) => {
+  const { exports, publishConfig } = manifestOf(name)
+
+  it("has the entries that it has here, without the condition that reads its source", () => {
+    const built = Object.entries(exports).map(([entry, { "@sendwright/source": source, ...targets }]) => {
+      expect(source).toMatch(/^\.\/src\//)
+      return [entry, targets] as const
+    })
+    expect(publishConfig.exports).toEqual(Object.fromEntries(built))
+  })
+
+  it("has a file for each entry", () => {
+    const targets = Object.values(publishConfig.exports).flatMap((entry) => Object.values(entry))
+    const missing = targets.filter((target) => !existsSync(join(packages, name, target.replace(/\*.*/, ""))))
+    expect(missing).toEqual([])
+  })
+})
+
+describe("@sendwright/core over another effect", () => {
+  const folder = mkdtempSync(join(tmpdir(), "sendwright-packages-"))
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  /** Modules of Effect 3 that Effect 4 does not have, as far as core's entries are concerned. */
+  const gone = ["Either", "FastCheck", "FiberRef", "MetricKey", "ModuleVersion", "ParseResult", "TestClock"]
+
+  /** A program beside the built package, and an effect whose modules are there and empty. */
+  const load = (entry: string, version: string, modules: (name: string) => boolean) => {
+    const place = mkdtempSync(join(folder, "case-"))
+    const modulesFolder = join(place, "node_modules")
+    const core = join(modulesFolder, "@sendwright/core")
+    const effect = join(modulesFolder, "effect")
+    mkdirSync(effect, { recursive: true })
+    cpSync(join(packages, "core/dist"), join(core, "dist"), {
+      recursive: true,
+      filter: (source) => !/\.(d\.ts|map)$/.test(source)
+    })
+    const { publishConfig } = manifestOf("core")
+    writeFileSync(join(core, "package.json"), JSON.stringify({ type: "module", ...publishConfig }))
+    for (const name of ["ipaddr.js", "libphonenumber-js", "undici"]) {
+      symlinkSync(join(packages, "core/node_modules", name), join(modulesFolder, name))
+    }
+    const real = readdirSync(join(packages, "core/node_modules/effect/dist/esm"))
+    for (const file of real.filter((file) => /^[A-Z]\w*\.js$/.test(file) && modules(file.slice(0, -3)))) {
+      writeFileSync(join(effect, file), "export const constTrue = 0, constVoid = 0")
+    }
+    const told = modules("ModuleVersion") ? `{ getCurrentVersion: () => "${version}" }` : "undefined"
+    writeFileSync(join(effect, "index.js"), `export const ModuleVersion = ${told}`)
+    const exports = { ".": "./index.js", "./*": "./*.js" }
+    writeFileSync(join(effect, "package.json"), JSON.stringify({ type: "module", version, exports }))
+    const program = ["--input-type=module", "--eval", `import "@sendwright/core${entry}"`]
+    return spawnSync(process.execPath, program, { cwd: place, encoding: "utf8" }).stderr
+  }
+
+  const range = manifestOf("core").peerDependencies["effect"]
+
+  it.each(["", "/testing"])("says at the load of its entry %j that Effect 4 is none", (entry) => {
+    const stderr = load(entry, "4.1.0", (name) => !gone.includes(name))
+    expect(stderr).toContain(
+      `Error: @sendwright/core needs effect ${range} and found effect 4 or newer. Run: npm install "effect@${range}"`
+    )
+  })
+
+  it.each(["3.22.1", "3.9.9"])("says at its load that %s is too old", (version) => {
+    const stderr = load("", version, () => true)
+    expect(stderr).toContain(
+      `Error: @sendwright/core needs effect ${range} and found effect ${version}. Run: npm install "effect@${range}"`
+    )
+  })
+
+  it("loads over the one that is here", () => {
+    const program = [
+      "--input-type=module",
+      "--eval",
+      'import { Engine } from "@sendwright/core"; console.log(typeof Engine.layer)'
+    ]
+    expect(execFileSync(process.execPath, program, { cwd: packages, encoding: "utf8" })).toBe("function\n")
+  })
+})
