@@ -72,6 +72,13 @@ describe("core", () => {
     expect(cycles).toEqual([])
   })
 
+  it("imports what Effect 4 has no module for by way of `effect/`, which says so when it is loaded", () => {
+    const gone =
+      /^(?:import|export) (?!type)[^"]* from "effect\/(?:Either|FiberRef|MetricKey|Micro|ParseResult|STM)"/m
+    const wrong = core.filter((file) => !/\/src\/(?:effect|testing)\//.test(file) && gone.test(source(file)))
+    expect(wrong).toEqual([])
+  })
+
   it("needs no native module and no SQL unless asked for", () => {
     const seen = new Set<string>()
     const visit = (file: string): void => {
