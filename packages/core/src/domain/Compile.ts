@@ -7,6 +7,8 @@
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import * as Either from "../effect/Either.ts"
+import * as ParseResult from "../effect/ParseResult.ts"
 import { strict } from "./Explain.ts"
 
 /** The input does not decode, or only the interpreter can tell. */
