@@ -47,6 +47,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     receive: () => Effect.dieMessage("receive"),
     hook: () => Effect.dieMessage("hook"),
     drain: Effect.dieMessage("drain"),
+    clock: Effect.dieMessage("clock"),
     admin: new Proxy(Object.create(null), { get: () => new Proxy(Object.create(null), {}) }),
     ...given
   })

@@ -49,6 +49,7 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     hook: (_, __, { body, method, query }) =>
       Effect.succeed(method === "GET" ? `${query["hub.challenge"]} ${body.length}` : null),
     drain: Effect.dieMessage("drain"),
+    clock: Effect.dieMessage("clock is not expected"),
     admin: new Proxy(Object.create(null), {
       get: () =>
         new Proxy(Object.create(null), { get: () => () => Effect.succeed({ items: [], next: null }) })

@@ -11,6 +11,18 @@ export const minute = 60 * second
 export const hour = 60 * minute
 export const day = 24 * hour
 
+/** By how much the clocks of two processes may differ, or one before and after it was set, and count as right. */
+const tolerance = second
+
+/** Later than this nobody whose clock was right has written yet. */
+export const latestWritten = (now: Instant): Instant => now + tolerance
+
+/**
+ * Whether it was written by a clock that was ahead. What was to happen some time after that is as wrong, and for the
+ * rest of us too far off: whoever finds it takes it for due, so that nothing waits for a clock that was set back.
+ */
+export const isAhead = (written: Instant, now: Instant): boolean => written > latestWritten(now)
+
 /** RFC 3339 in UTC with milliseconds, the one form of a time on the wire. */
 export const format = (instant: Instant): string => new Date(instant).toISOString()
 

@@ -18,24 +18,31 @@ export const unpaced: Pacing = { messages_per_second: null, pair_interval_ms: nu
 const burstMs = 50
 
 /**
- * How far ahead of the clock what is kept may be. Clocks of nodes differ, and the slower one waits for the faster
- * one's messages. What is further ahead was written before a clock was set back, and is forgotten.
+ * How far ahead of the clock what is kept may be: direct messages are counted and never wait, so what they make others
+ * wait for is bounded. What is further ahead was kept by a clock that was ahead, and is forgotten.
  */
-const horizonMs = 30 * Time.minute
+const longestAhead = 30 * Time.second
 
 /** A rounding error of the fractions must not cost a message. */
 const rounding = 1e-6
 
 const toleranceOf = (messagesPerSecond: number): number => Math.max(burstMs, 1000 / messagesPerSecond)
 
-const from = (arrival: number | null, now: Instant): number =>
-  arrival === null || arrival > now + horizonMs ? now : Math.max(arrival, now)
+const horizonOf = (messagesPerSecond: number): number => Math.max(longestAhead, 1000 / messagesPerSecond)
+
+const from = (arrival: number | null, messagesPerSecond: number, now: Instant): number =>
+  arrival === null || arrival > now + horizonOf(messagesPerSecond) ? now : Math.max(arrival, now)
 
 /** When the next message may go, `now` at the earliest. */
 export const nextAt = (arrival: number | null, messagesPerSecond: number, now: Instant): Instant =>
   Math.max(
     now,
-    Math.ceil(from(arrival, now) + 1000 / messagesPerSecond - toleranceOf(messagesPerSecond) - rounding)
+    Math.ceil(
+      from(arrival, messagesPerSecond, now) +
+        1000 / messagesPerSecond -
+        toleranceOf(messagesPerSecond) -
+        rounding
+    )
   )
 
 /**
@@ -51,7 +58,7 @@ export const grant = (
   now: Instant
 ): { readonly granted: number; readonly arrival: number } => {
   const interval = 1000 / messagesPerSecond
-  const start = from(arrival, now)
+  const start = from(arrival, messagesPerSecond, now)
   const room = Math.floor((now + toleranceOf(messagesPerSecond) - start) / interval + rounding)
   const granted = Math.max(0, Math.min(wanted, room))
   return { granted, arrival: start + granted * interval }
@@ -59,4 +66,16 @@ export const grant = (
 
 /** One message that goes whatever the pace is, and is counted: what follows waits for it. */
 export const count = (arrival: number | null, messagesPerSecond: number, now: Instant): number =>
-  from(arrival, now) + 1000 / messagesPerSecond
+  Math.min(
+    from(arrival, messagesPerSecond, now) + 1000 / messagesPerSecond,
+    now + horizonOf(messagesPerSecond)
+  )
+
+/**
+ * When a phone may have its next message; null when it may have one now. What is further ahead than the interval was
+ * kept by a clock that was ahead, or for a longer interval, and is forgotten.
+ *
+ * @param nextAt what is kept of the phone: its last message's time plus the interval
+ */
+export const pairedUntil = (nextAt: Instant | null, intervalMs: number, now: Instant): Instant | null =>
+  nextAt !== null && nextAt > now && nextAt <= now + intervalMs ? nextAt : null

@@ -4,6 +4,7 @@
  */
 import * as Event from "./Event.ts"
 import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
 import * as Job from "./Job.ts"
 import * as Recipient from "./Recipient.ts"
 import * as Retry from "./Retry.ts"
@@ -74,14 +75,23 @@ const moved = (
   }
 }
 
+/** When it may be attempted; null when it may not. What was written by a clock that was ahead is due. */
+export const dueAt = ({ nextAt, status, updatedAt }: Job.RecipientResult, now: Instant): Instant | null => {
+  if (nextAt === null || Recipient.leftDispatch(status)) return null
+  return Time.isAhead(updatedAt, now) ? now : nextAt
+}
+
 /** Whether it waits for a worker that comes at `now` or later. */
-export const isDue = (recipient: Job.RecipientResult, now: Instant): boolean =>
-  recipient.nextAt !== null && recipient.nextAt <= now && !Recipient.leftDispatch(recipient.status)
+export const isDue = (recipient: Job.RecipientResult, now: Instant): boolean => {
+  const at = dueAt(recipient, now)
+  return at !== null && at <= now
+}
 
 /** Not to be attempted before a time. */
-export const defer = (recipient: Job.RecipientResult, at: Instant): Job.RecipientResult => ({
+export const defer = (recipient: Job.RecipientResult, at: Instant, now: Instant): Job.RecipientResult => ({
   ...recipient,
-  nextAt: at
+  nextAt: at,
+  updatedAt: now
 })
 
 /** Whether an attempt of it is under way (or was, when its worker died). */
@@ -324,12 +334,14 @@ export const withStatus = (job: Job.Job, status: Job.Status, now: Instant): Job.
 /** When the job has work next: the earliest due recipient while it may be dispatched and none is in flight. */
 export const nextDue = (
   job: Pick<Job.Job, "status">,
-  recipients: Iterable<Job.RecipientResult>
+  recipients: Iterable<Job.RecipientResult>,
+  now: Instant
 ): Instant | null => {
   if (!Job.dispatchable(job.status)) return null
   let next: Instant | null = null
-  for (const { nextAt, status } of recipients) {
-    if (nextAt !== null && !Recipient.leftDispatch(status) && (next === null || nextAt < next)) next = nextAt
+  for (const recipient of recipients) {
+    const at = dueAt(recipient, now)
+    if (at !== null && (next === null || at < next)) next = at
   }
   return next
 }

@@ -33,14 +33,19 @@ export interface Rule {
   readonly periodMs: number
 }
 
+/**
+ * The latest arrival that this clock can have kept: an allowance that is used up. What is further ahead was kept by a
+ * clock that was ahead, and counts as no more than that, so the next request passes after one interval.
+ */
+export const latest = ({ periodMs }: Rule, now: Instant): number => now + periodMs
+
 /** Decides one request; `arrival` is what is kept for the key (null before its first request). */
 export const decide = (
   arrival: number | null,
   rule: Rule,
   now: Instant
 ): { readonly decision: Decision; readonly arrival: number } => {
-  // A clock that stepped back must not lock a key out for longer than one period.
-  const from = Math.min(Math.max(arrival ?? now, now), now + rule.periodMs)
+  const from = Math.min(Math.max(arrival ?? now, now), latest(rule, now))
   const next = from + rule.periodMs / rule.limit
   const allowed = next - now <= rule.periodMs
   const kept = allowed ? next : from

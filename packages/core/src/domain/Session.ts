@@ -1,5 +1,6 @@
 /** One connection of an account to a messaging platform; owns the templates mirrored from it. */
 import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
 import type { PauseReason } from "./Job.ts"
 import type { Pacing } from "./Pacing.ts"
 
@@ -28,6 +29,12 @@ export interface Session {
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }
+
+/** Whether its block has ended, or was written by a clock that was ahead: where it still holds the platform says so again. */
+export const blockIsOver = (
+  { blockedUntil, updatedAt }: Pick<Session, "blockedUntil" | "updatedAt">,
+  now: Instant
+): boolean => blockedUntil !== null && (blockedUntil <= now || Time.isAhead(updatedAt, now))
 
 /** Why nothing may be sent over it now; null when something may. */
 export const obstacle = ({

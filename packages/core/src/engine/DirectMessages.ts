@@ -13,6 +13,7 @@ import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Failure } from "../domain/Recipient.ts"
+import * as Moment from "../loop/Moment.ts"
 import type * as Lines from "../sender/Lines.ts"
 import type { AcceptSend, ClaimedJob, Earlier } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
@@ -142,9 +143,9 @@ export const make = Effect.fnUntraced(function* (options: {
   /** The answer of the request that the key stands for; one that is under way is waited for. */
   const replay = Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
     const messageId = Ids.messageId(earlier.jobId, 0)
-    const deadline = (yield* Clock.currentTimeMillis) + presence.leaseMs
+    const deadline = (yield* Moment.now) + presence.leaseMs
     let found: Earlier | null = earlier
-    while (found !== null && found.answer === null && (yield* Clock.currentTimeMillis) < deadline) {
+    while (found !== null && found.answer === null && (yield* Moment.now) < deadline) {
       yield* Effect.sleep(50)
       found = yield* jobs.earlier({ publicKey: caller.key.publicKey, key })
     }

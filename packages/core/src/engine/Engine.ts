@@ -32,6 +32,8 @@ import * as Lines from "../sender/Lines.ts"
 import type { HookRequest, Senders } from "../sender/Sender.ts"
 import type { Report } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import type { ClockHealth } from "../storage/StoreClock.ts"
+import { StoreClock } from "../storage/StoreClock.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
@@ -63,6 +65,7 @@ import type {
 import type { TemplateMessageRequest, Unchecked } from "./Requests.ts"
 import * as Sends from "./Sends.ts"
 import * as Templates from "./Templates.ts"
+import { timed } from "./Timed.ts"
 
 export type * from "./Operations.ts"
 
@@ -152,6 +155,8 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     readonly admin: Admin.Admin
     /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
     readonly drain: Effect.Effect<void, InsideTransaction | StorageError>
+    /** How far this process's clock is from the store's, by which everything goes. */
+    readonly clock: Effect.Effect<ClockHealth>
   }
 >() {}
 
@@ -181,7 +186,8 @@ const make = Effect.gen(function* () {
       Effect.flatMap(checks.authorize(caller, permission), (known) => operation(known, ...args))
   const sendDirect = allowed("direct:send", direct)
 
-  return Engine.of({
+  const clock = yield* StoreClock
+  const engine = Engine.of({
     identify: checks.identify,
     authorize: checks.authorize,
     templates: allowed("templates:read", templates.list),
@@ -196,8 +202,10 @@ const make = Effect.gen(function* () {
     receive: worker.inbound.reports,
     hook: (...args) => outside("engine.hook")(hook(...args)),
     admin: yield* Admin.make,
-    drain: worker.drain
+    drain: worker.drain,
+    clock: clock.health
   })
+  return timed(engine, clock)
 })
 
 /**
@@ -209,5 +217,6 @@ export const layer = (
 ): Layer.Layer<Engine | Worker.Worker, never, Requirements> =>
   Layer.effect(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
-    Layer.provide([Wake.layer, Presence.layer(options.leaseMs ?? defaultLeaseMs)])
+    Layer.provide([Wake.layer, Presence.layer(options.leaseMs ?? defaultLeaseMs)]),
+    Layer.provide(StoreClock.layer)
   )

@@ -14,6 +14,7 @@ import type { Status as RecipientStatus } from "../domain/Recipient.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
+import { Presence } from "../worker/Presence.ts"
 import { Wake } from "../worker/Wake.ts"
 import type { Caller, JobDetail, JobQuery } from "./Operations.ts"
 import { traced } from "./Traced.ts"
@@ -23,16 +24,27 @@ export interface DetailQuery {
   readonly page: Page
 }
 
-const waitingFor = (job: Job, nextAt: Instant | null, pacing: Pacing): JobDetail["waitingFor"] => {
+/** @param isDispatched whether anybody lives who takes what is due */
+const waitingFor = (
+  job: Job,
+  nextAt: Instant | null,
+  pacing: Pacing,
+  isDispatched: boolean
+): JobDetail["waitingFor"] => {
   if (job.status === "paused") {
     return { limiter: job.pauseReason === "template_paused" ? "template" : "session", until: null }
   }
-  if (!dispatchable(job.status)) return null
+  if (!isOpen(job)) return null
+  if (!isDispatched) return { limiter: "worker", until: null }
   if (job.counts.queued > 0) {
     return pacing.messages_per_second === null ? null : { limiter: "pace", until: null }
   }
   return nextAt === null ? null : { limiter: "retry", until: nextAt }
 }
+
+/** Whether a worker has something to do for it, now or later. */
+const isOpen = ({ counts, status }: Job): boolean =>
+  dispatchable(status) && counts.queued + counts.sending > 0
 
 /** By its session's pace alone, when it has one: other jobs of the session and retries may make it later. */
 const expectedCompletionAt = (job: Job, { messages_per_second }: Pacing, now: Instant): Instant | null => {
@@ -47,6 +59,7 @@ const whole: Page = { limit: 250, after: null }
 export const make = Effect.gen(function* () {
   const cards = yield* RateCardStore
   const jobs = yield* JobStore
+  const presence = yield* Presence
   const sessions = yield* SessionStore
   const wake = yield* Wake
 
@@ -76,11 +89,12 @@ export const make = Effect.gen(function* () {
     const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
     const session = yield* sessions.find(job.sessionId)
     const pacing = session?.pacing ?? unpaced
+    const isDispatched = !isOpen(job) || (yield* presence.isDispatched)
     const found: JobDetail = {
       job,
       results,
       actualCost,
-      waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due), pacing),
+      waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due), pacing, isDispatched),
       expectedCompletionAt: expectedCompletionAt(job, pacing, yield* Clock.currentTimeMillis)
     }
     return found

@@ -4,6 +4,7 @@
  * and comes back with its receipts.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -352,7 +353,7 @@ const maximumPages = 200
 const templateFields = "id,name,language,status,category,components,parameter_format,quality_score"
 
 export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
-  Effect.zipWith(Exchange.make(options), Effect.clock, (exchange, clock) => {
+  Effect.map(Exchange.make(options), (exchange) => {
     const get = (config: Config, path: string): Effect.Effect<Exchanged> =>
       exchange({
         method: "GET",
@@ -394,7 +395,7 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
         const { headers, url } = deskOf(decode(message.config))
         const body = bodyOf(message)
         const exchanged = exchange({ method: "POST", url, headers, body, timeoutMs, maximumBytes })
-        return Effect.map(exchanged, (answer) => meaning(answer, url, clock.unsafeCurrentTimeMillis()))
+        return Effect.zipWith(exchanged, Clock.currentTimeMillis, (answer, now) => meaning(answer, url, now))
       },
       check: Effect.fnUntraced(function* (given) {
         const config = decode(given)

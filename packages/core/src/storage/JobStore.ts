@@ -99,6 +99,22 @@ export interface Claim {
 export const isAtRisk = ({ atRisk }: Claim, provider: Provider): boolean =>
   atRisk !== undefined && !atRisk.recoverable.includes(provider)
 
+/** What a process says of its workers. */
+export interface Heartbeat {
+  readonly workers: ReadonlyArray<string>
+  readonly beats: number
+  /** The time, when the process takes by itself what is due; null when it only has in hand what it was asked for. */
+  readonly dispatchesAt: Instant | null
+}
+
+export interface Holder {
+  readonly worker: string
+  /** Its last count; 0 when it said nothing yet. */
+  readonly beats: number
+  /** Whether it is known to be dead: the store has one owner, and it was there before this one. */
+  readonly isDead: boolean
+}
+
 /** What became of an attempt. */
 export type Outcome = Data.TaggedEnum<{
   /** `held`: why the platform looks at it first, though it has it. */
@@ -207,21 +223,27 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       StorageError
     >
 
-    /** Says that workers live. Whoever may have recipients in hand says so every few seconds, with another count. */
-    readonly beat: (command: {
-      readonly workers: ReadonlyArray<string>
-      readonly beats: number
-    }) => Effect.Effect<void, StorageError>
+    /**
+     * Says that workers live. Whoever may have recipients or deliveries in hand says so every few seconds, with another
+     * count.
+     */
+    readonly beat: (command: Heartbeat) => Effect.Effect<void, StorageError>
 
-    /** Who has recipients in hand or has said that it lives, and its last count; 0 when it said nothing yet. */
-    readonly holders: Effect.Effect<
-      ReadonlyArray<{ readonly worker: string; readonly beats: number }>,
-      StorageError
-    >
+    /** Who has recipients or deliveries in hand or has said that it lives. */
+    readonly holders: Effect.Effect<ReadonlyArray<Holder>, StorageError>
+
+    /** When a process that dispatches said last that it lives; null when none ever did. */
+    readonly dispatchesAt: Effect.Effect<Instant | null, StorageError>
 
     /**
-     * Takes back what a dead worker left in flight, as `Progress.rescue` says, and forgets the worker; its late
-     * outcomes change nothing. Answers how many recipients were taken back.
+     * Makes due what a clock that was ahead put off: jobs that are due later than now and were written later than now.
+     * For a process that starts, and for one whose clock was set back (docs/adr/0021). Answers how many jobs.
+     */
+    readonly makeDue: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
+
+    /**
+     * Takes back the recipients that a dead worker left in flight, as `Progress.rescue` says, and forgets the worker;
+     * its late outcomes change nothing. Answers how many recipients were taken back.
      */
     readonly rescue: (command: {
       readonly worker: string

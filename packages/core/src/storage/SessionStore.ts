@@ -43,7 +43,7 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly until: Instant
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
-    /** Ends the blocks whose time has come, and what was paused for them goes on; answers how many. */
+    /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers how many. */
     readonly unblock: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
   }
 >() {}

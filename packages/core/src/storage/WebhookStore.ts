@@ -37,9 +37,8 @@ export interface DeliverySettlement {
 
 /** What may be taken: so many in all, and of each endpoint as many as it has room for. */
 export interface DeliveryClaim {
+  /** In whose hands they are then, until it hands them in or is rescued. */
   readonly worker: string
-  /** Until when they are the worker's. */
-  readonly until: Instant
   readonly limit: number
   /** Endpoints that are passed over, whatever waits for them. */
   readonly full: ReadonlyArray<string>
@@ -103,6 +102,18 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       StorageError
     >
 
+    /** Makes what a dead worker had in hand due again; its late answers change nothing. Answers how many deliveries. */
+    readonly rescue: (command: {
+      readonly worker: string
+      readonly now: Instant
+    }) => Effect.Effect<number, StorageError>
+
+    /**
+     * Makes due what a clock that was ahead put off: deliveries that are due later than now, and that were never
+     * attempted or were attempted last later than now. As `JobStore.makeDue`; answers how many.
+     */
+    readonly makeDue: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
+
     readonly findDelivery: (id: string) => Effect.Effect<Delivery | null, StorageError>
     /** Newest first, each with every attempt. */
     readonly deliveries: (query: {
@@ -137,7 +148,7 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       readonly now: Instant
     }) => Effect.Effect<number, StorageError>
 
-    /** When the next delivery is due or the next lease ends, not looking at some endpoints; null when nothing waits. */
+    /** When the next delivery that nobody has in hand is due, not looking at some endpoints; null when nothing waits. */
     readonly nextDue: (query: {
       readonly now: Instant
       readonly full: ReadonlyArray<string>

@@ -136,7 +136,6 @@ export const endpoint = (accountId: string, some: Partial<Endpoint> = {}): Endpo
 /** Takes whatever is due. */
 export const deliveryClaim = (some: Partial<DeliveryClaim> = {}): DeliveryClaim => ({
   worker: "w",
-  until: now + 30_000,
   limit: 10_000,
   full: [],
   room: () => 10_000,

@@ -1,8 +1,7 @@
 /** How long what is under way may still take when a process stops. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import type { Instant } from "../domain/Instant.ts"
+import * as Moment from "../loop/Moment.ts"
 
 export interface Grace {
   /** It runs from here. A second call changes nothing. */
@@ -13,8 +12,8 @@ export interface Grace {
 }
 
 export const make = (graceMs: number): Grace => {
-  let since: Instant | undefined
-  const begin = Effect.map(Clock.currentTimeMillis, (now) => {
+  let since: Moment.Moment | undefined
+  const begin = Effect.map(Moment.now, (now) => {
     since ??= now
     return since
   })
@@ -23,7 +22,7 @@ export const make = (graceMs: number): Grace => {
     hasBegun: () => since !== undefined,
     within: (effect) =>
       Effect.gen(function* () {
-        const left = (yield* begin) + graceMs - (yield* Clock.currentTimeMillis)
+        const left = (yield* begin) + graceMs - (yield* Moment.now)
         const race = Effect.raceFirst(effect, Effect.sleep(Math.max(0, left)))
         // A fiber of its own: the one that waits may have been interrupted already.
         yield* Effect.flatMap(Effect.fork(Effect.interruptible(race)), Fiber.await)

@@ -1,5 +1,5 @@
 /**
- * Who lives. Recipients are in the hands of a worker, and a worker says every few seconds that it lives: one count
+ * Who lives. Recipients and deliveries are in the hands of a worker, and a worker says every few seconds that it lives: one count
  * for all that it holds, so a long attempt needs no lease of its own. Others take back what it held when they have
  * seen its count unchanged for long enough, by their own monotonic clock: clocks of nodes need not agree, and one
  * that is set back or forward kills nobody.
@@ -9,8 +9,12 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import * as Ids from "../domain/Ids.ts"
+import type { Holder } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+import { StoreClock } from "../storage/StoreClock.ts"
 
 /** How long a worker that says nothing is believed to live, by default. With the pace below, rescue takes 25 s at most. */
 export const defaultLeaseMs = 15_000
@@ -22,52 +26,83 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
   Presence,
   {
     readonly leaseMs: number
-    /** A name under which recipients can be taken. */
+    /** A name under which recipients or deliveries can be taken. */
     readonly enter: Effect.Effect<string>
     /**
      * From here on it is dead, and what it still holds is taken back. Also for a name under which a commit may
-     * have taken recipients that nobody knows of, because its answer was lost.
+     * have taken something that nobody knows of, because its answer was lost.
      */
     readonly leave: (worker: string) => Effect.Effect<void>
     /** Whether it is a name of this process that lives. */
     readonly isHere: (worker: string) => boolean
+    /** For as long as the scope lasts this process takes by itself what is due, and says so. */
+    readonly dispatch: Effect.Effect<void, never, Scope.Scope>
+    /** Whether a process over the store does; of one that stopped it is known when the lease is over. */
+    readonly isDispatched: Effect.Effect<boolean, StorageError>
   }
 >() {
-  static readonly layer = (leaseMs: number): Layer.Layer<Presence, never, JobStore> =>
+  static readonly layer = (leaseMs: number): Layer.Layer<Presence, never, JobStore | StoreClock> =>
     Layer.scoped(
       Presence,
       Effect.gen(function* () {
         const jobs = yield* JobStore
+        const { within } = yield* StoreClock
         const ids = Ids.make(yield* Ids.RandomBytes)
         const here = new Set<string>()
         const someone = yield* Effect.makeLatch()
         let beats = 0
+        let dispatching = 0
 
         const say = Effect.suspend(() => {
           if (here.size === 0) return Effect.zipRight(someone.close, someone.await)
           beats += 1
+          const beat = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+            jobs.beat({ workers: [...here], beats, dispatchesAt: dispatching > 0 ? now : null })
+          )
           return Effect.zipRight(
-            Effect.catchAllCause(jobs.beat({ workers: [...here], beats }), (cause) =>
+            Effect.catchAllCause(beat, (cause) =>
               Effect.logWarning("Could not say that this process lives", cause)
             ),
             Effect.sleep(paceOf(leaseMs))
           )
         })
-        yield* Effect.forkScoped(Effect.forever(say))
+        yield* Effect.forkScoped(within(Effect.forever(say)))
+
+        const enter = Effect.gen(function* () {
+          const worker = ids.uuid(yield* Clock.currentTimeMillis)
+          here.add(worker)
+          yield* someone.open
+          return worker
+        })
+        const leave = (worker: string): Effect.Effect<void> =>
+          Effect.sync(() => {
+            here.delete(worker)
+          })
 
         return {
           leaseMs,
-          enter: Effect.gen(function* () {
-            const worker = ids.uuid(yield* Clock.currentTimeMillis)
-            here.add(worker)
-            yield* someone.open
-            return worker
-          }),
-          leave: (worker) =>
+          enter,
+          leave,
+          isHere: (worker) => here.has(worker),
+          dispatch: Effect.acquireRelease(
             Effect.sync(() => {
-              here.delete(worker)
+              dispatching += 1
             }),
-          isHere: (worker) => here.has(worker)
+            () =>
+              Effect.sync(() => {
+                dispatching -= 1
+              })
+          ),
+          isDispatched: Effect.suspend(() => {
+            if (dispatching > 0) return Effect.succeed(true)
+            return Effect.zipWith(
+              jobs.dispatchesAt,
+              Clock.currentTimeMillis,
+              (at, now) =>
+                // In the future was written by a clock that was ahead; the next beat tells.
+                at !== null && Math.abs(now - at) < leaseMs
+            )
+          })
         }
       })
     )
@@ -82,7 +117,7 @@ interface Sight {
 /** What was seen of the workers, and who is dead by it. */
 export const observe = (
   before: ReadonlyMap<string, Sight>,
-  workers: ReadonlyArray<{ readonly worker: string; readonly beats: number }>,
+  workers: ReadonlyArray<Holder>,
   now: bigint,
   leaseMs: number
 ): { readonly seen: ReadonlyMap<string, Sight>; readonly dead: ReadonlyArray<string> } => {
@@ -93,6 +128,7 @@ export const observe = (
     })
   )
   const lease = BigInt(Math.round(leaseMs)) * 1_000_000n
-  const dead = [...seen].flatMap(([worker, { since }]) => (now - since >= lease ? [worker] : []))
+  const isSilent = (worker: string): boolean => now - (seen.get(worker)?.since ?? now) >= lease
+  const dead = workers.flatMap(({ isDead, worker }) => (isDead || isSilent(worker) ? [worker] : []))
   return { seen, dead }
 }

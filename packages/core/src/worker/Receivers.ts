@@ -7,8 +7,8 @@
  * This is what one process knows; another learns it anew within a few attempts. Rates that hold over all processes are
  * the store's.
  */
-import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import type { Moment } from "../loop/Moment.ts"
 
 /** In hand at first, and at most. */
 export const firstWindow = 2
@@ -38,12 +38,12 @@ interface Receiver {
   window: number
   inHand: number
   failures: number
-  failingSince: Instant | null
+  failingSince: Moment | null
   /** Whether its last answer was a failure, or slow. */
   troubled: boolean
-  heldUntil: Instant
+  heldUntil: Moment
   /** When its last attempt ended. */
-  endedAt: Instant
+  endedAt: Moment
 }
 
 export interface Outcome {
@@ -56,13 +56,13 @@ export interface Outcome {
 export interface Receivers {
   readonly inHand: () => number
   /** Those that get nothing now. */
-  readonly full: (now: Instant) => ReadonlyArray<string>
+  readonly full: (now: Moment) => ReadonlyArray<string>
   /** How many more another one may be given. */
   readonly room: (endpointId: string) => number
   readonly begin: (endpointId: string) => void
-  readonly end: (endpointId: string, outcome: Outcome, now: Instant) => void
+  readonly end: (endpointId: string, outcome: Outcome, now: Moment) => void
   /** When the next pause ends; null when there is none. */
-  readonly nextAt: (now: Instant) => Instant | null
+  readonly nextAt: (now: Moment) => Moment | null
 }
 
 /** @param slots deliveries in hand at once, over all receivers */
@@ -82,7 +82,7 @@ export const make = (slots: number): Receivers => {
     if (isTroubled) troubled += receiver.inHand
   }
 
-  const fail = (receiver: Receiver, now: Instant): void => {
+  const fail = (receiver: Receiver, now: Moment): void => {
     receiver.window = Math.max(1, Math.floor(receiver.window / 2))
     receiver.failures += 1
     receiver.failingSince ??= now
@@ -97,7 +97,7 @@ export const make = (slots: number): Receivers => {
     receiver.failingSince = null
   }
 
-  const forget = (now: Instant): void => {
+  const forget = (now: Moment): void => {
     if (now >= sweptAt && now - sweptAt < forgetMs / 6) return
     sweptAt = now
     for (const [id, { endedAt, failingSince, heldUntil, inHand }] of receivers) {
@@ -164,7 +164,7 @@ export const make = (slots: number): Receivers => {
       }
     },
     nextAt: (now) => {
-      let next: Instant | null = null
+      let next: Moment | null = null
       for (const { heldUntil } of watched.values()) {
         if (heldUntil > now && (next === null || heldUntil < next)) next = heldUntil
       }

@@ -7,6 +7,7 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/Job.ts"
 import type { Provider } from "../domain/Session.ts"
 import * as Deadlines from "../loop/Deadlines.ts"
+import * as Moment from "../loop/Moment.ts"
 import * as Turn from "../loop/Turn.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
@@ -22,7 +23,7 @@ import * as Consequences from "./Consequences.ts"
 import * as Dispatch from "./Dispatch.ts"
 import type { Grace } from "./Grace.ts"
 import * as Isolate from "./Isolate.ts"
-import { observe, Presence } from "./Presence.ts"
+import { Presence } from "./Presence.ts"
 import * as Shares from "./Shares.ts"
 import * as UnderWay from "./UnderWay.ts"
 import { Wake } from "./Wake.ts"
@@ -44,8 +45,6 @@ export interface SendWorker {
   readonly open: Effect.Effect<Lane>
   /** When there is something to take for who may have it now. */
   readonly nextDue: Effect.Effect<Instant | null, StorageError>
-  /** Takes back what dead workers left, and ends the blocks of sessions that are over; answers how many recipients. */
-  readonly rescue: Effect.Effect<number, StorageError>
 }
 
 export const make = (options: {
@@ -181,7 +180,7 @@ export const make = (options: {
         if (taken === 0) return undefined
         if (taken >= concurrency) yield* wake.sends.notify
         yield* Turn.takenByWork
-        const since = yield* Clock.currentTimeMillis
+        const since = yield* Moment.now
         const window = yield* begin(claimed, free())
         windows = [...windows, { worker, window }]
         return { window, taken, since }
@@ -206,7 +205,7 @@ export const make = (options: {
             yield* restore(window.wait)
             yield* collect
           }
-          const tookMs = (yield* Clock.currentTimeMillis) - since
+          const tookMs = (yield* Moment.now) - since
           size = Window.next(size, { recipients: settlements.length, tookMs }, concurrency)
           return { handedIn, taken }
         })
@@ -228,26 +227,5 @@ export const make = (options: {
 
     const nextDue = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.nextDue(now, shares.full()))
 
-    let seen: Parameters<typeof observe>[0] = new Map()
-
-    const rescue = Effect.gen(function* () {
-      const workers = yield* Effect.onError(jobs.holders, () =>
-        // While nobody could say anything, nobody was silent.
-        Effect.sync(() => {
-          seen = new Map()
-        })
-      )
-      const others = workers.filter(({ worker }) => !presence.isHere(worker))
-      const observed = observe(seen, others, yield* Clock.currentTimeNanos, presence.leaseMs)
-      seen = observed.seen
-      yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
-      let count = 0
-      for (const worker of observed.dead) {
-        const now = yield* Clock.currentTimeMillis
-        count += yield* jobs.rescue({ worker, now, recoverable })
-      }
-      return count
-    })
-
-    return { open: openLane, nextDue, rescue }
+    return { open: openLane, nextDue }
   })

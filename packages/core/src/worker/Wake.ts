@@ -2,12 +2,12 @@
  * Tells the loops of this process that there is something to do, right before or after the commit that makes it so.
  * Polling is only the safety net: for what is due later, and for what another process committed.
  */
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as Moment from "../loop/Moment.ts"
 
 export interface Signal {
   /** Wakes one of those who wait, the one that came last: to wake all for one send is to look for it in vain with the rest. */
@@ -16,21 +16,13 @@ export interface Signal {
   readonly wait: (ms: number) => Effect.Effect<void>
 }
 
-/** By the monotonic clock, in milliseconds: one that is set back must not make anybody oversleep. */
-type Moment = number
-
-const currentMoment: Effect.Effect<Moment> = Effect.map(
-  Clock.currentTimeNanos,
-  (nanos) => Number(nanos) / 1e6
-)
-
 interface Waiter {
-  readonly until: Moment
+  readonly until: Moment.Moment
   readonly wake: () => void
 }
 
 interface Alarm {
-  readonly at: Moment
+  readonly at: Moment.Moment
   readonly fiber: Fiber.Fiber<void>
 }
 
@@ -45,7 +37,7 @@ const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* (
   let noticed = false
   let alarm: Alarm | undefined
 
-  const ring = Effect.flatMap(currentMoment, (now) => {
+  const ring = Effect.flatMap(Moment.now, (now) => {
     alarm = undefined
     const due = waiting.filter(({ until }) => until <= now)
     waiting = waiting.filter(({ until }) => until > now)
@@ -53,14 +45,14 @@ const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* (
     return waiting.length === 0 ? Effect.void : set(Math.min(...waiting.map(({ until }) => until)), now)
   })
 
-  const set = (at: Moment, now: Moment): Effect.Effect<void> =>
+  const set = (at: Moment.Moment, now: Moment.Moment): Effect.Effect<void> =>
     Effect.gen(function* () {
       if (alarm !== undefined) yield* Fiber.interruptFork(alarm.fiber)
       const fiber = yield* Effect.forkIn(Effect.zipRight(Effect.sleep(at - now), ring), scope)
       alarm = { at, fiber }
     })
 
-  const noticeOr = (until: Moment) =>
+  const noticeOr = (until: Moment.Moment) =>
     Effect.async<void>((resume) => {
       // Looked at where it is waited for: what comes in between would find nobody, and be missed.
       if (noticed) {
@@ -82,7 +74,7 @@ const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* (
       else last.wake()
     }),
     wait: (ms) =>
-      Effect.flatMap(currentMoment, (now) => {
+      Effect.flatMap(Moment.now, (now) => {
         const until = now + ms
         const isSet = alarm !== undefined && alarm.at <= until
         return isSet ? noticeOr(until) : Effect.zipRight(set(until, now), noticeOr(until))

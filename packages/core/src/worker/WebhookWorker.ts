@@ -9,27 +9,25 @@ import * as Memo from "../domain/Memo.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { Attempt } from "../domain/Webhook.ts"
 import * as Either from "../effect/Either.ts"
+import * as Moment from "../loop/Moment.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../storage/WebhookStore.ts"
 import { WebhookStore } from "../storage/WebhookStore.ts"
 import * as Signature from "../webhook/Signature.ts"
 import type { WebhookAnswer } from "../webhook/WebhookTransport.ts"
-import { excerptBytes, timeoutMs, WebhookTransport } from "../webhook/WebhookTransport.ts"
+import { excerptBytes, WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Isolate from "./Isolate.ts"
 import type * as Receivers from "./Receivers.ts"
 
 /** How many secrets are kept unsealed. */
 const keptSecrets = 1000
 
-/** Longer than one attempt can take. */
-export const leaseMs = 2 * timeoutMs
-
 export interface WebhookWorker {
   /** Hands in attempts and takes due deliveries, in one commit. */
   readonly exchange: (
     settlements: ReadonlyArray<DeliverySettlement>,
-    claim: Pick<DeliveryClaim, "limit" | "full" | "room"> | null
+    claim: DeliveryClaim | null
   ) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StorageError>
   readonly attempt: (delivery: ClaimedDelivery) => Effect.Effect<Attempted>
 }
@@ -74,7 +72,6 @@ export const decide = (
 }
 
 export const make = (options: {
-  readonly worker: string
   readonly headerNames: Signature.HeaderNames
   readonly jitter: number
 }): Effect.Effect<WebhookWorker, never, SecretBox | WebhookStore | WebhookTransport> =>
@@ -116,11 +113,21 @@ export const make = (options: {
         secrets: [current, ...previous],
         names: options.headerNames
       })
-      return transport.post({
-        url: delivery.endpoint.url,
-        headers: { "content-type": "application/json", "user-agent": "Sendwright-Webhooks/1", ...headers },
-        body: delivery.body
-      })
+      const posted = Effect.suspend(() =>
+        transport.post({
+          url: delivery.endpoint.url,
+          headers: { "content-type": "application/json", "user-agent": "Sendwright-Webhooks/1", ...headers },
+          body: delivery.body
+        })
+      )
+      // An attempt like any other: without its end the delivery would stay in our hands.
+      return Effect.catchAllDefect(posted, (defect) =>
+        Effect.as(Effect.logError("The webhook transport broke", defect), {
+          _tag: "Unanswered" as const,
+          reason: "connection" as const,
+          status: null
+        })
+      )
     }
 
     return {
@@ -136,8 +143,7 @@ export const make = (options: {
           }
           return claimed
         })
-        const whole = claim === null ? null : { ...claim, worker: options.worker, until: now + leaseMs }
-        return yield* Isolate.orApart((some) => exchange(some, whole), {
+        return yield* Isolate.orApart((some) => exchange(some, claim), {
           items: settlements,
           store: (some) => exchange(some, null),
           // Of an attempt, the excerpt is what a receiver wrote.
@@ -151,11 +157,12 @@ export const make = (options: {
       attempt: (delivery) =>
         Effect.clockWith((clock) => {
           const at = clock.unsafeCurrentTimeMillis()
+          const began = Moment.unsafeNow(clock)
           return Effect.zipWith(post(delivery, at), Random.next, (answer, draw) => {
             const now = clock.unsafeCurrentTimeMillis()
             const { disable, holdMs, next, reason } = decide(delivery, answer, now, { jitter, draw })
             const { deliveryId, fence } = delivery
-            const durationMs = now - at
+            const durationMs = Math.round(Moment.unsafeNow(clock) - began)
             const status = answer._tag === "Unsent" ? null : answer.status
             const excerpt = answer._tag === "Answered" ? ExternalText.lines(answer.excerpt, excerptBytes) : ""
             return {

@@ -8,15 +8,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { InsideTransaction } from "../domain/Errors.ts"
-import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Retry from "../domain/Retry.ts"
+import * as Moment from "../loop/Moment.ts"
 import * as Turn from "../loop/Turn.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import { StoreClock } from "../storage/StoreClock.ts"
 import type { Stores } from "../storage/Stores.ts"
-import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
+import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../storage/WebhookStore.ts"
 import { WebhookStore } from "../storage/WebhookStore.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
@@ -25,8 +26,9 @@ import * as Grace from "./Grace.ts"
 import * as Hands from "./Hands.ts"
 import * as Inbound from "./Inbound.ts"
 import * as Outside from "./Outside.ts"
-import { defaultLeaseMs, type Presence, paceOf } from "./Presence.ts"
+import { defaultLeaseMs, Presence, paceOf } from "./Presence.ts"
 import * as Receivers from "./Receivers.ts"
+import * as Rescue from "./Rescue.ts"
 import * as SendWorker from "./SendWorker.ts"
 import type { Signal } from "./Wake.ts"
 import { Wake } from "./Wake.ts"
@@ -40,7 +42,7 @@ export interface Options {
   readonly headerNames: HeaderNames
   /** By which part a delivery's next attempt is sooner or later than the schedule says, at most: 0.2 = ±20 %. */
   readonly deliveryJitter: number
-  /** How long a worker that does not say that it lives is believed to live; see {@link Presence}. */
+  /** How long a worker that does not say that it lives is believed to live (docs/adr/0007). */
   readonly leaseMs: number
   /** How long what is in flight may still take when the loops end. */
   readonly graceMs: number
@@ -92,13 +94,14 @@ const make = (options: Options) =>
     const wake = yield* Wake
     const inbound = yield* Inbound.make
     const outside = yield* Outside.make
-    const ids = Ids.make(yield* Ids.RandomBytes)
-    const worker = ids.uuid(yield* Clock.currentTimeMillis)
+    const presence = yield* Presence
+    const rescue = yield* Rescue.make
+    const { within } = yield* StoreClock
     const concurrency = Math.max(1, Math.ceil(options.concurrency / lanes))
     const grace = Grace.make(options.graceMs)
     const sends = yield* SendWorker.make({ lanes, concurrency, grace })
     const { deliveryJitter: jitter, headerNames } = options
-    const webhooks = yield* WebhookWorker.make({ worker, headerNames, jitter })
+    const webhooks = yield* WebhookWorker.make({ headerNames, jitter })
 
     /** Sleeps until notified, until the next thing is due, or until it is time to look anyway. */
     const rest = (signal: Signal, nextDue: Effect.Effect<Instant | null, StorageError>) =>
@@ -125,17 +128,41 @@ const make = (options: Options) =>
         const clock = yield* Effect.clock
         const receivers = Receivers.make(options.deliveries)
         const answered: Array<DeliverySettlement> = []
+        let worker = yield* presence.enter
+        /** Names that are given up, and are left once nothing is in hand under them. */
+        let former: ReadonlyArray<string> = []
+        /** Under which name each delivery is in hand. */
+        const inHand = new Map<string, string>()
 
-        const exchange = (claim: Parameters<typeof webhooks.exchange>[1]) =>
-          Effect.suspend(() => {
+        // The commit may have been made though its answer was lost: what it took is left to the rescue.
+        const renew = Effect.gen(function* () {
+          former = [...former, worker]
+          worker = yield* presence.enter
+        })
+        const leaveFormer = Effect.suspend(() => {
+          const held = new Set(inHand.values())
+          const over = former.filter((name) => !held.has(name))
+          former = former.filter((name) => held.has(name))
+          return Effect.forEach(over, presence.leave, { discard: true })
+        })
+
+        const exchange = (claim: Omit<DeliveryClaim, "worker"> | null) =>
+          Effect.gen(function* () {
             const settlements = answered.splice(0)
             // Handed in again if need be: each counts once.
             const keep = Effect.sync(() => answered.unshift(...settlements))
-            return Effect.onError(webhooks.exchange(settlements, claim), () => keep)
+            const claimed = yield* Effect.onError(
+              webhooks.exchange(settlements, claim === null ? null : { ...claim, worker }),
+              () => (claim === null ? keep : Effect.zipRight(keep, renew))
+            )
+            for (const { deliveryId } of settlements) inHand.delete(deliveryId)
+            for (const { deliveryId } of claimed) inHand.set(deliveryId, worker)
+            if (former.length > 0) yield* leaveFormer
+            return claimed
           })
 
         const end = ({ endpoint }: ClaimedDelivery, outcome: Receivers.Outcome): Effect.Effect<void> => {
-          receivers.end(endpoint.id, outcome, clock.unsafeCurrentTimeMillis())
+          receivers.end(endpoint.id, outcome, Moment.unsafeNow(clock))
           return wake.deliveries.notify
         }
         const hands = yield* Hands.make<ClaimedDelivery>(
@@ -157,8 +184,10 @@ const make = (options: Options) =>
         /** What is held back until later does not keep the loop awake. */
         const nextDue = Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
-          const due = yield* webhookStore.nextDue({ now, full: receivers.full(now) })
-          const freed = receivers.nextAt(now)
+          const moment = yield* Moment.now
+          const due = yield* webhookStore.nextDue({ now, full: receivers.full(moment) })
+          const next = receivers.nextAt(moment)
+          const freed = next === null ? null : now + Math.ceil(next - moment)
           return due === null ? freed : Math.min(due, freed ?? due)
         })
 
@@ -168,7 +197,7 @@ const make = (options: Options) =>
           const now = yield* Clock.currentTimeMillis
           if (due === null || due > now) return yield* rest(wake.deliveries, Effect.succeed(due))
           const limit = grace.hasBegun() ? 0 : options.deliveries - receivers.inHand()
-          const claim = { limit, full: receivers.full(now), room: receivers.room }
+          const claim = { limit, full: receivers.full(yield* Moment.now), room: receivers.room }
           const claimed = limit > 0 || answered.length > 0 ? yield* exchange(claim) : []
           for (const delivery of claimed) {
             receivers.begin(delivery.endpoint.id)
@@ -176,10 +205,11 @@ const make = (options: Options) =>
           }
           if (claimed.length === 0 && answered.length === 0) yield* rest(wake.deliveries, nextDue)
         })
-        const stop = Effect.zipRight(
-          grace.within(hands.awaitIdle),
-          Effect.ignoreLogged(Effect.suspend(() => (answered.length > 0 ? exchange(null) : Effect.void)))
-        )
+        const stop = Effect.gen(function* () {
+          yield* grace.within(hands.awaitIdle)
+          if (answered.length > 0) yield* Effect.ignoreLogged(exchange(null))
+          for (const name of [...former, worker]) yield* presence.leave(name)
+        })
         return yield* Effect.onInterrupt(supervised("Webhook delivery", step), () => stop)
       })
     )
@@ -190,14 +220,14 @@ const make = (options: Options) =>
       yield* rest(wake.attempts, Effect.succeed(nextAt))
     })
 
-    const rescue = Effect.gen(function* () {
-      const count = yield* sends.rescue
-      if (count > 0) yield* Effect.logWarning(`Took back ${count} recipient(s) of a worker that stopped`)
+    const repair = Effect.gen(function* () {
+      if ((yield* rescue) > 0) yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
       if ((yield* inbound.unpark) > 0) yield* wake.deliveries.notify
     })
 
     const start = Effect.gen(function* () {
-      const paced = Effect.zipRight(rescue, Effect.sleep(paceOf(options.leaseMs)))
+      yield* presence.dispatch
+      const paced = Effect.zipRight(repair, Effect.sleep(paceOf(options.leaseMs)))
       const loops = [
         ...Array.from({ length: lanes }, () => lane),
         deliveries,
@@ -222,19 +252,24 @@ const make = (options: Options) =>
       ({ leave }) => leave
     )
 
-    const drainDeliveries = Effect.gen(function* () {
-      const everything = { limit: options.deliveries, full: [], room: () => options.deliveries }
-      const claimed = yield* webhooks.exchange([], everything)
-      const attempted = yield* Effect.forEach(claimed, webhooks.attempt, { concurrency: "unbounded" })
-      yield* webhooks.exchange(
-        attempted.map(({ settlement }) => settlement),
-        null
-      )
-      return claimed.length
-    })
+    const drainDeliveries = Effect.acquireUseRelease(
+      presence.enter,
+      (worker) =>
+        Effect.gen(function* () {
+          const everything = { worker, limit: options.deliveries, full: [], room: () => options.deliveries }
+          const claimed = yield* webhooks.exchange([], everything)
+          const attempted = yield* Effect.forEach(claimed, webhooks.attempt, { concurrency: "unbounded" })
+          yield* webhooks.exchange(
+            attempted.map(({ settlement }) => settlement),
+            null
+          )
+          return claimed.length
+        }),
+      presence.leave
+    )
 
     const drain = Effect.gen(function* () {
-      const rescued = yield* sends.rescue
+      const rescued = yield* rescue
       const sent = yield* drainSends
       const { count } = yield* inbound.poll
       const unparked = yield* inbound.unpark
@@ -244,16 +279,19 @@ const make = (options: Options) =>
 
     return {
       inbound,
-      start: outside("Worker.start")(start),
+      start: outside("Worker.start")(within(start)),
       stop: grace.begin,
-      drain: outside("engine.drain")(drain)
+      drain: outside("engine.drain")(within(drain))
     }
   })
 
 export const layer = (
   options: Partial<Options> = {}
-): Layer.Layer<Worker, never, Stores | Senders | SecretBox | WebhookTransport | Presence | Wake> =>
-  Layer.scoped(Worker, make({ ...defaults, ...options }))
+): Layer.Layer<
+  Worker,
+  never,
+  Stores | StoreClock | Senders | SecretBox | WebhookTransport | Presence | Wake
+> => Layer.scoped(Worker, make({ ...defaults, ...options }))
 
 /** Runs the loops for as long as the layer lives. */
 export const layerLoops: Layer.Layer<never, InsideTransaction, Worker> = Layer.scopedDiscard(

@@ -193,13 +193,21 @@ describe("who is dead", () => {
   const second = 1_000_000_000n
 
   it("is who said nothing new for the lease, by the watcher's own clock", () => {
-    const first = observe(new Map(), [{ worker: "a", beats: 1 }], 5n * second, 15_000)
+    const first = observe(new Map(), [{ worker: "a", beats: 1, isDead: false }], 5n * second, 15_000)
     expect(first.dead).toEqual([])
-    expect(observe(first.seen, [{ worker: "a", beats: 1 }], 20n * second - 1n, 15_000).dead).toEqual([])
-    expect(observe(first.seen, [{ worker: "a", beats: 1 }], 20n * second, 15_000).dead).toEqual(["a"])
-    expect(observe(first.seen, [{ worker: "a", beats: 2 }], 20n * second, 15_000).dead).toEqual([])
+    expect(
+      observe(first.seen, [{ worker: "a", beats: 1, isDead: false }], 20n * second - 1n, 15_000).dead
+    ).toEqual([])
+    expect(
+      observe(first.seen, [{ worker: "a", beats: 1, isDead: false }], 20n * second, 15_000).dead
+    ).toEqual(["a"])
+    expect(
+      observe(first.seen, [{ worker: "a", beats: 2, isDead: false }], 20n * second, 15_000).dead
+    ).toEqual([])
     // Forgotten and seen again is seen for the first time.
     const between = observe(first.seen, [], 10n * second, 15_000)
-    expect(observe(between.seen, [{ worker: "a", beats: 1 }], 20n * second, 15_000).dead).toEqual([])
+    expect(
+      observe(between.seen, [{ worker: "a", beats: 1, isDead: false }], 20n * second, 15_000).dead
+    ).toEqual([])
   })
 })

@@ -23,7 +23,7 @@ export const deliver = (db: Database, endpoint: Endpoint, event: Event, now: Ins
     firstAttemptAt: null,
     nextAt: now,
     dueAt: now,
-    leaseUntil: null,
+    worker: null,
     fence: 0,
     createdAt: now
   })

@@ -29,7 +29,7 @@ const save = (db: Database, { drafts, held, moves }: Step<JobRow>, now: Instant)
   const recipients = [...held.recipients]
   for (const { after, fence } of moves) recipients[after.index] = { recipient: after, fence }
   const row = { ...held, recipients }
-  const next = { ...row, nextDue: nextDue(row, held.job) }
+  const next = { ...row, nextDue: nextDue(row, held.job, now) }
   putJob(db, next)
   Events.append(db, held.job.accountId, drafts, now)
   return next
@@ -48,8 +48,8 @@ const paired = (
   const early: Array<RecipientResult> = []
   for (const recipient of recipients) {
     const key = pairOf(id, recipient.phone)
-    const at = db.pairs.get(key) ?? now
-    if (at > now) early.push(Progress.defer(recipient, at))
+    const at = Pacing.pairedUntil(db.pairs.get(key) ?? null, interval, now)
+    if (at !== null) early.push(Progress.defer(recipient, at, now))
     else {
       ready.push(recipient)
       db.pairs.set(key, now + interval)
@@ -294,16 +294,37 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           return { settled, claimed: claim === null ? [] : claimDue(claim, now) }
         }),
 
-      beat: ({ beats, workers }) =>
+      beat: ({ beats, dispatchesAt, workers }) =>
         Effect.sync(() => {
-          for (const worker of workers) db.beats.set(worker, beats)
+          for (const worker of workers) db.beats.set(worker, { beats, dispatchesAt })
         }),
 
       holders: Effect.sync(() => {
-        const holding = openJobs(db).flatMap(({ worker }) => (worker === null ? [] : [worker]))
+        const holding = [...openJobs(db), ...db.deliveries.values()].flatMap(({ worker }) => worker ?? [])
         const workers = new Set([...db.beats.keys(), ...holding])
-        return [...workers].map((worker) => ({ worker, beats: db.beats.get(worker) ?? 0 }))
+        return [...workers].map((worker) => ({
+          worker,
+          beats: db.beats.get(worker)?.beats ?? 0,
+          isDead: false
+        }))
       }),
+
+      dispatchesAt: Effect.sync(() => {
+        let last: Instant | null = null
+        for (const { dispatchesAt: at } of db.beats.values()) {
+          if (at !== null && (last === null || at > last)) last = at
+        }
+        return last
+      }),
+
+      makeDue: ({ now }) =>
+        Effect.sync(() => {
+          const putOff = openJobs(db).filter(
+            ({ job, nextDue }) => nextDue !== null && nextDue > now && Time.isAhead(job.updatedAt, now)
+          )
+          for (const row of putOff) putJob(db, { ...row, nextDue: now })
+          return putOff.length
+        }),
 
       rescue: ({ now, recoverable, worker }) =>
         Effect.sync(() => {

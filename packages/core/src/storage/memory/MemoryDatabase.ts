@@ -48,7 +48,8 @@ export interface DeliveryRow extends Positioned {
   readonly nextAt: Instant | null
   /** As `nextAt`, or earlier to keep its place in a queue. */
   readonly dueAt: Instant | null
-  readonly leaseUntil: Instant | null
+  /** Who has it in hand; null when nobody has. */
+  readonly worker: string | null
   readonly fence: number
   readonly createdAt: Instant
 }
@@ -65,8 +66,8 @@ export interface Tables {
   /** The jobs that wait for a worker or are held by one, so that the ended ones cost no claim anything. */
   readonly open: Set<string>
   readonly earlier: Map<string, Earlier>
-  /** The last count with which each worker said that it lives. */
-  readonly beats: Map<string, number>
+  /** What each worker said last when it said that it lives. */
+  readonly beats: Map<string, { readonly beats: number; readonly dispatchesAt: Instant | null }>
   /** What `Pacing` keeps of each session. */
   readonly paces: Map<string, number>
   /** When the next message of a session to a phone may go. */
@@ -132,11 +133,16 @@ export const insert = <A>(
 }
 
 /** When the job as it is now has work next. */
-export const nextDue = (row: Pick<JobRow, "worker" | "recipients">, job: Job): Instant | null =>
+export const nextDue = (
+  row: Pick<JobRow, "worker" | "recipients">,
+  job: Job,
+  now: Instant
+): Instant | null =>
   row.worker === null
     ? Progress.nextDue(
         job,
-        row.recipients.map(({ recipient }) => recipient)
+        row.recipients.map(({ recipient }) => recipient),
+        now
       )
     : null
 

@@ -5,6 +5,7 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Paging from "../../domain/Page.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { Session } from "../../domain/Session.ts"
+import * as Sessions from "../../domain/Session.ts"
 import { SessionStore } from "../SessionStore.ts"
 import * as Events from "./Events.ts"
 import type { Database } from "./MemoryDatabase.ts"
@@ -16,7 +17,7 @@ const followSession = (db: Database, session: Session, now: Instant): void => {
     if (row.job.sessionId !== session.id) continue
     const next = Progress.followSession(row.job, session, now)
     if (next === row.job) continue
-    putJob(db, { ...row, job: next, nextDue: nextDue(row, next) })
+    putJob(db, { ...row, job: next, nextDue: nextDue(row, next, now) })
     const draft = Event.jobChanged(next, row.job.status)
     if (draft !== undefined) Events.append(db, session.accountId, [draft], now)
   }
@@ -71,9 +72,7 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
       }),
     unblock: ({ now }) =>
       Effect.sync(() => {
-        const over = [...db.sessions.values()].filter(
-          ({ value }) => value.blockedUntil !== null && value.blockedUntil <= now
-        )
+        const over = [...db.sessions.values()].filter(({ value }) => Sessions.blockIsOver(value, now))
         for (const row of over) {
           const session: Session = { ...row.value, blockedUntil: null, updatedAt: now }
           db.sessions.set(session.id, { ...row, value: session })

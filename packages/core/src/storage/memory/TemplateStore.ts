@@ -20,7 +20,7 @@ const resume = (db: Database, template: Template, now: Instant): void => {
     if (content.kind !== "template" || content.templateId !== template.templateId) continue
     const job = Progress.resumeForTemplate(row.job, session, now)
     if (job === row.job) continue
-    putJob(db, { ...row, job, nextDue: nextDue(row, job) })
+    putJob(db, { ...row, job, nextDue: nextDue(row, job, now) })
     const draft = Event.jobChanged(job, status)
     if (draft !== undefined) Events.append(db, job.accountId, [draft], now)
   }

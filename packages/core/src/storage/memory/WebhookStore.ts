@@ -3,6 +3,7 @@ import * as Layer from "effect/Layer"
 import * as ApiKey from "../../domain/ApiKey.ts"
 import * as Event from "../../domain/Event.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Pacing from "../../domain/Pacing.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { Delivery, Endpoint } from "../../domain/Webhook.ts"
@@ -32,7 +33,7 @@ const settle = (
 ): { readonly disabled: Endpoint | null } | undefined => {
   const { attempt, disable, fence, next } = settlement
   const row = db.deliveries.get(settlement.deliveryId)
-  if (row === undefined || row.leaseUntil === null || row.fence !== fence) return undefined
+  if (row === undefined || row.worker === null || row.fence !== fence) return undefined
   db.deliveries.set(row.id, {
     ...row,
     attempts: [...row.attempts, { ...attempt, number: row.attempts.length + 1 }],
@@ -41,7 +42,7 @@ const settle = (
     status: next === "delivered" ? "delivered" : next === null ? "exhausted" : "pending",
     nextAt: typeof next === "number" ? next : null,
     dueAt: typeof next === "number" ? next : null,
-    leaseUntil: null
+    worker: null
   })
   const endpoint = db.endpoints.get(row.endpointId)
   if (endpoint === undefined) return { disabled: null }
@@ -60,7 +61,7 @@ const replayed = (row: DeliveryRow, now: Instant): DeliveryRow => ({
   firstAttemptAt: null,
   nextAt: now,
   dueAt: now,
-  leaseUntil: null
+  worker: null
 })
 
 /** Due since they were made, so that they keep their order among those that were never attempted. */
@@ -69,20 +70,17 @@ const resumed = (row: DeliveryRow, now: Instant): DeliveryRow => ({
   dueAt: row.createdAt
 })
 
-const isUnderWay = ({ leaseUntil }: DeliveryRow, now: Instant): boolean =>
-  leaseUntil !== null && leaseUntil > now
-
 const hasFailed = (row: DeliveryRow, now: Instant): boolean =>
   row.status === "exhausted" ||
-  (row.status === "pending" && row.tries > 0 && row.leaseUntil === null && (row.dueAt ?? 0) > now)
+  (row.status === "pending" && row.tries > 0 && row.worker === null && (row.dueAt ?? 0) > now)
 
 export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.effect(
   WebhookStore,
   Effect.map(MemoryDatabase, (db) => {
     const enabled = (row: DeliveryRow): boolean => db.endpoints.get(row.endpointId)?.value.enabled === true
-    /** When it may be taken: at its time, or when the lease of a worker that died has ended. */
+    /** When it may be taken; null while somebody has it in hand. */
     const dueAt = (row: DeliveryRow): Instant | null =>
-      row.status === "pending" && enabled(row) ? (row.leaseUntil ?? row.dueAt) : null
+      row.status === "pending" && row.worker === null && enabled(row) ? row.dueAt : null
 
     /** What may be taken of each endpoint, oldest due first. */
     const dueByEndpoint = (full: ReadonlySet<string>, now: Instant): Map<string, Array<DeliveryRow>> => {
@@ -117,7 +115,7 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
           : Pacing.grant(arrivalOf(endpoint), perSecond, wanted, now)
       if (perSecond !== null && granted > 0) db.paces.set(endpoint.id, arrival)
       return rows.slice(0, granted).map((row) => {
-        const held = { ...row, leaseUntil: claim.until, fence: row.fence + 1 }
+        const held = { ...row, worker: claim.worker, fence: row.fence + 1 }
         db.deliveries.set(row.id, held)
         const { event, fence, firstAttemptAt, id: deliveryId, tries: attempts } = held
         return { deliveryId, fence, endpoint, eventId: event.id, body: event.body, attempts, firstAttemptAt }
@@ -160,8 +158,8 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
           db.endpoints.set(id, { ...row, value })
           if (!row.value.enabled && value.enabled) {
             for (const delivery of db.deliveries.values()) {
-              const { endpointId, leaseUntil, status, tries } = delivery
-              if (endpointId === id && status === "pending" && leaseUntil === null && tries > 0) {
+              const { endpointId, status, tries, worker } = delivery
+              if (endpointId === id && status === "pending" && worker === null && tries > 0) {
                 db.deliveries.set(delivery.id, resumed(delivery, now))
               }
             }
@@ -208,11 +206,31 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
           const rows = [...db.deliveries.values()].filter((row) => row.endpointId === endpointId)
           return Paging.map(newestFirst(rows, page), shown)
         }),
+      rescue: ({ now, worker }) =>
+        Effect.sync(() => {
+          const left = [...db.deliveries.values()].filter((row) => row.worker === worker)
+          for (const row of left) {
+            const dueAt = Math.min(row.nextAt ?? now, now)
+            db.deliveries.set(row.id, { ...row, dueAt, worker: null })
+          }
+          return left.length
+        }),
+      makeDue: ({ now }) =>
+        Effect.sync(() => {
+          const putOff = [...db.deliveries.values()].filter(
+            (row) =>
+              row.worker === null &&
+              (row.dueAt ?? 0) > now &&
+              (row.tries === 0 || Time.isAhead(row.attempts.at(-1)?.at ?? 0, now))
+          )
+          for (const row of putOff) db.deliveries.set(row.id, { ...row, nextAt: now, dueAt: now })
+          return putOff.length
+        }),
       replay: ({ deliveryId, now }) =>
         Effect.sync(() => {
           const row = db.deliveries.get(deliveryId)
           if (row === undefined) return null
-          const next = isUnderWay(row, now) ? row : replayed(row, now)
+          const next = row.worker === null ? replayed(row, now) : row
           db.deliveries.set(deliveryId, next)
           return shown(next)
         }),

@@ -17,13 +17,16 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import Pg from "pg"
+import type { Instant } from "../../domain/Instant.ts"
 import { StorageError } from "../StorageError.ts"
+import { StoreTime } from "../StoreClock.ts"
 import type { Column, Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
 import { insertInto } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, SqlValue } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
+import { real } from "../sql/Rows.ts"
 import * as TransactionClient from "./Client.ts"
 import * as Groups from "./Groups.ts"
 import { migrate } from "./Migrator.ts"
@@ -216,6 +219,12 @@ const openPool = (
     (pool) => Effect.promise(() => pool.end())
   )
 
+/** As it is now, and not at the begin of a transaction. */
+function* databaseTime(): Program<Instant> {
+  const row = yield* get("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time")
+  return real(row ?? {}, "time")
+}
+
 const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
   Effect.gen(function* () {
     const { client, connectionOf, isInside } = yield* TransactionClient.make(poolOfClient)
@@ -239,6 +248,10 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
 
     const alone = <A>(operation: string, verb: () => Program<A>) =>
       onConnection(pool, operation, (connection) => perform(verb(), lineOf(connection)))
+
+    const askTime = onConnection(poolForWork, "StoreTime", (connection) =>
+      perform(databaseTime(), lineOf(connection))
+    )
 
     const writeOver =
       (through: Pg.Pool) =>
@@ -266,11 +279,13 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
               writeTogether(serialized, operation, verb)
             ),
       work: writeOver(poolForWork),
+      hasOneOwner: false,
       commitsTogether: false,
       isInside,
       read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb))
     }).pipe(
       Context.add(Pool, { alone }),
+      Context.add(StoreTime, askTime),
       Context.add(Client.SqlClient, client),
       Context.add(PgClient.PgClient, client)
     )
@@ -279,7 +294,10 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
 /** Migrates the database, and keeps connections to it for as long as the scope lasts. */
 export const layer = (
   options: Options & { readonly migrations: ReadonlyArray<Migration> }
-): Layer.Layer<Database | Pool | Client.SqlClient | PgClient.PgClient, StorageError | MigrationError> =>
+): Layer.Layer<
+  Database | Pool | StoreTime | Client.SqlClient | PgClient.PgClient,
+  StorageError | MigrationError
+> =>
   Layer.scopedContext(
     Effect.gen(function* () {
       yield* migrate(options, options.migrations)

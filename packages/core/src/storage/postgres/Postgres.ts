@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { PgClient } from "@effect/sql-pg/PgClient"
 import * as Layer from "effect/Layer"
 import type { StorageError } from "../StorageError.ts"
+import type { StoreTime } from "../StoreClock.ts"
 import type { Stores } from "../Stores.ts"
 import * as AccountStore from "../sql/AccountStore.ts"
 import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
@@ -28,7 +29,7 @@ export type Options = Database.Options
  */
 export const layer = (
   options: Options
-): Layer.Layer<Stores | SqlClient | PgClient, StorageError | MigrationError> =>
+): Layer.Layer<Stores | StoreTime | SqlClient | PgClient, StorageError | MigrationError> =>
   Layer.mergeAll(
     AccountStore.layer,
     ApiKeyStore.layer,

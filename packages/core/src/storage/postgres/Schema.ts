@@ -348,11 +348,24 @@ CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, refere
 `
 }
 
+const heartbeats: Migration = {
+  id: 7,
+  name: "deliveries by heartbeats",
+  statements: `
+-- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
+CREATE INDEX sendwright_delivery_worker ON sendwright_delivery (worker) WHERE worker IS NOT NULL;
+
+-- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
+ALTER TABLE sendwright_worker ADD COLUMN dispatches_at BIGINT;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
   platforms,
   pricing,
   taken,
-  references
+  references,
+  heartbeats
 ]

@@ -4,6 +4,7 @@
  */
 import * as Arrays from "effect/Array"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
 import * as Progress from "../../domain/Progress.ts"
@@ -71,7 +72,8 @@ const lastSession = "\u{10ffff}"
 const findPairs = (place: string): string =>
   `SELECT phone, next_at FROM sendwright_pair WHERE session = ? AND next_at > ? AND phone IN (${place})`
 
-const forgetPairs = "DELETE FROM sendwright_pair WHERE session = ? AND next_at <= ?"
+// Those that hold nobody up, by `Pacing.pairedUntil`.
+const forgetPairs = "DELETE FROM sendwright_pair WHERE session = ? AND (next_at <= ? OR next_at > ?)"
 
 const setPair = `INSERT INTO sendwright_pair (session, phone, next_at) VALUES (?, ?, ?)
   ON CONFLICT (session, phone) DO UPDATE SET next_at = excluded.next_at`
@@ -108,8 +110,9 @@ export const make = (rows: JobRows): Claims => {
   const dueJobs = `${rows.select(", template.status AS template", `${elements.from} CROSS JOIN `)}
     LEFT JOIN sendwright_template AS template ON template.id = job.template
     WHERE job.snapshot = snapshot.seq AND ${as}.seq = ${elements.integer}`
+  // By `Progress.isDue`.
   const dueOfJobs = `FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient
-    WHERE recipient.next_at <= ?
+    WHERE (recipient.next_at <= ? OR recipient.next_at IS NOT NULL AND recipient.updated_at > ?)
       AND recipient.seq BETWEEN ${elements.integer} * 4096 AND ${elements.integer} * 4096 + ${lastPlace}`
   const recipients = dialect.jsonArrays(recipientColumns(dialect))
   const everyDue = `SELECT ${recipients} AS recipients ${dueOfJobs}`
@@ -149,7 +152,7 @@ export const make = (rows: JobRows): Claims => {
     const interval = pacing.pair_interval_ms
     if (interval === null || recipients.length === 0) return early
     yield* dialect.serialize(`pairs ${id}`)
-    yield* run(forgetPairs, id, now)
+    yield* run(forgetPairs, id, now, now + interval)
     const found = yield* all(pairsOf, id, now, JSON.stringify(recipients.map(({ phone }) => phone)))
     const times = new Map(found.map((row) => [text(row, "phone"), integer(row, "next_at")]))
     const fresh: Array<string> = []
@@ -198,13 +201,14 @@ export const make = (rows: JobRows): Claims => {
       open += queued + sending
     }
     if (open > 0) perJob = open / found.length
+    const latest = Time.latestWritten(now)
     const approved = Arrays.flatMap(found, ({ approved, job }) => (approved ? [job.seq] : []))
     const recipients =
       approved.length === 0
         ? []
         : open <= limit
-          ? yield* rows.recipients(everyDue, JSON.stringify(approved), now)
-          : yield* rows.recipients(firstDue, JSON.stringify(approved), now, limit)
+          ? yield* rows.recipients(everyDue, JSON.stringify(approved), now, latest)
+          : yield* rows.recipients(firstDue, JSON.stringify(approved), now, latest, limit)
     const byJob = JobSteps.groupBy(recipients, ({ key }) => jobOf(key))
     return found.map(({ approved, job }) => ({
       job,
@@ -259,7 +263,7 @@ export const make = (rows: JobRows): Claims => {
           const at = early.get(recipient)
           return at === undefined
             ? []
-            : [{ before: recipient, after: Progress.defer(recipient, at), fence: null }]
+            : [{ before: recipient, after: Progress.defer(recipient, at, now), fence: null }]
         })
         if (ready.length === 0) {
           steps.push({ held: job, moves: deferred, drafts: [] })

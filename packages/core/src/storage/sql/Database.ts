@@ -111,6 +111,8 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
      * flood of requests does not hold up what was accepted before them, nor that the requests.
      */
     readonly work: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
+    /** Whether nobody else has the database open for as long as this process has. */
+    readonly hasOneOwner: boolean
     /** Whether writes and work that are asked for in the same turn of the event loop share a commit. */
     readonly commitsTogether: boolean
     /** Whether the running fiber is in an open transaction of the embedder; see `storage/Transactions`. */

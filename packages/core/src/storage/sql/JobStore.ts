@@ -14,12 +14,13 @@ import type { Step, Tracked } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { AcceptSend, Earlier, Report, Settlement } from "../JobStore.ts"
 import { AcceptResult, JobStore, parkedMs } from "../JobStore.ts"
+import type { StorageError } from "../StorageError.ts"
 import * as Claims from "./Claims.ts"
-import type { Column, Dialect, InsertJob } from "./Database.ts"
+import type { Column, InsertJob } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program, SqlParameter, SqlValue } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
+import { all, changes, get, run } from "./Program.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
   end,
@@ -37,6 +38,7 @@ import {
   textOrNull
 } from "./Rows.ts"
 import * as Taken from "./Taken.ts"
+import * as Workers from "./Workers.ts"
 
 const kindOf = oneOf<Content["kind"]>(["template", "direct"])
 
@@ -216,13 +218,8 @@ function* seqOf(jobId: string): Program<number | undefined> {
 const delivered = `SELECT phone, price, pricing FROM sendwright_recipient
   WHERE seq BETWEEN ? AND ? AND (delivered_at IS NOT NULL OR read_at IS NOT NULL) ORDER BY seq`
 
-const beat = `INSERT INTO sendwright_worker (id, beats) VALUES (?, ?)
-  ON CONFLICT (id) DO UPDATE SET beats = excluded.beats`
-
-const holdersOf = ({ progress }: Dialect): string => `SELECT id AS worker, beats FROM sendwright_worker
-  UNION ALL
-  SELECT DISTINCT worker, 0 AS beats FROM ${progress.table}
-  WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM sendwright_worker)`
+const makeDueIn = (table: string): string =>
+  `UPDATE ${table} SET next_at = ? WHERE next_at IS NOT NULL AND next_at > ? AND updated_at > ?`
 
 const park = "INSERT INTO sendwright_parked (session, provider_id, report, at) VALUES (?, ?, ?, ?)"
 
@@ -250,13 +247,16 @@ interface Window {
 /** How many windows are kept: as many as lanes have in hand where each job has one recipient. */
 const keptWindows = 1024
 
-export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
+export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect(
   JobStore,
   Effect.gen(function* () {
     const db = yield* Database
     const { dialect } = db
     const ids = Ids.make(yield* Ids.RandomBytes)
     const rows = Jobs.make(dialect, ids)
+    // Who is found where nobody else can be is dead: of this process nobody could take anything yet.
+    const found = db.hasOneOwner ? yield* db.read("JobStore.holders", () => Workers.holders(dialect)) : []
+    const former = new Set(found.map(({ worker }) => worker))
     const claims = Claims.make(rows)
 
     const { elements, progress } = dialect
@@ -489,15 +489,22 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
           return { settled, claimed: claim === null ? [] : yield* claims.claim(claim, now, keep) }
         }),
 
-      beat: ({ beats, workers }) =>
+      beat: ({ beats, dispatchesAt, workers }) =>
         db.work("JobStore.beat", function* () {
-          for (const worker of [...workers].sort()) yield* run(beat, worker, beats)
+          for (const worker of [...workers].sort()) yield* Workers.beat(worker, beats, dispatchesAt)
         }),
 
       holders: db.read("JobStore.holders", function* () {
-        const found = yield* all(holdersOf(dialect))
-        return found.map((row) => ({ worker: text(row, "worker"), beats: integer(row, "beats") }))
+        const found = yield* Workers.holders(dialect)
+        return found.map((holder) => ({ ...holder, isDead: former.has(holder.worker) }))
       }),
+
+      dispatchesAt: db.read("JobStore.dispatchesAt", Workers.dispatchesAt),
+
+      makeDue: ({ now }) =>
+        db.work("JobStore.makeDue", () =>
+          changes(makeDueIn(progress.table), now, now, Time.latestWritten(now))
+        ),
 
       rescue: ({ now, recoverable, worker }) =>
         db.work("JobStore.rescue", function* () {
@@ -513,7 +520,7 @@ export const layer: Layer.Layer<JobStore, never, Database> = Layer.effect(
             yield* save([step], now)
             count += step.count
           }
-          yield* run("DELETE FROM sendwright_worker WHERE id = ?", worker)
+          yield* Workers.forget(worker)
           return count
         }),
 

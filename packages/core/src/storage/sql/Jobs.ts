@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import type { Draft } from "../../domain/Event.ts"
 import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Content } from "../../domain/Job.ts"
 import * as Jobs from "../../domain/Job.ts"
 import * as Memo from "../../domain/Memo.ts"
@@ -243,8 +244,9 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const updateKind = `UPDATE sendwright_recipient SET ${step}, provider_id = ${entries.value}
     FROM ${entries.from} WHERE seq = ${entries.key}`
   const updateJobs = dialect.update(table, jobStep)
+  // By `Progress.dueAt`.
   const earliest = `SELECT ${entries.key} AS job, (
-      SELECT min(next_at) FROM sendwright_recipient
+      SELECT min(CASE WHEN updated_at > ? THEN ? ELSE next_at END) FROM sendwright_recipient
       WHERE seq BETWEEN ${entries.key} * 4096 AND ${entries.key} * 4096 + ${lastPlace} AND next_at IS NOT NULL
     ) AS next_at FROM ${entries.from}`
 
@@ -275,12 +277,12 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   }
 
   /** When the recipients of each job are due next, by its key; of those that wait for nothing there is none. */
-  function* nextTimes(jobs: ReadonlyArray<StoredJob>): Program<ReadonlyMap<number, Instant>> {
+  function* nextTimes(jobs: ReadonlyArray<StoredJob>, now: Instant): Program<ReadonlyMap<number, Instant>> {
     const waiting = jobs.filter(waits)
     if (waiting.length === 0) return new Map()
     const keys = Object.fromEntries(waiting.map(({ seq }) => [seq, null]))
     const times = new Map<number, Instant>()
-    for (const row of yield* all(earliest, JSON.stringify(keys))) {
+    for (const row of yield* all(earliest, Time.latestWritten(now), now, JSON.stringify(keys))) {
       const at = integerOrNull(row, "next_at")
       if (at !== null) times.set(integer(row, "job"), at)
     }
@@ -317,7 +319,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     save: function* (steps, now) {
       for (const kind of kindsOf(steps)) yield* saveKind(kind)
       const jobs = steps.map(({ held }) => held)
-      const times = yield* nextTimes(jobs)
+      const times = yield* nextTimes(jobs, now)
       const version = yield* updateJobs(jobs.map((held) => fromHeld(held, times.get(held.seq) ?? null)))
       const drafts = new Map<string, Array<Draft>>()
       for (const { drafts: told, held } of steps) {

@@ -4,6 +4,7 @@ import * as Layer from "effect/Layer"
 import * as Event from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { Session } from "../../domain/Session.ts"
@@ -38,7 +39,9 @@ const change = "UPDATE sendwright_session SET name = ?, pacing = ?, config = ?, 
 
 const block = "UPDATE sendwright_session SET blocked_until = ?, updated_at = ? WHERE id = ?"
 
-const unblockable = "SELECT * FROM sendwright_session WHERE blocked_until <= ? ORDER BY id"
+// By `Session.blockIsOver`.
+const unblockable = `SELECT * FROM sendwright_session
+  WHERE blocked_until IS NOT NULL AND (blocked_until <= ? OR updated_at > ?) ORDER BY id`
 
 const pausedJobs = ({ progress: { as, jobs } }: Dialect): string =>
   `SELECT job.id FROM ${jobs()} WHERE ${as}.session = ? AND ${as}.status = 'paused' ORDER BY job.id`
@@ -122,7 +125,11 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
         }),
       unblock: ({ now }) =>
         db.write("SessionStore.unblock", function* () {
-          const over = yield* all(unblockable + db.dialect.forUpdate("sendwright_session"), now)
+          const over = yield* all(
+            unblockable + db.dialect.forUpdate("sendwright_session"),
+            now,
+            Time.latestWritten(now)
+          )
           for (const row of over) {
             const session = { ...toSession(row), blockedUntil: null, updatedAt: now }
             yield* run(block, null, now, session.id)

@@ -5,6 +5,7 @@ import * as ApiKey from "../../domain/ApiKey.ts"
 import * as Event from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Pacing from "../../domain/Pacing.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Attempt, Delivery, Endpoint } from "../../domain/Webhook.ts"
@@ -200,7 +201,7 @@ const exchangeOf = (ids: Ids.Ids, dialect: Dialect) => {
     FROM sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
     WHERE event.seq = delivery.event AND delivery.endpoint = ? AND delivery.due_at IS NOT NULL AND delivery.due_at <= ?
     ORDER BY delivery.due_at, delivery.seq ${limited}${dialect.skipLocked("delivery")}`
-  const lease = `UPDATE sendwright_delivery SET due_at = ?, worker = ?, fence = fence + 1 WHERE id IN (${named})`
+  const hold = `UPDATE sendwright_delivery SET due_at = NULL, worker = ?, fence = fence + 1 WHERE id IN (${named})`
 
   // Whose turn it was. A verb that is run again only moves it on, which no endpoint suffers from.
   let lastServed = 0
@@ -238,7 +239,7 @@ const exchangeOf = (ids: Ids.Ids, dialect: Dialect) => {
     }
     lastServed = endpoints.at(-1)?.seq ?? 0
     if (due.length > 0) {
-      yield* run(lease, claim.until, claim.worker, JSON.stringify(due.map(({ row }) => text(row, "id"))))
+      yield* run(hold, claim.worker, JSON.stringify(due.map(({ row }) => text(row, "id"))))
     }
     return due.map(({ endpoint, row }) => ({
       deliveryId: text(row, "id"),
@@ -308,8 +309,18 @@ function* findDelivery(id: string): Program<Delivery | null> {
 const restart = `UPDATE sendwright_delivery
   SET status = 'pending', tries = 0, first_attempt_at = NULL, next_at = ?, due_at = ?, worker = NULL`
 
-// One whose lease has not ended is under way.
-const restartOne = `${restart} WHERE id = ? AND (worker IS NULL OR due_at <= ?)`
+const restartOne = `${restart} WHERE id = ? AND worker IS NULL`
+
+const rescue = `UPDATE sendwright_delivery
+  SET due_at = CASE WHEN next_at > ? THEN ? ELSE next_at END, worker = NULL WHERE worker = ?`
+
+// What was never attempted is due since it was made, whatever time that was.
+const makeDue = `UPDATE sendwright_delivery SET next_at = ?, due_at = ?
+  WHERE due_at IS NOT NULL AND due_at > ? AND worker IS NULL
+    AND (tries = 0 OR EXISTS (
+      SELECT 1 FROM sendwright_attempt AS attempt
+      WHERE attempt.delivery = sendwright_delivery.seq AND attempt.number = sendwright_delivery.attempts AND attempt.at > ?
+    ))`
 
 // What a worker takes meanwhile is passed over.
 const restartFailed = ({ skipLocked }: Dialect): string => `${restart} WHERE seq IN (
@@ -400,6 +411,9 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
           const { disabled, settled } = yield* settle(settlements, now)
           return { settled, disabled, claimed: claim === null ? [] : yield* claimDue(claim, now) }
         }),
+      rescue: ({ now, worker }) => db.work("WebhookStore.rescue", () => changes(rescue, now, now, worker)),
+      makeDue: ({ now }) =>
+        db.work("WebhookStore.makeDue", () => changes(makeDue, now, now, now, Time.latestWritten(now))),
       findDelivery: (id) => db.read("WebhookStore.findDelivery", () => findDelivery(id)),
       deliveries: ({ endpointId, page }) =>
         db.read("WebhookStore.deliveries", function* () {
@@ -413,7 +427,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
         }),
       replay: ({ deliveryId, now }) =>
         db.write("WebhookStore.replay", function* () {
-          yield* run(restartOne, now, now, deliveryId, now)
+          yield* run(restartOne, now, now, deliveryId)
           return yield* findDelivery(deliveryId)
         }),
       replayFailed: ({ endpointId, now, since }) =>

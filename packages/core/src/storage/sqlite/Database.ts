@@ -147,6 +147,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
   return Context.make(Database, {
     // Far from what earlier processes wrote: what is rolled back must not be taken for one of theirs.
     dialect: Dialect.make(yield* Clock.currentTimeMillis),
+    hasOneOwner: true,
     write: writeIn(commits.requests),
     work: writeIn(commits.work),
     commitsTogether: true,

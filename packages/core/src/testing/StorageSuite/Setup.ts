@@ -53,7 +53,7 @@ export const events = Effect.fnUntraced(function* (at = now + 1) {
   const claimed = yield* webhooks.exchange({
     now: at,
     settlements: [],
-    claim: Fixtures.deliveryClaim({ worker: "events", until: at + 1 })
+    claim: Fixtures.deliveryClaim({ worker: "events" })
   })
   return claimed.claimed.map(
     ({ body }): { readonly type: string; readonly data: Readonly<Record<string, unknown>> } =>

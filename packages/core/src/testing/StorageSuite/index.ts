@@ -5,6 +5,7 @@
 import { describe } from "@effect/vitest"
 import * as accept from "./accept.ts"
 import * as causes from "./causes.ts"
+import * as clocks from "./clocks.ts"
 import * as deliveries from "./deliveries.ts"
 import * as dispatch from "./dispatch.ts"
 import * as history from "./history.ts"
@@ -28,6 +29,7 @@ export const suite = (name: string, layer: Stored): void => {
     dispatch.suite(layer)
     leases.suite(layer)
     liveness.suite(layer)
+    clocks.suite(layer)
     turns.suite(layer)
     pace.suite(layer)
     causes.suite(layer)

@@ -13,6 +13,9 @@ import type { Stored } from "./Setup.ts"
 import { events, find, listen, now, owner, results } from "./Setup.ts"
 
 const day = Time.utcDay(now)
+
+/** By which clocks are wrong. */
+const skews = [3, Time.second, 5 * Time.minute, Time.hour, Time.day]
 const direct = { kind: "direct", text: "Hi", linkPreview: false } as const
 
 /** Another key of the same session. */
@@ -128,6 +131,37 @@ export const suite = (layer: Stored): void => {
                 expect(more + 1).toBeLessThanOrEqual(limit + ((to - from) * limit) / 1000 + 1e-6)
               })
             })
+          }
+        }).pipe(Effect.provide(layer)),
+      { fastCheck: { numRuns: 30 }, timeout: 60_000 }
+    )
+
+    it.effect.prop(
+      "of rate are decided as the domain decides while clocks are set and differ, and lock nobody out",
+      {
+        limit: FastCheck.integer({ min: 1, max: 7 }),
+        requests: FastCheck.array(
+          FastCheck.tuple(
+            FastCheck.nat(900),
+            FastCheck.constantFrom(0, 0, 0, ...skews, ...skews.map((ms) => -ms))
+          ),
+          { maxLength: 60 }
+        )
+      },
+      ({ limit, requests }) =>
+        Effect.gen(function* () {
+          const limits = yield* RateLimitStore
+          const rule = { limit, periodMs: 1000 }
+          let kept: number | null = null
+          let at = now
+          for (const [pause, skew] of requests) {
+            at += pause
+            const asked = { key: "k", ...rule, now: at + skew }
+            const expected: ReturnType<typeof RateLimit.decide> = RateLimit.decide(kept, rule, asked.now)
+            kept = expected.arrival
+            const decision = yield* limits.consume(asked)
+            expect(decision).toEqual(expected.decision)
+            expect(decision.retryAfterMs).toBeLessThanOrEqual(rule.periodMs / limit + 1e-3)
           }
         }).pipe(Effect.provide(layer)),
       { fastCheck: { numRuns: 30 }, timeout: 60_000 }

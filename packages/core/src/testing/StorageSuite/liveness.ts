@@ -32,13 +32,29 @@ export const suite = (layer: Stored): void => {
         const { jobs } = yield* bereaved(2, 0)
         expect(yield* jobs.holders).toEqual([])
         yield* claim(1, now, "silent")
-        yield* jobs.beat({ workers: ["idle", "loud"], beats: 7 })
-        yield* jobs.beat({ workers: ["loud"], beats: 8 })
+        yield* jobs.beat({ workers: ["idle", "loud"], beats: 7, dispatchesAt: null })
+        yield* jobs.beat({ workers: ["loud"], beats: 8, dispatchesAt: null })
         expect([...(yield* jobs.holders)].sort((a, b) => a.beats - b.beats)).toEqual([
-          { worker: "silent", beats: 0 },
-          { worker: "idle", beats: 7 },
-          { worker: "loud", beats: 8 }
+          { worker: "silent", beats: 0, isDead: false },
+          { worker: "idle", beats: 7, isDead: false },
+          { worker: "loud", beats: 8, isDead: false }
         ])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("that dispatches is told by the last time at which one said so", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        expect(yield* jobs.dispatchesAt).toBeNull()
+        yield* jobs.beat({ workers: ["asked"], beats: 1, dispatchesAt: null })
+        expect(yield* jobs.dispatchesAt).toBeNull()
+        yield* jobs.beat({ workers: ["a", "b"], beats: 1, dispatchesAt: now })
+        yield* jobs.beat({ workers: ["b"], beats: 2, dispatchesAt: now + 5000 })
+        expect(yield* jobs.dispatchesAt).toBe(now + 5000)
+        yield* jobs.beat({ workers: ["b"], beats: 3, dispatchesAt: null })
+        expect(yield* jobs.dispatchesAt).toBe(now)
+        yield* jobs.rescue({ worker: "a", now, recoverable })
+        expect(yield* jobs.dispatchesAt).toBeNull()
       }).pipe(Effect.provide(layer))
     )
 
@@ -46,12 +62,12 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { jobs } = yield* bereaved(1, 0)
         yield* claim(1, now, "w")
-        yield* jobs.beat({ workers: ["w"], beats: 1 })
+        yield* jobs.beat({ workers: ["w"], beats: 1, dispatchesAt: null })
         expect(yield* jobs.rescue({ worker: "w", now, recoverable })).toBe(1)
         expect(yield* jobs.holders).toEqual([])
         expect(yield* jobs.rescue({ worker: "w", now, recoverable })).toBe(0)
-        yield* jobs.beat({ workers: ["w"], beats: 2 })
-        expect(yield* jobs.holders).toEqual([{ worker: "w", beats: 2 }])
+        yield* jobs.beat({ workers: ["w"], beats: 2, dispatchesAt: null })
+        expect(yield* jobs.holders).toEqual([{ worker: "w", beats: 2, isDead: false }])
       }).pipe(Effect.provide(layer))
     )
   })

@@ -1,13 +1,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Event from "../../domain/Event.ts"
+import * as Time from "../../domain/Instant.ts"
 import { EventLog } from "../../storage/EventLog.ts"
+import { JobStore } from "../../storage/JobStore.ts"
 import type { ClaimedDelivery, DeliverySettlement } from "../../storage/WebhookStore.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
 import { listen, now, owner } from "./Setup.ts"
 
+const day = Time.day
 const page = { limit: 100, after: null }
 
 const claim = Effect.fnUntraced(function* (at = now, limit = 100) {
@@ -15,7 +18,7 @@ const claim = Effect.fnUntraced(function* (at = now, limit = 100) {
   const command = {
     now: at,
     settlements: [],
-    claim: Fixtures.deliveryClaim({ until: at + 30_000, limit })
+    claim: Fixtures.deliveryClaim({ limit })
   }
   return (yield* store.exchange(command)).claimed
 })
@@ -111,15 +114,36 @@ export const suite = (layer: Stored) =>
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("are taken up again after a lease that ended, and the late answer changes nothing", () =>
+    it.effect("stay in the hands of a worker that lives, whatever the clock says", () =>
       Effect.gen(function* () {
+        const store = yield* WebhookStore
+        const { accountId } = yield* owner
+        yield* listen(accountId)
+        yield* append(accountId)
+        const [held] = yield* claim()
+        for (const at of [now - day, now + 30_000, now + day, now + 30 * day]) {
+          expect(yield* claim(at)).toEqual([])
+          expect(yield* store.nextDue({ now: at, full: [] })).toBeNull()
+        }
+        expect(yield* settle(held, {}, now + day)).toBe(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of a dead worker are due again at once, and its late answer changes nothing", () =>
+      Effect.gen(function* () {
+        const store = yield* WebhookStore
         const { accountId } = yield* owner
         yield* listen(accountId)
         yield* append(accountId)
         const [lost] = yield* claim()
-        expect(yield* claim(now + 29_999)).toEqual([])
-        const [fresh] = yield* claim(now + 30_000)
-        expect(fresh?.deliveryId).toBe(lost?.deliveryId)
+        const jobs = yield* JobStore
+        expect(yield* jobs.holders).toEqual([{ worker: "w", beats: 0, isDead: false }])
+        expect(yield* store.rescue({ worker: "another", now })).toBe(0)
+        // Also by a clock that is behind the one that took it.
+        expect(yield* store.rescue({ worker: "w", now: now - day })).toBe(1)
+        expect(yield* jobs.holders).toEqual([])
+        const [fresh] = yield* claim(now - day)
+        expect(fresh).toMatchObject({ deliveryId: lost?.deliveryId, attempts: 0 })
         expect(yield* settle(lost, {}, now + 30_001)).toBe(0)
         expect(yield* settle(fresh, {}, now + 30_002)).toBe(1)
       }).pipe(Effect.provide(layer))

@@ -1,0 +1,37 @@
+/** Who has something in hand, and what each said last when it said that it lives. */
+import type { Instant } from "../../domain/Instant.ts"
+import type { Dialect } from "./Database.ts"
+import type { Program } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import { integer, integerOrNull, text } from "./Rows.ts"
+
+const said = `INSERT INTO sendwright_worker (id, beats, dispatches_at) VALUES (?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET beats = excluded.beats, dispatches_at = excluded.dispatches_at`
+
+export function* beat(worker: string, beats: number, dispatchesAt: Instant | null): Program<void> {
+  yield* run(said, worker, beats, dispatchesAt)
+}
+
+const silentIn = (table: string): string => `SELECT DISTINCT worker, 0 AS beats FROM ${table}
+  WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM sendwright_worker)`
+
+/** Each with its last count; 0 when it said nothing yet. */
+export function* holders({
+  progress
+}: Dialect): Program<ReadonlyArray<{ readonly worker: string; readonly beats: number }>> {
+  const found = yield* all(
+    `SELECT id AS worker, beats FROM sendwright_worker
+     UNION ALL ${silentIn(progress.table)} UNION ALL ${silentIn("sendwright_delivery")}`
+  )
+  return found.map((row) => ({ worker: text(row, "worker"), beats: integer(row, "beats") }))
+}
+
+/** When one of a process that dispatches said last that it lives. */
+export function* dispatchesAt(): Program<Instant | null> {
+  const row = yield* get("SELECT max(dispatches_at) AS at FROM sendwright_worker")
+  return integerOrNull(row ?? {}, "at")
+}
+
+export function* forget(worker: string): Program<void> {
+  yield* run("DELETE FROM sendwright_worker WHERE id = ?", worker)
+}

@@ -1,0 +1,174 @@
+/** What a clock that was ahead has written makes nothing wait once the clock is right (docs/adr/0021). */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Event from "../../domain/Event.ts"
+import * as Time from "../../domain/Instant.ts"
+import { AccountStore } from "../../storage/AccountStore.ts"
+import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
+import type { ClaimedJob } from "../../storage/JobStore.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import { WebhookStore } from "../../storage/WebhookStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, failure, listen, now, owner } from "./Setup.ts"
+
+/** By which the clock was ahead. */
+const skews = [5 * Time.minute, Time.hour, Time.day]
+
+const count = (claimed: ReadonlyArray<ClaimedJob>): number =>
+  claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
+
+/** Settles all that was claimed, each by its own outcome. */
+const settle = Effect.fnUntraced(function* (
+  claimed: ReadonlyArray<ClaimedJob>,
+  at: number,
+  outcomeOf: (index: number) => Outcome
+) {
+  const jobs = yield* JobStore
+  const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
+    recipients.map(({ index }) => ({ jobId, fence, index, outcome: outcomeOf(index) }))
+  )
+  yield* jobs.exchange({ now: at, settlements, claim: null })
+})
+
+const accepted = () => Outcome.Accepted({ providerId: null, status: "accepted" })
+
+export const suite = (layer: Stored): void => {
+  describe.each(skews)("a clock that was %i ms ahead", (skew) => {
+    const ahead = now + skew
+
+    it.effect("has put off no job that it accepted", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        yield* jobs.accept(Fixtures.send(yield* owner, { phones: 3, now: ahead }))
+        expect(yield* claim(10, now)).toEqual([])
+        expect(yield* jobs.makeDue({ now })).toBe(1)
+        expect(yield* jobs.nextDue(now)).toBe(now)
+        expect(count(yield* claim(10, now))).toBe(3)
+        expect(yield* jobs.makeDue({ now })).toBe(0)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("has put off no retry, though the job went on meanwhile", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        yield* jobs.accept(Fixtures.send(yield* owner, { phones: 3, now: ahead }))
+        const retry = Outcome.Retry({ at: ahead + 1000, failure, uncertain: false })
+        yield* settle(yield* claim(2, ahead), ahead, () => retry)
+        // The third is due and taken while the clock is set back, and handed in by the right one.
+        yield* settle(yield* claim(1, ahead), now, accepted)
+        expect(yield* jobs.nextDue(now)).toBe(now)
+        expect(count(yield* claim(10, now))).toBe(2)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("leaves alone what waits by a right one", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        yield* jobs.accept(Fixtures.send(yield* owner))
+        const retry = Outcome.Retry({ at: now + skew, failure, uncertain: false })
+        yield* settle(yield* claim(1, now), now, () => retry)
+        expect(yield* jobs.makeDue({ now })).toBe(0)
+        expect(yield* jobs.nextDue(now)).toBe(now + skew)
+        expect(yield* claim(1, now)).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("has put off no webhook delivery, new, replayed or attempted", () =>
+      Effect.gen(function* () {
+        const store = yield* WebhookStore
+        const { accountId } = yield* owner
+        const endpoint = yield* listen(accountId)
+        const draft = Event.webhookTest({ id: accountId }, endpoint.id)
+        const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
+        const take = (at: number) =>
+          Effect.map(
+            store.exchange({ now: at, settlements: [], claim: Fixtures.deliveryClaim() }),
+            ({ claimed }) => claimed
+          )
+        const fail = Effect.fnUntraced(function* (at: number, next: number | null) {
+          const settlements = (yield* take(at)).map(({ deliveryId, fence }) => ({
+            deliveryId,
+            fence,
+            attempt: { at, status: 500, durationMs: 1, reason: "status" as const, excerpt: "" },
+            next,
+            disable: null
+          }))
+          yield* store.exchange({ now: at, settlements, claim: null })
+        })
+        const waiting = yield* send(now)
+        yield* fail(now, now + skew)
+        const replayed = yield* send(now + 1)
+        yield* fail(now + 1, null)
+        yield* store.replay({ deliveryId: replayed ?? "", now: ahead })
+        const attempted = yield* send(now + 2)
+        yield* fail(now + 2, now + 3)
+        yield* fail(now + 4, ahead)
+        yield* store.replay({ deliveryId: attempted ?? "", now: now + 5 })
+        yield* fail(now + 6, now + 7)
+        const fresh = yield* send(ahead)
+        const due = yield* take(ahead - 1)
+        yield* store.exchange({
+          now: ahead - 1,
+          settlements: due
+            .filter(({ deliveryId }) => deliveryId === attempted)
+            .map(({ deliveryId, fence }) => ({
+              deliveryId,
+              fence,
+              attempt: { at: ahead, status: 500, durationMs: 1, reason: "status", excerpt: "" },
+              next: ahead + 5000,
+              disable: null
+            })),
+          claim: null
+        })
+        expect(yield* store.makeDue({ now: now + 10 })).toBe(3)
+        const taken = (yield* take(now + 10)).map(({ deliveryId }) => deliveryId)
+        expect([...taken].sort()).toEqual([replayed, attempted, fresh].sort())
+        expect(taken).not.toContain(waiting)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("holds no session back", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { sessionId } = yield* owner
+        yield* sessions.block({ id: sessionId, until: ahead + Time.hour, now: ahead })
+        expect(yield* sessions.unblock({ now })).toBe(1)
+        yield* sessions.block({ id: sessionId, until: now + skew, now })
+        expect(yield* sessions.unblock({ now })).toBe(0)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "keeps no pace, no pair of numbers and no API key waiting for longer than a right one would",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const account = Fixtures.account()
+          const pacing = { messages_per_second: 1, pair_interval_ms: 6000 }
+          const session = Fixtures.session(account.id, { pacing })
+          const key = Fixtures.apiKey(session.id)
+          yield* (yield* AccountStore).create(account)
+          yield* (yield* SessionStore).create(session)
+          yield* (yield* ApiKeyStore).create(key)
+          const who = { accountId: account.id, sessionId: session.id, publicKey: key.publicKey }
+          const demand = { units: 1, dailyLimit: null, minimumWaitMs: 1000 }
+          const send = (at: number, some: Parameters<typeof Fixtures.send>[1] = {}) =>
+            Effect.map(jobs.accept(Fixtures.send(who, { demand, now: at, ...some })), ({ _tag }) => _tag)
+          expect(yield* send(ahead, { claim: "direct" })).toBe("Accepted")
+          expect(yield* send(now)).toBe("Accepted")
+          expect(yield* jobs.nextDue(now)).toBe(now)
+          const first = yield* claim(10, now)
+          expect(count(first)).toBe(1)
+          yield* settle(first, now, accepted)
+          // Those that the right clock has set hold.
+          expect(yield* send(now + 999)).toBe("TooSoon")
+          expect(yield* send(now + 1000)).toBe("Accepted")
+          expect(yield* claim(10, now + 1000)).toEqual([])
+          expect(yield* jobs.nextDue(now + 1000)).toBe(now + 6000)
+          expect(count(yield* claim(10, now + 6000))).toBe(1)
+        }).pipe(Effect.provide(layer))
+    )
+  })
+}
