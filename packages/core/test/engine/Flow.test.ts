@@ -7,9 +7,11 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Requests from "../../src/engine/Requests.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
 import { Recorder } from "../../src/testing/RecordingTransport.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
 import { verifyWebhook } from "../../src/webhook/Verify.ts"
+import { Worker } from "../../src/worker/Worker.ts"
 
 const template = {
   name: "greeting",
@@ -350,6 +352,50 @@ describe("another key of the same session", () => {
   )
 })
 
+describe("a job that nobody works on", () => {
+  it.effect("waits for a worker, until one lives over the store in whatever process", () =>
+    Effect.gen(function* () {
+      const { caller, engine, send } = yield* prepared
+      const { jobId } = yield* send("lonely", "34600000001")
+      const waitingFor = Effect.map(engine.job(caller, jobId, { page: whole }), (detail) => detail.waitingFor)
+      const worker = { limiter: "worker", until: null }
+      expect(yield* waitingFor).toEqual(worker)
+      const jobs = yield* JobStore
+      const beat = (at: number | null, beats: number) =>
+        jobs.beat({ workers: ["elsewhere"], beats, dispatchesAt: at })
+      // One that only has in hand what it was asked for takes nothing by itself.
+      yield* beat(null, 1)
+      expect(yield* waitingFor).toEqual(worker)
+      yield* beat(yield* Clock.currentTimeMillis, 2)
+      yield* TestClock.adjust("14 seconds")
+      expect(yield* waitingFor).toBeNull()
+      yield* TestClock.adjust("1 second")
+      expect(yield* waitingFor).toEqual(worker)
+      // Said by a clock that was ahead.
+      yield* beat((yield* Clock.currentTimeMillis) + 86_400_000, 3)
+      expect(yield* waitingFor).toEqual(worker)
+      yield* engine.drain
+      expect(yield* waitingFor).toBeNull()
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+
+  it.effect("waits for none where the loops run in this process", () =>
+    Effect.gen(function* () {
+      const { admin, caller, engine, send, session } = yield* prepared
+      yield* admin.sessions.change(session.id, { pacing: { messages_per_second: 1 } })
+      const { jobId } = yield* send("here", "34600000001", "34600000002", "34600000003")
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* (yield* Worker).start
+          yield* TestClock.adjust("500 millis")
+          const detail = yield* engine.job(caller, jobId, { page: whole })
+          expect(detail.waitingFor).toEqual({ limiter: "pace", until: null })
+        })
+      )
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+})
+
 describe("a paced session", () => {
   it.effect("sends at its pace, and says when a job will be through", () =>
     Effect.gen(function* () {
@@ -359,6 +405,7 @@ describe("a paced session", () => {
       const { jobId } = yield* send("paced", ...Array.from({ length: 5 }, (_, n) => `3460000010${n}`))
       yield* engine.drain
       const now = yield* Clock.currentTimeMillis
+      yield* (yield* JobStore).beat({ workers: ["elsewhere"], beats: 1, dispatchesAt: now })
       const detail = yield* engine.job(caller, jobId, { page: whole })
       expect(detail.waitingFor).toEqual({ limiter: "pace", until: null })
       expect(detail.expectedCompletionAt).toBe(now + 2000)

@@ -1,17 +1,36 @@
-/** What becomes of recipients whose worker died, stalled, or never heard whether its commit was made. */
+/** What becomes of recipients and deliveries whose worker died, stalled, or never heard whether its commit was made. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
+import * as Event from "../../src/domain/Event.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import * as Engine from "../../src/engine/Engine.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
 import type { Sender } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
-import { find, results } from "../../src/testing/StorageSuite/Setup.ts"
+import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
+import { WebhookStore } from "../../src/storage/WebhookStore.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import { find, listen, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
 import { observe } from "../../src/worker/Presence.ts"
-import { accept, accepted, backlog, during, embedded, platform, running, timedOut } from "./Support.ts"
+import {
+  accept,
+  accepted,
+  backlog,
+  during,
+  embedded,
+  platform,
+  running,
+  secretBox,
+  timedOut
+} from "./Support.ts"
 
 /** The statuses, once a worker that is not there took `taken` recipients and so much time went by. */
 const bereaved = Effect.fnUntraced(function* (sender: Sender, taken: number, seconds: number) {
@@ -95,6 +114,148 @@ describe("a worker that lives", () => {
       expect(lost).toBe(true)
       expect((yield* find(jobId)).status).toBe("completed")
     }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+/** An endpoint of an account, with so many deliveries. */
+const deliveries = Effect.fnUntraced(function* (count: number) {
+  const store = yield* WebhookStore
+  const { accountId } = yield* owner
+  const endpoint = yield* listen(accountId)
+  const { seal } = yield* SecretBox.SecretBox
+  const sealed = seal(`webhook|${endpoint.id}`, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+  const secret = { sealed, createdAt: 0, expiresAt: null }
+  yield* store.rotate({ id: endpoint.id, secret, expireOthersAt: 0, now: 0 })
+  const draft = Event.webhookTest({ id: accountId }, endpoint.id)
+  for (let n = 0; n < count; n++) yield* store.send({ endpointId: endpoint.id, draft, now: 0 })
+  const statuses = Effect.map(
+    store.deliveries({ endpointId: endpoint.id, page: { limit: 100, after: null } }),
+    ({ items }) => items.map(({ status }) => status)
+  )
+  return { statuses, store }
+}, Effect.provide(secretBox))
+
+const quiet = platform({}).sender
+
+describe("a webhook delivery", () => {
+  it.effect("of a worker that died is taken up within 30 seconds, and no sooner than that can be told", () =>
+    Effect.gen(function* () {
+      const { statuses, store } = yield* deliveries(2)
+      yield* store.exchange({
+        now: 0,
+        settlements: [],
+        claim: Fixtures.deliveryClaim({ worker: "gone", limit: 1 })
+      })
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("14 seconds")
+        expect([...(yield* statuses)].sort()).toEqual(["delivered", "pending"])
+        yield* TestClock.adjust("16 seconds")
+        expect(yield* statuses).toEqual(["delivered", "delivered"])
+      }).pipe(Effect.provide(running(quiet)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is its worker's while that lives, however long the attempt takes", () =>
+    Effect.gen(function* () {
+      const { statuses } = yield* deliveries(1)
+      const posted: Array<string> = []
+      const slow = Layer.succeed(WebhookTransport, {
+        post: ({ body }) =>
+          Effect.gen(function* () {
+            posted.push(body)
+            yield* Effect.sleep("1 minute")
+            return { _tag: "Answered", status: 200, retryAfter: null, excerpt: "" } as const
+          })
+      })
+      const another = Effect.provide(TestClock.adjust("1 minute"), running(quiet))
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("1 second")
+        yield* another
+      }).pipe(Effect.provide(running(quiet, slow)))
+      expect(posted).toHaveLength(1)
+      expect(yield* statuses).toEqual(["delivered"])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("that a commit took whose answer was lost is taken back", () =>
+    Effect.gen(function* () {
+      let lost = false
+      const forgetful = Layer.effect(
+        WebhookStore,
+        Effect.map(WebhookStore, (store) => ({
+          ...store,
+          exchange: (command: Parameters<typeof store.exchange>[0]) =>
+            Effect.flatMap(store.exchange(command), (answer) => {
+              if (lost || answer.claimed.length === 0) return Effect.succeed(answer)
+              lost = true
+              return Effect.fail(new StorageError({ operation: "exchange", cause: "The connection broke." }))
+            })
+        }))
+      )
+      const { statuses } = yield* deliveries(3)
+      yield* TestClock.adjust("30 seconds").pipe(Effect.provide(Layer.provide(running(quiet), forgetful)))
+      expect(lost).toBe(true)
+      expect(yield* statuses).toEqual(["delivered", "delivered", "delivered"])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("over which the transport broke is attempted again by its schedule", () =>
+    Effect.gen(function* () {
+      const { statuses } = yield* deliveries(1)
+      let broken = 0
+      const breaking = Layer.succeed(WebhookTransport, {
+        post: () =>
+          Effect.suspend(() => {
+            broken += 1
+            return broken === 1
+              ? Effect.die("broken")
+              : Effect.succeed({ _tag: "Answered", status: 200, retryAfter: null, excerpt: "" } as const)
+          })
+      })
+      yield* Effect.provide(TestClock.adjust("8 seconds"), running(quiet, breaking))
+      expect(broken).toBe(2)
+      expect(yield* statuses).toEqual(["delivered"])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("the only owner of a SQLite file", () => {
+  it.scopedLive("takes up at its start what the one before it left, counted as any other loss", () =>
+    Effect.gen(function* () {
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "sendwright-"))),
+        (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+      )
+      const stores = Sqlite.layer({ filename: join(folder, "a.db") })
+      const before = yield* Effect.gen(function* () {
+        const { jobId, jobs } = yield* accept(2)
+        yield* jobs.beat({ workers: ["former"], beats: 9, dispatchesAt: 0 })
+        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "former", limit: 1 } })
+        const { store } = yield* deliveries(1)
+        yield* store.exchange({
+          now: 0,
+          settlements: [],
+          claim: Fixtures.deliveryClaim({ worker: "another" })
+        })
+        return jobId
+      }).pipe(Effect.provide(stores))
+      yield* Effect.gen(function* () {
+        const jobs = yield* JobStore
+        yield* jobs.beat({ workers: ["of this process"], beats: 1, dispatchesAt: null })
+        const holders = (yield* jobs.holders).map(({ isDead, worker }) => [worker, isDead])
+        expect(holders.sort()).toEqual([
+          ["another", true],
+          ["former", true],
+          ["of this process", false]
+        ])
+        const { drain } = yield* Engine.Engine
+        yield* drain
+        const [first, second] = yield* results(before)
+        expect(first).toMatchObject({ status: "accepted", attempts: 2, sequence: 2 })
+        expect(second).toMatchObject({ status: "accepted", attempts: 1 })
+        expect((yield* jobs.holders).map(({ worker }) => worker)).not.toContain("another")
+      }).pipe(Effect.provide(Layer.provideMerge(embedded(platform({ deduplicates: true }).sender), stores)))
+    })
   )
 })
 

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -15,6 +16,7 @@ import * as Fixtures from "../../src/testing/Fixtures.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import { owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+import type { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
 import * as Worker from "../../src/worker/Worker.ts"
 
 export const accepted = Sender.SendResult.Accepted({ providerId: "p", status: "accepted" })
@@ -42,17 +44,24 @@ export const platform = (
   return { sent, sender }
 }
 
+/** Every engine of a test reads what another one sealed. */
+export const secretBox = SecretBox.layer(Redacted.make(new Uint8Array(32)))
+
 /** The engine over the stores that are provided. */
-export const embedded = (sender: Sender.Sender) =>
+export const embedded = (
+  sender: Sender.Sender,
+  transport: Layer.Layer<WebhookTransport> = RecordingTransport.layer
+) =>
   Engine.layer({ concurrency: 8 }).pipe(
-    Layer.provide(RecordingTransport.layer),
+    Layer.provide(transport),
     Layer.provide(Sender.layer(sender)),
-    Layer.provide(SecretBox.layerRandom),
+    Layer.provide(secretBox),
     Layer.provide(AddressPolicy.layer([]))
   )
 
 /** The same with its loops running. */
-export const running = (sender: Sender.Sender) => Layer.provideMerge(Worker.layerLoops, embedded(sender))
+export const running = (sender: Sender.Sender, transport?: Layer.Layer<WebhookTransport>) =>
+  Layer.provideMerge(Worker.layerLoops, embedded(sender, transport))
 
 /** With the loops running; what is under way at the end has its grace. */
 export const during = <A, E, R>(sender: Sender.Sender, body: Effect.Effect<A, E, R>) =>
