@@ -125,7 +125,9 @@ const took = async (scenario: Scenario): Promise<number> => {
     const session = yield* admin.sessions.create(account.id, { name: "s", provider: "sandbox" })
     yield* admin.sessions.connect(session.id)
     const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-    const [imported] = yield* admin.templates.importAll(session.id, [template("APPROVED")])
+    const {
+      templates: [imported]
+    } = yield* admin.templates.importAll(session.id, [template("APPROVED")])
     yield* admin.webhooks.create(account.id, { url: "https://example.com/hook", events: ["*"] })
     const phones = Array.from({ length: 6 }, (_, n) => `3460000000${n}`)
     yield* admin.consents.record(

@@ -15,7 +15,17 @@ const phone = "34600001234"
 const page = { limit: 25, after: null }
 
 /** Every operation that takes a caller, with the permission that it needs. */
-const operations = (engine: EngineService, caller: Engine.Caller, templateId: number) => {
+type Operation = readonly [
+  name: string,
+  permission: Permission,
+  run: Effect.Effect<unknown, { readonly _tag: string }>
+]
+
+const operations = (
+  engine: EngineService,
+  caller: Engine.Caller,
+  templateId: number
+): ReadonlyArray<Operation> => {
   const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
   const request = { template_id: templateId, recipients }
   const direct = { to: phone, message: "Hello" }
@@ -25,9 +35,11 @@ const operations = (engine: EngineService, caller: Engine.Caller, templateId: nu
     ["estimate", "messages:estimate", engine.estimate(caller, request)],
     ["send", "messages:send", engine.send(caller, { idempotencyKey: "order-1", request })],
     ["sendDirect", "direct:send", engine.sendDirect(caller, { idempotencyKey: undefined, request: direct })],
+    ["message", "direct:read", engine.message(caller, "none")],
     ["jobs", "jobs:read", engine.jobs(caller, { page })],
-    ["job", "jobs:read", engine.job(caller, "none", { page })]
-  ] as const satisfies ReadonlyArray<readonly [string, Permission, Effect.Effect<unknown, unknown>]>
+    ["job", "jobs:read", engine.job(caller, "none", { page })],
+    ["cancel", "messages:send", engine.cancel(caller, "none")]
+  ]
 }
 
 /** What becomes of each operation: its refusal, or "done". */
@@ -57,7 +69,7 @@ describe("every operation that takes a caller", () => {
   it.effect("is looked at here", () =>
     Effect.gen(function* () {
       const { caller, engine, templateId } = yield* prepared
-      const others = ["identify", "authorize", "receive", "hook", "admin", "drain"]
+      const others = ["identify", "authorize", "receive", "hook", "admin", "drain", "clock"]
       const named = operations(engine, caller, templateId).map(([name]) => name)
       expect(Object.keys(engine).toSorted()).toEqual([...named, ...others].toSorted())
     }).pipe(Effect.provide(TestEngine.layer))

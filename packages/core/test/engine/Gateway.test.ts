@@ -63,7 +63,9 @@ const prepared = Effect.fnUntraced(function* (answer: (to: string) => HttpPlatfo
   })
   const session = yield* admin.sessions.connect(created.id)
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-  const [template] = yield* admin.templates.importAll(session.id, [
+  const {
+    templates: [template]
+  } = yield* admin.templates.importAll(session.id, [
     {
       name: "greeting",
       language: "en",
@@ -147,7 +149,9 @@ for (const [name, layer] of stores) {
           }
           expect(results[place]).toMatchObject({ status: "failed", failure })
           const request = { to: numberOf(place), message: "Hello" }
-          expect(yield* Effect.flip(engine.sendDirect(caller, { request }))).toMatchObject({
+          expect(
+            yield* Effect.flip(engine.sendDirect(caller, { idempotencyKey: undefined, request }))
+          ).toMatchObject({
             _tag: "SendFailed",
             failure
           })

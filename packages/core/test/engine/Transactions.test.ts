@@ -129,11 +129,12 @@ describe.each([
         const { id } = caller.session
         const request = { method: "POST", headers: {}, query: {}, body: new Uint8Array() } as const
         const hook = engine.hook("http", id, request)
-        for (const [operation, refused] of [
+        const refusals: ReadonlyArray<readonly [string, Effect.Effect<unknown, unknown>]> = [
           ["engine.hook", hook],
           ["admin.sessions.connect", engine.admin.sessions.connect(id)],
           ["admin.templates.sync", engine.admin.templates.sync(id)]
-        ] as const) {
+        ]
+        for (const [operation, refused] of refusals) {
           const error = yield* Effect.flip(sql.withTransaction(refused))
           expect(error).toMatchObject({ _tag: "InsideTransaction", operation })
         }

@@ -25,8 +25,8 @@ import * as Worker from "../../src/worker/Worker.ts"
 const url = "https://receiver.example/"
 const page = { limit: 100, after: null }
 
-const answered = (status: number, retryAfter: string | null = null): WebhookAnswer => ({
-  _tag: "Answered",
+const answered = (status: number, retryAfter: string | null = null) => ({
+  _tag: "Answered" as const,
   status,
   retryAfter,
   excerpt: ""

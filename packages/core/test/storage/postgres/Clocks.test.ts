@@ -63,7 +63,9 @@ it.scopedLive(
       const session = yield* admin.sessions.create(account.id, { name: "s", provider: "sandbox" })
       yield* admin.sessions.connect(session.id)
       const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-      const [template] = yield* admin.templates.importAll(session.id, [
+      const {
+        templates: [template]
+      } = yield* admin.templates.importAll(session.id, [
         {
           name: "greeting",
           language: "en",
