@@ -20,6 +20,7 @@ import { AccountStore } from "../../packages/core/src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../packages/core/src/storage/ApiKeyStore.ts"
 import { ConsentStore } from "../../packages/core/src/storage/ConsentStore.ts"
 import { EventLog } from "../../packages/core/src/storage/EventLog.ts"
+import { InboundStore } from "../../packages/core/src/storage/InboundStore.ts"
 import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
 import { RateCardStore } from "../../packages/core/src/storage/RateCardStore.ts"
 import { RateLimitStore } from "../../packages/core/src/storage/RateLimitStore.ts"
@@ -115,6 +116,7 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
     store(ApiKeyStore),
     store(ConsentStore),
     store(EventLog),
+    store(InboundStore),
     store(JobStore),
     store(RateCardStore),
     store(RateLimitStore),

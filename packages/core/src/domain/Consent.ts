@@ -1,6 +1,6 @@
 /**
- * Consent (decisions.md §4): append-only records per account and phone. A send needs consent for its purpose,
- * the template's category or `direct`.
+ * Consent (decisions.md §4, §10): append-only records per account and person. A send needs consent of its phone for its
+ * purpose, the template's category or `direct`.
  */
 import type { Instant } from "./Instant.ts"
 
@@ -9,12 +9,16 @@ export type Purpose = "marketing" | "utility" | "authentication" | "direct"
 /** What a record speaks of: one purpose, or all of them. */
 export type Scope = Purpose | "all"
 export const scopes: ReadonlyArray<Scope> = ["all", "marketing", "utility", "authentication", "direct"]
+export const purposes: ReadonlyArray<Purpose> = ["marketing", "utility", "authentication", "direct"]
 
 export type Status = "granted" | "revoked"
 
 export interface ConsentRecord {
   readonly id: string
-  readonly phone: string
+  /** Null when only a user id is known of the person. */
+  readonly phone: string | null
+  /** The platform's id of the person; null when none was told. */
+  readonly userId: string | null
   readonly purpose: Scope
   readonly status: Status
   /** How it was given or withdrawn, in the account's words: `web-form`, `import`, `inbound-message`. */
@@ -60,3 +64,54 @@ export const refusals = <R extends Standing>(
   })
   return found
 }
+
+const allOrNone = <R extends Standing>(verdict: Verdict<R>): ReadonlyArray<R> =>
+  verdict._tag === "Missing" ? [] : [verdict.record]
+
+/** The records that decide for some purpose. */
+export const deciding = <R extends Standing>(history: ReadonlyArray<R>): ReadonlyArray<R> => [
+  ...new Set(purposes.flatMap((purpose) => allOrNone(decide(history, purpose))))
+]
+
+/**
+ * Which of another's records have to be added to a history, so that both decide alike. Of two that occurred at the same
+ * time the revocation decides.
+ */
+export const lacking = <R extends Standing>(
+  history: ReadonlyArray<R>,
+  others: ReadonlyArray<R>
+): ReadonlyArray<R> => {
+  const revokedLast = [...deciding(history), ...others].toSorted(
+    (a, b) => Number(a.status === "revoked") - Number(b.status === "revoked")
+  )
+  const added: Array<R> = []
+  // Revocations last, so that none is outdone by a grant of the same time that is added with it.
+  for (const status of ["granted", "revoked"] as const) {
+    for (const purpose of purposes) {
+      const [decides] = allOrNone(decide(revokedLast, purpose))
+      if (decides?.status !== status) continue
+      const [decided] = allOrNone(decide([...history, ...added], purpose))
+      if (decided?.status !== status || decided.occurredAt !== decides.occurredAt) added.push(decides)
+    }
+  }
+  return added
+}
+
+const overlap = (a: Scope, b: Scope): boolean => a === b || a === "all" || b === "all"
+
+/**
+ * When a revocation occurred that was told in whole seconds: where a grant of the same second is on record it counts as
+ * after that, for it came after it.
+ */
+export const afterGrants = (
+  history: ReadonlyArray<Standing>,
+  revocation: Pick<Standing, "occurredAt" | "purpose">,
+  latest: Instant
+): Instant =>
+  history.reduce(
+    (occurredAt, grant) =>
+      grant.status === "granted" && overlap(grant.purpose, revocation.purpose) && grant.occurredAt <= latest
+        ? Math.max(occurredAt, grant.occurredAt)
+        : occurredAt,
+    revocation.occurredAt
+  )

@@ -9,8 +9,10 @@ import * as Ids from "./Ids.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import type { Job, Status as JobStatus, RecipientResult } from "./Job.ts"
+import type { Person } from "./Person.ts"
 import type { Session } from "./Session.ts"
 import type { Template } from "./Template.ts"
+import type { Unattributed } from "./Unattributed.ts"
 
 export const types = [
   "job.processing",
@@ -31,6 +33,7 @@ export const types = [
   "message.read",
   "message.failed",
   "message.received",
+  "inbound.unattributed",
   "session.connected",
   "session.disconnected",
   "template.updated",
@@ -233,23 +236,42 @@ export const consentRecorded = (record: ConsentRecord): Draft => ({
   data: {
     consent_id: record.id,
     phone: record.phone,
+    user_id: record.userId,
     purpose: record.purpose,
     source: record.source,
     occurred_at: Time.format(record.occurredAt)
   }
 })
 
-export const messageReceived = (
-  session: Pick<Session, "id">,
-  message: { readonly id: string; readonly from: string; readonly text: string; readonly at: Instant }
-): Draft => ({
+/** What a person wrote, as it is kept. */
+export interface Received {
+  readonly id: string
+  readonly person: Person
+  readonly text: string
+  readonly at: Instant
+}
+
+export const messageReceived = (session: Pick<Session, "id">, message: Received): Draft => ({
   type: "message.received",
   data: {
     message_id: message.id,
     session_id: session.id,
-    from: message.from,
+    from: message.person.phone,
+    user_id: message.person.userId,
     text: message.text,
     received_at: Time.format(message.at)
+  }
+})
+
+export const inboundUnattributed = (found: Unattributed): Draft => ({
+  type: "inbound.unattributed",
+  data: {
+    unattributed_id: found.id,
+    session_id: found.sessionId,
+    kind: found.kind,
+    message_id: found.messageId,
+    text: found.text,
+    occurred_at: Time.format(found.occurredAt)
   }
 })
 

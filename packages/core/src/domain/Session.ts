@@ -2,6 +2,7 @@
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import type { PauseReason } from "./Job.ts"
+import type { Keywords } from "./Keywords.ts"
 import type { Pacing } from "./Pacing.ts"
 
 /** `sandbox`, `http`, `whatsapp_cloud`, or the name of a sender of yours. */
@@ -19,6 +20,8 @@ export interface Session {
   /** The provider's configuration as encrypted JSON; plain text never reaches a store. */
   readonly config: string
   readonly pacing: Pacing
+  /** By which words of an inbound text people withdraw and give consent. */
+  readonly keywords: Keywords
   readonly state: State
   /** Why it is not connected; null while it is. */
   readonly reason: string | null

@@ -188,11 +188,18 @@ const reportOf = (receipt: unknown, now: Instant): Report | undefined => {
   return { messageId, providerId, status, at: timeOr(Json.at(receipt, "at"), now), failure }
 }
 
-const messageOf = (message: unknown, now: Instant): Omit<InboundMessage, "sessionId"> | undefined => {
-  const [id, from, text] = ["id", "from", "text"].map((name) => Json.textAt(message, name))
-  return id === undefined || from === undefined || text === undefined || !/^[1-9][0-9]{6,14}$/.test(from)
-    ? undefined
-    : { id, from, text, at: timeOr(Json.at(message, "at"), now) }
+/** Undefined for what says nothing. One that names nobody is handed on all the same. */
+const messageOf = (message: unknown): Omit<InboundMessage, "sessionId"> | undefined => {
+  const text = Json.textAt(message, "text")
+  const id = Json.textAt(message, "id") ?? null
+  if (text === undefined || (id === null && text === "")) return undefined
+  return {
+    id,
+    from: Json.textAt(message, "from") ?? null,
+    userId: Json.textAt(message, "user_id") ?? null,
+    text,
+    at: Time.parse(Json.textAt(message, "at") ?? "") ?? null
+  }
 }
 
 const receive = ({ body, headers, method, now }: HookRequest, given: unknown): HookResult => {

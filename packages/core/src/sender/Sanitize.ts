@@ -4,7 +4,7 @@
  */
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Report } from "../storage/JobStore.ts"
-import type { HookContent, InboundMessage, Preference, TemplateNews } from "./Sender.ts"
+import type { TemplateNews } from "./Sender.ts"
 import { accepted, SendResult } from "./Sender.ts"
 
 export const sendResult = (result: SendResult): SendResult => {
@@ -56,33 +56,9 @@ export const report = (given: Report): Report => {
   return { ...told, pricing: { category: ExternalText.code(category), free } }
 }
 
-export const inboundMessage = <Message extends Omit<InboundMessage, "sessionId">>(
-  given: Message
-): Message => ({
-  ...given,
-  id: ExternalText.id(given.id),
-  from: ExternalText.id(given.from),
-  text: ExternalText.lines(given.text, ExternalText.longest.words)
-})
-
-const preference = (given: Preference): Preference => ({
-  ...given,
-  phone: ExternalText.id(given.phone),
-  proof: ExternalText.message(given.proof)
-})
-
-const templateNews = ({ language, name, quality, status }: TemplateNews): TemplateNews => ({
+export const templateNews = ({ language, name, quality, status }: TemplateNews): TemplateNews => ({
   name: ExternalText.id(name),
   language: ExternalText.code(language),
   ...(status === undefined ? {} : { status: ExternalText.code(status) }),
   ...(quality === undefined ? {} : { quality: ExternalText.code(quality) })
-})
-
-/** All of a hook but its reports, which are looked at where those of every way in are. */
-export const hookContent = (given: HookContent): HookContent => ({
-  reports: given.reports,
-  messages: given.messages.map(inboundMessage),
-  preferences: given.preferences.map(preference),
-  templates: given.templates.map(templateNews),
-  unread: given.unread.map(ExternalText.message)
 })

@@ -63,13 +63,23 @@ export class PlatformRefusal extends Data.TaggedError("PlatformRefusal")<{ reado
   }
 }
 
-/** A text that a person sent to the session's number. */
+/**
+ * A text that a person sent to the session's number, or a button that they pressed. Times are believed only within five
+ * minutes (`domain/Occurrence`), and texts are cut: a sender hands on what it was told.
+ */
 export interface InboundMessage {
-  readonly id: string
+  /** The platform's, which repeats a message under it. Null when it told none. */
+  readonly id: string | null
   readonly sessionId: string
-  readonly from: string
+  /** The person's phone; null when the platform told none. */
+  readonly from: string | null
+  /** The platform's id of the person, where it has such ids. */
+  readonly userId?: string | null
   readonly text: string
-  readonly at: Instant
+  /** What a pressed button showed, where that is not its text. */
+  readonly label?: string | null
+  /** Null when the platform told none. */
+  readonly at: Instant | null
 }
 
 /** What a platform sent to us over HTTP. */
@@ -93,11 +103,27 @@ export interface TemplateNews {
 
 /** A person's word on one kind of message, by another way than a text. */
 export interface Preference {
-  readonly phone: string
+  /** Tells its repetitions from others of the same person. Without one a revocation is recorded however often it comes. */
+  readonly id?: string | null
+  readonly phone: string | null
+  readonly userId?: string | null
+  /** Our message that it is said of: who got it is known here. */
+  readonly messageId?: string | null
   readonly purpose: Purpose
   readonly status: "granted" | "revoked"
-  readonly at: Instant
+  /** Null when the platform told none. */
+  readonly at: Instant | null
   readonly proof: string
+}
+
+/** Who somebody is: a phone and a user id that were told together, or what came in the place of what. */
+export interface Acquaintance {
+  readonly phone: string | null
+  readonly userId: string | null
+  /** Our message that they got, where their phone was not told. */
+  readonly messageId?: string | null
+  /** By what they were known before. */
+  readonly formerly?: { readonly phone: string | null; readonly userId: string | null }
 }
 
 /** What a hook brought. */
@@ -105,9 +131,12 @@ export interface HookContent {
   readonly reports: ReadonlyArray<Report>
   readonly messages: ReadonlyArray<Omit<InboundMessage, "sessionId">>
   readonly preferences: ReadonlyArray<Preference>
+  readonly people?: ReadonlyArray<Acquaintance>
   readonly templates: ReadonlyArray<TemplateNews>
   /** What could not be read, in words for the log; the rest is applied all the same. */
   readonly unread: ReadonlyArray<string>
+  /** How much of it was for another session of the platform's, and is not here. */
+  readonly foreign?: number
 }
 
 export type HookResult = Data.TaggedEnum<{
@@ -134,6 +163,8 @@ export interface Sender {
   readonly check?: (config: unknown) => Effect.Effect<Failure | null>
   /** All templates of the session in the platform's form, over all pages. */
   readonly templates?: (config: unknown) => Effect.Effect<ReadonlyArray<unknown>, PlatformRefusal>
+  /** Within what the platform's ids of people mean somebody; within the session where this is absent. */
+  readonly portfolio?: (config: unknown) => string
   /** Reads what the platform posted to the session's hook. */
   readonly receive?: (request: HookRequest, config: unknown) => HookResult
   /** Whether the platform drops a second request under one message id, so that repeating it is harmless. */

@@ -23,7 +23,15 @@ import type { Exchanged } from "../http/HttpClient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Configuration from "./Configuration.ts"
 import * as Exchange from "./Exchange.ts"
-import type { HookContent, HookRequest, OutboundMessage, Preference, Sender, TemplateNews } from "./Sender.ts"
+import type {
+  Acquaintance,
+  HookContent,
+  HookRequest,
+  OutboundMessage,
+  Preference,
+  Sender,
+  TemplateNews
+} from "./Sender.ts"
 import { accepted, HookResult, PlatformRefusal, refused, SendResult } from "./Sender.ts"
 
 /** Of an answer to a message, of which many are under way at once; and of a page of templates. */
@@ -50,7 +58,11 @@ const Config = Schema.Struct({
     ),
     { default: () => "https://graph.facebook.com" }
   ),
-  messages_per_second: Schema.optionalWith(Schema.Number.pipe(Schema.between(1, 1000)), { default: () => 80 })
+  messages_per_second: Schema.optionalWith(Schema.Number.pipe(Schema.between(1, 1000)), {
+    default: () => 80
+  }),
+  /** Within which user ids mean somebody: accounts of one portfolio share theirs. Without it, those of one account do. */
+  portfolio_id: Schema.optional(digits)
 })
 type Config = typeof Config.Type
 
@@ -173,10 +185,10 @@ const isSigned = (body: Uint8Array, header: string | undefined, secret: string):
   return given.length === expected.length && timingSafeEqual(given, expected)
 }
 
-/** Seconds since 1970, as text or number. */
-const timeOf = (value: unknown, now: Instant): Instant => {
-  const seconds = typeof value === "string" || typeof value === "number" ? Number(value) : Number.NaN
-  return Number.isSafeInteger(seconds) && seconds > 0 ? seconds * Time.second : now
+/** Seconds since 1970, as text or number; null for what is no number. */
+const timeOf = (value: unknown): Instant | null => {
+  if (typeof value === "number") return value * Time.second
+  return typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) * Time.second : null
 }
 
 const statuses: ReadonlyMap<string, Reported> = new Map([
@@ -191,8 +203,10 @@ interface Found {
   readonly reports: Array<Report>
   readonly messages: Array<HookContent["messages"][number]>
   readonly preferences: Array<Preference>
+  readonly people: Array<Acquaintance>
   readonly templates: Array<TemplateNews>
   readonly unread: Array<string>
+  foreign: number
 }
 
 /** whatsapp-cloud.md §1.8: `billable` is on its way out, so the type says whether anything is due. */
@@ -204,14 +218,42 @@ const pricingOf = (status: unknown): Pricing | undefined => {
   return { category, free: type === undefined ? billable === false : type.startsWith("free_") }
 }
 
+/** The person has stopped marketing: that is more than the message of which it is told. */
+const optedOut = (status: unknown): Failure | undefined =>
+  Json.listAt(status, "errors")
+    .map((error) => failureOf(error, null))
+    .find((failure) => failure?.code === "marketing_opted_out")
+
+/** What a status tells of its recipient, whether or not the rest of it can be read. */
+const readRecipient = (status: unknown, found: Found): void => {
+  const phone = Json.textAt(status, "recipient_id") ?? null
+  const userId = Json.textAt(status, "recipient_user_id") ?? null
+  const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
+  if (userId !== null) found.people.push({ phone, userId, messageId })
+  const failure = optedOut(status)
+  if (failure === undefined) return
+  const providerId = Json.textAt(status, "id") ?? null
+  found.preferences.push({
+    id: providerId === null ? null : `${failure.provider_code} of ${providerId}`,
+    phone,
+    userId,
+    messageId,
+    purpose: "marketing",
+    status: "revoked",
+    at: timeOf(Json.at(status, "timestamp")),
+    proof: `The platform reported ${failure.provider_code} of message ${providerId}: ${failure.message}`
+  })
+}
+
 const readStatus = (status: unknown, now: Instant, found: Found): void => {
+  readRecipient(status, found)
   const providerId = Json.textAt(status, "id")
   const reported = statuses.get(Json.textAt(status, "status") ?? "")
   if (providerId === undefined || reported === undefined) {
     found.unread.push("a status without an id or with an unknown status")
     return
   }
-  const at = timeOf(Json.at(status, "timestamp"), now)
+  const at = timeOf(Json.at(status, "timestamp")) ?? now
   const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
   const failure =
     reported === "failed"
@@ -225,47 +267,115 @@ const readStatus = (status: unknown, now: Instant, found: Found): void => {
   const pricing = pricingOf(status)
   const told = { messageId, providerId, status: reported, at, failure }
   found.reports.push(pricing === undefined ? told : { ...told, pricing })
-  // The person has stopped marketing: that is more than this message.
-  const phone = Json.textAt(status, "recipient_id")
-  if (failure?.code === "marketing_opted_out" && phone !== undefined) {
-    const proof = `The platform reported ${failure.provider_code} of message ${providerId}: ${failure.message}`
-    found.preferences.push({ phone, purpose: "marketing", status: "revoked", at, proof })
-  }
 }
 
-/** What a person wrote or pressed; undefined for media and whatever else has no words. */
+/** Who the platform says somebody is. */
+interface Named {
+  readonly phone: string | null
+  readonly userId: string | null
+}
+
+const contactsOf = (value: unknown): ReadonlyArray<Named> =>
+  Json.listAt(value, "contacts").flatMap((contact) => {
+    const phone = Json.textAt(contact, "wa_id") ?? null
+    const userId = Json.textAt(contact, "user_id") ?? null
+    return phone === null && userId === null ? [] : [{ phone, userId }]
+  })
+
+/** With what the contacts of the same change tell. One who is not named is the only contact, where there is only one. */
+const among = (contacts: ReadonlyArray<Named>, { phone, userId }: Named): Named => {
+  const [only, ...others] = contacts
+  if (phone === null && userId === null)
+    return only !== undefined && others.length === 0 ? only : { phone, userId }
+  const contact = contacts.find(
+    (each) => (phone !== null && each.phone === phone) || (userId !== null && each.userId === userId)
+  )
+  return { phone: phone ?? contact?.phone ?? null, userId: userId ?? contact?.userId ?? null }
+}
+
+/** What a person wrote or pressed; undefined for media without a caption and whatever else has no words. */
 const wordsOf = (message: unknown): string | undefined =>
   Json.textAt(message, "text", "body") ??
   Json.textAt(message, "button", "payload") ??
-  Json.textAt(message, "button", "text") ??
   Json.textAt(message, "interactive", "button_reply", "id") ??
-  Json.textAt(message, "interactive", "list_reply", "id")
+  Json.textAt(message, "interactive", "list_reply", "id") ??
+  labelOf(message) ??
+  ["image", "video", "document"].map((kind) => Json.textAt(message, kind, "caption")).find(Boolean)
 
-const readMessage = (message: unknown, now: Instant, found: Found): void => {
-  const [id, from] = [Json.textAt(message, "id"), Json.textAt(message, "from")]
-  if (id === undefined || from === undefined) {
-    found.unread.push("a message without an id or a sender")
-    return
-  }
-  const at = timeOf(Json.at(message, "timestamp"), now)
-  found.messages.push({ id, from, text: wordsOf(message) ?? "", at })
+/** What a pressed button showed. */
+const labelOf = (message: unknown): string | undefined =>
+  Json.textAt(message, "button", "text") ??
+  Json.textAt(message, "interactive", "button_reply", "title") ??
+  Json.textAt(message, "interactive", "list_reply", "title")
+
+/** A changed number, and the user id that changes with it (whatsapp-cloud.md §1.11). */
+const readSystem = (message: unknown, found: Found): void => {
+  const system = Json.at(message, "system")
+  const type = Json.textAt(system, "type")
+  if (type !== "user_changed_number" && type !== "user_changed_user_id") return
+  const newUserId = Json.textAt(system, "user_id") ?? null
+  const oldUserId = Json.textAt(system, "previous_user_id") ?? null
+  const fromUserId = Json.textAt(message, "from_user_id") ?? null
+  // Beside the id before the change the sender's is the one after it, and without that the one before.
+  const userId = newUserId ?? (oldUserId === null ? null : fromUserId)
+  const phone = Json.textAt(system, "wa_id") ?? Json.textAt(system, "new_wa_id") ?? null
+  const from = Json.textAt(message, "from") ?? null
+  const former = oldUserId ?? (fromUserId === userId ? null : fromUserId)
+  found.people.push({ phone, userId, formerly: { phone: from === phone ? null : from, userId: former } })
 }
 
-const readPreference = (preference: unknown, now: Instant, found: Found): void => {
-  const phone = Json.textAt(preference, "wa_id")
-  const value = Json.textAt(preference, "value")
-  if (phone === undefined || (value !== "stop" && value !== "resume")) {
-    found.unread.push("a user preference without a number or with an unknown value")
+const readMessage = (message: unknown, contacts: ReadonlyArray<Named>, found: Found): void => {
+  const id = Json.textAt(message, "id") ?? null
+  const words = wordsOf(message)
+  if (id === null && words === undefined) {
+    found.unread.push("a message without an id and without words")
     return
   }
-  const detail = Json.textAt(preference, "detail") ?? value
+  if (Json.textAt(message, "type") === "system") readSystem(message, found)
+  const { phone, userId } = among(contacts, {
+    phone: Json.textAt(message, "from") ?? null,
+    userId: Json.textAt(message, "from_user_id") ?? null
+  })
+  const label = labelOf(message) ?? null
+  const at = timeOf(Json.at(message, "timestamp"))
+  found.messages.push({ id, from: phone, userId, text: words ?? "", label, at })
+}
+
+const preferenceValues: ReadonlyMap<string, Preference["status"]> = new Map([
+  ["stop", "revoked"],
+  ["resume", "granted"]
+])
+
+const readPreference = (preference: unknown, contacts: ReadonlyArray<Named>, found: Found): void => {
+  const value = Json.textAt(preference, "value")?.trim().toLowerCase() ?? ""
+  const status = preferenceValues.get(value)
+  if (status === undefined) {
+    found.unread.push("a user preference with an unknown value")
+    return
+  }
+  const { phone, userId } = among(contacts, {
+    phone: Json.textAt(preference, "wa_id") ?? null,
+    userId: Json.textAt(preference, "user_id") ?? null
+  })
   found.preferences.push({
     phone,
+    userId,
     purpose: "marketing",
-    status: value === "stop" ? "revoked" : "granted",
-    at: timeOf(Json.at(preference, "timestamp"), now),
-    proof: `The platform's user_preferences: ${detail}`
+    status,
+    at: timeOf(Json.at(preference, "timestamp")),
+    proof: `The platform's user_preferences: ${Json.textAt(preference, "detail") ?? value}`
   })
+}
+
+/** A user id that came in the place of another; vendors hand this on as a field of its own. */
+const readUserIdUpdate = (update: unknown, found: Found): void => {
+  const [previous, current] = ["previous", "current"].map((name) => Json.textAt(update, "user_id", name))
+  if (previous === undefined || current === undefined) {
+    found.unread.push("a user id update without the ids before and after it")
+    return
+  }
+  const phone = Json.textAt(update, "wa_id") ?? null
+  found.people.push({ phone, userId: current, formerly: { phone: null, userId: previous } })
 }
 
 /** What the events of a template mean for its status. */
@@ -294,14 +404,23 @@ const readTemplate = (value: unknown, found: Found): void => {
 
 const readChange = (change: unknown, now: Instant, found: Found): void => {
   const value = Json.at(change, "value")
+  const contacts = contactsOf(value)
+  for (const contact of contacts)
+    if (contact.phone !== null && contact.userId !== null) found.people.push(contact)
   switch (Json.textAt(change, "field")) {
     case "messages":
       for (const status of Json.listAt(value, "statuses")) readStatus(status, now, found)
-      for (const message of Json.listAt(value, "messages")) readMessage(message, now, found)
+      for (const message of Json.listAt(value, "messages")) readMessage(message, contacts, found)
       return
     case "user_preferences":
-      for (const preference of Json.listAt(value, "user_preferences")) readPreference(preference, now, found)
+      for (const preference of Json.listAt(value, "user_preferences"))
+        readPreference(preference, contacts, found)
       return
+    case "user_id_update": {
+      const updates = Json.listAt(value, "user_id_update")
+      for (const update of updates.length === 0 ? [value] : updates) readUserIdUpdate(update, found)
+      return
+    }
     case "message_template_status_update":
     case "message_template_quality_update":
       readTemplate(value, found)
@@ -310,6 +429,24 @@ const readChange = (change: unknown, now: Instant, found: Found): void => {
       // Fields are chosen in the platform's settings; what nobody asked us for is no fault.
       return
   }
+}
+
+/** Whether a change is for the session: by its number, or where it names none by its account (decisions.md §10). */
+const isOurs = (entry: unknown, change: unknown, config: Config): boolean => {
+  const number = Json.at(change, "value", "metadata", "phone_number_id")
+  return number === undefined
+    ? String(Json.at(entry, "id")) === config.waba_id
+    : String(number) === config.phone_number_id
+}
+
+/** What a change of another session's brought. */
+const sizeOf = (change: unknown): number => {
+  const value = Json.at(change, "value")
+  const lists = ["statuses", "messages", "user_preferences"].map((name) => Json.listAt(value, name).length)
+  return Math.max(
+    1,
+    lists.reduce((sum, length) => sum + length, 0)
+  )
 }
 
 const receive = ({ body, headers, method, now, query }: HookRequest, given: unknown): HookResult => {
@@ -329,9 +466,20 @@ const receive = ({ body, headers, method, now, query }: HookRequest, given: unkn
   if (!Array.isArray(Json.at(json, "entry"))) {
     return HookResult.Malformed({ reason: "The body must be a JSON object with `entry`." })
   }
-  const found: Found = { reports: [], messages: [], preferences: [], templates: [], unread: [] }
+  const found: Found = {
+    reports: [],
+    messages: [],
+    preferences: [],
+    people: [],
+    templates: [],
+    unread: [],
+    foreign: 0
+  }
   for (const entry of Json.listAt(json, "entry")) {
-    for (const change of Json.listAt(entry, "changes")) readChange(change, now, found)
+    for (const change of Json.listAt(entry, "changes")) {
+      if (isOurs(entry, change, config)) readChange(change, now, found)
+      else found.foreign += sizeOf(change)
+    }
   }
   return HookResult.Content(found)
 }
@@ -389,6 +537,10 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
       provider: "whatsapp_cloud",
       deduplicates: false,
       configure: read,
+      portfolio: (given) => {
+        const { portfolio_id, waba_id } = decode(given)
+        return portfolio_id ?? waba_id
+      },
       receive,
       pacing: (given) => ({ messages_per_second: decode(given).messages_per_second, pair_interval_ms: null }),
       send: (message) => {

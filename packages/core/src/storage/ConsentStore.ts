@@ -4,13 +4,19 @@ import type * as Effect from "effect/Effect"
 import type { ConsentRecord, Purpose, Refusal, Verdict } from "../domain/Consent.ts"
 import type { StorageError } from "./StorageError.ts"
 
+/** A record for a phone, as operators and platforms' answers give it. */
+export type RecordOfPhone = ConsentRecord & { readonly phone: string }
+
 export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentStore")<
   ConsentStore,
   {
-    /** Appends all records, or none, each with its `consent.granted` or `consent.revoked` event. */
+    /**
+     * Appends all records, or none, each with its `consent.granted` or `consent.revoked` event. What is known of the
+     * same person by another key (`InboundStore`) has them too: a revocation everything, a grant what was told together.
+     */
     readonly record: (command: {
       readonly accountId: string
-      readonly records: ReadonlyArray<ConsentRecord>
+      readonly records: ReadonlyArray<RecordOfPhone>
     }) => Effect.Effect<void, StorageError>
     /** Which of the phones lack consent, by their places; mostly none. Two queries at the most. */
     readonly refusals: (query: {
@@ -24,10 +30,9 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
       readonly phones: ReadonlyArray<string>
       readonly purpose: Purpose
     }) => Effect.Effect<ReadonlyArray<Verdict<ConsentRecord>>, StorageError>
-    /** In the order of recording. */
-    readonly history: (query: {
-      readonly accountId: string
-      readonly phone: string
-    }) => Effect.Effect<ReadonlyArray<ConsentRecord>, StorageError>
+    /** In the order of recording; of a user id in all portfolios. */
+    readonly history: (
+      query: { readonly accountId: string } & ({ readonly phone: string } | { readonly userId: string })
+    ) => Effect.Effect<ReadonlyArray<ConsentRecord>, StorageError>
   }
 >() {}

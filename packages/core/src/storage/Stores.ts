@@ -3,6 +3,7 @@ import type { AccountStore } from "./AccountStore.ts"
 import type { ApiKeyStore } from "./ApiKeyStore.ts"
 import type { ConsentStore } from "./ConsentStore.ts"
 import type { EventLog } from "./EventLog.ts"
+import type { InboundStore } from "./InboundStore.ts"
 import type { JobStore } from "./JobStore.ts"
 import type { RateCardStore } from "./RateCardStore.ts"
 import type { RateLimitStore } from "./RateLimitStore.ts"
@@ -16,6 +17,7 @@ export type Stores =
   | ApiKeyStore
   | ConsentStore
   | EventLog
+  | InboundStore
   | JobStore
   | RateCardStore
   | RateLimitStore

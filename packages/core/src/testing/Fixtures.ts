@@ -2,14 +2,15 @@
 import type { Account } from "../domain/Account.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
 import * as ApiKeys from "../domain/ApiKey.ts"
-import type { ConsentRecord } from "../domain/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
+import * as Keywords from "../domain/Keywords.ts"
 import { unpaced } from "../domain/Pacing.ts"
 import * as Plan from "../domain/Plan.ts"
 import type { RateCard } from "../domain/RateCard.ts"
 import type { Session } from "../domain/Session.ts"
 import type { TemplateContent } from "../domain/Template.ts"
 import type { Endpoint } from "../domain/Webhook.ts"
+import type { RecordOfPhone } from "../storage/ConsentStore.ts"
 import type { AcceptSend } from "../storage/JobStore.ts"
 import type { DeliveryClaim } from "../storage/WebhookStore.ts"
 
@@ -46,6 +47,7 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   provider: "sandbox",
   config: "sealed",
   pacing: unpaced,
+  keywords: Keywords.standard,
   state: "connected",
   reason: null,
   blockedUntil: null,
@@ -95,9 +97,10 @@ export const namedTemplate = (names: ReadonlyArray<string>): TemplateContent =>
     bindings: names.map((placeholder) => ({ placeholder, buttonIndex: null }))
   })
 
-export const consent = (phone: string, some: Partial<ConsentRecord> = {}): ConsentRecord => ({
+export const consent = (phone: string, some: Partial<RecordOfPhone> = {}): RecordOfPhone => ({
   id: ids.uuid(now),
   phone,
+  userId: null,
   purpose: "all",
   status: "granted",
   source: "test",

@@ -1,9 +1,11 @@
 /** What a platform's refusal means beyond the recipient: for a consent, a template, a session (`Catalogue.Action`). */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import * as Catalogue from "../domain/Catalogue.ts"
 import * as Ids from "../domain/Ids.ts"
-import { ConsentStore } from "../storage/ConsentStore.ts"
+import type { InboundItem } from "../storage/InboundStore.ts"
+import { InboundStore } from "../storage/InboundStore.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -15,26 +17,44 @@ export type Draw = (
   consequences: ReadonlyArray<Consequence>
 ) => Effect.Effect<void, StorageError>
 
-export const make: Effect.Effect<Draw, never, ConsentStore | SessionStore | TemplateStore> = Effect.gen(
+/** A store that is out for longer keeps the outcome from being handed in as well. */
+const untilStored = Schedule.exponential("50 millis").pipe(
+  Schedule.union(Schedule.spaced("2 seconds")),
+  Schedule.upTo("20 seconds")
+)
+
+export const make: Effect.Effect<Draw, never, InboundStore | SessionStore | TemplateStore> = Effect.gen(
   function* () {
-    const consents = yield* ConsentStore
+    const inbound = yield* InboundStore
     const sessions = yield* SessionStore
     const templates = yield* TemplateStore
     const ids = Ids.make(yield* Ids.RandomBytes)
 
-    const revoke = Effect.fnUntraced(function* (accountId: string, { failure, phone }: Consequence) {
+    const revoke = Effect.fnUntraced(function* (
+      { accountId, sessionId }: Parameters<Draw>[0],
+      { failure, phone }: Consequence
+    ) {
       const now = yield* Clock.currentTimeMillis
-      const record = {
-        id: ids.uuid(now),
-        phone,
-        purpose: "marketing" as const,
-        status: "revoked" as const,
-        source: "platform",
-        proof: `The platform answered ${failure.provider_code ?? failure.code}: ${failure.message}`,
-        occurredAt: now,
-        recordedAt: now
+      const item: InboundItem = {
+        // Of this answer: where the store's own was lost the record is there already.
+        id: `${sessionId} ${ids.uuid(now)}`,
+        told: { person: { phone, userId: null }, formerly: null },
+        message: null,
+        word: {
+          purpose: "marketing",
+          status: "revoked",
+          source: "platform",
+          proof: `The platform answered ${failure.provider_code ?? failure.code}: ${failure.message}`,
+          occurredAt: now,
+          latest: now
+        },
+        unattributed: null
       }
-      yield* consents.record({ accountId, records: [record] })
+      // Nobody repeats it, so it is stored before the outcome that it came with.
+      yield* Effect.retry(
+        inbound.receive({ accountId, sessionId, portfolio: sessionId, items: [item], now }),
+        untilStored
+      )
     })
 
     /** As the platform's template is now, so that nothing more is sent with it. */
@@ -55,7 +75,7 @@ export const make: Effect.Effect<Draw, never, ConsentStore | SessionStore | Temp
         const action = Catalogue.actionOf(failure)
         switch (action) {
           case "revoke_marketing":
-            return yield* revoke(job.accountId, consequence)
+            return yield* revoke(job, consequence)
           case "pause_template":
             return yield* mark(job, "paused")
           case "fail_job":

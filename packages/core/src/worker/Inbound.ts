@@ -1,26 +1,42 @@
-/** What comes back from platforms: reports of messages, and people's replies with what they say of consent. */
+/** What comes back from platforms: reports of messages, and what people write with what they say of consent. */
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { ConsentRecord } from "../domain/Consent.ts"
-import * as Event from "../domain/Event.ts"
+import * as Exit from "effect/Exit"
+import * as ExternalText from "../domain/ExternalText.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
-import * as OptOut from "../domain/OptOut.ts"
+import * as Occurrence from "../domain/Occurrence.ts"
 import type { Session } from "../domain/Session.ts"
+import type { SecretBox } from "../secret/SecretBox.ts"
+import * as Lines from "../sender/Lines.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
-import type { HookContent } from "../sender/Sender.ts"
+import type { Acquaintance, HookContent, InboundMessage, Preference } from "../sender/Sender.ts"
 import { Senders } from "../sender/Sender.ts"
-import { ConsentStore } from "../storage/ConsentStore.ts"
-import { EventLog } from "../storage/EventLog.ts"
+import type { InboundItem } from "../storage/InboundStore.ts"
+import { InboundStore, maximumItems } from "../storage/InboundStore.ts"
+import { groupBy } from "../storage/JobSteps.ts"
 import type { Report } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
+import * as InboundItems from "./InboundItems.ts"
 import * as Isolate from "./Isolate.ts"
 
 /** Applied in one commit, which others wait for. What comes twice changes nothing, so a cut between two does no harm. */
 const reportsAtOnce = 100
+
+/** Items that fail one after the other, before any is stored: the store is at fault then, and not one of them. */
+const failuresOfStore = 10
+
+/** Reasons that are told of what could not be read. */
+const reasonsTold = 5
+
+/** Acquaintances that are not told to the store again. Receipts tell them of every message. */
+const acquaintancesKept = 20_000
+
+type Failed = Cause.Cause<StorageError>
 
 export interface Inbound {
   /** Applies reports; answers those whose message nobody knows. */
@@ -28,7 +44,10 @@ export interface Inbound {
     reports: ReadonlyArray<Report>,
     sessionId?: string
   ) => Effect.Effect<ReadonlyArray<Report>, StorageError>
-  /** Applies all that a hook of the session brought. */
+  /**
+   * Applies all that a hook of the session brought. Fails where something of it could not be stored; the rest is then
+   * stored all the same, and changes nothing when it comes again.
+   */
   readonly content: (session: Session, content: HookContent) => Effect.Effect<void, StorageError>
   /** Applies reports that came before their message was known; answers how many. */
   readonly unpark: Effect.Effect<number, StorageError>
@@ -36,14 +55,31 @@ export interface Inbound {
   readonly poll: Effect.Effect<{ readonly count: number; readonly nextAt: Instant | null }, StorageError>
 }
 
+/** Reasons and how often each, the most frequent first. */
+const summary = (unread: ReadonlyArray<string>): string => {
+  const counts = new Map<string, number>()
+  for (const reason of unread) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  return [...counts]
+    .toSorted(([, a], [, b]) => b - a)
+    .slice(0, reasonsTold)
+    .map(([reason, count]) => `${count} times: ${reason.slice(0, 200)}`)
+    .join("; ")
+}
+
+const without = <A>(all: ReadonlyArray<A>, some: ReadonlyArray<A>): ReadonlyArray<A> => {
+  const left = new Set(all)
+  for (const each of some) left.delete(each)
+  return [...left]
+}
+
 export const make: Effect.Effect<
   Inbound,
   never,
-  ConsentStore | EventLog | JobStore | Senders | SessionStore | TemplateStore
+  InboundStore | JobStore | SecretBox | Senders | SessionStore | TemplateStore
 > = Effect.gen(function* () {
-  const consents = yield* ConsentStore
-  const events = yield* EventLog
+  const store = yield* InboundStore
   const jobs = yield* JobStore
+  const open = yield* Lines.make
   const senders = yield* Senders
   const sessions = yield* SessionStore
   const templates = yield* TemplateStore
@@ -55,7 +91,9 @@ export const make: Effect.Effect<
     for (let from = 0; from < reports.length; from += reportsAtOnce) {
       const now = yield* Clock.currentTimeMillis
       yield* Isolate.storeAll({
-        items: reports.slice(from, from + reportsAtOnce).map(Sanitize.report),
+        items: reports
+          .slice(from, from + reportsAtOnce)
+          .map((report) => Sanitize.report({ ...report, at: Occurrence.occurredAt(report.at, now) })),
         store: (some) =>
           Effect.map(jobs.receive({ now, reports: some, ...of }), ({ unmatched }) => left.push(...unmatched)),
         refused: ({ messageId, providerId }, cause) =>
@@ -65,30 +103,109 @@ export const make: Effect.Effect<
     return left
   })
 
-  const record = Effect.fnUntraced(function* (
-    { accountId }: Pick<Session, "accountId">,
-    word: Pick<ConsentRecord, "phone" | "purpose" | "status" | "source" | "proof" | "occurredAt">
-  ) {
-    const now = yield* Clock.currentTimeMillis
-    yield* consents.record({ accountId, records: [{ ...word, id: ids.uuid(now), recordedAt: now }] })
+  /** Who got a message of ours; null when it is not the session's. */
+  const recipientOf = Effect.fnUntraced(function* (session: Session, messageId: string | null | undefined) {
+    const place = Ids.parseMessageId(messageId ?? "")
+    if (place === undefined) return null
+    const job = yield* jobs.find(place.jobId)
+    if (job === null || job.sessionId !== session.id) return null
+    const page = { limit: 1, after: place.index - 1 }
+    const { items } = yield* jobs.results({ jobId: place.jobId, page })
+    return items.find(({ index }) => index === place.index)?.phone ?? null
   })
 
-  /** A person's text, once however often it comes, and the consent that it withdraws or gives. */
-  const message = Effect.fnUntraced(function* (session: Session, message: HookContent["messages"][number]) {
+  /** A preference is that of whom the platform names, and of whom the message was sent to. */
+  const withRecipient = Effect.fnUntraced(function* (session: Session, preference: Preference) {
+    const phone = yield* recipientOf(session, preference.messageId)
+    if (phone === null || phone === preference.phone) return [preference]
+    if (preference.phone === null) return [{ ...preference, phone }]
+    const { id = null } = preference
+    return [preference, { ...preference, phone, id: id === null ? null : `${id} sent to ${phone}` }]
+  })
+
+  const acquainted = new Set<string>()
+
+  const nameOf = (session: Session, { messageId, phone, userId }: Acquaintance): string =>
+    JSON.stringify([session.id, phone ?? messageId, userId])
+
+  /** Those who are not known to be known. */
+  const strangers = (session: Session, people: ReadonlyArray<Acquaintance>) => [
+    ...new Map(
+      people
+        .map((each) => [nameOf(session, each), each] as const)
+        .filter(([name, { formerly }]) => formerly !== undefined || !acquainted.has(name))
+    ).values()
+  ]
+
+  const remember = (session: Session, people: ReadonlyArray<Acquaintance>): void => {
+    for (const each of people) acquainted.add(nameOf(session, each))
+    for (const name of acquainted) {
+      if (acquainted.size <= acquaintancesKept) return
+      acquainted.delete(name)
+    }
+  }
+
+  const receive = (session: Session, portfolio: string, items: ReadonlyArray<InboundItem>, now: Instant) => {
+    const { accountId, id: sessionId } = session
+    // A commit that was begun is finished, whoever hangs up.
+    return Effect.exit(Effect.uninterruptible(store.receive({ accountId, sessionId, portfolio, items, now })))
+  }
+
+  /** Each in a commit of its own, so that one that cannot be stored does not hold up the others. */
+  const receiveEach = Effect.fnUntraced(function* (
+    session: Session,
+    portfolio: string,
+    items: ReadonlyArray<InboundItem>,
+    now: Instant
+  ) {
+    let failed: Failed | undefined
+    let failures = 0
+    for (const item of items) {
+      const exit = yield* receive(session, portfolio, [item], now)
+      if (Exit.isSuccess(exit)) continue
+      failed ??= exit.cause
+      failures += 1
+      if (failures === failuresOfStore) break
+    }
+    return failed === undefined ? undefined : { cause: failed, stopped: failures === failuresOfStore }
+  })
+
+  /** Stores what was brought of people, a hundred in one commit. */
+  const people = Effect.fnUntraced(function* (session: Session, brought: InboundItems.Brought) {
+    const preferences = (yield* Effect.forEach(brought.preferences, (each) =>
+      withRecipient(session, each)
+    )).flat()
+    const told = strangers(session, brought.people)
+    const known = yield* Effect.forEach(told, (each) =>
+      each.phone === null
+        ? Effect.map(recipientOf(session, each.messageId), (phone) => ({ ...each, phone }))
+        : Effect.succeed(each)
+    )
     const now = yield* Clock.currentTimeMillis
-    const { accountId } = session
-    const drafts = [Event.messageReceived(session, message)]
-    const fresh = yield* events.appendOnce({ id: `${session.id} ${message.id}`, accountId, drafts, now })
-    const status = fresh ? OptOut.read(message.text) : undefined
-    if (status === undefined) return
-    yield* record(session, {
-      phone: message.from,
-      purpose: "all",
-      status,
-      source: "inbound-message",
-      proof: `Message ${message.id}: ${message.text.trim()}`,
-      occurredAt: message.at
-    })
+    const items = InboundItems.make(session, { ...brought, preferences, people: known }, ids, now)
+    if (items.length === 0) return
+    const line = yield* open(session)
+    const portfolio = line?.sender.portfolio?.(line.config) ?? session.id
+    let failed: Failed | undefined
+    for (let from = 0; from < items.length; from += maximumItems) {
+      const batch = items.slice(from, from + maximumItems)
+      const exit = yield* receive(session, portfolio, batch, now)
+      if (Exit.isSuccess(exit)) continue
+      if (batch.length === 1) {
+        failed ??= exit.cause
+        continue
+      }
+      const left = yield* receiveEach(session, portfolio, batch, now)
+      failed ??= left?.cause
+      if (left?.stopped === true) break
+    }
+    const lost = items.filter(({ unattributed }) => unattributed !== null).length
+    if (lost > 0)
+      yield* Effect.logWarning(
+        `A hook of session ${session.id} brought ${lost} item(s) that name nobody; they are listed as unattributed.`
+      )
+    if (failed !== undefined) return yield* Effect.failCause(failed)
+    remember(session, told)
   })
 
   /** The platform's word on a template that we have. */
@@ -102,40 +219,54 @@ export const make: Effect.Effect<
     yield* templates.importAll({ accountId, sessionId, contents: [{ ...found, status, quality }], now })
   })
 
-  const content: Inbound["content"] = Effect.fnUntraced(function* (session, given) {
-    const brought = Sanitize.hookContent(given)
-    for (const fault of brought.unread) {
-      yield* Effect.logWarning(`A hook of session ${session.id} brought something unreadable: ${fault}`)
-    }
-    yield* reports(brought.reports, session.id)
-    yield* Effect.forEach(brought.messages, (each) => message(session, each), { discard: true })
-    yield* Effect.forEach(
-      brought.preferences,
-      ({ at, phone, proof, purpose, status }) =>
-        record(session, { phone, purpose, status, source: "platform", proof, occurredAt: at }),
-      { discard: true }
-    )
-    yield* Effect.forEach(brought.templates, (each) => template(session, each), { discard: true })
+  const content: Inbound["content"] = Effect.fnUntraced(function* (session, brought) {
+    const { foreign = 0, messages, people: acquaintances = [], preferences, unread } = brought
+    if (unread.length > 0)
+      yield* Effect.logWarning(
+        `A hook of session ${session.id} brought ${unread.length} item(s) that cannot be read. ${summary(unread.map(ExternalText.message))}`
+      )
+    if (foreign > 0)
+      yield* Effect.logWarning(
+        `A hook of session ${session.id} brought ${foreign} item(s) of another number or account; they were not applied.`
+      )
+    // People first; and what fails of one kind does not keep the others from being applied.
+    const exits = [
+      yield* Effect.exit(people(session, { messages, preferences, people: acquaintances })),
+      yield* Effect.exit(Effect.asVoid(reports(brought.reports, session.id))),
+      yield* Effect.exit(
+        Effect.forEach(brought.templates, (each) => template(session, Sanitize.templateNews(each)), { discard: true })
+      )
+    ]
+    for (const exit of exits) if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   })
 
   const unpark = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.unpark({ now }))
 
+  /** What senders gave out and is not stored yet: they do not give it again. */
+  const owed: { reports: ReadonlyArray<Report>; messages: ReadonlyArray<InboundMessage> } = {
+    reports: [],
+    messages: []
+  }
+
   const poll: Inbound["poll"] = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    let count = 0
     let nextAt: Instant | null = null
     for (const sender of senders.values()) {
       if (sender.poll === undefined) continue
       const news = yield* sender.poll(now)
-      yield* reports(news.reports)
-      for (const each of news.messages) {
-        const session = yield* sessions.find(each.sessionId)
-        if (session !== null) yield* message(session, Sanitize.inboundMessage(each))
-      }
-      count += news.reports.length + news.messages.length
+      owed.reports = [...owed.reports, ...news.reports]
+      owed.messages = [...owed.messages, ...news.messages]
       if (news.nextAt !== null && (nextAt === null || news.nextAt < nextAt)) nextAt = news.nextAt
     }
-    return { count, nextAt }
+    const due = { ...owed }
+    for (const [sessionId, messages] of groupBy(due.messages, (message) => message.sessionId)) {
+      const session = yield* sessions.find(sessionId)
+      if (session !== null) yield* people(session, { messages, preferences: [], people: [] })
+    }
+    owed.messages = without(owed.messages, due.messages)
+    yield* reports(due.reports)
+    owed.reports = without(owed.reports, due.reports)
+    return { count: due.reports.length + due.messages.length, nextAt }
   })
 
   return { reports, content, unpark, poll }

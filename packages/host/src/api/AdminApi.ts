@@ -4,6 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as ApiKey from "@sendwright/core/domain/ApiKey"
 import * as Consent from "@sendwright/core/domain/Consent"
+import * as Keywords from "@sendwright/core/domain/Keywords"
 import * as Plan from "@sendwright/core/domain/Plan"
 import * as RateCard from "@sendwright/core/domain/RateCard"
 import * as RetrySelection from "@sendwright/core/domain/RetrySelection"
@@ -36,6 +37,10 @@ const PacingChange = Schema.Struct({
   messages_per_second: optional(Schema.NullOr(Schema.Number.pipe(Schema.between(0.001, 10_000)))),
   pair_interval_ms: optional(Schema.NullOr(Schema.Int.pipe(Schema.between(1, 86_400_000))))
 })
+
+/** null = the words that come with Sendwright. */
+const WordList = Schema.NullOr(Schema.Array(Schema.String).pipe(Schema.maxItems(Keywords.maximumWords)))
+const KeywordsChange = Schema.Struct({ opt_out: optional(WordList), opt_in: optional(WordList) })
 
 const Permissions = Schema.Array(Schema.Literal(...ApiKey.permissions)).pipe(
   Schema.maxItems(ApiKey.permissions.length)
@@ -74,7 +79,8 @@ export const createSession = HttpApiEndpoint.post("createSession", "/admin/v1/ac
       name: Schema.String,
       provider: Schema.Literal(...Session.providers),
       config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
-      pacing: optional(PacingChange)
+      pacing: optional(PacingChange),
+      keywords: optional(KeywordsChange)
     })
   )
   .addSuccess(Schemas.SessionDetail, created)
@@ -91,6 +97,7 @@ export const changeSession = HttpApiEndpoint.patch("changeSession", "/admin/v1/s
     Schema.Struct({
       name: optional(Schema.String),
       pacing: optional(PacingChange),
+      keywords: optional(KeywordsChange),
       config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
     })
   )
@@ -158,8 +165,12 @@ export const recordConsents = HttpApiEndpoint.post("recordConsents", "/admin/v1/
   .addSuccess(Schemas.ConsentResults)
 export const consents = HttpApiEndpoint.get("consents", "/admin/v1/accounts/:id/consents")
   .setPath(id)
-  .setUrlParams(Schema.Struct({ phone: Schema.String }))
+  .setUrlParams(Schema.Struct({ phone: optional(Schema.String), user_id: optional(Schema.String) }))
   .addSuccess(Schemas.ConsentState)
+export const unattributed = HttpApiEndpoint.get("unattributed", "/admin/v1/accounts/:id/unattributed")
+  .setPath(id)
+  .setUrlParams(Paging)
+  .addSuccess(Schemas.UnattributedList)
 
 const maximumEvents = 100
 const endpointFields = {
@@ -296,6 +307,7 @@ export const group = HttpApiGroup.make("admin")
   .add(syncTemplates)
   .add(recordConsents)
   .add(consents)
+  .add(unattributed)
   .add(createWebhook)
   .add(webhooks)
   .add(changeWebhook)

@@ -2,6 +2,7 @@
 import * as Job from "@sendwright/core/domain/Job"
 import * as Recipient from "@sendwright/core/domain/Recipient"
 import * as Template from "@sendwright/core/domain/Template"
+import * as Unattributed from "@sendwright/core/domain/Unattributed"
 import * as Webhook from "@sendwright/core/domain/Webhook"
 import * as Schema from "effect/Schema"
 
@@ -48,7 +49,9 @@ const Rendered = Schema.Struct({
 
 const ConsentRecord = Schema.Struct({
   consent_id: Text,
-  phone: Text,
+  /** Null when only the platform's user id is known of the person. */
+  phone: NullableText,
+  user_id: NullableText,
   purpose: Text,
   status: Text,
   source: Text,
@@ -266,6 +269,11 @@ const SessionBody = Schema.Struct({
     messages_per_second: Schema.NullOr(Schema.Number),
     pair_interval_ms: Schema.NullOr(Count)
   }),
+  /** null = the words that come with Sendwright. */
+  keywords: Schema.Struct({
+    opt_out: Schema.NullOr(Schema.Array(Text)),
+    opt_in: Schema.NullOr(Schema.Array(Text))
+  }),
   state: Schema.Literal("connected", "connecting", "disconnected"),
   reason: NullableText,
   blocked_until: NullableTime,
@@ -338,7 +346,9 @@ export const ConsentResults = Schema.Struct({
 
 export const ConsentState = Schema.Struct({
   ok: Ok,
-  phone: Text,
+  /** As it was asked for. */
+  phone: NullableText,
+  user_id: NullableText,
   current: Schema.Array(
     Schema.Struct({
       purpose: Text,
@@ -347,6 +357,22 @@ export const ConsentState = Schema.Struct({
     })
   ),
   history: Schema.Array(ConsentRecord)
+})
+
+export const UnattributedList = Schema.Struct({
+  ok: Ok,
+  unattributed: Schema.Array(
+    Schema.Struct({
+      id: Text,
+      session_id: Text,
+      kind: Schema.Literal(...Unattributed.kinds),
+      message_id: NullableText,
+      text: Text,
+      occurred_at: Time,
+      recorded_at: Time
+    })
+  ),
+  next_cursor: NextCursor
 })
 
 const WebhookBody = Schema.Struct({

@@ -138,7 +138,13 @@ export const root = Command.make("sendwright").pipe(
         ...account,
         input: consents
       }),
-      operation("show", Api.consents, "Show a phone's consents and their history.", account)
+      operation(
+        "show",
+        Api.consents,
+        "Show the consents of a phone or a user id, and their history.",
+        account
+      ),
+      operation("unattributed", Api.unattributed, "List what came in and names nobody.", account)
     ),
     group(
       "webhooks",

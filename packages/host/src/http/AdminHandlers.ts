@@ -125,17 +125,26 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     )
   ),
   forOperator(Api.consents, ({ path, query }) =>
-    Effect.map(admin.consents.find(path.id, query.phone), ({ current, history, phone }) =>
-      reply({
-        ...ok,
-        phone,
-        current: current.map(({ purpose, verdict }) => ({
-          purpose,
-          status: Views.verdictStatus(verdict),
-          consent_id: verdict._tag === "Missing" ? null : verdict.record.id
-        })),
-        history: history.map(Views.consentRecord)
-      })
+    Effect.map(
+      admin.consents.find(path.id, { phone: query.phone, userId: query.user_id }),
+      ({ current, history, phone, userId }) =>
+        reply({
+          ...ok,
+          phone,
+          user_id: userId,
+          current: current.map(({ purpose, verdict }) => ({
+            purpose,
+            status: Views.verdictStatus(verdict),
+            consent_id: verdict._tag === "Missing" ? null : verdict.record.id
+          })),
+          history: history.map(Views.consentRecord)
+        })
+    )
+  ),
+
+  forOperator(Api.unattributed, ({ path, query }) =>
+    Effect.map(admin.consents.unattributed(path.id, page(query)), ({ items, next }) =>
+      reply({ ...ok, unattributed: items.map(Views.unattributed), next_cursor: Views.cursor(next) })
     )
   ),
 

@@ -10,6 +10,7 @@ import type {
   Job,
   RateCard,
   Session,
+  Unattributed,
   Webhook
 } from "@sendwright/core"
 import { Fault as Faults, Ids, Instant, type Page, Template } from "@sendwright/core"
@@ -103,12 +104,23 @@ export const syncedTemplates = (imported: Admin.Imported): View<typeof Schemas.S
 export const consentRecord = (record: Consent.ConsentRecord) => ({
   consent_id: record.id,
   phone: record.phone,
+  user_id: record.userId,
   purpose: record.purpose,
   status: record.status,
   source: record.source,
   proof: record.proof,
   occurred_at: time(record.occurredAt),
   recorded_at: time(record.recordedAt)
+})
+
+export const unattributed = (found: Unattributed.Unattributed) => ({
+  id: found.id,
+  session_id: found.sessionId,
+  kind: found.kind,
+  message_id: found.messageId,
+  text: found.text,
+  occurred_at: time(found.occurredAt),
+  recorded_at: time(found.recordedAt)
 })
 
 export const verdictStatus = (verdict: Consent.Verdict) =>
@@ -273,6 +285,7 @@ export const session = (found: Session.Session) => ({
   name: found.name,
   provider: found.provider,
   pacing: found.pacing,
+  keywords: found.keywords,
   state: found.state,
   reason: found.reason,
   blocked_until: timeOrNull(found.blockedUntil),

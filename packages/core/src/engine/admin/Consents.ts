@@ -3,18 +3,21 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { ConsentRecord, Purpose, Scope, Status, Verdict } from "../../domain/Consent.ts"
 import * as Consent from "../../domain/Consent.ts"
-import type { InvalidRequest } from "../../domain/Errors.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { InvalidRequest, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
+import type { Page, Paged } from "../../domain/Page.ts"
+import * as Person from "../../domain/Person.ts"
 import * as Phone from "../../domain/Phone.ts"
+import type { Unattributed } from "../../domain/Unattributed.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
+import type { RecordOfPhone } from "../../storage/ConsentStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
+import { InboundStore } from "../../storage/InboundStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { Wake } from "../../worker/Wake.ts"
-import { refuse } from "./Faults.ts"
 import * as Text from "./Text.ts"
 
 export interface NewConsent {
@@ -29,11 +32,19 @@ export interface NewConsent {
 
 /** What became of one item: recorded, or its faults. */
 export type ConsentResult =
-  | { readonly _tag: "Recorded"; readonly record: ConsentRecord }
+  | { readonly _tag: "Recorded"; readonly record: RecordOfPhone }
   | { readonly _tag: "Refused"; readonly phone: string; readonly faults: ReadonlyArray<Fault.Fault> }
 
+/** Whose consents are asked for: of a phone, or of a platform's user id. */
+export interface Whose {
+  readonly phone?: string | undefined
+  readonly userId?: string | undefined
+}
+
 export interface ConsentState {
-  readonly phone: string
+  /** Null when it was asked for by user id. */
+  readonly phone: string | null
+  readonly userId: string | null
   readonly current: ReadonlyArray<{ readonly purpose: Purpose; readonly verdict: Verdict<ConsentRecord> }>
   /** Newest first. */
   readonly history: ReadonlyArray<ConsentRecord>
@@ -47,16 +58,21 @@ export interface Consents {
   ) => Effect.Effect<ReadonlyArray<ConsentResult>, NotFound | StorageError>
   readonly find: (
     accountId: string,
-    phone: string
+    whose: Whose
   ) => Effect.Effect<ConsentState, InvalidRequest | NotFound | StorageError>
+  /** What came in and names nobody, newest first (decisions.md §10). */
+  readonly unattributed: (
+    accountId: string,
+    page: Page
+  ) => Effect.Effect<Paged<Unattributed>, NotFound | StorageError>
 }
 
 const maximumProof = 2000
 
+const userIdForm = "`user_id` must be 1 to 256 visible ASCII characters, as the platform writes it."
+
 /** Clocks of those who register may be ahead of ours. */
 const skewMs = 5 * Time.minute
-
-const purposes: ReadonlyArray<Purpose> = ["marketing", "utility", "authentication", "direct"]
 
 const check = (item: NewConsent, index: number, now: Instant): ReadonlyArray<Fault.Fault> => {
   const path = ["consents", index]
@@ -75,8 +91,27 @@ const check = (item: NewConsent, index: number, now: Instant): ReadonlyArray<Fau
   ]
 }
 
+const refused = (name: string, code: Fault.Code, message: string) =>
+  Effect.fail(new InvalidRequest({ faults: [Fault.make(["query", name], code, message)] }))
+
+const askedFor = ({
+  phone,
+  userId
+}: Whose): Effect.Effect<{ readonly phone: string } | { readonly userId: string }, InvalidRequest> => {
+  if (phone !== undefined && userId !== undefined)
+    return refused("user_id", "invalid_value", "Give either `phone` or `user_id`.")
+  if (userId !== undefined)
+    return Person.read(null, userId) === null
+      ? refused("user_id", "invalid_value", userIdForm)
+      : Effect.succeed({ userId })
+  if (phone === undefined) return refused("phone", "required", "Give `phone` or `user_id`.")
+  const message = Phone.check(phone)
+  return message === undefined ? Effect.succeed({ phone }) : refused("phone", "recipient_invalid", message)
+}
+
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
+  const inbound = yield* InboundStore
   const store = yield* ConsentStore
   const wake = yield* Wake
   const ids = Ids.make(yield* Ids.RandomBytes)
@@ -85,9 +120,10 @@ export const make = Effect.gen(function* () {
     if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
   })
 
-  const recordOf = (item: NewConsent, now: Instant): ConsentRecord => ({
+  const recordOf = (item: NewConsent, now: Instant): RecordOfPhone => ({
     id: ids.uuid(now),
     phone: item.phone,
+    userId: null,
     purpose: item.purpose ?? "all",
     status: item.status ?? "granted",
     source: item.source,
@@ -111,15 +147,20 @@ export const make = Effect.gen(function* () {
       yield* wake.deliveries.notify
       return results
     }),
-    find: Effect.fnUntraced(function* (accountId, phone) {
+    find: Effect.fnUntraced(function* (accountId, whose) {
       yield* account(accountId)
-      const message = Phone.check(phone)
-      yield* refuse(
-        message === undefined ? [] : [Fault.make(["query", "phone"], "recipient_invalid", message)]
-      )
-      const history = yield* store.history({ accountId, phone })
-      const current = purposes.map((purpose) => ({ purpose, verdict: Consent.decide(history, purpose) }))
-      return { phone, current, history: [...history].reverse() }
+      const asked = yield* askedFor(whose)
+      const history = yield* store.history({ accountId, ...asked })
+      const current = Consent.purposes.map((purpose) => ({
+        purpose,
+        verdict: Consent.decide(history, purpose)
+      }))
+      const { phone = null, userId = null } = whose
+      return { phone, userId, current, history: [...history].reverse() }
+    }),
+    unattributed: Effect.fnUntraced(function* (accountId, page) {
+      yield* account(accountId)
+      return yield* inbound.unattributed({ accountId, page })
     })
   }
   return consents

@@ -6,6 +6,7 @@ import { NotFound } from "../../domain/Errors.ts"
 import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
+import * as Keywords from "../../domain/Keywords.ts"
 import type { Pacing } from "../../domain/Pacing.ts"
 import { unpaced } from "../../domain/Pacing.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
@@ -32,6 +33,19 @@ const withPacing = (pacing: Pacing, change: PacingChange | undefined): Pacing =>
   pair_interval_ms: change?.pair_interval_ms === undefined ? pacing.pair_interval_ms : change.pair_interval_ms
 })
 
+/** Lists that are given; null = the words that come with Sendwright. The others keep what they were. */
+export type KeywordsChange = {
+  readonly [List in keyof Keywords.Keywords]?: Keywords.Keywords[List] | undefined
+}
+
+const withKeywords = (
+  { opt_in, opt_out }: Keywords.Keywords,
+  change: KeywordsChange | undefined
+): Keywords.Keywords => ({
+  opt_out: change?.opt_out === undefined ? opt_out : change.opt_out,
+  opt_in: change?.opt_in === undefined ? opt_in : change.opt_in
+})
+
 /** Fields that differ. */
 const changeOf = (before: Pacing, after: Pacing): PacingChange => ({
   messages_per_second:
@@ -48,6 +62,7 @@ export interface Sessions {
       readonly provider: Provider
       readonly config?: Readonly<Record<string, unknown>> | undefined
       readonly pacing?: PacingChange | undefined
+      readonly keywords?: KeywordsChange | undefined
     }
   ) => Effect.Effect<Session, InvalidRequest | NotFound | StorageError>
   /** Fields that are absent stay. */
@@ -56,6 +71,7 @@ export interface Sessions {
     input: {
       readonly name?: string | undefined
       readonly pacing?: PacingChange | undefined
+      readonly keywords?: KeywordsChange | undefined
       /** Replaces all of it. The pace goes with it, where it asks for another than the last one did. */
       readonly config?: Readonly<Record<string, unknown>> | undefined
     }
@@ -112,14 +128,16 @@ export const make = Effect.gen(function* () {
   })
 
   const sessions: Sessions = {
-    create: Effect.fnUntraced(function* (accountId, { config, name, pacing, provider }) {
+    create: Effect.fnUntraced(function* (accountId, { config, keywords, name, pacing, provider }) {
       yield* account(accountId)
       const available = [...senders.keys()].join(", ")
       const message = `This host has no sender for the provider "${provider}". Available: ${available}.`
       const configured = configurationOf(provider, config)
+      const words = withKeywords(Keywords.standard, keywords)
       yield* refuse([
         ...Text.faults(name, "name", 255),
         ...(senders.has(provider) ? [] : [Fault.make(["provider"], "invalid_value", message)]),
+        ...Keywords.faults(words),
         ...(Either.isLeft(configured) ? configured.left : [])
       ])
       const kept = Either.getOrElse(configured, () => ({}))
@@ -133,6 +151,7 @@ export const make = Effect.gen(function* () {
         provider,
         config: box.seal(Lines.place(id), JSON.stringify(kept)),
         pacing: withPacing(senders.get(provider)?.pacing?.(kept) ?? unpaced, pacing),
+        keywords: words,
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : "never_connected",
         blockedUntil: null,
@@ -143,11 +162,13 @@ export const make = Effect.gen(function* () {
       yield* store.create(session)
       return session
     }),
-    change: Effect.fnUntraced(function* (id, { config, name, pacing }) {
+    change: Effect.fnUntraced(function* (id, { config, keywords, name, pacing }) {
       const found = (yield* store.find(id)) ?? (yield* missing)
       const configured = config === undefined ? undefined : configurationOf(found.provider, config)
+      const words = withKeywords(found.keywords, keywords)
       yield* refuse([
         ...(name === undefined ? [] : Text.faults(name, "name", 255)),
+        ...Keywords.faults(words),
         ...(configured !== undefined && Either.isLeft(configured) ? configured.left : [])
       ])
       const kept = configured === undefined ? undefined : Either.getOrUndefined(configured)
@@ -156,6 +177,7 @@ export const make = Effect.gen(function* () {
       const change = {
         name: name ?? found.name,
         pacing: withPacing(withPacing(found.pacing, asked), pacing),
+        keywords: words,
         ...(kept === undefined ? {} : { config: box.seal(Lines.place(id), JSON.stringify(kept)) })
       }
       const session = yield* store.change({ id, change, now })

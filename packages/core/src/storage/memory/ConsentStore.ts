@@ -3,33 +3,43 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Consent from "../../domain/Consent.ts"
 import * as Event from "../../domain/Event.ts"
+import * as Person from "../../domain/Person.ts"
 import { ConsentStore } from "../ConsentStore.ts"
+import * as InboundSteps from "../InboundSteps.ts"
 import * as Events from "./Events.ts"
 import { MemoryDatabase } from "./MemoryDatabase.ts"
+import * as People from "./People.ts"
 
 export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.effect(
   ConsentStore,
   Effect.map(MemoryDatabase, (db) => {
-    const none: ReadonlyArray<Consent.ConsentRecord> = []
-    const historyOf = (accountId: string, phone: string) => db.consents.get(accountId)?.get(phone) ?? none
     const evidence: Context.Tag.Service<ConsentStore>["evidence"] = ({ accountId, phones, purpose }) =>
-      Effect.sync(() => {
-        const ofAccount = db.consents.get(accountId)
-        return phones.map((phone) => Consent.decide(ofAccount?.get(phone) ?? none, purpose))
-      })
+      Effect.sync(() =>
+        phones.map((phone) => Consent.decide(People.historyOf(db, accountId, phone), purpose))
+      )
     return {
       record: ({ accountId, records }) =>
         Effect.sync(() => {
-          const ofAccount = db.consents.get(accountId) ?? new Map()
-          db.consents.set(accountId, ofAccount)
+          const phones = records.map(({ phone }) => phone)
+          const circle = Person.circle(People.linksFrom(db, accountId, phones))
           for (const record of records) {
-            ofAccount.set(record.phone, [...historyOf(accountId, record.phone), record])
+            const keys = InboundSteps.keysFor([record.phone], record.status, circle)
+            People.file(db, accountId, record, keys)
             Events.append(db, accountId, [Event.consentRecorded(record)], record.recordedAt)
           }
         }),
       refusals: (asked) => Effect.map(evidence(asked), Consent.refusals),
       evidence,
-      history: ({ accountId, phone }) => Effect.sync(() => historyOf(accountId, phone))
+      history: (query) =>
+        Effect.sync(() => {
+          const { accountId } = query
+          if ("phone" in query) return People.historyOf(db, accountId, query.phone)
+          const [from, before] = Person.keysOfUser(query.userId)
+          return Array.from(db.consents.get(accountId) ?? [])
+            .filter(([key]) => key >= from && key < before)
+            .flatMap(([, records]) => records)
+            .toSorted((a, b) => a.recordedAt - b.recordedAt)
+        })
     }
   })
 )

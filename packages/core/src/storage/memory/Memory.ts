@@ -5,6 +5,7 @@ import * as AccountStore from "./AccountStore.ts"
 import * as ApiKeyStore from "./ApiKeyStore.ts"
 import * as ConsentStore from "./ConsentStore.ts"
 import * as EventLog from "./EventLog.ts"
+import * as InboundStore from "./InboundStore.ts"
 import * as JobStore from "./JobStore.ts"
 import * as MemoryDatabase from "./MemoryDatabase.ts"
 import * as RateCardStore from "./RateCardStore.ts"
@@ -19,6 +20,7 @@ export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.
   ApiKeyStore.layer,
   ConsentStore.layer,
   EventLog.layer,
+  InboundStore.layer,
   JobStore.layer,
   RateCardStore.layer,
   RateLimitStore.layer,

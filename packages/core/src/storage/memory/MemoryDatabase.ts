@@ -15,10 +15,12 @@ import type { Instant } from "../../domain/Instant.ts"
 import type { Job } from "../../domain/Job.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
+import type { Key, Link } from "../../domain/Person.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import type { Session } from "../../domain/Session.ts"
 import type { Template } from "../../domain/Template.ts"
+import type { Unattributed } from "../../domain/Unattributed.ts"
 import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
 import type { Held, Tracked } from "../JobSteps.ts"
 import type { Earlier, Report } from "../JobStore.ts"
@@ -59,8 +61,11 @@ export interface Tables {
   readonly sessions: Map<string, Positioned & { readonly value: Session }>
   readonly apiKeys: Map<string, Positioned & { readonly value: ApiKey }>
   readonly templates: Map<number, Template>
-  /** By account and phone. */
-  readonly consents: Map<string, Map<string, ReadonlyArray<ConsentRecord>>>
+  /** By account and person. */
+  readonly consents: Map<string, Map<Key, ReadonlyArray<ConsentRecord>>>
+  /** By account, person and the other. */
+  readonly links: Map<string, Map<Key, Map<Key, Link>>>
+  readonly unattributed: Array<Positioned & { readonly value: Unattributed }>
   readonly rateCards: Array<Positioned & { readonly value: RateCard }>
   readonly jobs: Map<string, JobRow>
   /** The jobs that wait for a worker or are held by one, so that the ended ones cost no claim anything. */
@@ -99,6 +104,8 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       apiKeys: new Map(),
       templates: new Map(),
       consents: new Map(),
+      links: new Map(),
+      unattributed: [],
       rateCards: [],
       jobs: new Map(),
       open: new Set(),

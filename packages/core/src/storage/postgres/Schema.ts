@@ -360,6 +360,45 @@ ALTER TABLE sendwright_worker ADD COLUMN dispatches_at BIGINT;
 `
 }
 
+const people: Migration = {
+  id: 8,
+  name: "people",
+  statements: `
+-- person: a phone, or a user id with its portfolio (domain/Person.ts). phone and user_id: what else is known of whom the
+-- record is of.
+ALTER TABLE sendwright_consent RENAME COLUMN phone TO person;
+ALTER TABLE sendwright_consent ADD COLUMN phone TEXT;
+ALTER TABLE sendwright_consent ADD COLUMN user_id TEXT;
+
+-- What is known of one key of a person leads to another. told: both were told together.
+CREATE TABLE sendwright_person_link (
+  account TEXT COLLATE "C" NOT NULL,
+  person TEXT COLLATE "C" NOT NULL,
+  other TEXT COLLATE "C" NOT NULL,
+  told INTEGER NOT NULL,
+  at BIGINT NOT NULL,
+  PRIMARY KEY (account, person, other)
+);
+
+-- What came in and names nobody.
+CREATE TABLE sendwright_unattributed (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT NOT NULL,
+  account TEXT COLLATE "C" NOT NULL,
+  session TEXT COLLATE "C" NOT NULL,
+  kind TEXT NOT NULL,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at BIGINT NOT NULL,
+  recorded_at BIGINT NOT NULL
+);
+CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed (account, seq);
+
+-- Null: the words that come with Sendwright.
+ALTER TABLE sendwright_session ADD COLUMN keywords TEXT;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -367,5 +406,6 @@ export const migrations: ReadonlyArray<Migration> = [
   pricing,
   taken,
   references,
-  heartbeats
+  heartbeats,
+  people
 ]

@@ -1,4 +1,4 @@
-/** Consent records, clustered by phone and time. */
+/** Consent records, clustered by person and time. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Consent from "../../domain/Consent.ts"
@@ -6,20 +6,22 @@ import type { Draft } from "../../domain/Event.ts"
 import * as Event from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Person from "../../domain/Person.ts"
 import { ConsentStore } from "../ConsentStore.ts"
+import * as InboundSteps from "../InboundSteps.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
+import * as People from "./People.ts"
 import type { Program, Row } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
+import { all, get } from "./Program.ts"
 import type { Recorded } from "./Rows.ts"
 import { historyColumns, integer, standingColumns, toConsent, toHistories, toStandings } from "./Rows.ts"
 
-const insert = `INSERT INTO sendwright_consent
-  (account, phone, occurred_at, id, purpose, status, source, proof, recorded_at, seq)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,
-    (SELECT 1 + coalesce(max(seq), 0) FROM sendwright_consent WHERE account = ? AND phone = ?))`
+const ofPhone = "SELECT * FROM sendwright_consent WHERE account = ? AND person = ? ORDER BY seq"
 
-const history = "SELECT * FROM sendwright_consent WHERE account = ? AND phone = ? ORDER BY seq"
+// In all portfolios.
+const ofUser = `SELECT * FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ?
+  ORDER BY recorded_at, person, seq`
 
 interface Asked {
   readonly accountId: string
@@ -40,17 +42,18 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
     const { elements, lookUp, serialize } = db.dialect
-    const ofPhone = `consent.account = ? AND consent.phone = ${elements.value} AND consent.purpose IN (?, 'all')`
+    const people = People.make(db.dialect)
+    const ofPurpose = `consent.account = ? AND consent.person = ${elements.value} AND consent.purpose IN (?, 'all')`
     // Nothing but granted needs no decision, and is what most have.
     const notAllGranted = `SELECT ${elements.place} AS place FROM ${elements.from}
       WHERE coalesce((SELECT min(CASE consent.status WHEN 'granted' THEN 1 ELSE 0 END)
-        FROM sendwright_consent AS consent WHERE ${ofPhone}), 0) = 0
+        FROM sendwright_consent AS consent WHERE ${ofPurpose}), 0) = 0
       ORDER BY ${elements.place}`
     // In no certain order: to sort them all takes as long as to find them.
     const recordsOf = (
       columns: string
     ) => `SELECT ${db.dialect.jsonArrays(`${elements.place}, ${columns}`)} AS records
-      FROM ${elements.from} ${lookUp("sendwright_consent", "consent", ofPhone)}`
+      FROM ${elements.from} ${lookUp("sendwright_consent", "consent", ofPurpose)}`
     const decided = <R extends Consent.Standing>(
       columns: string,
       toRecords: (row: Row | undefined) => ReadonlyArray<Recorded<R>>
@@ -84,12 +87,13 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
     return {
       record: ({ accountId, records }) =>
         db.write("ConsentStore.record", function* () {
-          yield* serialize(`consents ${accountId}`)
+          yield* serialize(People.serialized(accountId))
+          const phones = [...new Set(records.map(({ phone }) => phone))]
+          const circle = Person.circle(yield* people.linksFrom(accountId, phones))
           const drafts = new Map<Instant, Array<Draft>>()
           for (const record of records) {
-            const { id, occurredAt, phone, proof, purpose, recordedAt, source, status } = record
-            const what = [id, purpose, status, source, proof, recordedAt] as const
-            yield* run(insert, accountId, phone, occurredAt, ...what, accountId, phone)
+            const { phone, recordedAt, status } = record
+            yield* People.file(accountId, record, InboundSteps.keysFor([phone], status, circle))
             const recorded = drafts.get(recordedAt)
             if (recorded === undefined) drafts.set(recordedAt, [Event.consentRecorded(record)])
             else recorded.push(Event.consentRecorded(record))
@@ -98,9 +102,14 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
         }),
       refusals: (asked) => db.read("ConsentStore.refusals", () => refusals(asked)),
       evidence: (asked) => db.read("ConsentStore.evidence", () => evidence(asked)),
-      history: ({ accountId, phone }) =>
+      history: (query) =>
         db.read("ConsentStore.history", function* () {
-          return (yield* all(history, accountId, phone)).map(toConsent)
+          const { accountId } = query
+          const rows =
+            "phone" in query
+              ? yield* all(ofPhone, accountId, query.phone)
+              : yield* all(ofUser, accountId, ...Person.keysOfUser(query.userId))
+          return rows.map(toConsent)
         })
     }
   })

@@ -10,12 +10,15 @@ import * as Consent from "../../domain/Consent.ts"
 import * as Event from "../../domain/Event.ts"
 import type { PauseReason } from "../../domain/Job.ts"
 import * as Job from "../../domain/Job.ts"
+import * as Keywords from "../../domain/Keywords.ts"
 import type { Page } from "../../domain/Page.ts"
+import * as Person from "../../domain/Person.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import * as Recipient from "../../domain/Recipient.ts"
 import type { Session, State } from "../../domain/Session.ts"
 import type { Template } from "../../domain/Template.ts"
 import * as Templates from "../../domain/Template.ts"
+import * as Unattributed from "../../domain/Unattributed.ts"
 import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
 import * as Webhook from "../../domain/Webhook.ts"
 import type { Held, Tracked } from "../JobSteps.ts"
@@ -115,6 +118,7 @@ export const sessionColumns = [
   "provider",
   "config",
   "pacing",
+  "keywords",
   "state",
   "reason",
   "blocked_until",
@@ -123,6 +127,9 @@ export const sessionColumns = [
   "updated_at"
 ]
 
+export const fromKeywords = (keywords: Keywords.Keywords): string | null =>
+  keywords.opt_out === null && keywords.opt_in === null ? null : JSON.stringify(keywords)
+
 export const fromSession = (session: Session): Parameters => [
   session.id,
   session.accountId,
@@ -130,6 +137,7 @@ export const fromSession = (session: Session): Parameters => [
   session.provider,
   session.config,
   JSON.stringify(session.pacing),
+  fromKeywords(session.keywords),
   session.state,
   session.reason,
   session.blockedUntil,
@@ -145,6 +153,8 @@ export const toSession = (row: Row): Session => ({
   provider: text(row, "provider"),
   config: text(row, "config"),
   pacing: json(row, "pacing"),
+  // Read with every request: most have none of their own.
+  keywords: textOrNull(row, "keywords") === null ? Keywords.standard : json(row, "keywords"),
   state: state(row, "state"),
   reason: textOrNull(row, "reason"),
   blockedUntil: integerOrNull(row, "blocked_until"),
@@ -200,9 +210,42 @@ export const toTemplate = (row: Row): Template => ({
 const scope = oneOf(Consent.scopes)
 const consentStatus = oneOf<ConsentStatus>(["granted", "revoked"])
 
+/** What is written of a record beside its key: what the key tells is not written twice. */
+export const fromConsent = (record: ConsentRecord, key: Person.Key): Parameters => {
+  const { phone, userId } = Person.ofKey(key)
+  return [
+    record.id,
+    record.phone === phone ? null : record.phone,
+    record.userId === userId ? null : record.userId,
+    record.purpose,
+    record.status,
+    record.source,
+    record.proof,
+    record.occurredAt,
+    record.recordedAt
+  ]
+}
+
+export const consentColumns = [
+  "id",
+  "phone",
+  "user_id",
+  "purpose",
+  "status",
+  "source",
+  "proof",
+  "occurred_at",
+  "recorded_at"
+]
+
+const personOf = (key: Person.Key, phone: string | null, userId: string | null): Person.Person => {
+  const known = Person.ofKey(key)
+  return { phone: phone ?? known.phone, userId: userId ?? known.userId }
+}
+
 export const toConsent = (row: Row): ConsentRecord => ({
+  ...personOf(text(row, "person"), textOrNull(row, "phone"), textOrNull(row, "user_id")),
   id: text(row, "id"),
-  phone: text(row, "phone"),
   purpose: scope(row, "purpose"),
   status: consentStatus(row, "status"),
   source: text(row, "source"),
@@ -215,8 +258,8 @@ export const toConsent = (row: Row): ConsentRecord => ({
 export const standingColumns = "consent.seq, consent.purpose, consent.status, consent.occurred_at"
 
 /** What {@link toHistories} reads. */
-export const historyColumns = `${standingColumns}, consent.id, consent.phone, consent.source, consent.proof,
-    consent.recorded_at`
+export const historyColumns = `${standingColumns}, consent.id, consent.person, consent.source, consent.proof,
+    consent.recorded_at, consent.phone, consent.user_id`
 
 /** A record, the place of its phone among those asked for, and its own among the phone's. */
 export interface Recorded<R> {
@@ -236,10 +279,12 @@ type StandingTuple = readonly [
 type HistoryTuple = readonly [
   ...StandingTuple,
   id: string,
-  phone: string,
+  person: Person.Key,
   source: string,
   proof: string | null,
-  recordedAt: number
+  recordedAt: number,
+  phone: string | null,
+  userId: string | null
 ]
 
 const scopeOf = wordOf(Consent.scopes)
@@ -263,8 +308,8 @@ export const toHistories = (row: Row | undefined): ReadonlyArray<Recorded<Consen
     place: tuple[0],
     seq: tuple[1],
     record: {
+      ...personOf(tuple[6], tuple[10], tuple[11]),
       id: tuple[5],
-      phone: tuple[6],
       purpose: scopeOf("purpose", tuple[2]),
       status: consentStatusOf("status", tuple[3]),
       source: tuple[7],
@@ -273,6 +318,41 @@ export const toHistories = (row: Row | undefined): ReadonlyArray<Recorded<Consen
       recordedAt: tuple[9]
     }
   }))
+
+export const unattributedColumns = [
+  "id",
+  "account",
+  "session",
+  "kind",
+  "message_id",
+  "text",
+  "occurred_at",
+  "recorded_at"
+]
+
+export const fromUnattributed = (found: Unattributed.Unattributed): Parameters => [
+  found.id,
+  found.accountId,
+  found.sessionId,
+  found.kind,
+  found.messageId,
+  found.text,
+  found.occurredAt,
+  found.recordedAt
+]
+
+const unattributedKind = oneOf(Unattributed.kinds)
+
+export const toUnattributed = (row: Row): Unattributed.Unattributed => ({
+  id: text(row, "id"),
+  accountId: text(row, "account"),
+  sessionId: text(row, "session"),
+  kind: unattributedKind(row, "kind"),
+  messageId: textOrNull(row, "message_id"),
+  text: text(row, "text"),
+  occurredAt: integer(row, "occurred_at"),
+  recordedAt: integer(row, "recorded_at")
+})
 
 export const rateCardColumns = ["id", "currency", "effective_from", "created_at", "prices"]
 

@@ -19,7 +19,16 @@ import type { JobRows } from "./Jobs.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { fromSession, limited, newestFirst, seq, sessionColumns, text, toSession } from "./Rows.ts"
+import {
+  fromKeywords,
+  fromSession,
+  limited,
+  newestFirst,
+  seq,
+  sessionColumns,
+  text,
+  toSession
+} from "./Rows.ts"
 
 const insert = insertInto("sendwright_session", sessionColumns)
 
@@ -35,7 +44,8 @@ const processingJobs = ({ progress: { as, jobs } }: Dialect): string => `SELECT 
     WHERE ${as}.worker IS NOT NULL AND ${as}.session = ? AND ${as}.status = 'processing'
   ) AS job ORDER BY id`
 
-const change = "UPDATE sendwright_session SET name = ?, pacing = ?, config = ?, updated_at = ? WHERE id = ?"
+const change =
+  "UPDATE sendwright_session SET name = ?, pacing = ?, keywords = ?, config = ?, updated_at = ? WHERE id = ?"
 
 const block = "UPDATE sendwright_session SET blocked_until = ?, updated_at = ? WHERE id = ?"
 
@@ -92,7 +102,8 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
           const found = yield* findSession(id, toChange)
           if (found === null) return null
           const session: Session = { ...found, ...fields, updatedAt: now }
-          yield* run(change, session.name, JSON.stringify(session.pacing), session.config, now, id)
+          const { config, keywords, name, pacing } = session
+          yield* run(change, name, JSON.stringify(pacing), fromKeywords(keywords), config, now, id)
           return session
         }),
       transition: ({ id, now, reason, state }) =>

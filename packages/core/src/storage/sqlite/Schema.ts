@@ -378,6 +378,45 @@ ALTER TABLE sendwright_worker ADD COLUMN dispatches_at INTEGER;
 `
 }
 
+const people: Migration = {
+  id: 10,
+  name: "people",
+  statements: `
+-- person: a phone, or a user id with its portfolio (domain/Person.ts). phone and user_id: what else is known of whom the
+-- record is of.
+ALTER TABLE sendwright_consent RENAME COLUMN phone TO person;
+ALTER TABLE sendwright_consent ADD COLUMN phone TEXT;
+ALTER TABLE sendwright_consent ADD COLUMN user_id TEXT;
+
+-- What is known of one key of a person leads to another. told: both were told together.
+CREATE TABLE sendwright_person_link (
+  account TEXT NOT NULL,
+  person TEXT NOT NULL,
+  other TEXT NOT NULL,
+  told INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (account, person, other)
+) STRICT, WITHOUT ROWID;
+
+-- What came in and names nobody.
+CREATE TABLE sendwright_unattributed (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  account TEXT NOT NULL,
+  session TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at INTEGER NOT NULL,
+  recorded_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed (account, seq);
+
+-- Null: the words that come with Sendwright.
+ALTER TABLE sendwright_session ADD COLUMN keywords TEXT;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -387,5 +426,6 @@ export const migrations: ReadonlyArray<Migration> = [
   versions,
   taken,
   references,
-  heartbeats
+  heartbeats,
+  people
 ]

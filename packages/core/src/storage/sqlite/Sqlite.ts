@@ -9,6 +9,7 @@ import * as AccountStore from "../sql/AccountStore.ts"
 import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
 import * as ConsentStore from "../sql/ConsentStore.ts"
 import * as EventLog from "../sql/EventLog.ts"
+import * as InboundStore from "../sql/InboundStore.ts"
 import * as JobStore from "../sql/JobStore.ts"
 import type { MigrationError } from "../sql/Migrations.ts"
 import * as RateCardStore from "../sql/RateCardStore.ts"
@@ -39,6 +40,7 @@ export const layer = (
     ApiKeyStore.layer,
     ConsentStore.layer,
     EventLog.layer,
+    InboundStore.layer,
     JobStore.layer,
     RateCardStore.layer,
     RateLimitStore.layer,

@@ -2,9 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as ExternalText from "../../domain/ExternalText.ts"
-import * as Time from "../../domain/Instant.ts"
 import * as Recipient from "../../domain/Recipient.ts"
-import { EventLog, rememberedMs } from "../../storage/EventLog.ts"
 import type { Report, Settlement } from "../../storage/JobStore.ts"
 import { JobStore, Outcome, parkedMs } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -202,23 +200,6 @@ export const suite = (layer: Stored): void => {
   })
 
   describe("what comes in", () => {
-    it.effect("is told once, however often it comes", () =>
-      Effect.gen(function* () {
-        const log = yield* EventLog
-        const { accountId } = yield* owner
-        yield* listen(accountId)
-        const drafts = [{ type: "webhook.test" as const, data: {} }]
-        const tell = (id: string, at: number) => log.appendOnce({ id, accountId, drafts, now: at })
-        expect([yield* tell("a", now), yield* tell("a", now + Time.day), yield* tell("b", now)]).toEqual([
-          true,
-          false,
-          true
-        ])
-        expect(yield* events(now + Time.day)).toHaveLength(2)
-        expect(yield* tell("a", now + rememberedMs)).toBe(true)
-      }).pipe(Effect.provide(layer))
-    )
-
     it.effect("about a template is found by its name and language, whatever its status", () =>
       Effect.gen(function* () {
         const templates = yield* TemplateStore

@@ -1,0 +1,141 @@
+/**
+ * A person as a platform tells of them (decisions.md §10): a phone number, a user id of the platform, or both. A user id
+ * means somebody only within its portfolio, the scope in which the platform gives it out.
+ */
+export interface Person {
+  /** Digits with the country calling code. */
+  readonly phone: string | null
+  /** As the platform writes it. */
+  readonly userId: string | null
+}
+
+/** Under what the records of a person are filed: a phone, or a user id with its portfolio. */
+export type Key = string
+
+const phoneForm = /^[1-9][0-9]{6,14}$/
+const userIdForm = /^[\x21-\x7e]{1,256}$/
+const separators = /[\s+().\-/\u00a0]/g
+
+/** A platform's text for a phone. A leading + and separators are left out; undefined when the rest is no number. */
+const readPhone = (given: unknown): string | undefined => {
+  if (typeof given !== "string" || given.length > 64) return undefined
+  const digits = given.replaceAll(separators, "")
+  return phoneForm.test(digits) ? digits : undefined
+}
+
+const readUserId = (given: unknown): string | undefined =>
+  typeof given === "string" && userIdForm.test(given) ? given : undefined
+
+/** The person whom a platform names by these; null when neither can be read. */
+export const read = (phone: unknown, userId: unknown): Person | null => {
+  const [ofPhone, ofUserId] = [readPhone(phone), readUserId(userId)]
+  return ofPhone === undefined && ofUserId === undefined
+    ? null
+    : { phone: ofPhone ?? null, userId: ofUserId ?? null }
+}
+
+/** No user id holds a space, so a key is read back without doubt; and no phone begins with @. */
+const prefixOfUser = (userId: string): string => `@${userId} `
+
+export const keyOfUser = (userId: string, portfolio: string): Key => `${prefixOfUser(userId)}${portfolio}`
+
+/** The keys of a user id in all portfolios are from the first and before the second. */
+export const keysOfUser = (userId: string): readonly [from: Key, before: Key] => [
+  prefixOfUser(userId),
+  `@${userId}!`
+]
+
+export const keysOf = ({ phone, userId }: Person, portfolio: string): ReadonlyArray<Key> => [
+  ...(phone === null ? [] : [phone]),
+  ...(userId === null ? [] : [keyOfUser(userId, portfolio)])
+]
+
+/** Who a key stands for. */
+export const ofKey = (key: Key): Person =>
+  key.startsWith("@") ? { phone: null, userId: key.slice(1, key.indexOf(" ")) } : { phone: key, userId: null }
+
+/** What is known of one key leads to another. */
+export interface Link {
+  readonly person: Key
+  readonly other: Key
+  /**
+   * The platform told both together: what a person grants by one holds for the other. Otherwise the other came in the
+   * place of the first, and only what is revoked holds for it.
+   */
+  readonly told: boolean
+}
+
+/** More keys than any person has; beyond them a platform has mixed up its people. */
+const maximumKeys = 64
+
+export interface Circle {
+  /** All that is known of whom these keys stand for, nearest first; the keys themselves included. */
+  readonly everything: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
+  /** Only what was told together with these keys; the keys themselves included. */
+  readonly together: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
+}
+
+/** Finds a person's other keys among links. */
+export const circle = (links: Iterable<Link>): Circle => {
+  const from = new Map<Key, Array<Link>>()
+  for (const link of links) {
+    const known = from.get(link.person)
+    if (known === undefined) from.set(link.person, [link])
+    else known.push(link)
+  }
+  return {
+    everything: (keys) => {
+      const found = new Set(keys)
+      for (const key of found) {
+        for (const { other } of from.get(key) ?? []) if (found.size < maximumKeys) found.add(other)
+      }
+      return [...found]
+    },
+    together: (keys) => {
+      const found = new Set(keys)
+      for (const key of keys) {
+        for (const { other, told } of from.get(key) ?? [])
+          if (told && found.size < maximumKeys) found.add(other)
+      }
+      return [...found]
+    }
+  }
+}
+
+/** Both ways: one was told together with the other. */
+const met = (person: Key, other: Key): ReadonlyArray<Link> => [
+  { person, other, told: true },
+  { person: other, other: person, told: true }
+]
+
+/** What a platform told of a person. */
+export interface Told {
+  readonly person: Person
+  /** By what the person was known before a number or a user id changed. */
+  readonly formerly: Person | null
+}
+
+/**
+ * The links that follow from what was told. What a person was known by leads to what they are known by now. It leads back
+ * as well where the number is not said to have changed: then they may still have it.
+ */
+export const linksOf = ({ formerly, person }: Told, portfolio: string): ReadonlyArray<Link> => {
+  const now = keysOf(person, portfolio)
+  const before = formerly === null ? [] : keysOf(formerly, portfolio).filter((key) => !now.includes(key))
+  const [first, second] = now
+  const [former, alsoFormer] = before
+  const numberChanged =
+    formerly !== null && formerly.phone !== null && person.phone !== null && formerly.phone !== person.phone
+  return [
+    ...(first !== undefined && second !== undefined ? met(first, second) : []),
+    ...(former !== undefined && alsoFormer !== undefined ? met(former, alsoFormer) : []),
+    ...before.flatMap((key) =>
+      now.flatMap(
+        (other): ReadonlyArray<Link> => [
+          { person: key, other, told: false },
+          ...(numberChanged ? [] : [{ person: other, other: key, told: false }])
+        ]
+      )
+    )
+  ]
+}

@@ -1,0 +1,187 @@
+/** What a batch of inbound items changes, decided alike for every store. */
+import type { ConsentRecord, Status } from "../domain/Consent.ts"
+import * as Consent from "../domain/Consent.ts"
+import type { Draft } from "../domain/Event.ts"
+import * as Event from "../domain/Event.ts"
+import type { Ids } from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { Circle, Key, Link } from "../domain/Person.ts"
+import * as Person from "../domain/Person.ts"
+import type { InboundItem } from "./InboundStore.ts"
+
+/** A record, and under which keys it is filed. */
+export interface Filed {
+  readonly record: ConsentRecord
+  readonly keys: ReadonlyArray<Key>
+}
+
+export type Histories = ReadonlyMap<Key, ReadonlyArray<ConsentRecord>>
+
+const none: ReadonlyArray<ConsentRecord> = []
+
+/** The items that are applied: of those with one id the first, where that is new. */
+export const fresh = (
+  items: ReadonlyArray<InboundItem>,
+  newIds: Iterable<string>
+): ReadonlyArray<InboundItem> => {
+  const left = new Set(newIds)
+  return items.filter(({ id }) => id === null || left.delete(id))
+}
+
+/** The keys whose links have to be known: of those who said something of consent, and of whom more than one is told. */
+export const named = (items: ReadonlyArray<InboundItem>, portfolio: string): ReadonlyArray<Key> => [
+  ...new Set(
+    items.flatMap(({ told, word }) => {
+      if (told === null) return []
+      const links = Person.linksOf(told, portfolio)
+      return word === null && links.length === 0
+        ? []
+        : [...Person.keysOf(told.person, portfolio), ...links.map(({ person }) => person)]
+    })
+  )
+]
+
+const nameOf = ({ other, person }: Pick<Link, "other" | "person">): string => `${person}\n${other}`
+
+/** The links that are not known yet, each once. To be told together is more than to come in the other's place. */
+export const learnt = (
+  items: ReadonlyArray<InboundItem>,
+  portfolio: string,
+  known: ReadonlyArray<Link>
+): ReadonlyArray<Link> => {
+  const links = new Map(known.map((link) => [nameOf(link), link]))
+  const found = new Map<string, Link>()
+  for (const { told } of items) {
+    for (const link of told === null ? [] : Person.linksOf(told, portfolio)) {
+      const name = nameOf(link)
+      const before = links.get(name)
+      if (before !== undefined && (before.told || !link.told)) continue
+      links.set(name, link)
+      found.set(name, link)
+    }
+  }
+  return [...found.values()]
+}
+
+/** The keys that a word or a new link concerns: their histories have to be known. */
+export const concerned = (
+  items: ReadonlyArray<InboundItem>,
+  portfolio: string,
+  learnt: ReadonlyArray<Link>,
+  circle: Circle
+): ReadonlyArray<Key> => {
+  const keys = new Set<Key>()
+  const add = (some: ReadonlyArray<Key>) => {
+    for (const key of circle.everything(some)) keys.add(key)
+  }
+  for (const { other, person } of learnt) add([person, other])
+  for (const { told, word } of items)
+    if (told !== null && word?.status === "revoked") add(Person.keysOf(told.person, portfolio))
+  return [...keys]
+}
+
+/** Under which keys a word of these holds. */
+export const keysFor = (keys: ReadonlyArray<Key>, status: Status, circle: Circle): ReadonlyArray<Key> =>
+  status === "revoked" ? circle.everything(keys) : circle.together(keys)
+
+/** What a record tells of the person: what was told, and else the nearest that is known. */
+const personOf = (keys: ReadonlyArray<Key>): Person.Person => {
+  const people = keys.map(Person.ofKey)
+  return {
+    phone: people.find(({ phone }) => phone !== null)?.phone ?? null,
+    userId: people.find(({ userId }) => userId !== null)?.userId ?? null
+  }
+}
+
+/** What new links carry over: what is revoked for one holds for the other, and what is granted where both were told. */
+const carried = (
+  learnt: ReadonlyArray<Link>,
+  circle: Circle,
+  histories: Histories,
+  ids: Ids,
+  now: Instant
+): ReadonlyArray<Filed> => {
+  const historyOf = (key: Key) => histories.get(key) ?? none
+  const together = new Set(learnt.filter(({ told }) => told).map(nameOf))
+  const sources = new Map<Key, Array<Key>>()
+  const touched = new Set(learnt.flatMap(({ other, person }) => circle.everything([person, other])))
+  for (const source of touched) {
+    for (const key of circle.everything([source])) {
+      if (key === source) continue
+      const others = sources.get(key)
+      if (others === undefined) sources.set(key, [source])
+      else others.push(source)
+    }
+  }
+  return Array.from(sources, ([key, others]): ReadonlyArray<Filed> => {
+    const origins = new Map<ConsentRecord, Key>()
+    for (const other of others)
+      for (const record of Consent.deciding(historyOf(other)))
+        if (record.status === "revoked" || together.has(nameOf({ person: other, other: key })))
+          origins.set(record, other)
+    return Consent.lacking(historyOf(key), [...origins.keys()]).flatMap((record) => {
+      const origin = origins.get(record)
+      if (origin === undefined) return []
+      const from = Person.ofKey(origin)
+      const proof = `Carried over from ${from.phone ?? from.userId}: ${record.proof ?? "no proof was given"}`
+      const carried = { ...record, ...personOf([key]), id: ids.uuid(now), proof, recordedAt: now }
+      return [{ record: carried, keys: [key] }]
+    })
+  }).flat()
+}
+
+const said = (
+  { told, word }: InboundItem,
+  portfolio: string,
+  circle: Circle,
+  histories: Histories,
+  ids: Ids,
+  now: Instant
+): ReadonlyArray<Filed> => {
+  if (told === null || word === null) return []
+  const { latest, ...rest } = word
+  const keys = keysFor(Person.keysOf(told.person, portfolio), word.status, circle)
+  const occurredAt =
+    word.status === "granted"
+      ? word.occurredAt
+      : Consent.afterGrants(
+          keys.flatMap((key) => histories.get(key) ?? none),
+          word,
+          latest
+        )
+  return [{ record: { ...rest, ...personOf(keys), id: ids.uuid(now), occurredAt, recordedAt: now }, keys }]
+}
+
+/** All records of a batch, in the order in which they are recorded. */
+export const records = (
+  batch: {
+    readonly items: ReadonlyArray<InboundItem>
+    readonly portfolio: string
+    readonly learnt: ReadonlyArray<Link>
+    readonly circle: Circle
+    readonly histories: Histories
+  },
+  ids: Ids,
+  now: Instant
+): ReadonlyArray<Filed> => {
+  const { circle, histories, items, learnt, portfolio } = batch
+  return [
+    ...carried(learnt, circle, histories, ids, now),
+    ...items.flatMap((item) => said(item, portfolio, circle, histories, ids, now))
+  ]
+}
+
+/** What a batch tells. */
+export const drafts = (
+  sessionId: string,
+  items: ReadonlyArray<InboundItem>,
+  filed: ReadonlyArray<Filed>
+): ReadonlyArray<Draft> => [
+  ...items.flatMap(
+    ({ message, unattributed }): ReadonlyArray<Draft> => [
+      ...(message === null ? [] : [Event.messageReceived({ id: sessionId }, message)]),
+      ...(unattributed === null ? [] : [Event.inboundUnattributed(unattributed)])
+    ]
+  ),
+  ...filed.map(({ record }) => Event.consentRecorded(record))
+]

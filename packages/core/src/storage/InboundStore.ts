@@ -1,0 +1,68 @@
+/**
+ * Takes in what platforms tell of people: texts, opt-outs and opt-ins, who is who. An opt-out, the event that tells it
+ * and what makes its repetition harmless are one commit (decisions.md §10).
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type { Scope, Status } from "../domain/Consent.ts"
+import type { Received } from "../domain/Event.ts"
+import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
+import type { Page, Paged } from "../domain/Page.ts"
+import type { Told } from "../domain/Person.ts"
+import type { Unattributed } from "../domain/Unattributed.ts"
+import type { StorageError } from "./StorageError.ts"
+
+/** Longer than a platform repeats what it could not deliver (whatsapp-cloud.md §1.8: 36 hours). */
+export const rememberedMs = 7 * Time.day
+
+/** Items of one commit, which others of the account wait for. */
+export const maximumItems = 100
+
+/** What a person said of consent. */
+export interface Word {
+  readonly purpose: Scope
+  readonly status: Status
+  readonly source: string
+  readonly proof: string
+  readonly occurredAt: Instant
+  /** The last moment that it may have occurred at, where the platform tells whole seconds. */
+  readonly latest: Instant
+}
+
+export interface InboundItem {
+  /** An item with the id of an earlier one within {@link rememberedMs} changes nothing; null = it may be repeated. */
+  readonly id: string | null
+  /** Null where nobody is named. */
+  readonly told: Told | null
+  readonly message: Received | null
+  readonly word: Word | null
+  readonly unattributed: Unattributed | null
+}
+
+export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundStore")<
+  InboundStore,
+  {
+    /**
+     * Applies all items in one commit, or none: remembers their ids, appends `message.received` and
+     * `inbound.unattributed`, links what was told of one person together, and records what they said of consent, each
+     * with its event. An opt-out is recorded for everything that is known of the person; an opt-in for what was told
+     * together with it. What is newly linked has the other's opt-outs and opt-ins carried over.
+     *
+     * @param items at most {@link maximumItems}
+     * @param portfolio the scope of the platform's user ids
+     */
+    readonly receive: (command: {
+      readonly accountId: string
+      readonly sessionId: string
+      readonly portfolio: string
+      readonly items: ReadonlyArray<InboundItem>
+      readonly now: Instant
+    }) => Effect.Effect<void, StorageError>
+    /** What named nobody, newest first. */
+    readonly unattributed: (query: {
+      readonly accountId: string
+      readonly page: Page
+    }) => Effect.Effect<Paged<Unattributed>, StorageError>
+  }
+>() {}

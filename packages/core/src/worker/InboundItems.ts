@@ -1,0 +1,170 @@
+/** What a platform brought of people, as the items that the store applies: named, dated, cut, and read for consent. */
+import { hash } from "node:crypto"
+import type { Status } from "../domain/Consent.ts"
+import * as ExternalText from "../domain/ExternalText.ts"
+import type { Ids } from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
+import { day } from "../domain/Instant.ts"
+import * as Keywords from "../domain/Keywords.ts"
+import * as Occurrence from "../domain/Occurrence.ts"
+import * as Person from "../domain/Person.ts"
+import type { Session } from "../domain/Session.ts"
+import type { Kind } from "../domain/Unattributed.ts"
+import type { Acquaintance, HookContent, Preference } from "../sender/Sender.ts"
+import type { InboundItem, Word } from "../storage/InboundStore.ts"
+
+type Message = HookContent["messages"][number]
+
+export interface Brought {
+  readonly messages: ReadonlyArray<Message>
+  readonly preferences: ReadonlyArray<Preference>
+  readonly people: ReadonlyArray<Acquaintance>
+}
+
+/** A time that is further off tells nothing apart. */
+const telling = 366 * day
+
+/** Ids as platforms write them. Others are remembered by their hash, for a store may be unable to hold them. */
+const plain = /^[\x21-\x7e]{1,256}$/
+
+const hashOf = (value: unknown): string => hash("sha256", JSON.stringify(value), "hex")
+
+/** Under what an item is remembered. */
+const nameOf = (session: Session, id: string): string =>
+  `${session.id} ${plain.test(id) ? id : hashOf(id.toWellFormed())}`
+
+/**
+ * The same for what came without an id: by all that was told. Of a revocation that came without a time either, another
+ * one cannot be told from its repetition, and so it is never taken for that.
+ */
+const nameOfContent = (
+  session: Session,
+  now: Instant,
+  at: Instant | null,
+  status: Status | undefined,
+  told: unknown
+): string | null => {
+  const isTold = at !== null && Math.abs(at - now) < telling
+  return !isTold && status === "revoked" ? null : nameOf(session, hashOf([told, isTold ? at : null]))
+}
+
+/** An opt-out counts wherever it stands. */
+const statusOf = ({ label, text }: Message, session: Session): Status | undefined => {
+  const read = [text, label ?? ""].map((words) => Keywords.read(words, session.keywords))
+  return read.find((status) => status === "revoked") ?? read.find((status) => status !== undefined)
+}
+
+/** When the words of one hook occurred. Where one of a person's words has a wrong clock, none of their others is believed. */
+const dating = (
+  words: ReadonlyArray<{ readonly person: Person.Person | null; readonly at: Instant | null }>,
+  now: Instant
+) => {
+  const nameOf = (person: Person.Person): string => person.phone ?? `@${person.userId}`
+  const doubtful = new Set(
+    words.flatMap(({ at, person }) =>
+      person === null || Occurrence.isPlausible(at, now) ? [] : [nameOf(person)]
+    )
+  )
+  return (person: Person.Person, at: Instant | null): Pick<Word, "latest" | "occurredAt"> => {
+    const occurredAt = doubtful.has(nameOf(person)) ? now : Occurrence.occurredAt(at, now)
+    return { occurredAt, latest: Occurrence.latest(occurredAt, now) }
+  }
+}
+
+/** The items of one hook, in the order in which they came; those that only say who is who come first. */
+export const make = (
+  session: Session,
+  { messages, people, preferences }: Brought,
+  ids: Ids,
+  now: Instant
+): ReadonlyArray<InboundItem> => {
+  const texts = messages.map((message) => ({
+    ...message,
+    person: Person.read(message.from, message.userId),
+    status: statusOf(message, session)
+  }))
+  const stated = preferences.map((preference) => ({
+    ...preference,
+    person: Person.read(preference.phone, preference.userId)
+  }))
+  const dated = dating([...texts.filter(({ status }) => status !== undefined), ...stated], now)
+
+  const unattributed = (
+    kind: Kind,
+    messageId: string | null,
+    text: string,
+    at: Instant | null
+  ): Pick<InboundItem, "told" | "message" | "word" | "unattributed"> => ({
+    told: null,
+    message: null,
+    word: null,
+    unattributed: {
+      id: ids.uuid(now),
+      accountId: session.accountId,
+      sessionId: session.id,
+      kind,
+      messageId: messageId === null ? null : ExternalText.id(messageId),
+      text: ExternalText.lines(text, ExternalText.longest.words),
+      occurredAt: Occurrence.occurredAt(at, now),
+      recordedAt: now
+    }
+  })
+
+  const ofPerson = ({ formerly, phone, userId }: Acquaintance): ReadonlyArray<InboundItem> => {
+    const person = Person.read(phone, userId)
+    const before = formerly === undefined ? null : Person.read(formerly.phone, formerly.userId)
+    if (person === null || (before === null && (person.phone === null || person.userId === null))) return []
+    const told = { person, formerly: before }
+    return [{ id: null, told, message: null, word: null, unattributed: null }]
+  }
+
+  const ofText = ({
+    at,
+    from,
+    id,
+    label,
+    person,
+    status,
+    text,
+    userId
+  }: (typeof texts)[number]): InboundItem => {
+    const name =
+      id === null
+        ? nameOfContent(session, now, at, status, ["message", from, userId, text, label])
+        : nameOf(session, id)
+    if (person === null) return { id: name, ...unattributed("message", id, text || (label ?? ""), at) }
+    const kept = ExternalText.lines(text, ExternalText.longest.words)
+    const messageId = ExternalText.id(id ?? "")
+    const proof = ExternalText.lines(`Message ${messageId}: ${kept.trim()}`, ExternalText.longest.words)
+    return {
+      id: name,
+      told: { person, formerly: null },
+      message: { id: messageId, person, text: kept, at: Occurrence.occurredAt(at, now) },
+      word:
+        status === undefined
+          ? null
+          : { purpose: "all", status, source: "inbound-message", proof, ...dated(person, at) },
+      unattributed: null
+    }
+  }
+
+  const ofPreference = (preference: (typeof stated)[number]): InboundItem => {
+    const { at, id = null, person, phone, purpose, status, userId } = preference
+    const proof = ExternalText.lines(preference.proof, ExternalText.longest.message)
+    const name =
+      id === null
+        ? nameOfContent(session, now, at, status, ["preference", phone, userId, purpose, status, proof])
+        : nameOf(session, id)
+    if (person === null)
+      return { id: name, ...unattributed(status === "revoked" ? "opt_out" : "opt_in", id, proof, at) }
+    return {
+      id: name,
+      told: { person, formerly: null },
+      message: null,
+      word: { purpose, status, source: "platform", proof, ...dated(person, at) },
+      unattributed: null
+    }
+  }
+
+  return [...people.flatMap(ofPerson), ...texts.map(ofText), ...stated.map(ofPreference)]
+}
