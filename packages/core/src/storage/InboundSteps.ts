@@ -4,7 +4,9 @@ import * as Consent from "../domain/Consent.ts"
 import type { Draft } from "../domain/Event.ts"
 import * as Event from "../domain/Event.ts"
 import type { Ids } from "../domain/Ids.ts"
+import * as InboundText from "../domain/InboundText.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Occurrence from "../domain/Occurrence.ts"
 import type { Circle, Key, Link } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
 import type { InboundItem } from "./InboundStore.ts"
@@ -93,6 +95,29 @@ const personOf = (keys: ReadonlyArray<Key>): Person.Person => {
   }
 }
 
+/** A record of one key as it holds for another. */
+const carry = (
+  record: ConsentRecord,
+  from: Key,
+  key: Key,
+  history: ReadonlyArray<ConsentRecord>,
+  now: Instant
+): ConsentRecord => {
+  const { phone, userId } = Person.ofKey(from)
+  const latest = Occurrence.latest(record.occurredAt, record.recordedAt)
+  return {
+    ...record,
+    ...Person.ofKey(key),
+    proof: InboundText.bounded(
+      `Carried over from ${phone ?? userId}: ${record.proof ?? "no proof was given"}`,
+      InboundText.maximumText
+    ),
+    occurredAt:
+      record.status === "revoked" ? Consent.afterGrants(history, record, latest) : record.occurredAt,
+    recordedAt: now
+  }
+}
+
 /** What new links carry over: what is revoked for one holds for the other, and what is granted where both were told. */
 const carried = (
   learnt: ReadonlyArray<Link>,
@@ -114,19 +139,16 @@ const carried = (
     }
   }
   return Array.from(sources, ([key, others]): ReadonlyArray<Filed> => {
-    const origins = new Map<ConsentRecord, Key>()
-    for (const other of others)
-      for (const record of Consent.deciding(historyOf(other)))
-        if (record.status === "revoked" || together.has(nameOf({ person: other, other: key })))
-          origins.set(record, other)
-    return Consent.lacking(historyOf(key), [...origins.keys()]).flatMap((record) => {
-      const origin = origins.get(record)
-      if (origin === undefined) return []
-      const from = Person.ofKey(origin)
-      const proof = `Carried over from ${from.phone ?? from.userId}: ${record.proof ?? "no proof was given"}`
-      const carried = { ...record, ...personOf([key]), id: ids.uuid(now), proof, recordedAt: now }
-      return [{ record: carried, keys: [key] }]
-    })
+    const history = historyOf(key)
+    const found = others.flatMap((other) =>
+      Consent.deciding(historyOf(other))
+        .filter(({ status }) => status === "revoked" || together.has(nameOf({ person: other, other: key })))
+        .map((record) => carry(record, other, key, history, now))
+    )
+    return Consent.lacking(history, found).map((record) => ({
+      record: { ...record, id: ids.uuid(now) },
+      keys: [key]
+    }))
   }).flat()
 }
 

@@ -94,6 +94,7 @@ describe("consent", () => {
   ): Consent.ConsentRecord => ({
     id: "id",
     phone: "34600000001",
+    userId: null,
     purpose,
     status,
     source: "test",

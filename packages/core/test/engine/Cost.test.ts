@@ -16,6 +16,7 @@ import * as ApiKeyStore from "../../src/storage/sql/ApiKeyStore.ts"
 import * as ConsentStore from "../../src/storage/sql/ConsentStore.ts"
 import { Database } from "../../src/storage/sql/Database.ts"
 import * as EventLog from "../../src/storage/sql/EventLog.ts"
+import * as InboundStore from "../../src/storage/sql/InboundStore.ts"
 import * as JobStore from "../../src/storage/sql/JobStore.ts"
 import type { Program } from "../../src/storage/sql/Program.ts"
 import * as RateCardStore from "../../src/storage/sql/RateCardStore.ts"
@@ -57,6 +58,7 @@ const stores = Layer.mergeAll(
   ApiKeyStore.layer,
   ConsentStore.layer,
   EventLog.layer,
+  InboundStore.layer,
   JobStore.layer,
   RateCardStore.layer,
   RateLimitStore.layer,

@@ -107,7 +107,7 @@ describe("a send", () => {
       const { account, admin, caller, engine, request, send } = yield* prepared
       yield* send("stop", "34600000009")
       yield* engine.drain
-      const { current, history } = yield* admin.consents.find(account.id, "34600000009")
+      const { current, history } = yield* admin.consents.find(account.id, { phone: "34600000009" })
       expect(current.map(({ verdict }) => verdict._tag)).toEqual(Array(4).fill("Revoked"))
       expect(history[0]).toMatchObject({ status: "revoked", source: "inbound-message" })
       expect(history[0]?.proof).toContain("STOP")

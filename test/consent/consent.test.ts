@@ -1,0 +1,116 @@
+/** No opt-out is ever lost (decisions.md §10 "Consent"), whatever befalls the hook that brings it. */
+import { describe, expect, it } from "@effect/vitest"
+import { Memory } from "@sendwright/core"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { ConsentStore } from "../../packages/core/src/storage/ConsentStore.ts"
+import { InboundStore } from "../../packages/core/src/storage/InboundStore.ts"
+import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
+import * as RateLimitStore from "../../packages/core/src/storage/memory/RateLimitStore.ts"
+import * as PostgresDatabase from "../../packages/core/src/storage/postgres/Database.ts"
+import { migrations as postgresMigrations } from "../../packages/core/src/storage/postgres/Schema.ts"
+import { SessionStore } from "../../packages/core/src/storage/SessionStore.ts"
+import type { StorageError } from "../../packages/core/src/storage/StorageError.ts"
+import type { Stores } from "../../packages/core/src/storage/Stores.ts"
+import * as Accounts from "../../packages/core/src/storage/sql/AccountStore.ts"
+import * as ApiKeys from "../../packages/core/src/storage/sql/ApiKeyStore.ts"
+import * as Consents from "../../packages/core/src/storage/sql/ConsentStore.ts"
+import { Database } from "../../packages/core/src/storage/sql/Database.ts"
+import * as Events from "../../packages/core/src/storage/sql/EventLog.ts"
+import * as Inbound from "../../packages/core/src/storage/sql/InboundStore.ts"
+import * as Jobs from "../../packages/core/src/storage/sql/JobStore.ts"
+import * as RateCards from "../../packages/core/src/storage/sql/RateCardStore.ts"
+import * as Sessions from "../../packages/core/src/storage/sql/SessionStore.ts"
+import * as Templates from "../../packages/core/src/storage/sql/TemplateStore.ts"
+import * as Webhooks from "../../packages/core/src/storage/sql/WebhookStore.ts"
+import * as SqliteDatabase from "../../packages/core/src/storage/sqlite/Database.ts"
+import { migrations as sqliteMigrations } from "../../packages/core/src/storage/sqlite/Schema.ts"
+import { freshDatabase } from "../support/Postgres.ts"
+import * as Faults from "./Faults.ts"
+import * as Matrix from "./Matrix.ts"
+import * as Shapes from "./Shapes.ts"
+
+/** The SQL stores over a database whose every step may have a fault. */
+const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E> =>
+  Layer.mergeAll(
+    Accounts.layer,
+    ApiKeys.layer,
+    Consents.layer,
+    Events.layer,
+    Inbound.layer,
+    Jobs.layer,
+    RateCards.layer,
+    RateLimitStore.layer,
+    Sessions.layer,
+    Templates.layer,
+    Webhooks.layer
+  ).pipe(
+    Layer.provide(
+      Layer.effect(
+        Database,
+        Effect.map(Database, (db) => ({
+          ...db,
+          write: (operation, verb, serialized) =>
+            Faults.step(operation, (plan) => db.write(operation, Faults.broken(plan, verb), serialized)),
+          work: (operation, verb) =>
+            Faults.step(operation, (plan) => db.work(operation, Faults.broken(plan, verb))),
+          read: (operation, verb) => Faults.step(operation, () => db.read(operation, verb))
+        }))
+      ).pipe(Layer.provide(database))
+    )
+  )
+
+/** The same of a store in memory: each of its verbs is a step. */
+const guarded = <S extends object>(service: S): S =>
+  new Proxy(service, {
+    get: (target, name) => {
+      const verb: unknown = Reflect.get(target, name)
+      if (typeof verb !== "function") return verb
+      return (...parameters: ReadonlyArray<unknown>): unknown => {
+        const effect: unknown = Reflect.apply(verb, target, parameters)
+        return Effect.isEffect(effect)
+          ? Faults.step(String(name), () => effect as Effect.Effect<unknown, StorageError>)
+          : effect
+      }
+    }
+  })
+
+const memory = Layer.map(Memory.layer, (context) =>
+  context.pipe(
+    Context.add(ConsentStore, guarded(Context.get(context, ConsentStore))),
+    Context.add(InboundStore, guarded(Context.get(context, InboundStore))),
+    Context.add(JobStore, guarded(Context.get(context, JobStore))),
+    Context.add(SessionStore, guarded(Context.get(context, SessionStore)))
+  )
+)
+
+const sqlite = over(SqliteDatabase.layer({ filename: ":memory:", migrations: sqliteMigrations }))
+
+const postgres = Layer.unwrapScoped(
+  Effect.map(freshDatabase, (url) =>
+    over(PostgresDatabase.layer({ url: Redacted.make(url), migrations: postgresMigrations }))
+  )
+)
+
+describe("an opt-out", () => {
+  for (const [name, stores, breaks] of [
+    ["memory", memory, "each"],
+    ["SQLite", sqlite, "each"],
+    ["PostgreSQL", postgres, "last"]
+  ] as const) {
+    it.live(
+      `in every shape, with a fault at every step of its hook, is followed by no message on ${name}`,
+      () =>
+        Effect.gen(function* () {
+          const { cases, refused, sent } = yield* Matrix.run(stores, breaks)
+          expect(refused).toEqual([])
+          expect(sent).toEqual([])
+          expect(Shapes.all.length).toBeGreaterThanOrEqual(60)
+          expect(cases).toBeGreaterThan(10 * Shapes.all.length)
+        }),
+      120_000
+    )
+  }
+})
