@@ -38,7 +38,14 @@ export interface Plan {
 }
 
 export const plan = (kind: Kind | null, step = 0, statement = 0): Effect.Effect<Plan> =>
-  Effect.map(Deferred.make<void>(), (reached) => ({ kind, step, statement, reached, steps: 0, statements: [] }))
+  Effect.map(Deferred.make<void>(), (reached) => ({
+    kind,
+    step,
+    statement,
+    reached,
+    steps: 0,
+    statements: []
+  }))
 
 const current = globalValue("test/consent/Faults", () => FiberRef.unsafeMake<Plan | null>(null))
 

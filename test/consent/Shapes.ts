@@ -116,8 +116,7 @@ const meetings: Readonly<Record<string, (who: Who) => Hook>> = {
   "a message": (who) => messages({ ...written(who, "Hello"), from_user_id: who.userId }),
   "a contact": (who) =>
     envelope(change({ contacts: [{ wa_id: who.phone, user_id: who.userId, profile: { name: "Ana" } }] })),
-  "a receipt": (who) =>
-    statuses(delivered(who, { recipient_id: who.phone, recipient_user_id: who.userId })),
+  "a receipt": (who) => statuses(delivered(who, { recipient_id: who.phone, recipient_user_id: who.userId })),
   "a receipt of our message": (who) =>
     statuses(delivered(who, { recipient_user_id: who.userId, biz_opaque_callback_data: who.messageId })),
   "a resumed preference of long ago": (who) =>
@@ -166,7 +165,7 @@ const buttons = [
     messages(pressed(who, "button", { payload: "btn_2", text: "Stop promotions" }))
   ),
   shape("a template's button by its label in Spanish", (who) =>
-    messages(pressed(who, "button", { payload: "{\"id\":2}", text: "Detener promociones" }))
+    messages(pressed(who, "button", { payload: '{"id":2}', text: "Detener promociones" }))
   ),
   shape("a template's button without a payload", (who) =>
     messages(pressed(who, "button", { text: "Unsubscribe" }))
@@ -177,12 +176,12 @@ const buttons = [
     )
   ),
   shape("a reply button by its title", (who) =>
-    messages(
-      pressed(who, "interactive", { type: "button_reply", button_reply: { id: "r3", title: "Stop" } })
-    )
+    messages(pressed(who, "interactive", { type: "button_reply", button_reply: { id: "r3", title: "Stop" } }))
   ),
   shape("a list's row by its id", (who) =>
-    messages(pressed(who, "interactive", { type: "list_reply", list_reply: { id: "OPTOUT", title: "Leave" } }))
+    messages(
+      pressed(who, "interactive", { type: "list_reply", list_reply: { id: "OPTOUT", title: "Leave" } })
+    )
   ),
   shape("a list's row by its title", (who) =>
     messages(
@@ -216,9 +215,7 @@ const people = [
     )
   ),
   shape("a text whose sender is only among the contacts", (who) =>
-    envelope(
-      change({ contacts: [{ wa_id: who.phone }], messages: [without(written(who, "STOP"), "from")] })
-    )
+    envelope(change({ contacts: [{ wa_id: who.phone }], messages: [without(written(who, "STOP"), "from")] }))
   ),
   shape(
     "a text whose sender's user id is only among the contacts",
@@ -226,7 +223,9 @@ const people = [
       envelope(
         change({ contacts: [{ user_id: who.userId }], messages: [without(written(who, "STOP"), "from")] })
       ),
-    { before: (who) => [statuses(delivered(who, { recipient_id: who.phone, recipient_user_id: who.userId }))] }
+    {
+      before: (who) => [statuses(delivered(who, { recipient_id: who.phone, recipient_user_id: who.userId }))]
+    }
   ),
   shape("a text in a change that names the account alone", (who) => ({
     provider: "whatsapp_cloud",
@@ -242,7 +241,9 @@ const preferred = [
   shape(
     "a preference with a user id that is known",
     (who) => preferences([without(preference(who), "wa_id")]),
-    { before: (who) => [statuses(delivered(who, { recipient_id: who.phone, recipient_user_id: who.userId }))] }
+    {
+      before: (who) => [statuses(delivered(who, { recipient_id: who.phone, recipient_user_id: who.userId }))]
+    }
   ),
   shape(
     "a preference with a user id that becomes known",
@@ -301,9 +302,13 @@ const gateways = [
   shape("a gateway's text without an id", (who) => gateway(without(said(who), "id"))),
   shape("a gateway's text of the future", (who) => gateway(said(who, { at: "9999-12-31T23:59:59Z" }))),
   shape("a gateway's text of long ago", (who) => gateway(said(who, { at: "1970-01-01T00:00:00Z" }))),
-  shape("a gateway's text of a user id", (who) => gateway(without(said(who, { user_id: who.userId }), "from")), {
-    before: (who) => [gateway(said(who, { id: `hello-${who.name}`, text: "Hello", user_id: who.userId }))]
-  }),
+  shape(
+    "a gateway's text of a user id",
+    (who) => gateway(without(said(who, { user_id: who.userId }), "from")),
+    {
+      before: (who) => [gateway(said(who, { id: `hello-${who.name}`, text: "Hello", user_id: who.userId }))]
+    }
+  ),
   shape("a gateway's text among what is malformed", (who) => gateway(...malformed, said(who), ...malformed))
 ]
 
@@ -392,19 +397,20 @@ const update = (who: Who): Hook =>
   envelope(
     change(
       {
-        user_id_update: [
-          { wa_id: who.phone, user_id: { previous: former(who).userId, current: who.userId } }
-        ]
+        user_id_update: [{ wa_id: who.phone, user_id: { previous: former(who).userId, current: who.userId } }]
       },
       "user_id_update"
     )
   )
 
 const changes = [
-  shape("a change of the number after an opt-out", (who) =>
-    system(who, { type: "user_changed_number", wa_id: who.phone }), {
-    before: (who) => [messages(written(former(who), "STOP"))]
-  }),
+  shape(
+    "a change of the number after an opt-out",
+    (who) => system(who, { type: "user_changed_number", wa_id: who.phone }),
+    {
+      before: (who) => [messages(written(former(who), "STOP"))]
+    }
+  ),
   shape("an opt-out of the former number", (who) => messages(written(former(who), "STOP")), {
     after: (who) => [system(who, { type: "user_changed_number", new_wa_id: who.phone })]
   }),

@@ -28,6 +28,7 @@ import * as Sqlite from "../../src/storage/sqlite/Database.ts"
 import { migrations } from "../../src/storage/sqlite/Schema.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+import * as Worker from "../../src/worker/Worker.ts"
 
 const counts = { reads: 0, statements: 0, writes: 0 }
 
@@ -189,6 +190,29 @@ describe("the cost", () => {
       )
       expect((yield* during(receive(reports))).writes).toBe(10)
     }).pipe(Effect.provide(layer))
+  )
+
+  it.effect(
+    "of 1,000 texts of a hook is ten commits, and of their repetition as many that write nothing",
+    () =>
+      Effect.gen(function* () {
+        const inbound = (yield* Worker.Worker).inbound
+        const { admin } = yield* Engine.Engine
+        const account = yield* admin.accounts.create({ name: "Shop" })
+        const session = yield* admin.sessions.create(account.id, { name: "Shop", provider: "sandbox" })
+        const messages = Array.from({ length: 1000 }, (_, n) => ({
+          id: `m${n}`,
+          from: `346${String(n).padStart(8, "0")}`,
+          text: n % 10 === 0 ? "STOP" : "Hello",
+          at: 0
+        }))
+        const content = { reports: [], messages, preferences: [], templates: [], unread: [] }
+        const first = yield* during(inbound.content(session, content))
+        expect(first.writes).toBe(10)
+        const again = yield* during(inbound.content(session, content))
+        expect(again.writes).toBe(10)
+        expect(again.statements).toBeLessThanOrEqual(50)
+      }).pipe(Effect.provide(layer))
   )
 
   it("of validating a send by compiled code is a small part of the interpreter's", () => {

@@ -102,8 +102,8 @@ const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
       return Options.choice(name, allowed)
     case "TupleType":
       return shown(
-        Options.map(Options.text(name), list),
-        "list",
+        Options.map(Options.text(name), (text) => (nullable && text === none ? null : list(text))),
+        nullable ? `list|${none}` : "list",
         `with commas between${allowed.length === 0 ? "" : `, of: ${allowed.join(", ")}`}`
       )
     default:

@@ -9,6 +9,7 @@ import * as clocks from "./clocks.ts"
 import * as deliveries from "./deliveries.ts"
 import * as dispatch from "./dispatch.ts"
 import * as history from "./history.ts"
+import * as inbound from "./inbound.ts"
 import * as leases from "./leases.ts"
 import * as limits from "./limits.ts"
 import * as liveness from "./liveness.ts"
@@ -35,6 +36,7 @@ export const suite = (name: string, layer: Stored): void => {
     causes.suite(layer)
     receive.suite(layer)
     platforms.suite(layer)
+    inbound.suite(layer)
     history.suite(layer)
     read.suite(layer)
     paging.suite(layer)

@@ -1,0 +1,248 @@
+/** What comes in of people: one commit for the id, the events, the links and the consents. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
+import { ConsentStore } from "../../storage/ConsentStore.ts"
+import type { InboundItem, Word } from "../../storage/InboundStore.ts"
+import { InboundStore, rememberedMs } from "../../storage/InboundStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { events, listen, now, owner } from "./Setup.ts"
+
+const [phone, userId] = ["34600000001", "ES.1"]
+
+const nothing: InboundItem = { id: null, told: null, message: null, word: null, unattributed: null }
+
+const person = (phone: string | null, userId: string | null = null) => ({ phone, userId })
+
+const word = (status: Word["status"], at: number, some: Partial<Word> = {}): Word => ({
+  purpose: "all",
+  status,
+  source: "test",
+  proof: "proof",
+  occurredAt: at,
+  latest: at,
+  ...some
+})
+
+const said = (who: ReturnType<typeof person>, said: Word, id: string | null = null): InboundItem => ({
+  ...nothing,
+  id,
+  told: { person: who, formerly: null },
+  word: said
+})
+
+const met = (
+  who: ReturnType<typeof person>,
+  formerly: ReturnType<typeof person> | null = null
+): InboundItem => ({ ...nothing, told: { person: who, formerly } })
+
+const account = Effect.gen(function* () {
+  const inbound = yield* InboundStore
+  const consents = yield* ConsentStore
+  const { accountId, sessionId } = yield* owner
+  const receive = (items: ReadonlyArray<InboundItem>, at = now, portfolio = "p") =>
+    inbound.receive({ accountId, sessionId, portfolio, items, now: at })
+  const refused = (of = phone, purpose: "marketing" | "utility" = "marketing") =>
+    Effect.map(consents.refusals({ accountId, phones: [of], purpose }), ({ size }) => size === 1)
+  const grant = (at: number, of = phone) =>
+    consents.record({ accountId, records: [Fixtures.consent(of, { occurredAt: at, recordedAt: at })] })
+  return { accountId, sessionId, inbound, consents, receive, refused, grant }
+})
+
+export const suite = (layer: Stored): void => {
+  describe("what comes in", () => {
+    it.effect("is applied once with its event and its consent, however often it comes", () =>
+      Effect.gen(function* () {
+        const { accountId, consents, receive, refused } = yield* account
+        yield* listen(accountId)
+        const message = { id: "m1", person: person(phone), text: "STOP", at: now }
+        const item = { ...said(person(phone), word("revoked", now), "m1"), message }
+        yield* receive([item, item])
+        yield* receive([item], now + Time.day)
+        expect((yield* events(now + Time.day)).map(({ type }) => type)).toEqual([
+          "message.received",
+          "consent.revoked"
+        ])
+        expect(yield* consents.history({ accountId, phone })).toHaveLength(1)
+        expect(yield* refused()).toBe(true)
+        yield* receive([item], now + rememberedMs)
+        expect(yield* consents.history({ accountId, phone })).toHaveLength(2)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("without an id is applied each time", () =>
+      Effect.gen(function* () {
+        const { accountId, consents, receive } = yield* account
+        yield* receive([said(person(phone), word("revoked", now))])
+        yield* receive([said(person(phone), word("revoked", now))])
+        expect(yield* consents.history({ accountId, phone })).toHaveLength(2)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("revokes for everything that is known of the person, and grants what was told together", () =>
+      Effect.gen(function* () {
+        const { accountId, consents, grant, receive, refused } = yield* account
+        yield* grant(now - 10)
+        yield* receive([met(person(phone, userId))])
+        yield* receive([said(person(null, userId), word("revoked", now))])
+        expect(yield* refused()).toBe(true)
+        yield* receive([said(person(null, userId), word("granted", now + 1))])
+        expect(yield* refused()).toBe(false)
+        expect((yield* consents.history({ accountId, userId })).map(({ status }) => status)).toEqual([
+          "granted",
+          "revoked",
+          "granted"
+        ])
+        expect((yield* consents.history({ accountId, phone })).at(-1)).toMatchObject({ phone, userId })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("revokes for what is learnt later, with the proof's origin, and tells it", () =>
+      Effect.gen(function* () {
+        const { accountId, consents, grant, receive, refused } = yield* account
+        yield* grant(now - 10)
+        yield* receive([said(person(null, userId), word("revoked", now, { purpose: "marketing" }))])
+        expect(yield* refused()).toBe(false)
+        yield* listen(accountId)
+        yield* receive([met(person(phone, userId))], now + 50)
+        expect([yield* refused(), yield* refused(phone, "utility")]).toEqual([true, false])
+        expect((yield* consents.history({ accountId, phone })).at(-1)).toMatchObject({
+          status: "revoked",
+          purpose: "marketing",
+          occurredAt: now,
+          recordedAt: now + 50,
+          proof: `Carried over from ${userId}: proof`
+        })
+        expect((yield* events(now + 60)).map(({ type }) => type).toSorted()).toEqual([
+          "consent.granted",
+          "consent.revoked"
+        ])
+        yield* receive([met(person(phone, userId))], now + 70)
+        expect(yield* consents.history({ accountId, phone })).toHaveLength(2)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("revokes what is learnt in the same commit, before or behind the opt-out", () =>
+      Effect.gen(function* () {
+        const { grant, receive, refused } = yield* account
+        const other = "34600000002"
+        yield* grant(now - 10)
+        yield* grant(now - 10, other)
+        yield* receive([said(person(null, userId), word("revoked", now)), met(person(phone, userId))])
+        yield* receive([met(person(other, "ES.2")), said(person(null, "ES.2"), word("revoked", now))])
+        expect([yield* refused(), yield* refused(other)]).toEqual([true, true])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "carries an opt-out over to what comes in the place of a number or a user id, and no opt-in",
+      () =>
+        Effect.gen(function* () {
+          const { grant, receive, refused } = yield* account
+          const [second, third] = ["34600000002", "34600000003"]
+          yield* grant(now - 10, second)
+          yield* receive([said(person(phone), word("revoked", now))])
+          yield* receive([met(person(second), person(phone))], now + 1)
+          expect(yield* refused(second)).toBe(true)
+          yield* grant(now + 5)
+          yield* receive([met(person(third), person(phone))], now + 6)
+          expect(yield* refused(third)).toBe(true)
+          // Back it does not go: the number may be another's by now.
+          yield* receive([said(person(third), word("revoked", now + 7))])
+          expect(yield* refused(phone)).toBe(false)
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("means somebody only in its portfolio, and only in its account", () =>
+      Effect.gen(function* () {
+        const { accountId, consents, grant, receive, refused } = yield* account
+        yield* grant(now - 10)
+        yield* receive([met(person(phone, userId))])
+        yield* receive([said(person(null, userId), word("revoked", now))], now, "another")
+        expect(yield* refused()).toBe(false)
+        expect(yield* consents.history({ accountId, userId })).toHaveLength(2)
+        const other = yield* account
+        yield* other.receive([said(person(null, userId), word("revoked", now))])
+        expect(yield* refused()).toBe(false)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("counts an opt-out behind an opt-in of its second, and not behind a later one", () =>
+      Effect.gen(function* () {
+        const { grant, receive, refused } = yield* account
+        const second = Math.floor(now / 1000) * 1000
+        yield* grant(second + 300)
+        yield* receive([said(person(phone), word("revoked", second, { latest: second + 400 }))])
+        expect(yield* refused()).toBe(true)
+        yield* grant(second + 900)
+        yield* receive([said(person(phone), word("revoked", second, { latest: second + 800 }))])
+        expect(yield* refused()).toBe(false)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("has an operator's revocation hold for the user id, too", () =>
+      Effect.gen(function* () {
+        const { accountId, consents, receive, refused } = yield* account
+        const second = "34600000002"
+        yield* receive([met(person(phone, userId))])
+        yield* consents.record({ accountId, records: [Fixtures.consent(phone, { status: "revoked" })] })
+        expect((yield* consents.history({ accountId, userId })).map(({ status }) => status)).toEqual([
+          "revoked"
+        ])
+        yield* receive([met(person(second, userId))], now + 1)
+        expect(yield* refused(second)).toBe(true)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("and names nobody is kept and told once, listed newest first", () =>
+      Effect.gen(function* () {
+        const { accountId, inbound, receive, sessionId } = yield* account
+        yield* listen(accountId)
+        const found = (id: string): InboundItem => ({
+          ...nothing,
+          id,
+          unattributed: {
+            id: `u-${id}`,
+            accountId,
+            sessionId,
+            kind: "message",
+            messageId: id,
+            text: "STOP",
+            occurredAt: now,
+            recordedAt: now
+          }
+        })
+        yield* receive([found("1"), found("2")])
+        yield* receive([found("1"), found("3")])
+        const page = (after: number | null) => inbound.unattributed({ accountId, page: { limit: 2, after } })
+        const first = yield* page(null)
+        expect(first.items).toEqual([found("3").unattributed, found("2").unattributed])
+        expect((yield* page(first.next)).items.map(({ id }) => id)).toEqual(["u-1"])
+        expect((yield* events()).map(({ type }) => type)).toEqual(Array(3).fill("inbound.unattributed"))
+        const other = yield* owner
+        const none = yield* inbound.unattributed({
+          accountId: other.accountId,
+          page: { limit: 2, after: null }
+        })
+        expect(none.items).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a session's keywords", () => {
+    it.effect("are the default ones until they are changed, and again when they are null", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { sessionId: id } = yield* owner
+        const keywords = { opt_out: ["adiós"], opt_in: null }
+        expect((yield* sessions.find(id))?.keywords).toEqual({ opt_out: null, opt_in: null })
+        yield* sessions.change({ id, change: { keywords }, now })
+        expect((yield* sessions.find(id))?.keywords).toEqual(keywords)
+        yield* sessions.change({ id, change: { keywords: { opt_out: null, opt_in: null } }, now })
+        expect((yield* sessions.find(id))?.keywords).toEqual({ opt_out: null, opt_in: null })
+      }).pipe(Effect.provide(layer))
+    )
+  })
+}

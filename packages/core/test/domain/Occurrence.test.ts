@@ -1,0 +1,52 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import * as InboundText from "../../src/domain/InboundText.ts"
+import * as Instant from "../../src/domain/Instant.ts"
+import * as Occurrence from "../../src/domain/Occurrence.ts"
+
+const now = Date.UTC(2026, 10, 22, 12)
+
+describe("what a platform tells of", () => {
+  it("occurred at its own time, never later than it came, and with a wrong clock when it came", () => {
+    expect(Occurrence.occurredAt(now - 60_000, now)).toBe(now - 60_000)
+    expect(Occurrence.occurredAt(now - 300_000, now)).toBe(now - 300_000)
+    expect(Occurrence.occurredAt(now - 300_001, now)).toBe(now)
+    expect(Occurrence.occurredAt(now + 1, now)).toBe(now)
+    expect(Occurrence.occurredAt(now + 86_400_000, now)).toBe(now)
+    expect(Occurrence.occurredAt(null, now)).toBe(now)
+  })
+
+  it("occurred at a time that every calendar has, whatever was told", () => {
+    const absurd = [Number.NaN, Infinity, -Infinity, 1e300, -1e300, 8.64e15 + 1, -1, 0, 1.5]
+    for (const told of absurd) expect(Occurrence.occurredAt(told, now)).toBe(now)
+    FastCheck.assert(
+      FastCheck.property(FastCheck.double(), (told) => {
+        const at = Occurrence.occurredAt(told, now)
+        expect(Instant.format(at)).toMatch(/^20\d\d-/)
+        expect(at).toBeLessThanOrEqual(now)
+        expect(at).toBeGreaterThanOrEqual(now - 300_000)
+        expect(Number.isSafeInteger(at)).toBe(true)
+      })
+    )
+  })
+
+  it("in whole seconds may have occurred until the end of its second, and not after it came", () => {
+    expect(Occurrence.latest(now - 5000, now)).toBe(now - 4001)
+    expect(Occurrence.latest(now - 1000, now - 500)).toBe(now - 500)
+    expect(Occurrence.latest(now - 4999, now)).toBe(now - 4999)
+  })
+})
+
+describe("text that came in", () => {
+  it("is cut between characters, well-formed and without NUL", () => {
+    expect(InboundText.bounded("a\u0000\ud800b", 10)).toBe("a\ufffd\ufffdb")
+    expect(InboundText.bounded("🛑".repeat(5), 3)).toBe("🛑🛑🛑")
+    FastCheck.assert(
+      FastCheck.property(FastCheck.string({ unit: "binary" }), FastCheck.nat(20), (text, most) => {
+        const kept = InboundText.bounded(text, most)
+        expect([...kept].length).toBe(Math.min(most, [...text].length))
+        expect(kept.isWellFormed()).toBe(true)
+      })
+    )
+  })
+})
