@@ -3,8 +3,8 @@ import type { ConsentRecord, Status } from "../domain/Consent.ts"
 import * as Consent from "../domain/Consent.ts"
 import type { Draft } from "../domain/Event.ts"
 import * as Event from "../domain/Event.ts"
+import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
-import * as InboundText from "../domain/InboundText.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import type { Circle, Key, Link } from "../domain/Person.ts"
@@ -108,9 +108,9 @@ const carry = (
   return {
     ...record,
     ...Person.ofKey(key),
-    proof: InboundText.bounded(
+    proof: ExternalText.lines(
       `Carried over from ${phone ?? userId}: ${record.proof ?? "no proof was given"}`,
-      InboundText.maximumText
+      ExternalText.longest.words
     ),
     occurredAt:
       record.status === "revoked" ? Consent.afterGrants(history, record, latest) : record.occurredAt,

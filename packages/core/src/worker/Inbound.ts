@@ -234,7 +234,9 @@ export const make: Effect.Effect<
       yield* Effect.exit(people(session, { messages, preferences, people: acquaintances })),
       yield* Effect.exit(Effect.asVoid(reports(brought.reports, session.id))),
       yield* Effect.exit(
-        Effect.forEach(brought.templates, (each) => template(session, Sanitize.templateNews(each)), { discard: true })
+        Effect.forEach(brought.templates, (each) => template(session, Sanitize.templateNews(each)), {
+          discard: true
+        })
       )
     ]
     for (const exit of exits) if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)

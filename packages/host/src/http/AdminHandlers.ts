@@ -142,9 +142,9 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     )
   ),
 
-  forOperator(Api.unattributed, ({ path, query }) =>
-    Effect.map(admin.consents.unattributed(path.id, page(query)), ({ items, next }) =>
-      reply({ ...ok, unattributed: items.map(Views.unattributed), next_cursor: Views.cursor(next) })
+  forOperator(Api.unattributed, ({ after, cursor, path, query }) =>
+    Effect.map(admin.consents.unattributed(path.id, page(query, after)), ({ items, next }) =>
+      reply({ ...ok, unattributed: items.map(Views.unattributed), next_cursor: cursor(next) })
     )
   ),
 
