@@ -9,7 +9,9 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import * as Either from "../effect/Either.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
-import { strict } from "./Explain.ts"
+
+/** How a request is decoded: a member that the schema does not define is a fault. */
+export const strict: AST.ParseOptions = { onExcessProperty: "error" }
 
 /** The input does not decode, or only the interpreter can tell. */
 export const failed: unique symbol = Symbol.for("@sendwright/core/domain/Compile/failed")

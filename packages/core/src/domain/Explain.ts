@@ -11,14 +11,12 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import * as Either from "../effect/Either.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
+import * as Compile from "./Compile.ts"
 import * as Fault from "./Fault.ts"
 import * as Memo from "./Memo.ts"
 import * as Suggestion from "./Suggestion.ts"
 
 type Path = ReadonlyArray<string | number>
-
-/** How a request is decoded: a member that the schema does not define is a fault. */
-export const strict: AST.ParseOptions = { onExcessProperty: "error" }
 
 /** The faults found by now. */
 class Faults {
@@ -204,8 +202,11 @@ export const ofIssue = (issue: ParseResult.ParseIssue, prefix: Path = []): Reado
 }
 
 const interpreterOf = Memo.ofObject((ast: AST.AST) =>
-  ParseResult.decodeUnknownEither(Schema.make(ast), { ...strict, errors: "all" })
+  ParseResult.decodeUnknownEither(Schema.make(ast), { ...Compile.strict, errors: "all" })
 )
+
+/** Skips what is right in a fraction of the time that the walk takes. */
+const compiledOf = Memo.ofObject((ast: AST.AST) => Compile.compile(Schema.make(ast)))
 
 // The walk ----------------------------------------------------------------------------------------------------------
 
@@ -312,8 +313,9 @@ const nested = (ast: AST.AST, input: object, path: Path, faults: Faults): void =
     struct(ast, input, path, faults)
   } else if (ast._tag === "TupleType" && Array.isArray(input) && ast.rest[0] !== undefined) {
     const item = ast.rest[0].type
+    const isRight = compiledOf(item)
     for (let index = 0; index < input.length && !faults.isFull; index++) {
-      walk(item, input[index], [...path, index], faults)
+      if (isRight(input[index]) === Compile.failed) walk(item, input[index], [...path, index], faults)
     }
   } else {
     leaf(ast, input, path, faults)

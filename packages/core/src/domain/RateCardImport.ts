@@ -306,6 +306,19 @@ const pricesOf = (table: Table, rows: ReadonlyArray<Row>): ReadonlyArray<RateCar
   )
 }
 
+/** Many times what a platform publishes. */
+const maximumCells = 20_000
+
+/** Ends at the first cell too many. */
+const isOver = (text: string): boolean => {
+  let cells = 0
+  for (const _ of text.matchAll(/[,;\r\n]/g)) {
+    cells += 1
+    if (cells > maximumCells) return true
+  }
+  return false
+}
+
 /**
  * The prices of a list in one currency, in its order; a list without a column of currencies is taken to be in
  * the currency asked for. Prices of authentication-international and service are left out: no card has them.
@@ -320,6 +333,10 @@ export const read = (
   text: string,
   options: { readonly currency: string }
 ): Either.Either<ReadonlyArray<RateCard.Price>, ReadonlyArray<Fault.Fault>> => {
+  if (isOver(text)) {
+    const message = `Give a list of at most ${maximumCells.toLocaleString("en")} cells.`
+    return Either.left([Fault.make(["rows"], "out_of_range", message)])
+  }
   const table = find(text)
   if (table === undefined) {
     const message = "Give a header row with the columns Market, Marketing, Utility and Authentication."

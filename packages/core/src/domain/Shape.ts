@@ -27,7 +27,7 @@ export const decoder = <A, I>(
   prefix: Path = []
 ): ((input: unknown) => Either.Either<A, ReadonlyArray<Fault.Fault>>) => {
   const compiled = lazily(() => Compile.compile(schema))
-  const interpreter = lazily(() => Schema.decodeUnknownEither(schema, { ...Explain.strict, errors: "all" }))
+  const interpreter = lazily(() => Schema.decodeUnknownEither(schema, { ...Compile.strict, errors: "all" }))
   return (input) => {
     const decoded = compiled()(input)
     if (decoded !== Compile.failed) return Either.right(decoded)

@@ -135,7 +135,7 @@ const runs = { numRuns: 3000 }
 
 const asInterpreted = <A, I>(schema: Schema.Schema<A, I>, valid: object): void => {
   const compiled = Compile.compile(schema)
-  const interpreted = Schema.decodeUnknownOption(schema, Explain.strict)
+  const interpreted = Schema.decodeUnknownOption(schema, Compile.strict)
 
   it("decodes what is right by itself", () => {
     expect(compiled(valid)).not.toBe(Compile.failed)
@@ -143,7 +143,7 @@ const asInterpreted = <A, I>(schema: Schema.Schema<A, I>, valid: object): void =
 
   it("answers what the interpreter answers, whatever comes", () => {
     const decoder = Shape.decoder(schema, ["at"])
-    const explained = Schema.decodeUnknownEither(schema, { ...Explain.strict, errors: "all" })
+    const explained = Schema.decodeUnknownEither(schema, { ...Compile.strict, errors: "all" })
     FastCheck.assert(
       FastCheck.property(inputs(valid), (input) => {
         const explanation = Either.try(() => explained(input))

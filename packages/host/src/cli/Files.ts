@@ -23,7 +23,9 @@ const bytes = (file: string): Read<Uint8Array> =>
 /** By the rules of a request's body, but for its size. */
 export const json = (file: string): Read<unknown> =>
   Effect.flatMap(bytes(file), (content) =>
-    Either.mapLeft(Body.parse(content), () => wrong(file, "must be JSON in UTF-8, at most 32 levels deep."))
+    Either.mapLeft(Body.parse(content), (faults) =>
+      wrong(file, `cannot be used. ${faults.map(({ message }) => message).join(" ")}`)
+    )
   )
 
 export const text = (file: string): Read<string> =>

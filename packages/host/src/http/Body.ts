@@ -1,4 +1,4 @@
-/** Request bodies: JSON in UTF-8, at most 1 MiB and 32 levels deep. */
+/** Request bodies: JSON in UTF-8, at most 1 MiB and 32 levels deep, of a bounded number of members and items. */
 import * as Fault from "@sendwright/core/domain/Fault"
 import * as Either from "effect/Either"
 
@@ -9,30 +9,113 @@ const maximumDepth = 32
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** From this length on a text is looked at before it is parsed: over deep brackets the parser would take its time. */
+/**
+ * From this length on a text is looked at before it is parsed: what is nested deep, or has hundreds of thousands of
+ * members, would take the parser twenty times as long as the largest body that any operation takes.
+ */
 const longText = 32 * 1024
+/** No operation takes more items (decisions.md §8), members of one object, or objects and arrays in all. */
+const maximumItems = 10_000
+const maximumMembers = 1000
+const maximumContainers = 100_000
+/** A longer name is in no pointer. */
+const longestName = 255
 
-/** How deep the brackets of a JSON text are nested, strings left out. */
-const depth = (text: string): number => {
-  let level = 0
-  let deepest = 0
-  let inString = false
+const quote = 0x22
+const backslash = 0x5c
+
+/** The place behind a string whose opening quote is at `start`. */
+const endOfString = (text: string, start: number): number => {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let escapes = 0
+    while (text.charCodeAt(at - 1 - escapes) === backslash) escapes += 1
+    if (escapes % 2 === 0) return at
+  }
+  return text.length
+}
+
+/** An object or array that is not closed yet. */
+class Container {
+  readonly isArray: boolean
+  /** Commas by now. */
+  count = 0
+  /** Where its last string began and ended: behind a colon, that is the member's name. */
+  start = 0
+  end = 0
+  constructor(isArray: boolean) {
+    this.isArray = isArray
+  }
+}
+
+const nameIn = (text: string, { start, end }: Container): string =>
+  Either.getOrElse(
+    Either.try(() => String(JSON.parse(text.slice(start, end + 1)))),
+    () => ""
+  )
+
+/** Where the innermost container stands; the whole body where its name would be too long. */
+const pathTo = (text: string, open: ReadonlyArray<Container>): ReadonlyArray<string | number> => {
+  const around = open.slice(0, -1)
+  return around.some(({ end, isArray, start }) => !isArray && end - start > longestName)
+    ? []
+    : around.map((each) => (each.isArray ? each.count : nameIn(text, each)))
+}
+
+/** What of a JSON text is too deep or too much to be parsed; `undefined` when nothing is. */
+const excess = (text: string): Fault.Fault | undefined => {
+  const open: Array<Container> = []
+  let innermost = new Container(true)
+  let containers = 0
   for (let at = 0; at < text.length; at++) {
-    const character = text.charCodeAt(at)
-    if (inString) {
-      if (character === 0x5c) at += 1
-      else if (character === 0x22) inString = false
-    } else if (character === 0x22) {
-      inString = true
-    } else if (character === 0x7b || character === 0x5b) {
-      level += 1
-      if (level > deepest) deepest = level
-    } else if (character === 0x7d || character === 0x5d) {
-      level -= 1
+    switch (text.charCodeAt(at)) {
+      case quote: {
+        const end = endOfString(text, at)
+        // A string behind a colon is a value: the name before it is kept until the next comma.
+        if (innermost.end <= innermost.start) {
+          innermost.start = at
+          innermost.end = end
+        }
+        at = end
+        break
+      }
+      case 0x7b:
+      case 0x5b:
+        containers += 1
+        if (containers > maximumContainers) return tooMany([], "objects and arrays", maximumContainers)
+        innermost = new Container(text.charCodeAt(at) === 0x5b)
+        if (open.push(innermost) > maximumDepth) return tooDeep
+        break
+      case 0x7d:
+      case 0x5d:
+        open.pop()
+        innermost = open.at(-1) ?? innermost
+        break
+      case 0x2c: {
+        innermost.count += 1
+        innermost.end = 0
+        const { count, isArray } = innermost
+        if (count >= (isArray ? maximumItems : maximumMembers)) {
+          return isArray
+            ? tooMany(pathTo(text, open), "items", maximumItems)
+            : tooMany(pathTo(text, open), "members", maximumMembers)
+        }
+      }
     }
   }
-  return deepest
+  return undefined
 }
+
+const tooMany = (path: ReadonlyArray<string | number>, noun: string, most: number): Fault.Fault => {
+  const name = path.at(-1)
+  const subject = name === undefined ? "The body" : typeof name === "number" ? `Item ${name}` : `\`${name}\``
+  return Fault.make(path, "out_of_range", `${subject} must have at most ${most.toLocaleString("en")} ${noun}.`)
+}
+
+const tooDeep = Fault.make(
+  [],
+  "invalid_json",
+  `The body must be nested at most ${maximumDepth} levels deep.`
+)
 
 const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
@@ -54,18 +137,17 @@ const isWithin = (value: Readonly<Record<string, unknown>>, levels: number): boo
 
 const invalid = (message: string) => Either.left([Fault.make([], "invalid_json", message)])
 
-const tooDeep = invalid(`The body must be nested at most ${maximumDepth} levels deep.`)
-
 /** Parses a body; the fault says what is wrong, never what was sent. */
 export const parse = (bytes: Uint8Array): Either.Either<unknown, ReadonlyArray<Fault.Fault>> => {
   const text = Either.try(() => decoder.decode(bytes))
   if (Either.isLeft(text)) return invalid("The body must be UTF-8.")
   if (text.right === "") return invalid("The body must be a JSON object; it is empty.")
   const isLong = text.right.length >= longText
-  if (isLong && depth(text.right) > maximumDepth) return tooDeep
+  const found = isLong ? excess(text.right) : undefined
+  if (found !== undefined) return Either.left([found])
   const value = Either.try((): unknown => JSON.parse(text.right))
   if (Either.isLeft(value)) return invalid("The body must be a JSON text.")
-  if (!isLong && isNested(value.right) && !isWithin(value.right, maximumDepth)) return tooDeep
+  if (!isLong && isNested(value.right) && !isWithin(value.right, maximumDepth)) return Either.left([tooDeep])
   return Either.right(value.right)
 }
 
