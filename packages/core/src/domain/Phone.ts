@@ -29,12 +29,17 @@ const digit = (phone: string, at: number): number => phone.charCodeAt(at) - 0x30
 const isValid = (phone: string): boolean =>
   form.test(phone) && beginsWithCode[digit(phone, 0) * 100 + digit(phone, 1) * 10 + digit(phone, 2)] === true
 
+/** A number with all that people write between its digits; a longer text is not looked through. */
+const longest = 64
+
+const malformed =
+  "The number must be 7 to 15 digits with the country calling code, without +, spaces or separators."
+
 /** What is wrong with a number, and where it can be told, how to write it; `undefined` when it is fine. */
 export const check = (text: string): string | undefined => {
   if (isValid(text)) return undefined
+  if (text.length > longest) return malformed
   const corrected = text.replaceAll(/[\s+().\-/\u00a0]/g, "").replace(/^00/, "")
   if (corrected !== text && isValid(corrected)) return `Write the number as digits only: ${corrected}.`
-  return form.test(text)
-    ? "The number begins with no country calling code that exists."
-    : "The number must be 7 to 15 digits with the country calling code, without +, spaces or separators."
+  return form.test(text) ? "The number begins with no country calling code that exists." : malformed
 }

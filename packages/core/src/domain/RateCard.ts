@@ -38,7 +38,9 @@ const prefixesOf = (price: Price): ReadonlyArray<string> =>
 export const check = (prices: ReadonlyArray<Price>): Either.Either<void, ReadonlyArray<Fault.Fault>> => {
   const faults: Array<Fault.Fault> = []
   const seen = new Set<string>()
-  prices.forEach((price, at) => {
+  for (const [at, price] of prices.entries()) {
+    // More are not told.
+    if (faults.length >= Fault.maximum) break
     if (!Money.isAmount(price.price)) {
       const message = '`price` must be a plain decimal such as "0.0250".'
       faults.push(Fault.make(["prices", at, "price"], "invalid_value", message))
@@ -56,7 +58,7 @@ export const check = (prices: ReadonlyArray<Price>): Either.Either<void, Readonl
         faults.push(Fault.make(path, "invalid_value", "This prefix has a price in this category already."))
       seen.add(identity)
     })
-  })
+  }
   return faults.length === 0 ? Either.void : Either.left(faults)
 }
 

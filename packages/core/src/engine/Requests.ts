@@ -15,7 +15,7 @@ const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
 export const maximumRecipients = 250
 export const maximumMessageLength = 4096
 /** In one object: more than a template asks for. */
-export const maximumVariables = 250
+export const maximumVariables = 100
 
 /** A loop, since it runs for every recipient. */
 const isFewStrings = (

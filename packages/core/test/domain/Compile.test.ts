@@ -172,7 +172,7 @@ const asInterpreted = <A, I>(schema: Schema.Schema<A, I>, valid: object): void =
       }),
       runs
     )
-  })
+  }, 60_000)
 }
 
 /** Where and of which kind, in one order. */

@@ -128,6 +128,7 @@ export const Api = HttpApi.make("sendwright")
     OpenApi.annotations({
       title: "Sendwright",
       version: "1.0.0",
-      description: "Template sends as durable jobs, direct messages, and their administration."
+      description:
+        "Template sends as durable jobs, direct messages, and their administration. Members and parameters that an operation does not define are refused; answers may grow. A `cursor` is a list's own `next_cursor`, with the same filter."
     })
   )

@@ -108,14 +108,14 @@ const excess = (text: string): Fault.Fault | undefined => {
 const tooMany = (path: ReadonlyArray<string | number>, noun: string, most: number): Fault.Fault => {
   const name = path.at(-1)
   const subject = name === undefined ? "The body" : typeof name === "number" ? `Item ${name}` : `\`${name}\``
-  return Fault.make(path, "out_of_range", `${subject} must have at most ${most.toLocaleString("en")} ${noun}.`)
+  return Fault.make(
+    path,
+    "out_of_range",
+    `${subject} must have at most ${most.toLocaleString("en")} ${noun}.`
+  )
 }
 
-const tooDeep = Fault.make(
-  [],
-  "invalid_json",
-  `The body must be nested at most ${maximumDepth} levels deep.`
-)
+const tooDeep = Fault.make([], "invalid_json", `The body must be nested at most ${maximumDepth} levels deep.`)
 
 const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null

@@ -144,7 +144,7 @@ export const catalogue = {
     status: 422,
     title: "Invalid request",
     description:
-      "The request has faults, each listed in `errors` with a JSON pointer to the field, a code, and what would be right. Body fields start at the field's name; headers, query and path parameters are below /headers, /query and /path. Nothing was done."
+      "The request has faults, all listed in `errors` (at most 250) with a JSON pointer to the field, a code, and what would be right. Nothing is ignored: a member or parameter that the operation does not define is a fault, too. Body fields start at the field's name; headers, query and path parameters are below /headers, /query and /path. Nothing was done."
   },
   send_failed: {
     status: 422,
