@@ -227,8 +227,13 @@ describe("HTTP", () => {
     const bearer = [401, 'Bearer realm="admin"']
     expect(challenge(await host.request("/admin/v1/accounts"))).toEqual(bearer)
     expect(challenge(await host.request("/metrics"))).toEqual(bearer)
-    const hook = await host.request(`/hooks/http/${owner.sessionId}`, { body: {} })
-    if (hook.status === 401) expect(hook.headers.get("www-authenticate")).toContain("Signature")
+    const session = await host.admin(`/accounts/${owner.accountId}/sessions`, {
+      name: "Gateway",
+      provider: "http",
+      config: { url: "https://gateway.example/send", secret: "0123456789abcdef0123" }
+    })
+    const hook = await host.request(`/hooks/http/${at(session.json, "session", "id")}`, { body: {} })
+    expect(challenge(hook)).toEqual([401, 'Signature realm="hooks"'])
   })
 
   it("a target in the absolute form is served", async () => {
