@@ -76,8 +76,14 @@ describe("a receiver that answers what the store does not take", () => {
       yield* Effect.gen(function* () {
         const { account, admin, endpoint, engine, recorder, test } = yield* prepared
         const other = yield* admin.webhooks.create(account.id, { url: `${url}other` })
-        yield* recorder.answer(url, { ...answered(200), excerpt: "bad" })
-        yield* recorder.answer(`${url}other`, { ...answered(200), excerpt: "two\nlines\0\ud800" })
+        const saying = (excerpt: string): WebhookAnswer => ({
+          _tag: "Answered",
+          status: 200,
+          retryAfter: null,
+          excerpt
+        })
+        yield* recorder.answer(url, saying("bad"))
+        yield* recorder.answer(`${url}other`, saying("two\nlines\0\ud800"))
         yield* test
         yield* admin.webhooks.test(other.endpoint.id)
         yield* engine.drain
