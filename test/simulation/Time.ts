@@ -11,6 +11,8 @@ export interface Time {
   readonly pass: (ms: number) => Promise<void>
   /** Moves the wall clock, and nobody's sleep: as an operator or NTP does. */
   readonly jump: (ms: number) => void
+  /** The clock of a machine whose wall clock is wrong by so much. */
+  readonly clockOf: (wrongBy: { readonly ms: number }) => Clock.Clock
   /** Lets everything be done that needs no time. */
   readonly settle: () => Promise<void>
 }
@@ -62,6 +64,10 @@ export const make = (start: number): Time => {
   }
   return {
     clock,
+    clockOf: (wrongBy) => {
+      const wrong = () => now() + wrongBy.ms
+      return { ...clock, unsafeCurrentTimeMillis: wrong, currentTimeMillis: Effect.sync(wrong) }
+    },
     now,
     settle,
     jump: (ms) => {

@@ -1,5 +1,4 @@
 /** Hosts whose clocks are wrong, or are set while they run: nothing waits longer than 30 s for it (docs/adr/0021). */
-import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -30,12 +29,6 @@ const hour = 60 * minute
 const day = 24 * hour
 
 const skews = [5 * minute, -5 * minute, hour, -hour, day, -day]
-
-/** The clock of one host: the true time, and by how much it is wrong. */
-const clockOf = (time: Time.Time, wrongBy: { ms: number }): Clock.Clock => {
-  const now = () => time.now() + wrongBy.ms
-  return { ...time.clock, unsafeCurrentTimeMillis: now, currentTimeMillis: Effect.sync(now) }
-}
 
 const busy = { code: "busy", provider_code: null, message: "Not now.", permanent: false }
 
@@ -102,7 +95,7 @@ const took = async (scenario: Scenario): Promise<number> => {
     const setting = <A, E>(effect: Effect.Effect<A, E>) =>
       effect.pipe(
         Logger.withMinimumLogLevel(LogLevel.None),
-        Effect.withClock(clockOf(time, wrongBy)),
+        Effect.withClock(time.clockOf(wrongBy)),
         Effect.withRandom(Random.make("clocks"))
       )
     const engine = Engine.layer().pipe(Layer.provide(outside))

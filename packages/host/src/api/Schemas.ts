@@ -175,7 +175,15 @@ export const JobDetail = Schema.Struct({
     estimated_cost: NullableText,
     actual_cost: NullableText,
     pause_reason: NullableText,
-    waiting_for: Schema.NullOr(Schema.Struct({ limiter: Text, until: NullableTime })),
+    waiting_for: Schema.NullOr(
+      Schema.Struct({
+        limiter: Text.annotations({
+          description:
+            "`pace`, `retry`, `session`, `template`, or `worker` when no process that sends was alive for 15 seconds."
+        }),
+        until: NullableTime
+      })
+    ),
     expected_completion_at: NullableTime,
     results: Schema.Array(Result),
     next_cursor: NextCursor
