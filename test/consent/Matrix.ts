@@ -127,7 +127,9 @@ const inAccount = (
       category: "MARKETING",
       components: [{ type: "BODY", text: "An offer" }]
     }
-    const [template] = yield* admin.templates.importAll(whatsApp.id, [content])
+    const {
+      templates: [template]
+    } = yield* admin.templates.importAll(whatsApp.id, [content])
     const { key, secretKey } = yield* admin.keys.issue(whatsApp.id, {})
     const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
     const request = (phones: ReadonlyArray<string>) => ({

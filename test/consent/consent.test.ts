@@ -24,6 +24,7 @@ import * as Jobs from "../../packages/core/src/storage/sql/JobStore.ts"
 import * as RateCards from "../../packages/core/src/storage/sql/RateCardStore.ts"
 import * as Sessions from "../../packages/core/src/storage/sql/SessionStore.ts"
 import * as Templates from "../../packages/core/src/storage/sql/TemplateStore.ts"
+import * as Transactions from "../../packages/core/src/storage/sql/Transactions.ts"
 import * as Webhooks from "../../packages/core/src/storage/sql/WebhookStore.ts"
 import * as SqliteDatabase from "../../packages/core/src/storage/sqlite/Database.ts"
 import { migrations as sqliteMigrations } from "../../packages/core/src/storage/sqlite/Schema.ts"
@@ -33,7 +34,7 @@ import * as Matrix from "./Matrix.ts"
 import * as Shapes from "./Shapes.ts"
 
 /** The SQL stores over a database whose every step may have a fault. */
-const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E> =>
+const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E | StorageError> =>
   Layer.mergeAll(
     Accounts.layer,
     ApiKeys.layer,
@@ -45,6 +46,7 @@ const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E> =>
     RateLimitStore.layer,
     Sessions.layer,
     Templates.layer,
+    Transactions.layer,
     Webhooks.layer
   ).pipe(
     Layer.provide(

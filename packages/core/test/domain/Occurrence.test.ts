@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import * as InboundText from "../../src/domain/InboundText.ts"
 import * as Instant from "../../src/domain/Instant.ts"
 import * as Occurrence from "../../src/domain/Occurrence.ts"
 
@@ -34,19 +33,5 @@ describe("what a platform tells of", () => {
     expect(Occurrence.latest(now - 5000, now)).toBe(now - 4001)
     expect(Occurrence.latest(now - 1000, now - 500)).toBe(now - 500)
     expect(Occurrence.latest(now - 4999, now)).toBe(now - 4999)
-  })
-})
-
-describe("text that came in", () => {
-  it("is cut between characters, well-formed and without NUL", () => {
-    expect(InboundText.bounded("a\u0000\ud800b", 10)).toBe("a\ufffd\ufffdb")
-    expect(InboundText.bounded("🛑".repeat(5), 3)).toBe("🛑🛑🛑")
-    FastCheck.assert(
-      FastCheck.property(FastCheck.string({ unit: "binary" }), FastCheck.nat(20), (text, most) => {
-        const kept = InboundText.bounded(text, most)
-        expect([...kept].length).toBe(Math.min(most, [...text].length))
-        expect(kept.isWellFormed()).toBe(true)
-      })
-    )
   })
 })
