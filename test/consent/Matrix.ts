@@ -212,30 +212,33 @@ const inAccount = (
     })
     yield* Effect.forEach(yield* audience(cases), perform, { concurrency, discard: true })
 
-    yield* successor.drain
-    const got = new Set(sent.filter((phone) => subjects.has(phone)))
-    for (const [place, phones] of Arrays.chunksOf([...subjects.keys()], atOnce).entries()) {
-      const answer = yield* Effect.either(
-        engine.send(caller, { idempotencyKey: `again-${place}`, request: request(phones) })
-      )
-      const without =
-        Either.isLeft(answer) && answer.left._tag === "ConsentRequired"
-          ? answer.left.faults.map(({ path }) => Number(path[1]))
-          : []
-      phones.forEach((phone, at) => {
-        if (!without.includes(at)) got.add(phone)
-      })
-    }
-    for (const jobId of jobs) {
-      const page = { limit: atOnce, after: null }
-      const { results } = yield* admin.jobs.find(jobId, { page })
-      for (const { phone, status } of results.items) if (!settled.has(status)) got.add(phone)
-    }
-    const outcome: Outcome = {
-      cases: plain.length + cases.length,
-      sent: [...got].map((phone) => subjects.get(phone) ?? phone),
-      refused
-    }
+    /** To be asked once everything that waited was dispatched. */
+    const outcome = Effect.gen(function* () {
+      const got = new Set(sent.filter((phone) => subjects.has(phone)))
+      for (const [place, phones] of Arrays.chunksOf([...subjects.keys()], atOnce).entries()) {
+        const answer = yield* Effect.either(
+          engine.send(caller, { idempotencyKey: `again-${place}`, request: request(phones) })
+        )
+        const without =
+          Either.isLeft(answer) && answer.left._tag === "ConsentRequired"
+            ? answer.left.faults.map(({ path }) => Number(path[1]))
+            : []
+        phones.forEach((phone, at) => {
+          if (!without.includes(at)) got.add(phone)
+        })
+      }
+      for (const jobId of jobs) {
+        const page = { limit: atOnce, after: null }
+        const { results } = yield* admin.jobs.find(jobId, { page })
+        for (const { phone, status } of results.items) if (!settled.has(status)) got.add(phone)
+      }
+      const found: Outcome = {
+        cases: plain.length + cases.length,
+        sent: [...got].map((phone) => subjects.get(phone) ?? phone),
+        refused
+      }
+      return found
+    })
     return outcome
   })
 
@@ -276,7 +279,11 @@ export const run = (stores: Layer.Layer<Stores.Stores, unknown>, breaks: "each" 
       groups,
       (shapes, at) => inAccount(shapes, [engine, successor], sent, breaks, 1_000_000 * at),
       { concurrency: "unbounded" }
-    ).pipe(Effect.provide(shared))
+    ).pipe(
+      Effect.tap(successor.drain),
+      Effect.flatMap((found) => Effect.all(found)),
+      Effect.provide(shared)
+    )
     return {
       cases: outcomes.reduce((sum, { cases }) => sum + cases, 0),
       sent: outcomes.flatMap((each) => each.sent),

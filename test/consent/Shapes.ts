@@ -344,7 +344,7 @@ const batches = [
   shape("a text beside receipts of nobody", (who) =>
     envelope(
       change({
-        statuses: [{ id: "\u0000", status: "sent", timestamp: "x" }, {}],
+        statuses: [{ id: "wamid.nobody", status: "sent", timestamp: "x" }, {}, 7],
         messages: [written(who, "STOP")]
       })
     )
