@@ -340,7 +340,7 @@ const batches = [
   shape("a text before what is malformed", (who) => messages(written(who, "STOP"), ...malformed)),
   shape("a text behind what is malformed", (who) => messages(...malformed, written(who, "STOP"))),
   shape("a text amid what is malformed", (who) => messages(...malformed, written(who, "STOP"), ...malformed)),
-  shape("a text behind a hundred others", (who) => messages(...others(who, 120), written(who, "STOP"))),
+  shape("a text behind a hundred others", (who) => messages(...others(who, 101), written(who, "STOP"))),
   shape("a text beside receipts of nobody", (who) =>
     envelope(
       change({

@@ -112,7 +112,7 @@ describe("an opt-out", () => {
           expect(Shapes.all.length).toBeGreaterThanOrEqual(60)
           expect(cases).toBeGreaterThan(10 * Shapes.all.length)
         }),
-      120_000
+      300_000
     )
   }
 })
