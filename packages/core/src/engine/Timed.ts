@@ -1,5 +1,5 @@
 import * as Effect from "effect/Effect"
-import type { StoreClock } from "../storage/StoreClock.ts"
+import type { StoreClock } from "../worker/StoreClock.ts"
 
 /** The service with every operation of it, also of those inside it, run by the store's time. */
 export const timed = <S extends object>(service: S, { isOwn, within }: typeof StoreClock.Service): S => {

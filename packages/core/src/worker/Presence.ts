@@ -14,7 +14,7 @@ import * as Ids from "../domain/Ids.ts"
 import type { Holder } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
-import { StoreClock } from "../storage/StoreClock.ts"
+import { StoreClock } from "./StoreClock.ts"
 
 /** How long a worker that says nothing is believed to live, by default. With the pace below, rescue takes 25 s at most. */
 export const defaultLeaseMs = 15_000

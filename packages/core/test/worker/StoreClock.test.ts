@@ -10,8 +10,9 @@ import * as Metric from "effect/Metric"
 import * as TestClock from "effect/TestClock"
 import * as Engine from "../../src/engine/Engine.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
-import { learn, StoreClock, StoreTime, timeAt } from "../../src/storage/StoreClock.ts"
+import { StoreTime } from "../../src/storage/StoreTime.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
+import { learn, StoreClock, timeAt } from "../../src/worker/StoreClock.ts"
 
 const day = 86_400_000
 

@@ -13,12 +13,8 @@ import * as Metric from "effect/Metric"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Moment from "../loop/Moment.ts"
-import type { StorageError } from "./StorageError.ts"
-
-/** Asks the store for its time; null where that is the process's own, as of a store with one process. */
-export class StoreTime extends Context.Reference<StoreTime>()("@sendwright/core/storage/StoreTime", {
-  defaultValue: (): Effect.Effect<Instant, StorageError> | null => null
-}) {}
+import type { StorageError } from "../storage/StorageError.ts"
+import { StoreTime } from "../storage/StoreTime.ts"
 
 /** How far a process's clock is from its store's. */
 export interface ClockHealth {
