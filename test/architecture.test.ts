@@ -27,7 +27,7 @@ const folderOf = (file: string): string =>
 /** What a folder of core may import, besides itself and `effect`, which says what of Effect is read by another way. */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   domain: [],
-  secret: ["domain"],
+  secret: ["domain", "storage"],
   storage: ["domain"],
   "storage/memory": ["domain", "storage"],
   "storage/sql": ["domain", "storage"],

@@ -3,6 +3,7 @@ import {
   AddressPolicy,
   Engine,
   HttpGateway,
+  type MasterKeys,
   Sandbox,
   SecretBox,
   Sender,
@@ -77,7 +78,10 @@ interface UnderWay {
 export const layer = (
   config: HostConfig,
   { attempts, webhooks }: UnderWay
-): Layer.Layer<Engine.Engine | Worker.Worker, StorageError.StorageError | MigrationError> =>
+): Layer.Layer<
+  Engine.Engine | Worker.Worker,
+  StorageError.StorageError | MigrationError | MasterKeys.WrongMasterKey
+> =>
   Engine.layer({
     concurrency: config.workerConcurrency,
     headerNames: config.webhookHeaders,

@@ -10,7 +10,7 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import * as EngineLayer from "./EngineLayer.ts"
 import { graceShare } from "./EngineLayer.ts"
-import type { HostConfig } from "./HostConfig.ts"
+import type { BadSetting, HostConfig } from "./HostConfig.ts"
 import { baseUrlOf } from "./HostConfig.ts"
 import * as AccessLog from "./http/AccessLog.ts"
 import * as Adapter from "./http/Adapter.ts"
@@ -18,6 +18,7 @@ import * as Content from "./http/Content.ts"
 import * as Cursors from "./http/Cursors.ts"
 import * as InFlight from "./http/InFlight.ts"
 import * as Serve from "./http/Serve.ts"
+import type { StartFailure } from "./StartFailure.ts"
 
 /** One request in so many gets a span, where the program around the host has a tracer. */
 const spanEvery = 100
@@ -73,8 +74,14 @@ const warnOfHalf = ({ database, role }: HostConfig): Effect.Effect<void> =>
       )
     : Effect.void
 
+/** The key file decrypts every secret of the database beside it. */
+const warnOfOpenKey = ({ openKeyFile }: HostConfig): Effect.Effect<void> =>
+  openKeyFile === undefined
+    ? Effect.void
+    : Effect.logWarning(`Others than its owner can read ${openKeyFile}: set its mode to 600 (chmod 600).`)
+
 /** Released in this order: the server and the loops together, since it answers until they ended; then the engine. */
-export const layer = (config: HostConfig) =>
+export const layer = (config: HostConfig): Layer.Layer<never, Exclude<StartFailure, BadSetting>> =>
   Layer.suspend(() => {
     const attempts = InFlight.make()
     const webhooks = InFlight.make()
@@ -82,6 +89,7 @@ export const layer = (config: HostConfig) =>
     return Layer.scopedDiscard(
       Effect.gen(function* () {
         yield* warnOfHalf(config)
+        yield* warnOfOpenKey(config)
         const end = yield* loops(config.role)
         yield* serve(config, { end, underWay })
       })

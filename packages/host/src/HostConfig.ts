@@ -1,6 +1,6 @@
 /** Every setting of the host (decisions.md §8): its variable, default and meaning. A bad value stops the start. */
 import { randomBytes } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { AddressPolicy, Sandbox, Signature } from "@sendwright/core"
 import * as Config from "effect/Config"
@@ -25,8 +25,10 @@ export interface HostConfig {
   readonly database: Database
   readonly adminToken: Redacted.Redacted<string> | undefined
   readonly secretKey: Redacted.Redacted<Uint8Array>
-  /** Keys of before the change, by which what they encrypted is still read. */
+  /** Further keys, before and after a change: what they encrypted is still read. */
   readonly olderSecretKeys: ReadonlyArray<Redacted.Redacted<Uint8Array>>
+  /** The key file beside the database, where others than its owner can read it. */
+  readonly openKeyFile: string | undefined
   readonly logFormat: "pretty" | "json"
   readonly logLevel: LogLevel.LogLevel
   readonly allowedNetworks: ReadonlyArray<AddressPolicy.Network>
@@ -196,41 +198,60 @@ const settings = Config.all({
   )
 })
 
+interface OwnKey {
+  readonly secretKey: Redacted.Redacted<Uint8Array>
+  readonly openKeyFile: string | undefined
+}
+
+const badKey = (reason: string) => new BadSetting({ variable: "SECRET_KEY", reason })
+
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+
+/** A new key would open nothing of what the database has. */
+const hasContent = (database: string): boolean => sizeOf(database) > 0 || sizeOf(`${database}-wal`) > 0
+
+const makeKeyFile = (file: string): void => {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, `${randomBytes(secretBytes).toString("base64")}\n`, { mode: 0o600, flag: "wx" })
+}
+
+/** Windows has other rights than these, and tells 0666 of every file. */
+const isOpen = (file: string): boolean => process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0
+
 /** The embedded default's own key: made beside the database at the first start, readable by its owner only. */
-const keyFile = (database: string) =>
+const keyFile = (database: string): Effect.Effect<OwnKey, BadSetting> =>
   Effect.try({
-    try: () => {
-      if (database === ":memory:") return Redacted.make(new Uint8Array(randomBytes(secretBytes)))
+    try: (): OwnKey => {
+      if (database === ":memory:") {
+        return { secretKey: Redacted.make(new Uint8Array(randomBytes(secretBytes))), openKeyFile: undefined }
+      }
       const file = `${database}.key`
       if (!existsSync(file)) {
-        mkdirSync(dirname(file), { recursive: true })
-        writeFileSync(file, `${randomBytes(secretBytes).toString("base64")}\n`, { mode: 0o600, flag: "wx" })
+        if (hasContent(database)) {
+          throw badKey(
+            `${file} is missing beside a database that has content. Restore it, or give the key that the database was begun with as SECRET_KEY.`
+          )
+        }
+        makeKeyFile(file)
       }
-      return key(readFileSync(file, "utf8").trim())
+      const found = key(readFileSync(file, "utf8").trim())
+      if (found === undefined) {
+        throw badKey(`the key file beside the database must hold ${secretBytes} bytes in base64`)
+      }
+      return { secretKey: found, openKeyFile: isOpen(file) ? file : undefined }
     },
-    catch: () =>
-      new BadSetting({
-        variable: "SECRET_KEY",
-        reason: "the key file beside the database cannot be read or made"
-      })
-  }).pipe(
-    Effect.flatMap((found) =>
-      found === undefined
-        ? new BadSetting({
-            variable: "SECRET_KEY",
-            reason: `the key file beside the database must hold ${secretBytes} bytes in base64`
-          })
-        : Effect.succeed(found)
-    )
-  )
+    catch: (cause) =>
+      cause instanceof BadSetting
+        ? cause
+        : badKey("the key file beside the database cannot be read or made")
+  })
 
-const ownKey = (database: Database): Effect.Effect<Redacted.Redacted<Uint8Array>, BadSetting> =>
+const ownKey = (database: Database): Effect.Effect<OwnKey, BadSetting> =>
   database.kind === "sqlite"
     ? keyFile(database.filename)
-    : new BadSetting({
-        variable: "SECRET_KEY",
-        reason: `must be given with PostgreSQL, the same to every process: ${secretBytes} bytes in base64 (openssl rand -base64 32)`
-      })
+    : badKey(
+        `must be given with PostgreSQL, the same to every process: ${secretBytes} bytes in base64 (openssl rand -base64 32)`
+      )
 
 const badSetting = (error: ConfigError.ConfigError): BadSetting => {
   const walk = (found: ConfigError.ConfigError): BadSetting =>
@@ -250,9 +271,13 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
       reason: "must be another header than the signature and the previous signature"
     })
   }
-  const { current: secretKey, older: olderSecretKeys } = Option.isSome(given.secretKey)
-    ? given.secretKey.value
-    : { current: yield* ownKey(given.database), older: [] }
+  const { olderSecretKeys, openKeyFile, secretKey } = Option.isSome(given.secretKey)
+    ? {
+        secretKey: given.secretKey.value.current,
+        olderSecretKeys: given.secretKey.value.older,
+        openKeyFile: undefined
+      }
+    : { ...(yield* ownKey(given.database)), olderSecretKeys: [] }
   return {
     ...given,
     baseUrl: Option.getOrUndefined(given.baseUrl),
@@ -264,6 +289,7 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
       timestamp: timestampHeader
     },
     secretKey,
-    olderSecretKeys
+    olderSecretKeys,
+    openKeyFile
   }
 })

@@ -1,10 +1,15 @@
 /** Why a process could not begin, in one line that names the setting. */
-import type { StorageError } from "@sendwright/core"
+import type { MasterKeys, StorageError } from "@sendwright/core"
 import type { MigrationError } from "@sendwright/core/sqlite"
 import type { BadSetting } from "./HostConfig.ts"
 import type { ServeError } from "./http/Serve.ts"
 
-export type StartFailure = BadSetting | ServeError | MigrationError | StorageError.StorageError
+export type StartFailure =
+  | BadSetting
+  | ServeError
+  | MigrationError
+  | MasterKeys.WrongMasterKey
+  | StorageError.StorageError
 
 const first = (text: string): string => text.split("\n")[0] ?? text
 
@@ -17,6 +22,8 @@ export const reason = (error: StartFailure, alreadyOpen: string): string => {
   switch (error._tag) {
     case "BadSetting":
       return error.message
+    case "WrongMasterKey":
+      return `SECRET_KEY: ${error.message} On SQLite without SECRET_KEY it is the file <database>.key.`
     case "ServeError":
       return `HOST, PORT: ${causeOf(error)}`
     case "MigrationError":

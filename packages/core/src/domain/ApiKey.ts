@@ -5,6 +5,7 @@
 import { crc32 } from "node:zlib"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
+import * as Keyring from "./Keyring.ts"
 
 export type Permission =
   | "connection:read"
@@ -29,7 +30,7 @@ export const permissions: ReadonlyArray<Permission> = [
 export type Status = "active" | "inactive" | "revoked"
 
 export interface Secret {
-  /** Lowercase hex HMAC-SHA256 of the secret under the server's pepper. */
+  /** HMAC-SHA256 of the secret under the server's pepper, with the id of its master key (`SecretBox.hash`). */
   readonly hash: string
   readonly createdAt: Instant
   /** null = until rotated or revoked. */
@@ -54,6 +55,24 @@ export const validHashes = (key: ApiKey, now: Instant): ReadonlyArray<string> =>
     : key.secrets
         .filter((secret) => secret.expiresAt === null || secret.expiresAt > now)
         .map((secret) => secret.hash)
+
+/** The key with a hash replaced where it still has it: the same secret under another pepper. */
+export const rehash = (key: ApiKey, from: string, to: string): ApiKey => ({
+  ...key,
+  secrets: key.secrets.map((secret) => (secret.hash === from ? { ...secret, hash: to } : secret))
+})
+
+/**
+ * The master keys that this API key still needs besides the current one; null stands for one that its hash does not
+ * name. A revoked key needs none, nor does a secret whose overlap has ended.
+ */
+export const olderKeys = (key: ApiKey, current: string, now: Instant): ReadonlyArray<string | null> =>
+  key.status === "revoked"
+    ? []
+    : key.secrets
+        .filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+        .map(({ hash }) => Keyring.read(hash).key)
+        .filter((id) => id !== current)
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

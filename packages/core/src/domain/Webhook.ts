@@ -13,6 +13,9 @@ export interface EndpointSecret {
   readonly expiresAt: Instant | null
 }
 
+/** The place that an endpoint's secrets are sealed for. */
+export const place = (endpointId: string): string => `webhook|${endpointId}`
+
 export interface Endpoint {
   readonly id: string
   readonly accountId: string

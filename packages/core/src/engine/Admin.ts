@@ -5,6 +5,7 @@ import * as ApiKeys from "./admin/ApiKeys.ts"
 import * as Consents from "./admin/Consents.ts"
 import * as Jobs from "./admin/Jobs.ts"
 import * as RateCards from "./admin/RateCards.ts"
+import * as Secrets from "./admin/Secrets.ts"
 import * as Sessions from "./admin/Sessions.ts"
 import * as Templates from "./admin/Templates.ts"
 import * as Webhooks from "./admin/Webhooks.ts"
@@ -20,6 +21,7 @@ export interface Admin {
   readonly webhooks: Webhooks.Webhooks
   readonly rateCards: RateCards.RateCards
   readonly jobs: Jobs.Jobs
+  readonly secrets: Secrets.Secrets
 }
 
 export const make = Effect.all({
@@ -30,5 +32,6 @@ export const make = Effect.all({
   consents: Consents.make,
   webhooks: Webhooks.make,
   rateCards: RateCards.make,
-  jobs: Jobs.make
+  jobs: Jobs.make,
+  secrets: Secrets.make
 })

@@ -40,6 +40,7 @@ import * as Idempotency from "../domain/Idempotency.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as Keyring from "../domain/Keyring.ts"
 import * as Money from "../domain/Money.ts"
 import * as Phone from "../domain/Phone.ts"
 import type { Feature } from "../domain/Plan.ts"
@@ -372,6 +373,19 @@ export const make = Effect.gen(function* () {
         )
       : Effect.void
 
+  const moving = new Set<string>()
+  /** A secret that was hashed under an older master key moves to the one in use when it is shown: nobody else has it. */
+  const moveHash = (publicKey: string, secretKey: string, hashes: ReadonlyArray<string>) =>
+    Effect.suspend(() => {
+      const from = hashes.find((hash) => !Keyring.isUnder(box.inUse(), hash) && box.matches(secretKey, [hash]))
+      if (from === undefined || moving.has(publicKey)) return Effect.void
+      moving.add(publicKey)
+      return keys.rehash({ publicKey, from, to: box.hash(secretKey) }).pipe(
+        Effect.catchAll((error) => Effect.logWarning(error.message)),
+        Effect.ensuring(Effect.sync(() => moving.delete(publicKey)))
+      )
+    })
+
   /** Who calls: an unknown key costs the same work as a wrong secret, so that time tells nothing. */
   const identify = Effect.fnUntraced(function* (credentials: Credentials) {
     Turn.note()
@@ -388,6 +402,9 @@ export const make = Effect.gen(function* () {
       return yield* new RateLimited({ limit, retryAfterMs, resetAfterMs })
     }
     yield* touch(identity.key, now)
+    if (hashes.some((hash) => !Keyring.isUnder(box.inUse(), hash))) {
+      yield* moveHash(publicKey, credentials.secretKey ?? "", hashes)
+    }
     const { account, key, session } = identity
     const caller: Caller = { account, key, session, rate, knownAt: now }
     return caller

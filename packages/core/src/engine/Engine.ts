@@ -27,6 +27,7 @@ import type { Job } from "../domain/Job.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Status as RecipientStatus } from "../domain/Recipient.ts"
 import type { Template } from "../domain/Template.ts"
+import * as MasterKeys from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
 import type { HookRequest, Senders } from "../sender/Sender.ts"
@@ -63,6 +64,8 @@ import type {
   Unauthorized
 } from "./Operations.ts"
 import type { TemplateMessageRequest, Unchecked } from "./Requests.ts"
+import type { Check } from "./Readiness.ts"
+import * as Readiness from "./Readiness.ts"
 import * as Sends from "./Sends.ts"
 import * as Templates from "./Templates.ts"
 import { timed } from "./Timed.ts"
@@ -151,6 +154,11 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       string | null,
       InsideTransaction | HookForged | InvalidRequest | NotFound | StorageError
     >
+    /**
+     * What this process has to be able to do, check by check (decisions.md §10): write to its store, read its secrets,
+     * and dispatch once its loops were started. Looked at again after a few seconds, however often it is asked.
+     */
+    readonly readiness: Effect.Effect<ReadonlyArray<Check>>
     /** The operator's side. */
     readonly admin: Admin.Admin
     /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
@@ -201,6 +209,7 @@ const make = Effect.gen(function* () {
     cancel: allowed("messages:send", jobs.cancel),
     receive: worker.inbound.reports,
     hook: (...args) => outside("engine.hook")(hook(...args)),
+    readiness: yield* Readiness.make,
     admin: yield* Admin.make,
     drain: worker.drain,
     clock: clock.health
@@ -209,14 +218,14 @@ const make = Effect.gen(function* () {
 })
 
 /**
- * The engine and its worker. Nothing runs in the background until `Worker.layerLoops` is added: a process that
+ * The engine and its worker, on a store that was begun with a master key which the secret box has. Nothing runs in the background until `Worker.layerLoops` is added: a process that
  * only accepts leaves it out, and a test calls `drain`.
  */
 export const layer = (
   options: Partial<Worker.Options> = {}
-): Layer.Layer<Engine | Worker.Worker, never, Requirements> =>
+): Layer.Layer<Engine | Worker.Worker, MasterKeys.WrongMasterKey | StorageError, Requirements> =>
   Layer.effect(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
-    Layer.provide([Wake.layer, Presence.layer(options.leaseMs ?? defaultLeaseMs)]),
+    Layer.provide([Wake.layer, Presence.layer(options.leaseMs ?? defaultLeaseMs), MasterKeys.layer]),
     Layer.provide(StoreClock.layer)
   )

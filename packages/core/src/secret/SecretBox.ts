@@ -1,8 +1,8 @@
 /**
  * Secrets at rest. What must be read again (provider configuration, webhook secrets) is sealed with AES-256-GCM,
  * bound to its place by the context; what is only compared (API secrets) is kept as an HMAC under a pepper. Both keys
- * are derived from one master key. It can be changed: what older ones sealed and hashed is still read, and what is new
- * is under the first.
+ * are derived from one master key. It can be changed: what the other given keys sealed and hashed is still read, and what
+ * is new is under the one in use. Sealed texts and hashes begin with the id of their key (`domain/Keyring.ts`).
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, timingSafeEqual } from "node:crypto"
 import * as Context from "effect/Context"
@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Hmac from "../domain/Hmac.ts"
 import { RandomBytes } from "../domain/Ids.ts"
+import * as Keyring from "../domain/Keyring.ts"
 import * as Either from "../effect/Either.ts"
 
 /** It was sealed under another master key, for another place, or was changed since. */
@@ -29,10 +30,19 @@ export class SecretBox extends Context.Tag("@sendwright/core/secret/SecretBox")<
     /** `context` names the place, such as `webhook|<id>`: a sealed text cannot be moved to another. */
     readonly seal: (context: string, plain: string) => string
     readonly open: (context: string, sealed: string) => Either.Either<string, SecretUnreadable>
-    /** Lowercase hex. */
+    /** The key's id and an HMAC-SHA256, as `v1.<id>.<lowercase hex>`. */
     readonly hash: (secret: string) => string
-    /** Compares with every hash in constant time; without hashes it does the same work. */
+    /**
+     * Compares with every hash in constant time; without hashes it does the same work. A hash that names no key was
+     * written before hashes did, and may be under any of the given keys.
+     */
     readonly matches: (secret: string, hashes: ReadonlyArray<string>) => boolean
+    /** The ids of the given keys, the first one first. */
+    readonly keys: ReadonlyArray<string>
+    /** Seals and hashes with this key from now on; false when it is not among the given ones. */
+    readonly use: (key: string) => boolean
+    /** The id of the key in use: the first given one until {@link use} names another. */
+    readonly inUse: () => string
   }
 >() {}
 
@@ -45,37 +55,37 @@ const derive = (master: Uint8Array, use: string): Buffer =>
 interface Keys {
   readonly seal: Buffer
   readonly pepper: Hmac.Key
-  /** Names the key in what it sealed. */
   readonly id: string
 }
 
 const keysOf = (master: Uint8Array): Keys => {
   const seal = derive(master, "seal")
-  const id = createHash("sha256").update(seal).digest("base64url").slice(0, 8)
+  const id = createHash("sha256").update(seal).digest("base64url").slice(0, Keyring.idLength)
   return { seal, pepper: Hmac.key(derive(master, "pepper")), id }
 }
 
 const make = (
   master: Uint8Array,
-  older: ReadonlyArray<Uint8Array>,
+  others: ReadonlyArray<Uint8Array>,
   randomBytes: (count: number) => Uint8Array
 ): Context.Tag.Service<SecretBox> => {
-  const { id: keyId, pepper, seal: key } = keysOf(master)
-  const all = [master, ...older].map(keysOf)
-  const byId = new Map(all.map((keys) => [keys.id, keys.seal]))
+  const first = keysOf(master)
+  const all = [first, ...others.map(keysOf)]
+  const byId = new Map(all.map((keys) => [keys.id, keys]))
+  let current = first
 
   const seal = (context: string, plain: string): string => {
     const nonce = randomBytes(nonceBytes)
-    const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context))
+    const cipher = createCipheriv("aes-256-gcm", current.seal, nonce).setAAD(Buffer.from(context))
     const sealed = Buffer.concat([nonce, cipher.update(plain, "utf8"), cipher.final(), cipher.getAuthTag()])
-    return `v1.${keyId}.${sealed.toString("base64url")}`
+    return Keyring.mark(current.id, sealed.toString("base64url"))
   }
 
   const open = (context: string, sealed: string): Either.Either<string, SecretUnreadable> => {
-    const [version, id, text = ""] = sealed.split(".")
+    const { key: id, text } = Keyring.read(sealed)
     const bytes = Buffer.from(text, "base64url")
-    const key = byId.get(id ?? "")
-    if (version !== "v1" || key === undefined || bytes.length < nonceBytes + tagBytes) {
+    const key = id === null ? undefined : byId.get(id)?.seal
+    if (key === undefined || bytes.length < nonceBytes + tagBytes) {
       return Either.left(new SecretUnreadable({ context }))
     }
     return Either.try({
@@ -90,38 +100,52 @@ const make = (
     })
   }
 
-  const hashBy = (pepper: Hmac.Key, secret: string): string =>
+  const hashBy = ({ pepper }: Keys, secret: string): string =>
     Hmac.digest(pepper, "", Buffer.from(secret), "hex")
-  const hash = (secret: string): string => hashBy(pepper, secret)
+  const hash = (secret: string): string => Keyring.mark(current.id, hashBy(current, secret))
   const nobody = hash("nobody's secret")
 
   const matches = (secret: string, hashes: ReadonlyArray<string>): boolean => {
-    const given = all.map((keys) => Buffer.from(hashBy(keys.pepper, secret)))
+    const given = all.map((keys) => ({ id: keys.id, bytes: Buffer.from(hashBy(keys, secret)) }))
     let matched = false
     for (const each of hashes.length === 0 ? [nobody] : hashes) {
-      const kept = Buffer.from(each)
-      for (const own of given) {
-        if (kept.length === own.length && timingSafeEqual(kept, own)) matched = true
+      const { key, text } = Keyring.read(each)
+      const kept = Buffer.from(text)
+      for (const { bytes, id } of given) {
+        if (key !== null && key !== id) continue
+        if (kept.length === bytes.length && timingSafeEqual(kept, bytes)) matched = true
       }
     }
     return hashes.length > 0 && matched
   }
 
-  return { seal, open, hash, matches }
+  return {
+    seal,
+    open,
+    hash,
+    matches,
+    keys: all.map(({ id }) => id),
+    use: (id) => {
+      const named = byId.get(id)
+      if (named !== undefined) current = named
+      return named !== undefined
+    },
+    inUse: () => current.id
+  }
 }
 
 /**
- * @param master 32 bytes: seals and hashes what is new
- * @param older master keys of before, by which what they sealed and hashed is still read
+ * @param master 32 bytes: seals and hashes what is new, unless the store remembers a newer one (`MasterKeys.ts`)
+ * @param others further master keys, by which what they sealed and hashed is still read
  */
 export const layer = (
   master: Redacted.Redacted<Uint8Array>,
-  ...older: ReadonlyArray<Redacted.Redacted<Uint8Array>>
+  ...others: ReadonlyArray<Redacted.Redacted<Uint8Array>>
 ): Layer.Layer<SecretBox> =>
   Layer.effect(
     SecretBox,
     Effect.map(RandomBytes, (randomBytes) =>
-      make(Redacted.value(master), older.map(Redacted.value), randomBytes)
+      make(Redacted.value(master), others.map(Redacted.value), randomBytes)
     )
   )
 

@@ -37,6 +37,12 @@ export class ApiKeyStore extends Context.Tag("@sendwright/core/storage/ApiKeySto
       readonly expireOthersAt: Instant
       readonly now: Instant
     }) => Effect.Effect<ApiKey | null, StorageError>
+    /** Puts the hash of the same secret under another pepper in place of `from`; nothing where that is gone. */
+    readonly rehash: (command: {
+      readonly publicKey: string
+      readonly from: string
+      readonly to: string
+    }) => Effect.Effect<void, StorageError>
     /** Notes that the key was used; at most one write a minute and key. */
     readonly touch: (command: {
       readonly publicKey: string

@@ -3,8 +3,10 @@ import type { AccountStore } from "./AccountStore.ts"
 import type { ApiKeyStore } from "./ApiKeyStore.ts"
 import type { ConsentStore } from "./ConsentStore.ts"
 import type { EventLog } from "./EventLog.ts"
+import type { HealthStore } from "./HealthStore.ts"
 import type { InboundStore } from "./InboundStore.ts"
 import type { JobStore } from "./JobStore.ts"
+import type { KeyringStore } from "./KeyringStore.ts"
 import type { RateCardStore } from "./RateCardStore.ts"
 import type { RateLimitStore } from "./RateLimitStore.ts"
 import type { SessionStore } from "./SessionStore.ts"
@@ -17,8 +19,10 @@ export type Stores =
   | ApiKeyStore
   | ConsentStore
   | EventLog
+  | HealthStore
   | InboundStore
   | JobStore
+  | KeyringStore
   | RateCardStore
   | RateLimitStore
   | SessionStore

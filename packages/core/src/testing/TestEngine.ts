@@ -19,6 +19,8 @@ export const layerWith = (
   options: Partial<Sandbox.Options>
 ): Layer.Layer<Engine.Engine | Worker | Stores | MemoryDatabase | RecordingTransport.Recorder> =>
   Engine.layer().pipe(
+    // A store in memory refuses no key.
+    Layer.orDie,
     Layer.provideMerge(Memory.layer),
     Layer.provideMerge(RecordingTransport.layer),
     Layer.provide(

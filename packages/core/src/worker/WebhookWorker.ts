@@ -8,6 +8,7 @@ import * as Time from "../domain/Instant.ts"
 import * as Memo from "../domain/Memo.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { Attempt } from "../domain/Webhook.ts"
+import * as Webhook from "../domain/Webhook.ts"
 import * as Either from "../effect/Either.ts"
 import * as Moment from "../loop/Moment.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
@@ -85,7 +86,7 @@ export const make = (options: {
 
     /** Null where this process has not the key. */
     const open = (endpointId: string, sealed: string): string | null => {
-      const place = `webhook|${endpointId}`
+      const place = Webhook.place(endpointId)
       return opened(`${place} ${sealed}`, () => Either.getOrNull(box.open(place, sealed)))
     }
 

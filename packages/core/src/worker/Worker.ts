@@ -12,6 +12,7 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Retry from "../domain/Retry.ts"
 import * as Moment from "../loop/Moment.ts"
 import * as Turn from "../loop/Turn.ts"
+import { MasterKeys } from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -24,6 +25,7 @@ import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Grace from "./Grace.ts"
 import * as Hands from "./Hands.ts"
 import * as Inbound from "./Inbound.ts"
+import * as Loops from "./Loops.ts"
 import * as Outside from "./Outside.ts"
 import { defaultLeaseMs, Presence, paceOf } from "./Presence.ts"
 import * as Receivers from "./Receivers.ts"
@@ -68,6 +70,8 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
   Worker,
   {
     readonly inbound: Inbound.Inbound
+    /** Says which loops fail or have ended; null while all are well, and while they were not started. */
+    readonly fault: Effect.Effect<string | null>
     /**
      * Starts the loops. They end with the scope, after what is in flight or the grace. Refused inside a transaction, which
      * every verb of theirs would fall into.
@@ -79,19 +83,12 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
   }
 >() {}
 
-/** A loop that outlives the failures and bugs of its steps: it tells them, waits and goes on. */
-const supervised = (name: string, step: Effect.Effect<void, StorageError>): Effect.Effect<never> =>
-  step.pipe(
-    Effect.catchAllCause((cause) =>
-      Effect.zipRight(Effect.logError(`${name} failed`, cause), Effect.sleep(idleMs))
-    ),
-    Effect.forever
-  )
-
 const make = (options: Options) =>
   Effect.gen(function* () {
     const webhookStore = yield* WebhookStore
     const wake = yield* Wake
+    const keys = yield* MasterKeys
+    const loops = Loops.make()
     const inbound = yield* Inbound.make
     const outside = yield* Outside.make
     const presence = yield* Presence
@@ -120,7 +117,7 @@ const make = (options: Options) =>
         if (taken > 0) yield* wake.attempts.notify
         if (taken === 0) yield* rest(wake.sends, sends.nextDue)
       })
-      return Effect.onInterrupt(supervised("Dispatch", next), () => leave)
+      return Effect.onInterrupt(loops.run("Dispatch", Effect.zipRight(keys.complete, next)), () => leave)
     })
 
     const deliveries = Effect.scoped(
@@ -210,7 +207,7 @@ const make = (options: Options) =>
           if (answered.length > 0) yield* Effect.ignoreLogged(exchange(null))
           for (const name of [...former, worker]) yield* presence.leave(name)
         })
-        return yield* Effect.onInterrupt(supervised("Webhook delivery", step), () => stop)
+        return yield* Effect.onInterrupt(loops.run("Webhook delivery", Effect.zipRight(keys.complete, step)), () => stop)
       })
     )
 
@@ -228,14 +225,14 @@ const make = (options: Options) =>
     const start = Effect.gen(function* () {
       yield* presence.dispatch
       const paced = Effect.zipRight(repair, Effect.sleep(paceOf(options.leaseMs)))
-      const loops = [
+      const all = [
         ...Array.from({ length: lanes }, () => lane),
         deliveries,
-        supervised("Receipts", listen),
-        supervised("Rescue", paced)
+        loops.run("Receipts", listen),
+        loops.run("Rescue", paced)
       ]
       // One fiber, so that they all end at the same time and share the grace.
-      yield* Effect.forkScoped(Effect.all(loops, { concurrency: "unbounded", discard: true }))
+      yield* Effect.forkScoped(Effect.all(all, { concurrency: "unbounded", discard: true }))
     })
 
     const drainSends = Effect.acquireUseRelease(
@@ -279,6 +276,7 @@ const make = (options: Options) =>
 
     return {
       inbound,
+      fault: loops.fault,
       start: outside("Worker.start")(within(start)),
       stop: grace.begin,
       drain: outside("engine.drain")(within(drain))
@@ -290,7 +288,7 @@ export const layer = (
 ): Layer.Layer<
   Worker,
   never,
-  Stores | StoreClock | Senders | SecretBox | WebhookTransport | Presence | Wake
+  Stores | StoreClock | Senders | SecretBox | MasterKeys | WebhookTransport | Presence | Wake
 > => Layer.scoped(Worker, make({ ...defaults, ...options }))
 
 /** Runs the loops for as long as the layer lives. */

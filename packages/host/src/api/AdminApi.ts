@@ -286,6 +286,10 @@ export const retryJob = HttpApiEndpoint.post("retryJob", "/admin/v1/jobs/:id/ret
   )
   .addSuccess(Schemas.RetriedJob)
 
+export const resealSecrets = HttpApiEndpoint.post("resealSecrets", "/admin/v1/secrets/reseal")
+  .setUrlParams(Schema.Struct({ list: optional(Schema.Literal("true")) }))
+  .addSuccess(Schemas.Resealed)
+
 export const group = HttpApiGroup.make("admin")
   .add(createAccount)
   .add(accounts)
@@ -325,3 +329,4 @@ export const group = HttpApiGroup.make("admin")
   .add(adminJob)
   .add(cancelJob)
   .add(retryJob)
+  .add(resealSecrets)

@@ -96,7 +96,7 @@ export const gatewayHook = HttpApiEndpoint.post("gatewayHook", "/hooks/http/:ses
   )
 
 export const live = HttpApiEndpoint.get("live", "/health/live").addSuccess(Schemas.Health)
-export const ready = HttpApiEndpoint.get("ready", "/health/ready").addSuccess(Schemas.Health)
+export const ready = HttpApiEndpoint.get("ready", "/health/ready").addSuccess(Schemas.Readiness)
 export const problem = HttpApiEndpoint.get("problem", "/problems/:code")
   .setPath(Schema.Struct({ code: Schema.String }))
   .addSuccess(Schemas.ProblemDescription)

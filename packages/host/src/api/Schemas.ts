@@ -226,6 +226,40 @@ export const DirectMessage = Schema.Struct({
 }).annotations({ identifier: "DirectMessage" })
 
 export const Health = Schema.Struct({ ok: Schema.Boolean, status: Text })
+export const Readiness = Schema.Struct({
+  ok: Ok,
+  status: Schema.Literal("ready"),
+  /** Of a 503 as well, where `detail` says what is wrong. */
+  checks: Schema.Array(Schema.Struct({ name: Text, ok: Schema.Boolean, detail: NullableText }))
+}).annotations({ identifier: "Readiness" })
+
+const SealedCounts = Schema.Struct({ sessions: Count, webhooks: Count })
+export const Resealed = Schema.Struct({
+  ok: Ok,
+  secrets: Schema.Struct({
+    key: Text,
+    resealed: SealedCounts,
+    unreadable: SealedCounts,
+    retired: Schema.Array(Text),
+    older_keys: Schema.Array(Text),
+    api_keys_left: Count,
+    detail: Text
+  }),
+  /** With `list=true`. */
+  api_keys: Schema.optional(
+    Schema.Array(
+      Schema.Struct({
+        public_key: Text,
+        session_id: Text,
+        name: NullableText,
+        status: Text,
+        last_used_at: NullableTime,
+        /** Ids of master keys; null for a hash that does not name its key. */
+        older_keys: Schema.Array(NullableText)
+      })
+    )
+  )
+}).annotations({ identifier: "Resealed" })
 
 export const ProblemDescription = Schema.Struct({
   ok: Ok,

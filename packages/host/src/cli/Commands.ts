@@ -194,6 +194,15 @@ export const root = Command.make("sendwright").pipe(
         "Send to a job's failed recipients again: those who match every flag, without one those whose failure is not permanent. A permanent failure needs its code or phone. --statuses unknown names those who may have the message already: they may get it twice. --dry-run true only counts.",
         job
       )
+    ),
+    group(
+      "secrets",
+      "What is encrypted at rest.",
+      operation(
+        "reseal",
+        Api.resealSecrets,
+        "Encrypt everything anew under the first key of SECRET_KEY, and tell what still needs another (--list: which API keys)."
+      )
     )
   ])
 )

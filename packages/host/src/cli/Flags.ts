@@ -117,6 +117,12 @@ const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
   }
 }
 
+/** A text that can only be `true`: the flag stands without a value. */
+const isSwitch = (ast: AST.AST): boolean => {
+  const [only, ...more] = choices(plain(ast).type)
+  return only === "true" && more.length === 0
+}
+
 const kebab = (field: string): string => field.replaceAll("_", "-")
 
 const isGroup = (ast: AST.AST): ast is AST.TypeLiteral =>
@@ -133,6 +139,11 @@ const nothing: Options.Options<Fields> = Options.map(Options.none, () => ({}))
 const member = (property: AST.PropertySignature): Options.Options<Option.Option<unknown>> => {
   const { type } = plain(property.type)
   if (isGroup(type)) return group(type)
+  if (isSwitch(type)) {
+    return Options.map(Options.boolean(kebab(String(property.name))), (on) =>
+      on ? Option.some("true") : Option.none()
+    )
+  }
   const option = flag(kebab(String(property.name)), property.type)
   return property.isOptional ? Options.optional(option) : Options.map(option, Option.some)
 }

@@ -247,5 +247,9 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
         dry_run: dryRun
       })
     )
+  ),
+
+  forOperator(Api.resealSecrets, ({ query }) =>
+    Effect.map(admin.secrets.reseal, (found) => reply(Views.resealed(found, query.list === "true")))
   )
 ]

@@ -40,12 +40,9 @@ const pages = (baseUrl: string): ReadonlyMap<string, Page> =>
     metrics
   ])
 
-const ready = (engine: Context.Tag.Service<Engine.Engine>) =>
-  Effect.asVoid(engine.admin.accounts.list({ limit: 1, after: null }))
-
 /** Nothing but how it is. */
 export const ofWorker = (engine: Context.Tag.Service<Engine.Engine>): Content => ({
-  routes: ServiceHandlers.health(ready(engine)),
+  routes: ServiceHandlers.health(engine),
   pages: new Map([metrics])
 })
 
@@ -54,7 +51,7 @@ export const ofApi = (engine: Context.Tag.Service<Engine.Engine>, baseUrl: strin
     ...Handlers.make(engine),
     ...AdminHandlers.make(engine),
     ...HookHandlers.make(engine),
-    ...ServiceHandlers.make(ready(engine))
+    ...ServiceHandlers.make(engine)
   ],
   pages: pages(baseUrl)
 })

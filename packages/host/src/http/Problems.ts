@@ -2,8 +2,9 @@
  * Every refusal as RFC 9457 problem+json (decisions.md §2). `describe` is the one total mapping from the engine's
  * errors to statuses: an error added to the engine does not compile here until it has one.
  */
-import type { Errors, StorageError } from "@sendwright/core"
+import type { Errors, Readiness, StorageError } from "@sendwright/core"
 import * as Fault from "@sendwright/core/domain/Fault"
+import * as Views from "./Views.ts"
 
 export type EngineError =
   | Errors.InvalidCredentials
@@ -25,6 +26,7 @@ export type EngineError =
   | Errors.PlatformUnavailable
   | Errors.InsideTransaction
   | Errors.NotFound
+  | Readiness.NotReady
   | StorageError.StorageError
 
 /** What the host itself refuses. */
@@ -233,6 +235,8 @@ export const problem = (
 })
 
 const storageRetryMs = 1000
+/** What was found is answered again for as long. */
+const notReadyRetryMs = 3000
 
 export const describe = (error: EngineError): Problem => {
   switch (error._tag) {
@@ -285,6 +289,11 @@ export const describe = (error: EngineError): Problem => {
       return problem("internal", "Something went wrong on our side; it is logged under the request id.")
     case "NotFound":
       return problem("not_found", error.message)
+    case "NotReady":
+      return problem("unavailable", error.message, {
+        retryAfterMs: notReadyRetryMs,
+        members: { checks: Views.checks(error.checks) }
+      })
     case "StorageError":
       return problem("unavailable", "The storage does not answer.", { retryAfterMs: storageRetryMs })
   }

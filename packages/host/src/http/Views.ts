@@ -9,6 +9,8 @@ import type {
   Fault,
   Job,
   RateCard,
+  Readiness,
+  Secrets,
   Session,
   Unattributed,
   Webhook
@@ -387,3 +389,44 @@ export const jobFilter = (query: {
   createdAfter: query.created_after === undefined ? undefined : Instant.parse(query.created_after),
   createdBefore: query.created_before === undefined ? undefined : Instant.parse(query.created_before)
 })
+
+/** What an operator does next. */
+const afterReseal = ({ apiKeys, olderKeys, unreadable }: Secrets.Resealed): string => {
+  const lost = unreadable.session + unreadable.webhook
+  const first =
+    lost === 0 ? "" : `${lost} secret(s) are under no key that was given: give their key, too, or set them anew. `
+  if (apiKeys > 0) {
+    return `${first}${apiKeys} API key(s) still need an older master key; each moves when it is next used. Rotate or revoke those that are not used (--list names them), and repeat this.`
+  }
+  return olderKeys.length > 0
+    ? `${first}The current master key is too new to give up an older one: repeat this in half a minute.`
+    : `${first}Nothing needs an older master key: leave it out of SECRET_KEY.`
+}
+
+export const resealed = (found: Secrets.Resealed, isListed: boolean): View<typeof Schemas.Resealed> => ({
+  ok: true,
+  secrets: {
+    key: found.key,
+    resealed: { sessions: found.resealed.session, webhooks: found.resealed.webhook },
+    unreadable: { sessions: found.unreadable.session, webhooks: found.unreadable.webhook },
+    retired: found.retired,
+    older_keys: found.olderKeys,
+    api_keys_left: found.apiKeys,
+    detail: afterReseal(found)
+  },
+  ...(isListed
+    ? {
+        api_keys: found.dependents.map(({ apiKey, keys }) => ({
+          public_key: apiKey.publicKey,
+          session_id: apiKey.sessionId,
+          name: apiKey.name,
+          status: apiKey.status,
+          last_used_at: timeOrNull(apiKey.lastUsedAt),
+          older_keys: keys
+        }))
+      }
+    : {})
+})
+
+export const checks = (found: ReadonlyArray<Readiness.Check>) =>
+  found.map(({ fault, name }) => ({ name, ok: fault === null, detail: fault }))

@@ -10,6 +10,7 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { Delivery, Endpoint, EndpointSecret } from "../../domain/Webhook.ts"
+import * as Webhook from "../../domain/Webhook.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
@@ -136,7 +137,7 @@ export const make = Effect.gen(function* () {
 
   const freshSecret = (id: string, now: Instant) => {
     const secret = `whsec_${Buffer.from(randomBytes(secretBytes)).toString("base64")}`
-    return { secret, kept: { sealed: box.seal(`webhook|${id}`, secret), createdAt: now, expiresAt: null } }
+    return { secret, kept: { sealed: box.seal(Webhook.place(id), secret), createdAt: now, expiresAt: null } }
   }
 
   const rotationFaults = (

@@ -40,6 +40,12 @@ export const layer: Layer.Layer<ApiKeyStore, never, MemoryDatabase> = Layer.effe
         db.apiKeys.set(publicKey, { ...row, value })
         return value
       }),
+    rehash: ({ from, publicKey, to }) =>
+      Effect.sync(() => {
+        const row = db.apiKeys.get(publicKey)
+        if (row !== undefined)
+          db.apiKeys.set(publicKey, { ...row, value: ApiKey.rehash(row.value, from, to) })
+      }),
     touch: ({ now, publicKey }) =>
       Effect.sync(() => {
         const row = db.apiKeys.get(publicKey)

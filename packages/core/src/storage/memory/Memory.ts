@@ -5,8 +5,10 @@ import * as AccountStore from "./AccountStore.ts"
 import * as ApiKeyStore from "./ApiKeyStore.ts"
 import * as ConsentStore from "./ConsentStore.ts"
 import * as EventLog from "./EventLog.ts"
+import * as HealthStore from "./HealthStore.ts"
 import * as InboundStore from "./InboundStore.ts"
 import * as JobStore from "./JobStore.ts"
+import * as KeyringStore from "./KeyringStore.ts"
 import * as MemoryDatabase from "./MemoryDatabase.ts"
 import * as RateCardStore from "./RateCardStore.ts"
 import * as RateLimitStore from "./RateLimitStore.ts"
@@ -20,8 +22,10 @@ export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.
   ApiKeyStore.layer,
   ConsentStore.layer,
   EventLog.layer,
+  HealthStore.layer,
   InboundStore.layer,
   JobStore.layer,
+  KeyringStore.layer,
   RateCardStore.layer,
   RateLimitStore.layer,
   SessionStore.layer,

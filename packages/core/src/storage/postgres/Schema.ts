@@ -399,6 +399,24 @@ ALTER TABLE sendwright_session ADD COLUMN keywords TEXT;
 `
 }
 
+const health: Migration = {
+  id: 9,
+  name: "master keys and health",
+  statements: `
+-- The master keys that processes have to be given, in the order in which they were added (domain/Keyring.ts).
+CREATE TABLE sendwright_master_key (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL UNIQUE,
+  added_at BIGINT NOT NULL,
+  retired_at BIGINT
+);
+
+-- One row, which probes write (HealthStore.ts).
+CREATE TABLE sendwright_probe (probes BIGINT NOT NULL);
+INSERT INTO sendwright_probe (probes) VALUES (0);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -407,5 +425,6 @@ export const migrations: ReadonlyArray<Migration> = [
   taken,
   references,
   heartbeats,
-  people
+  people,
+  health
 ]

@@ -119,6 +119,11 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
           const secrets = ApiKey.rotateSecrets(found.secrets, secret, expireOthersAt, now)
           return yield* save({ ...found, secrets })
         }),
+      rehash: ({ from, publicKey, to }) =>
+        db.write("ApiKeyStore.rehash", function* () {
+          const found = yield* findKey(publicKey, toChange(db.dialect))
+          if (found?.secrets.some(({ hash }) => hash === from)) yield* save(ApiKey.rehash(found, from, to))
+        }),
       // Read first: many requests find the key idle at once, and a write waits for the disk.
       touch: ({ now, publicKey }) => {
         const isStale = db.read("ApiKeyStore.touch", function* () {

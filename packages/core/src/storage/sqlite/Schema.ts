@@ -417,6 +417,29 @@ ALTER TABLE sendwright_session ADD COLUMN keywords TEXT;
 `
 }
 
+const health: Migration = {
+  id: 11,
+  name: "master keys, health and the owner",
+  statements: `
+-- The master keys that processes have to be given, in the order in which they were added (domain/Keyring.ts).
+CREATE TABLE sendwright_master_key (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  added_at INTEGER NOT NULL,
+  retired_at INTEGER
+) STRICT;
+
+-- Empty but for the moment of a probe (HealthStore.ts).
+CREATE TABLE sendwright_probe (content BLOB NOT NULL) STRICT;
+
+-- The one process that writes (storage/sqlite/Ownership.ts).
+CREATE TABLE sendwright_owner (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  token TEXT NOT NULL
+) STRICT;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -427,5 +450,6 @@ export const migrations: ReadonlyArray<Migration> = [
   taken,
   references,
   heartbeats,
-  people
+  people,
+  health
 ]

@@ -11,6 +11,7 @@ import * as ConsentStore from "../sql/ConsentStore.ts"
 import * as EventLog from "../sql/EventLog.ts"
 import * as InboundStore from "../sql/InboundStore.ts"
 import * as JobStore from "../sql/JobStore.ts"
+import * as KeyringStore from "../sql/KeyringStore.ts"
 import type { MigrationError } from "../sql/Migrations.ts"
 import * as RateCardStore from "../sql/RateCardStore.ts"
 import * as SessionStore from "../sql/SessionStore.ts"
@@ -18,6 +19,7 @@ import * as TemplateStore from "../sql/TemplateStore.ts"
 import * as Transactions from "../sql/Transactions.ts"
 import * as WebhookStore from "../sql/WebhookStore.ts"
 import * as Database from "./Database.ts"
+import * as HealthStore from "./HealthStore.ts"
 import { migrations } from "./Schema.ts"
 
 export interface Options {
@@ -40,8 +42,10 @@ export const layer = (
     ApiKeyStore.layer,
     ConsentStore.layer,
     EventLog.layer,
+    HealthStore.layer,
     InboundStore.layer,
     JobStore.layer,
+    KeyringStore.layer(false),
     RateCardStore.layer,
     RateLimitStore.layer,
     SessionStore.layer,

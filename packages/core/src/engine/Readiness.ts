@@ -1,0 +1,81 @@
+/** What a process has to be able to do before requests and work are given to it (decisions.md §10, "Keys and secrets"). */
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { MasterKeys } from "../secret/MasterKeys.ts"
+import { HealthStore } from "../storage/HealthStore.ts"
+import { Worker } from "../worker/Worker.ts"
+
+export interface Check {
+  readonly name: "storage" | "keys" | "dispatch"
+  /** In plain words, without addresses and secrets; null when it is well. */
+  readonly fault: string | null
+}
+
+/** Something that this process has to be able to do, it cannot. */
+export class NotReady extends Data.TaggedError("NotReady")<{ readonly checks: ReadonlyArray<Check> }> {
+  override get message(): string {
+    return `The service is not ready. ${sentence(this.checks)}`
+  }
+}
+
+/** How long what was found is answered again: a probe is a write, and many may ask. */
+const freshFor = "3 seconds"
+
+/** A store that hangs must not make its probe hang. */
+const patience = "2 seconds"
+
+interface Found extends Check {
+  /** For the log alone: a driver's message can name addresses. */
+  readonly cause?: unknown
+}
+
+const sentence = (found: ReadonlyArray<Check>): string =>
+  found.flatMap(({ fault, name }) => (fault === null ? [] : [`${name}: ${fault}`])).join(" ")
+
+export const make = Effect.gen(function* () {
+  const health = yield* HealthStore
+  const keys = yield* MasterKeys
+  const worker = yield* Worker
+
+  const storage: Effect.Effect<Found> = Effect.match(health.probe, {
+    onFailure: ({ cause, message }): Found => ({ name: "storage", fault: message, cause }),
+    onSuccess: (): Found => ({ name: "storage", fault: null })
+  }).pipe(
+    // Left behind instead of waited for: a driver may not be interruptible.
+    Effect.disconnect,
+    Effect.timeoutTo({
+      duration: patience,
+      onSuccess: (found) => found,
+      onTimeout: () => ({ name: "storage", fault: `A small write did not end within ${patience}.` })
+    })
+  )
+
+  const checks: ReadonlyArray<Effect.Effect<Found>> = [
+    storage,
+    Effect.map(keys.fault, (fault) => ({ name: "keys", fault })),
+    Effect.map(worker.fault, (fault) => ({ name: "dispatch", fault }))
+  ]
+
+  let wasReady = true
+  /** Each change is logged once. */
+  const log = (found: ReadonlyArray<Found>): Effect.Effect<void> => {
+    const isReady = found.every(({ fault }) => fault === null)
+    if (isReady === wasReady) return Effect.void
+    wasReady = isReady
+    return isReady
+      ? Effect.logInfo("Ready again")
+      : Effect.logError("Not ready", sentence(found), ...found.flatMap(({ cause }) => cause ?? []))
+  }
+
+  // In a fiber of its own: whoever asked first may hang up, and the others wait for the same answer.
+  const looked = Effect.all(checks, { concurrency: "unbounded" }).pipe(
+    Effect.tap(log),
+    Effect.map((found): ReadonlyArray<Check> => found.map(({ fault, name }) => ({ name, fault }))),
+    Effect.interruptible,
+    Effect.forkDaemon,
+    Effect.flatMap(Fiber.join),
+    Effect.uninterruptible
+  )
+  return yield* Effect.cachedWithTTL(looked, freshFor)
+})
