@@ -3,7 +3,6 @@ import {
   AddressPolicy,
   Engine,
   HttpGateway,
-  type MasterKeys,
   Sandbox,
   SecretBox,
   Sender,
@@ -11,7 +10,8 @@ import {
   UndiciTransport,
   WebhookTransport,
   WhatsApp,
-  type Worker
+  type Worker,
+  type WrongMasterKey
 } from "@sendwright/core"
 import type { MigrationError } from "@sendwright/core/sqlite"
 import * as Context from "effect/Context"
@@ -78,10 +78,7 @@ interface UnderWay {
 export const layer = (
   config: HostConfig,
   { attempts, webhooks }: UnderWay
-): Layer.Layer<
-  Engine.Engine | Worker.Worker,
-  StorageError.StorageError | MigrationError | MasterKeys.WrongMasterKey
-> =>
+): Layer.Layer<Engine.Engine | Worker.Worker, StorageError.StorageError | MigrationError | WrongMasterKey> =>
   Engine.layer({
     concurrency: config.workerConcurrency,
     headerNames: config.webhookHeaders,

@@ -241,9 +241,7 @@ const keyFile = (database: string): Effect.Effect<OwnKey, BadSetting> =>
       return { secretKey: found, openKeyFile: isOpen(file) ? file : undefined }
     },
     catch: (cause) =>
-      cause instanceof BadSetting
-        ? cause
-        : badKey("the key file beside the database cannot be read or made")
+      cause instanceof BadSetting ? cause : badKey("the key file beside the database cannot be read or made")
   })
 
 const ownKey = (database: Database): Effect.Effect<OwnKey, BadSetting> =>

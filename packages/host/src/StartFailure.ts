@@ -1,5 +1,5 @@
 /** Why a process could not begin, in one line that names the setting. */
-import type { MasterKeys, StorageError } from "@sendwright/core"
+import type { StorageError, WrongMasterKey } from "@sendwright/core"
 import type { MigrationError } from "@sendwright/core/sqlite"
 import type { BadSetting } from "./HostConfig.ts"
 import type { ServeError } from "./http/Serve.ts"
@@ -8,7 +8,7 @@ export type StartFailure =
   | BadSetting
   | ServeError
   | MigrationError
-  | MasterKeys.WrongMasterKey
+  | WrongMasterKey
   | StorageError.StorageError
 
 const first = (text: string): string => text.split("\n")[0] ?? text

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
@@ -108,6 +108,37 @@ describe("the settings", () => {
       expect(Redacted.value(second.secretKey)).toEqual(Redacted.value(first.secretKey))
       expect(String(first.secretKey)).toBe("<redacted>")
       rmSync(folder, { recursive: true })
+    })
+  )
+
+  it.effect("tell of a key file that others can read, and not of one that only its owner can", () =>
+    Effect.gen(function* () {
+      const folder = mkdtempSync(join(tmpdir(), "sendwright-config-"))
+      const file = join(folder, "host.db")
+      expect((yield* load({ DATABASE_URL: `sqlite:${file}` })).openKeyFile).toBeUndefined()
+      chmodSync(`${file}.key`, 0o640)
+      expect((yield* load({ DATABASE_URL: `sqlite:${file}` })).openKeyFile).toBe(`${file}.key`)
+      rmSync(folder, { recursive: true })
+    })
+  )
+
+  it.effect("make no new key file beside a database that has content", () =>
+    Effect.gen(function* () {
+      for (const written of ["host.db", "host.db-wal"]) {
+        const folder = mkdtempSync(join(tmpdir(), "sendwright-config-"))
+        const file = join(folder, "host.db")
+        writeFileSync(file, "")
+        expect((yield* load({ DATABASE_URL: `sqlite:${file}` })).secretKey).toBeDefined()
+        rmSync(`${file}.key`)
+        writeFileSync(join(folder, written), "content")
+        const { message } = yield* Effect.flip(load({ DATABASE_URL: `sqlite:${file}` }))
+        expect(message).toMatch(
+          /^SECRET_KEY: .*host\.db\.key is missing beside a database.*Restore it, or give/
+        )
+        expect(existsSync(`${file}.key`)).toBe(false)
+        expect(yield* load({ DATABASE_URL: `sqlite:${file}`, SECRET_KEY: secretKey })).toBeDefined()
+        rmSync(folder, { recursive: true })
+      }
     })
   )
 })

@@ -377,7 +377,9 @@ export const make = Effect.gen(function* () {
   /** A secret that was hashed under an older master key moves to the one in use when it is shown: nobody else has it. */
   const moveHash = (publicKey: string, secretKey: string, hashes: ReadonlyArray<string>) =>
     Effect.suspend(() => {
-      const from = hashes.find((hash) => !Keyring.isUnder(box.inUse(), hash) && box.matches(secretKey, [hash]))
+      const from = hashes.find(
+        (hash) => !Keyring.isUnder(box.inUse(), hash) && box.matches(secretKey, [hash])
+      )
       if (from === undefined || moving.has(publicKey)) return Effect.void
       moving.add(publicKey)
       return keys.rehash({ publicKey, from, to: box.hash(secretKey) }).pipe(

@@ -63,9 +63,9 @@ import type {
   TemplateQuery,
   Unauthorized
 } from "./Operations.ts"
-import type { TemplateMessageRequest, Unchecked } from "./Requests.ts"
 import type { Check } from "./Readiness.ts"
 import * as Readiness from "./Readiness.ts"
+import type { TemplateMessageRequest, Unchecked } from "./Requests.ts"
 import * as Sends from "./Sends.ts"
 import * as Templates from "./Templates.ts"
 import { timed } from "./Timed.ts"

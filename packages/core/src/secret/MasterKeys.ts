@@ -84,7 +84,9 @@ const make = Effect.gen(function* () {
 
   return MasterKeys.of({
     fault: Effect.sync(() =>
-      missing.length === 0 ? null : `The database asks for a master key that was not given: id ${missing.join(", ")}.`
+      missing.length === 0
+        ? null
+        : `The database asks for a master key that was not given: id ${missing.join(", ")}.`
     ),
     complete: complete.await
   })

@@ -18,6 +18,7 @@ import { Database } from "../../src/storage/sql/Database.ts"
 import * as EventLog from "../../src/storage/sql/EventLog.ts"
 import * as InboundStore from "../../src/storage/sql/InboundStore.ts"
 import * as JobStore from "../../src/storage/sql/JobStore.ts"
+import * as KeyringStore from "../../src/storage/sql/KeyringStore.ts"
 import type { Program } from "../../src/storage/sql/Program.ts"
 import * as RateCardStore from "../../src/storage/sql/RateCardStore.ts"
 import * as SessionStore from "../../src/storage/sql/SessionStore.ts"
@@ -25,6 +26,7 @@ import * as TemplateStore from "../../src/storage/sql/TemplateStore.ts"
 import * as Transactions from "../../src/storage/sql/Transactions.ts"
 import * as WebhookStore from "../../src/storage/sql/WebhookStore.ts"
 import * as Sqlite from "../../src/storage/sqlite/Database.ts"
+import * as HealthStore from "../../src/storage/sqlite/HealthStore.ts"
 import { migrations } from "../../src/storage/sqlite/Schema.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
@@ -59,8 +61,10 @@ const stores = Layer.mergeAll(
   ApiKeyStore.layer,
   ConsentStore.layer,
   EventLog.layer,
+  HealthStore.layer,
   InboundStore.layer,
   JobStore.layer,
+  KeyringStore.layer(false),
   RateCardStore.layer,
   RateLimitStore.layer,
   SessionStore.layer,

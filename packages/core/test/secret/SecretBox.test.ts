@@ -47,4 +47,25 @@ describe("a secret at rest", () => {
   it("is nobody's without a hash", () => {
     expect(boxOf(1).matches("sk_secret", [])).toBe(false)
   })
+
+  it("is hashed under a named key, and one of before that names none is still told", () => {
+    const [before, during] = [boxOf(1), boxOf(2, 1)]
+    const hash = before.hash("sk_secret")
+    expect(hash).toMatch(new RegExp(`^v1\\.${before.inUse()}\\.[0-9a-f]{64}$`))
+    const unnamed = hash.split(".").at(-1) ?? ""
+    expect(during.matches("sk_secret", [unnamed])).toBe(true)
+    expect(during.matches("sk_other", [unnamed])).toBe(false)
+    expect(boxOf(2).matches("sk_secret", [unnamed])).toBe(false)
+  })
+
+  it("is under the first given key, until another of the given ones is to be used", () => {
+    const [old, box] = [boxOf(1), boxOf(2, 1)]
+    expect(box.keys).toEqual([boxOf(2).inUse(), old.inUse()])
+    expect(box.inUse()).toBe(boxOf(2).inUse())
+    expect(box.use("somebody")).toBe(false)
+    expect(box.inUse()).toBe(boxOf(2).inUse())
+    expect(box.use(old.inUse())).toBe(true)
+    expect(old.open("session|a", box.seal("session|a", "token"))).toEqual(Either.right("token"))
+    expect(old.matches("sk_secret", [box.hash("sk_secret")])).toBe(true)
+  })
 })

@@ -394,7 +394,9 @@ export const jobFilter = (query: {
 const afterReseal = ({ apiKeys, olderKeys, unreadable }: Secrets.Resealed): string => {
   const lost = unreadable.session + unreadable.webhook
   const first =
-    lost === 0 ? "" : `${lost} secret(s) are under no key that was given: give their key, too, or set them anew. `
+    lost === 0
+      ? ""
+      : `${lost} secret(s) are under no key that was given: give their key, too, or set them anew. `
   if (apiKeys > 0) {
     return `${first}${apiKeys} API key(s) still need an older master key; each moves when it is next used. Rotate or revoke those that are not used (--list names them), and repeat this.`
   }

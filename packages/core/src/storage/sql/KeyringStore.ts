@@ -41,7 +41,9 @@ const secretsOf = (secrets: string): ReadonlyArray<EndpointSecret> => JSON.parse
 
 const page = (table: string): string => `SELECT * FROM ${table} WHERE seq > ? ORDER BY seq ${limited}`
 
-const toPlace: Readonly<Record<SealedPlace["kind"], { readonly page: string; readonly of: (row: Row) => SealedPlace }>> = {
+const toPlace: Readonly<
+  Record<SealedPlace["kind"], { readonly page: string; readonly of: (row: Row) => SealedPlace }>
+> = {
   session: {
     page: page("sendwright_session"),
     of: (row) => ({ kind: "session", id: text(row, "id"), sealed: [text(row, "config")] })

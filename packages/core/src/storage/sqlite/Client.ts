@@ -122,6 +122,7 @@ export const make = (
           within(session, (current) =>
             Effect.try({
               try: () => {
+                transaction.check()
                 if (current.kind === "transaction" && !db.inTransaction) throw lostError()
                 // Said anew each time, since the statement is shared with callers who want the other kind.
                 const result = use(

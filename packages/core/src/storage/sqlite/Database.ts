@@ -27,6 +27,7 @@ import * as Dialect from "./Dialect.ts"
 import * as File from "./File.ts"
 import * as Lock from "./Lock.ts"
 import { migrate } from "./Migrator.ts"
+import * as Ownership from "./Ownership.ts"
 import * as Transaction from "./Transaction.ts"
 
 export interface Options {
@@ -43,13 +44,23 @@ const isOfContent = ({ code }: { readonly code: string }): boolean =>
 
 const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError> =>
   cause instanceof Sqlite.SqliteError
-    ? Effect.fail(new StorageError({ operation, cause, contentRefused: isOfContent(cause) }))
+    ? Effect.fail(
+        new StorageError({
+          operation: Ownership.isLost(cause) ? Ownership.lostOperation : operation,
+          cause,
+          contentRefused: isOfContent(cause)
+        })
+      )
     : Effect.die(cause)
 
 const closedError = () => new Sqlite.SqliteError("The database is closed", "SQLITE_MISUSE")
 
-const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options) {
-  const transaction = Transaction.make(db)
+const make = Effect.fnUntraced(function* (
+  db: Sqlite.Database,
+  options: Options,
+  ownership: Ownership.Ownership
+) {
+  const transaction = Transaction.make(db, ownership)
   const sessions = yield* Client.make(db, transaction, options.filename)
   const commits = Commits.make(transaction, sessions.root.lock)
   let closed = false
@@ -104,6 +115,7 @@ const make = Effect.fnUntraced(function* (db: Sqlite.Database, options: Options)
     Effect.suspend(() => {
       if (closed) return refused(operation)
       try {
+        ownership.check()
         return Effect.succeed(step())
       } catch (cause) {
         return failure(operation, cause)
@@ -165,10 +177,10 @@ export const layer = (
 ): Layer.Layer<Database | SqlClient | SqliteClient, StorageError | MigrationError> =>
   Layer.scopedContext(
     Effect.gen(function* () {
-      const db = yield* File.open(options.filename)
+      const { db, own } = yield* File.open(options.filename)
       if (options.migrations !== undefined) {
         yield* migrate(db, options.migrations, yield* Clock.currentTimeMillis)
       }
-      return yield* make(db, options)
+      return yield* make(db, options, yield* own)
     })
   ).pipe(Layer.provide(Reactivity.layer))

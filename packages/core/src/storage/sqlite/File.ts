@@ -1,10 +1,14 @@
 /** The database's file, or memory: opened for this process alone, and set to sync. */
-import { mkdirSync, realpathSync } from "node:fs"
+import { mkdirSync, realpathSync, unwatchFile, watchFile } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import Sqlite from "better-sqlite3"
 import * as Effect from "effect/Effect"
+import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
+import { RandomBytes } from "../../domain/Ids.ts"
 import { StorageError } from "../StorageError.ts"
+import * as Ownership from "./Ownership.ts"
+import { filesOf, namesOf } from "./Ownership.ts"
 
 /** How long the driver may wait for a foreign lock: the wait is synchronous, so the whole process stands still. */
 const busyTimeout = 250
@@ -28,27 +32,47 @@ const locate = (filename: string): string => {
  * beside the database, so that kill -9 frees it and readers such as a backup still get at the database itself.
  * The file stays: removing it would let two processes lock two files of one name.
  */
+const lockOf = (path: string): Sqlite.Database => {
+  const lock = new Sqlite(filesOf(path).lock, { timeout: busyTimeout })
+  try {
+    lock.pragma("locking_mode = EXCLUSIVE")
+    lock.exec("BEGIN EXCLUSIVE")
+    return lock
+  } catch (cause) {
+    lock.close()
+    throw cause
+  }
+}
+
 const claim = (path: string): Effect.Effect<Sqlite.Database, StorageError> =>
-  Effect.suspend(() => {
-    const lock = new Sqlite(`${path}.lock`, { timeout: busyTimeout })
-    try {
-      lock.pragma("locking_mode = EXCLUSIVE")
-      lock.exec("BEGIN EXCLUSIVE")
-      return Effect.succeed(lock)
-    } catch (cause) {
-      lock.close()
-      if (!(cause instanceof Sqlite.SqliteError) || !cause.code.startsWith("SQLITE_BUSY")) throw cause
-      return Effect.fail(
-        new StorageError({
-          operation: "open a database that is already open",
-          cause: new Error(
-            `${path} is open in another process, or twice in this one. One process owns a SQLite database: stop the other, or give this one its own file.`,
-            { cause }
-          )
-        })
-      )
-    }
-  }).pipe(Effect.catchAllDefect((cause) => Effect.fail(new StorageError({ operation: "open", cause }))))
+  Effect.try({
+    try: () => lockOf(path),
+    catch: (cause) =>
+      cause instanceof Sqlite.SqliteError && cause.code.startsWith("SQLITE_BUSY")
+        ? new StorageError({
+            operation: "open a database that is already open",
+            cause: new Error(
+              `${path} is open in another process, or twice in this one. One process owns a SQLite database: stop the other, or give this one its own file.`,
+              { cause }
+            )
+          })
+        : new StorageError({ operation: "open", cause })
+  })
+
+/** By each of its names a file would have another lock, and another write-ahead log. */
+const refuseNames = (path: string): Effect.Effect<void, StorageError> =>
+  Effect.flatMap(
+    opening(() => namesOf(path)),
+    (names) =>
+      names <= 1
+        ? Effect.void
+        : new StorageError({
+            operation: "open a database file that has several names",
+            cause: new Error(
+              `${path} has ${names} names (hard links). Remove the others, or open a copy: by each name another process could own it.`
+            )
+          })
+  )
 
 const connect = (path: string): Sqlite.Database => {
   const db = new Sqlite(path, { timeout: busyTimeout })
@@ -78,18 +102,74 @@ const connect = (path: string): Sqlite.Database => {
 
 const close = (db: Sqlite.Database): Effect.Effect<void> => Effect.sync(() => db.close())
 
+export interface File {
+  readonly db: Sqlite.Database
+  /** Makes this process the database's owner. To be called once, when what can refuse the start has not. */
+  readonly own: Effect.Effect<Ownership.Ownership, StorageError, Scope.Scope>
+}
+
+/** Looks at the files while nobody uses the database, too; keeps no process alive. */
+const watched = (path: string, { look }: Ownership.Ownership) => {
+  const { database, lock } = filesOf(path)
+  const listener = (): void => {
+    try {
+      look()
+    } catch {
+      // It was told by `onLost`, and whoever uses the database next is told again.
+    }
+  }
+  return Effect.acquireRelease(
+    Effect.sync(() => {
+      for (const file of [...database, lock]) {
+        watchFile(file, { persistent: false, interval: Ownership.lookEveryMs }, listener)
+      }
+    }),
+    () =>
+      Effect.sync(() => {
+        for (const file of [...database, lock]) unwatchFile(file, listener)
+      })
+  )
+}
+
 /** For as long as the scope lasts. */
-export const open = (filename: string): Effect.Effect<Sqlite.Database, StorageError, Scope.Scope> =>
+export const open = (filename: string): Effect.Effect<File, StorageError, Scope.Scope> =>
   Effect.gen(function* () {
-    if (filename === ":memory:")
-      return yield* Effect.acquireRelease(
+    const path = filename === ":memory:" ? undefined : yield* opening(() => locate(filename))
+    if (path === undefined) {
+      const db = yield* Effect.acquireRelease(
         opening(() => connect(filename)),
         close
       )
-    const path = yield* opening(() => locate(filename))
-    yield* Effect.acquireRelease(claim(path), close)
-    return yield* Effect.acquireRelease(
+      return { db, own: Effect.succeed(Ownership.unshared) }
+    }
+    yield* refuseNames(path)
+    const first = yield* claim(path)
+    const locks = [first]
+    yield* Effect.addFinalizer(() => Effect.forEach(locks, close, { discard: true }))
+    const db = yield* Effect.acquireRelease(
       opening(() => connect(path)),
       close
     )
+    const own = Effect.gen(function* () {
+      const random = yield* RandomBytes
+      const log = Runtime.runFork(yield* Effect.runtime())
+      const ownership = yield* opening(() =>
+        Ownership.make(db, {
+          path,
+          token: Buffer.from(random(16)).toString("hex"),
+          relock: () => {
+            locks.push(lockOf(path))
+          },
+          onLost: (reason) => {
+            log(Effect.logError(reason))
+          },
+          onRelocked: () => {
+            log(Effect.logWarning(`${filesOf(path).lock} was removed, and is there and locked again.`))
+          }
+        })
+      )
+      yield* watched(path, ownership)
+      return ownership
+    })
+    return { db, own }
   })

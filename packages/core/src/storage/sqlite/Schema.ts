@@ -419,7 +419,7 @@ ALTER TABLE sendwright_session ADD COLUMN keywords TEXT;
 
 const health: Migration = {
   id: 11,
-  name: "master keys, health and the owner",
+  name: "master keys and health",
   statements: `
 -- The master keys that processes have to be given, in the order in which they were added (domain/Keyring.ts).
 CREATE TABLE sendwright_master_key (
@@ -431,12 +431,6 @@ CREATE TABLE sendwright_master_key (
 
 -- Empty but for the moment of a probe (HealthStore.ts).
 CREATE TABLE sendwright_probe (content BLOB NOT NULL) STRICT;
-
--- The one process that writes (storage/sqlite/Ownership.ts).
-CREATE TABLE sendwright_owner (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  token TEXT NOT NULL
-) STRICT;
 `
 }
 

@@ -1,17 +1,20 @@
 /** The one transaction that a handle can have. */
 import Sqlite from "better-sqlite3"
+import type { Ownership } from "./Ownership.ts"
 
 export interface Transaction {
   /** Rolls back what is still open: a failed COMMIT leaves it so, and whoever wrote next would be lost with it. */
   readonly abandon: () => void
   readonly begin: () => void
   readonly commit: () => void
+  /** Throws once the database is no longer this process's own. */
+  readonly check: () => void
 }
 
 /** SQLite ends a transaction by itself on a full disk and the like; what follows must not commit on its own. */
 export const lostError = () => new Sqlite.SqliteError("The transaction is no longer open", "SQLITE_ABORT")
 
-export const make = (db: Sqlite.Database): Transaction => {
+export const make = (db: Sqlite.Database, ownership: Ownership): Transaction => {
   const begin = db.prepare("BEGIN IMMEDIATE")
   const commit = db.prepare("COMMIT")
   const rollback = db.prepare("ROLLBACK")
@@ -26,10 +29,19 @@ export const make = (db: Sqlite.Database): Transaction => {
     abandon,
     begin: () => {
       abandon()
+      ownership.check()
       begin.run()
+      try {
+        ownership.checkToken()
+      } catch (cause) {
+        abandon()
+        throw cause
+      }
     },
     commit: () => {
+      ownership.check()
       commit.run()
-    }
+    },
+    check: ownership.check
   }
 }

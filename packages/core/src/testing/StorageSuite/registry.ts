@@ -5,6 +5,7 @@ import * as Plan from "../../domain/Plan.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
+import { HealthStore } from "../../storage/HealthStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import { RateCardStore } from "../../storage/RateCardStore.ts"
 import { RateLimitStore } from "../../storage/RateLimitStore.ts"
@@ -73,6 +74,38 @@ export const suite = (layer: Stored) => {
         expect((yield* keys.identify(publicKey))?.key.lastUsedAt).toBe(now + 60_000)
         yield* keys.change({ publicKey, change: { status: "revoked" } })
         expect((yield* keys.change({ publicKey, change: { status: "active" } }))?.status).toBe("revoked")
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("an API key's hash", () => {
+    it.effect(
+      "moves to another pepper while its secret is the same, and nothing else of the key changes",
+      () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeyStore
+          const { publicKey } = yield* owner
+          const secret = { hash: "11", createdAt: now, expiresAt: null }
+          const before = yield* keys.rotate({ publicKey, secret, expireOthersAt: now + 100, now })
+          yield* keys.rehash({ publicKey, from: "gone", to: "22" })
+          expect((yield* keys.identify(publicKey))?.key).toEqual(before)
+          yield* keys.rehash({ publicKey, from: "00", to: "33" })
+          const after = (yield* keys.identify(publicKey))?.key
+          expect(after?.secrets.map(({ expiresAt, hash }) => [hash, expiresAt])).toEqual([
+            ["11", null],
+            ["33", now + 100]
+          ])
+          expect({ ...after, secrets: [] }).toEqual({ ...before, secrets: [] })
+          yield* keys.rehash({ publicKey: "pk_nobody", from: "00", to: "33" })
+        }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a probe", () => {
+    it.effect("of a store that can be written succeeds, again and again", () =>
+      Effect.gen(function* () {
+        const { probe } = yield* HealthStore
+        yield* Effect.zipRight(probe, probe)
       }).pipe(Effect.provide(layer))
     )
   })

@@ -33,7 +33,7 @@ const handle = (filename = ":memory:", timeout = 50) =>
 const tables = (db: Sqlite.Database) =>
   db
     .prepare(
-      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'sendwright_migration' ORDER BY name"
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sendwright@_%' ESCAPE '@' ORDER BY name"
     )
     .pluck()
     .all()
