@@ -269,6 +269,46 @@ describe("secrets", () => {
   })
 })
 
+describe("the master key", () => {
+  const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString("base64")
+
+  it("is changed by reseal, which names the API keys that still need the old one, until none does", async () => {
+    const DATABASE_URL = fresh()
+    const { issued } = await story(on(DATABASE_URL, { SECRET_KEY: keyOf(1) }))
+    const publicKey = String(at(issued.json, "key", "public_key"))
+    const changing = on(DATABASE_URL, { SECRET_KEY: `${keyOf(2)},${keyOf(1)}` })
+    const first = await changing("secrets", "reseal", "--list")
+    expect(first.json).toMatchObject({
+      ok: true,
+      secrets: {
+        resealed: { sessions: 1, webhooks: 0 },
+        unreadable: { sessions: 0, webhooks: 0 },
+        retired: [],
+        api_keys_left: 1,
+        detail: expect.stringMatching(/^1 API key\(s\) still need an older master key/)
+      },
+      api_keys: [{ public_key: publicKey, status: "active", last_used_at: null }]
+    })
+    expect(at(first.json, "api_keys", 0, "older_keys")).toEqual(at(first.json, "secrets", "older_keys"))
+    await changing("keys", "revoke", publicKey)
+    const second = await changing("secrets", "reseal")
+    expect(at(second.json, "api_keys")).toBeUndefined()
+    expect(second.json).toMatchObject({
+      secrets: {
+        resealed: { sessions: 0, webhooks: 0 },
+        api_keys_left: 0,
+        older_keys: [],
+        retired: at(first.json, "secrets", "older_keys"),
+        detail: "Nothing needs an older master key: leave it out of SECRET_KEY."
+      }
+    })
+    expect((await on(DATABASE_URL, { SECRET_KEY: keyOf(2) })("accounts", "list")).code).toBe(0)
+    const old = await on(DATABASE_URL, { SECRET_KEY: keyOf(1) })("accounts", "list")
+    expect([old.code, old.out]).toEqual([1, ""])
+    expect(old.err).toMatch(/^SECRET_KEY: This database was begun with another master key/)
+  })
+})
+
 describe("what is refused", () => {
   it("is told by every fault, on standard error, with 1", async () => {
     const sendwright = on(fresh())

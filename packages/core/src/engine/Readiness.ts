@@ -1,7 +1,6 @@
 /** What a process has to be able to do before requests and work are given to it (decisions.md §10, "Keys and secrets"). */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import { MasterKeys } from "../secret/MasterKeys.ts"
 import { HealthStore } from "../storage/HealthStore.ts"
 import { Worker } from "../worker/Worker.ts"
@@ -44,6 +43,7 @@ export const make = Effect.gen(function* () {
   }).pipe(
     // Left behind instead of waited for: a driver may not be interruptible.
     Effect.disconnect,
+    Effect.interruptible,
     Effect.timeoutTo({
       duration: patience,
       onSuccess: (found) => found,
@@ -68,14 +68,10 @@ export const make = Effect.gen(function* () {
       : Effect.logError("Not ready", sentence(found), ...found.flatMap(({ cause }) => cause ?? []))
   }
 
-  // In a fiber of its own: whoever asked first may hang up, and the others wait for the same answer.
   const looked = Effect.all(checks, { concurrency: "unbounded" }).pipe(
     Effect.tap(log),
-    Effect.map((found): ReadonlyArray<Check> => found.map(({ fault, name }) => ({ name, fault }))),
-    Effect.interruptible,
-    Effect.forkDaemon,
-    Effect.flatMap(Fiber.join),
-    Effect.uninterruptible
+    Effect.map((found): ReadonlyArray<Check> => found.map(({ fault, name }) => ({ name, fault })))
   )
-  return yield* Effect.cachedWithTTL(looked, freshFor)
+  // Whoever asked first may hang up: the others wait for what it began.
+  return Effect.uninterruptible(yield* Effect.cachedWithTTL(looked, freshFor))
 })

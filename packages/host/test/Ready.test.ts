@@ -1,0 +1,196 @@
+/** decisions.md §10, "Keys and secrets": what `GET /health/ready` says of a running host, and when it refuses to start. */
+import { copyFileSync, mkdtempSync, renameSync, rmSync, unlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import Sqlite from "better-sqlite3"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import Pg from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { freshDatabase } from "../../../test/support/Postgres.ts"
+import type { Answer, TestHost } from "../../../test/support/TestHost.ts"
+import { at, consent, eventually, items, sendBody, start, tenant } from "../../../test/support/TestHost.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "sendwright-ready-"))
+const scope = Effect.runSync(Scope.make())
+afterAll(async () => {
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+  rmSync(folder, { recursive: true, force: true })
+}, 30_000)
+
+const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString("base64")
+
+const running = async (
+  environment: Readonly<Record<string, string>>,
+  use: (host: TestHost) => Promise<void>
+): Promise<void> => {
+  const host = await start(environment)
+  try {
+    await use(host)
+  } finally {
+    await host.stop()
+  }
+}
+
+const ready = (host: TestHost): Promise<Answer> => host.request("/health/ready")
+
+const becomes = (host: TestHost, status: number, withinMs = 6000): Promise<Answer> =>
+  eventually(
+    () => ready(host),
+    (answer) => answer.status === status,
+    withinMs
+  )
+
+/** The checks that fail, by name. */
+const faults = ({ json }: Answer): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    items(json, "checks").flatMap((check) =>
+      at(check, "ok") === true ? [] : [[String(at(check, "name")), at(check, "detail")]]
+    )
+  )
+
+describe("a host on SQLite", () => {
+  it("is ready with every check, and without the store names it and tells nothing of it", async () => {
+    const file = join(folder, "locked.db")
+    await running({ DATABASE_URL: `sqlite:${file}` }, async (host) => {
+      const checks = ["storage", "keys", "dispatch"].map((name) => ({ name, ok: true, detail: null }))
+      expect((await ready(host)).json).toEqual({ ok: true, status: "ready", checks })
+      const intruder = new Sqlite(file)
+      intruder.exec("BEGIN IMMEDIATE")
+      const refused = await becomes(host, 503)
+      expect([refused.status, at(refused.json, "code")]).toEqual([503, "unavailable"])
+      expect(Object.keys(faults(refused))).toEqual(["storage"])
+      expect(refused.headers.get("retry-after")).toBe("3")
+      expect(refused.text).not.toMatch(/locked|\.db|\/tmp|SQLITE/i)
+      expect((await host.request("/health/live")).status).toBe(200)
+      intruder.exec("ROLLBACK")
+      intruder.close()
+      expect((await becomes(host, 200)).status).toBe(200)
+      expect(host.output()).toMatch(/Not ready[^\n]*storage/)
+      expect(host.output()).toMatch(/Ready again/)
+    })
+  }, 120_000)
+
+  it.each([
+    ["removed", (file: string) => unlinkSync(file)],
+    [
+      "replaced",
+      (file: string) => {
+        copyFileSync(file, `${file}.new`)
+        renameSync(`${file}.new`, file)
+      }
+    ]
+  ])(
+    "whose file is %s refuses every send within five seconds, is not ready and says so",
+    async (what, lose) => {
+      const file = join(folder, `${what}.db`)
+      await running({ DATABASE_URL: `sqlite:${file}` }, async (host) => {
+        const owner = await tenant(host)
+        await consent(host, owner.accountId, "34600000100")
+        const body = sendBody(owner.templateId, "34600000100")
+        expect((await owner.send(body, "before")).status).toBe(202)
+        lose(file)
+        const refused = await becomes(host, 503, 5000)
+        expect(faults(refused)).toEqual({
+          storage: expect.stringContaining("a database file that was removed or replaced")
+        })
+        for (const key of ["one", "two"]) {
+          const answer = await owner.send(body, key)
+          expect([answer.status, at(answer.json, "code")]).toEqual([503, "unavailable"])
+        }
+        expect(host.output()).toMatch(/was removed or replaced while it was open/)
+      })
+    },
+    30_000
+  )
+
+  it("does not start without its key file, nor with another key, and says what to do", async () => {
+    const file = join(folder, "restored.db")
+    const DATABASE_URL = `sqlite:${file}`
+    await running({ DATABASE_URL }, async (host) => {
+      await tenant(host)
+    })
+    renameSync(`${file}.key`, `${file}.key.away`)
+    await expect(start({ DATABASE_URL })).rejects.toThrow(
+      /did not start\. SECRET_KEY: .*restored\.db\.key is missing.*Restore it, or give/
+    )
+    await expect(start({ DATABASE_URL, SECRET_KEY: keyOf(9) })).rejects.toThrow(
+      /did not start\. SECRET_KEY: This database was begun with another master key .*Give that key/
+    )
+    renameSync(`${file}.key.away`, `${file}.key`)
+    await running({ DATABASE_URL }, async (host) => {
+      expect((await ready(host)).status).toBe(200)
+    })
+  }, 120_000)
+})
+
+describe("hosts on PostgreSQL", () => {
+  let DATABASE_URL: string
+  let outside: Pg.Client
+  const common = () => ({ DATABASE_URL, SECRET_KEY: keyOf(7) })
+  beforeAll(async () => {
+    DATABASE_URL = await Effect.runPromise(Scope.extend(freshDatabase, scope))
+    outside = new Pg.Client(DATABASE_URL)
+    outside.on("error", () => {})
+    await outside.connect()
+  }, 120_000)
+  afterAll(() => outside.end())
+
+  it("do not start with another key: a worker that has the wrong one sends nothing", async () => {
+    await running(common(), async (host) => {
+      await expect(start({ ...common(), ROLE: "worker", SECRET_KEY: keyOf(8) })).rejects.toThrow(
+        /SECRET_KEY: This database was begun with another master key/
+      )
+      expect((await ready(host)).status).toBe(200)
+    })
+  }, 120_000)
+
+  it("are not ready while the database is read-only or hangs, and answer within three seconds", async () => {
+    await running(common(), async (host) => {
+      const name = new URL(DATABASE_URL).pathname.slice(1)
+      const others =
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+      await outside.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+      await outside.query(others)
+      expect(Object.keys(faults(await becomes(host, 503)))).toContain("storage")
+      await outside.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`)
+      await outside.query(others)
+      expect((await becomes(host, 200, 15_000)).status).toBe(200)
+
+      await outside.query("BEGIN; LOCK TABLE sendwright_probe IN ACCESS EXCLUSIVE MODE")
+      const slowest = { ms: 0 }
+      const refused = await eventually(
+        async () => {
+          const began = performance.now()
+          const answer = await ready(host)
+          slowest.ms = Math.max(slowest.ms, performance.now() - began)
+          return answer
+        },
+        ({ status }) => status === 503
+      )
+      await outside.query("ROLLBACK")
+      expect(faults(refused)).toEqual({ storage: "A small write did not end within 2 seconds." })
+      expect(slowest.ms).toBeLessThan(3500)
+      expect((await becomes(host, 200, 15_000)).status).toBe(200)
+    })
+  }, 120_000)
+
+  it("that dispatch are not ready once their loops fail for ten seconds; one that only accepts is", async () => {
+    await running({ ...common(), ROLE: "api" }, async (api) => {
+      await running({ ...common(), ROLE: "worker" }, async (worker) => {
+        await outside.query("ALTER TABLE sendwright_progress RENAME TO away")
+        try {
+          const refused = await becomes(worker, 503, 25_000)
+          expect(faults(refused)).toEqual({
+            dispatch: expect.stringMatching(/Dispatch: the last \d+ steps failed \(JobStore\.\w+\)/)
+          })
+          expect((await ready(api)).status).toBe(200)
+        } finally {
+          await outside.query("ALTER TABLE away RENAME TO sendwright_progress")
+        }
+        expect((await becomes(worker, 200, 15_000)).status).toBe(200)
+      })
+    })
+  }, 120_000)
+})
