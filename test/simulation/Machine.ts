@@ -20,8 +20,10 @@ import { AccountStore } from "../../packages/core/src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../packages/core/src/storage/ApiKeyStore.ts"
 import { ConsentStore } from "../../packages/core/src/storage/ConsentStore.ts"
 import { EventLog } from "../../packages/core/src/storage/EventLog.ts"
+import { HealthStore } from "../../packages/core/src/storage/HealthStore.ts"
 import { InboundStore } from "../../packages/core/src/storage/InboundStore.ts"
 import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
+import { KeyringStore } from "../../packages/core/src/storage/KeyringStore.ts"
 import { RateCardStore } from "../../packages/core/src/storage/RateCardStore.ts"
 import { RateLimitStore } from "../../packages/core/src/storage/RateLimitStore.ts"
 import { SessionStore } from "../../packages/core/src/storage/SessionStore.ts"
@@ -123,7 +125,10 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
     store(SessionStore),
     store(TemplateStore),
     store(WebhookStore),
-    Layer.succeed(Transactions, Context.get(stores, Transactions))
+    Layer.succeed(Transactions, Context.get(stores, Transactions)),
+    // Asked at the start alone, where a process that dies has done nothing yet.
+    Layer.succeed(HealthStore, Context.get(stores, HealthStore)),
+    Layer.succeed(KeyringStore, Context.get(stores, KeyringStore))
   )
 
   const senders = Layer.succeed(

@@ -139,7 +139,7 @@ describe("while the service stops, the adapter", () => {
     Effect.gen(function* () {
       const handle = yield* Adapter.make({
         engine: Engine.Engine.of(engine),
-        routes: ServiceHandlers.make(Effect.void),
+        routes: ServiceHandlers.make(Engine.Engine.of(engine)),
         pages: new Map([["/docs", { access: "anyone", contentType: "text/html", text: Effect.succeed("") }]]),
         baseUrl: "http://base",
         adminToken: Redacted.make("token"),

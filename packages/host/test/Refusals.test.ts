@@ -46,6 +46,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     cancel: () => Effect.dieMessage("cancel"),
     receive: () => Effect.dieMessage("receive"),
     hook: () => Effect.dieMessage("hook"),
+    readiness: Effect.succeed([]),
     drain: Effect.dieMessage("drain"),
     clock: Effect.dieMessage("clock"),
     admin: new Proxy(Object.create(null), { get: () => new Proxy(Object.create(null), {}) }),
@@ -56,7 +57,7 @@ const routesOf = (engine: EngineService) => [
   ...Handlers.make(engine),
   ...AdminHandlers.make(engine),
   ...HookHandlers.make(engine),
-  ...ServiceHandlers.make(Effect.void)
+  ...ServiceHandlers.make(engine)
 ]
 
 interface Call {

@@ -46,6 +46,7 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     message: dies("message"),
     cancel: dies("cancel"),
     receive: dies("receive"),
+    readiness: Effect.succeed([]),
     hook: (_, __, { body, method, query }) =>
       Effect.succeed(method === "GET" ? `${query["hub.challenge"]} ${body.length}` : null),
     drain: Effect.dieMessage("drain"),

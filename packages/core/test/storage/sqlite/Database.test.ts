@@ -322,7 +322,7 @@ describe("write", () => {
         [1, "twice"],
         [2, "orphan"]
       ] as const) {
-        const error = yield* Effect.flip(exits[index] ?? Exit.succeed(0))
+        const error = yield* Effect.flip(exits[index] ?? Exit.void)
         assert.instanceOf(error, StorageError)
         assert.strictEqual(error.operation, operation)
         assert.strictEqual(error.message, `The storage operation "${operation}" failed.`)
@@ -416,7 +416,7 @@ describe("write", () => {
         { concurrency: "unbounded" }
       )
       assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, false, true])
-      assert.instanceOf(yield* Effect.flip(exits[1] ?? Exit.succeed(0)), StorageError)
+      assert.instanceOf(yield* Effect.flip(exits[1] ?? Exit.void), StorageError)
       const error = yield* Effect.flip(sql.withTransaction(db.write("insert", insert(5, big))))
       assert.instanceOf(error, StorageError)
       assert.deepStrictEqual(outside(filename), [1, 2, 4])
