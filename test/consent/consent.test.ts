@@ -8,6 +8,7 @@ import * as Redacted from "effect/Redacted"
 import { ConsentStore } from "../../packages/core/src/storage/ConsentStore.ts"
 import { InboundStore } from "../../packages/core/src/storage/InboundStore.ts"
 import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
+import * as HealthStore from "../../packages/core/src/storage/memory/HealthStore.ts"
 import * as RateLimitStore from "../../packages/core/src/storage/memory/RateLimitStore.ts"
 import * as PostgresDatabase from "../../packages/core/src/storage/postgres/Database.ts"
 import { migrations as postgresMigrations } from "../../packages/core/src/storage/postgres/Schema.ts"
@@ -21,6 +22,7 @@ import { Database } from "../../packages/core/src/storage/sql/Database.ts"
 import * as Events from "../../packages/core/src/storage/sql/EventLog.ts"
 import * as Inbound from "../../packages/core/src/storage/sql/InboundStore.ts"
 import * as Jobs from "../../packages/core/src/storage/sql/JobStore.ts"
+import * as Keyring from "../../packages/core/src/storage/sql/KeyringStore.ts"
 import * as RateCards from "../../packages/core/src/storage/sql/RateCardStore.ts"
 import * as Sessions from "../../packages/core/src/storage/sql/SessionStore.ts"
 import * as Templates from "../../packages/core/src/storage/sql/TemplateStore.ts"
@@ -40,7 +42,7 @@ const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E | St
     ApiKeys.layer,
     Consents.layer,
     Events.layer,
-    health,
+    HealthStore.layer,
     Inbound.layer,
     Jobs.layer,
     Keyring.layer(false),

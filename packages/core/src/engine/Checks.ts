@@ -382,7 +382,7 @@ export const make = Effect.gen(function* () {
       )
       if (from === undefined || moving.has(publicKey)) return Effect.void
       moving.add(publicKey)
-      return keys.rehash({ publicKey, from, to: box.hash(secretKey) }).pipe(
+      return Effect.unlessEffect(keys.rehash({ publicKey, from, to: box.hash(secretKey) }), isInside).pipe(
         Effect.catchAll((error) => Effect.logWarning(error.message)),
         Effect.ensuring(Effect.sync(() => moving.delete(publicKey)))
       )

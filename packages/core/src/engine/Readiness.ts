@@ -3,10 +3,11 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { MasterKeys } from "../secret/MasterKeys.ts"
 import { HealthStore } from "../storage/HealthStore.ts"
+import { StoreClock } from "../worker/StoreClock.ts"
 import { Worker } from "../worker/Worker.ts"
 
 export interface Check {
-  readonly name: "storage" | "keys" | "dispatch"
+  readonly name: "storage" | "clock" | "keys" | "dispatch"
   /** In plain words, without addresses and secrets; null when it is well. */
   readonly fault: string | null
 }
@@ -24,6 +25,8 @@ const freshFor = "3 seconds"
 /** A store that hangs must not make its probe hang. */
 const patience = "2 seconds"
 
+const untimed = "The database has not told its time for more than 5 seconds."
+
 interface Found extends Check {
   /** For the log alone: a driver's message can name addresses. */
   readonly cause?: unknown
@@ -36,6 +39,7 @@ export const make = Effect.gen(function* () {
   const health = yield* HealthStore
   const keys = yield* MasterKeys
   const worker = yield* Worker
+  const clock = yield* StoreClock
 
   const storage: Effect.Effect<Found> = Effect.match(health.probe, {
     onFailure: ({ cause, message }): Found => ({ name: "storage", fault: message, cause }),
@@ -53,6 +57,7 @@ export const make = Effect.gen(function* () {
 
   const checks: ReadonlyArray<Effect.Effect<Found>> = [
     storage,
+    Effect.map(clock.health, ({ uncertain }) => ({ name: "clock", fault: uncertain ? untimed : null })),
     Effect.map(keys.fault, (fault) => ({ name: "keys", fault })),
     Effect.map(worker.fault, (fault) => ({ name: "dispatch", fault }))
   ]

@@ -207,7 +207,10 @@ const make = (options: Options) =>
           if (answered.length > 0) yield* Effect.ignoreLogged(exchange(null))
           for (const name of [...former, worker]) yield* presence.leave(name)
         })
-        return yield* Effect.onInterrupt(loops.run("Webhook delivery", Effect.zipRight(keys.complete, step)), () => stop)
+        return yield* Effect.onInterrupt(
+          loops.run("Webhook delivery", Effect.zipRight(keys.complete, step)),
+          () => stop
+        )
       })
     )
 
