@@ -86,12 +86,14 @@ export const layer = (config: HostConfig): Layer.Layer<never, Exclude<StartFailu
     const attempts = InFlight.make()
     const webhooks = InFlight.make()
     const underWay = () => [`${attempts.count()} attempt(s) to send`, `${webhooks.count()} webhook(s)`]
-    return Layer.scopedDiscard(
-      Effect.gen(function* () {
-        yield* warnOfHalf(config)
-        yield* warnOfOpenKey(config)
-        const end = yield* loops(config.role)
-        yield* serve(config, { end, underWay })
-      })
-    ).pipe(Layer.provide(EngineLayer.layer(config, { attempts, webhooks })))
+    const running = Effect.gen(function* () {
+      yield* warnOfHalf(config)
+      yield* warnOfOpenKey(config)
+      const end = yield* loops(config.role)
+      yield* serve(config, { end, underWay })
+    })
+    // Every request by the store's time, from its first fiber on.
+    return Layer.scopedDiscard(Effect.flatMap(Engine.Engine, ({ clock }) => clock.within(running))).pipe(
+      Layer.provide(EngineLayer.layer(config, { attempts, webhooks }))
+    )
   })

@@ -4,6 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors, Requests } from "@sendwright/core"
 import { Fixtures } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as MutableRef from "effect/MutableRef"
 import { Api } from "../src/api/Api.ts"
 import * as Adapter from "../src/http/Adapter.ts"
@@ -48,7 +49,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     hook: () => Effect.dieMessage("hook"),
     readiness: Effect.succeed([]),
     drain: Effect.dieMessage("drain"),
-    clock: Effect.dieMessage("clock"),
+    clock: { health: Effect.dieMessage("clock"), within: identity },
     admin: new Proxy(Object.create(null), { get: () => new Proxy(Object.create(null), {}) }),
     ...given
   })

@@ -6,6 +6,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
@@ -50,7 +51,7 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     hook: (_, __, { body, method, query }) =>
       Effect.succeed(method === "GET" ? `${query["hub.challenge"]} ${body.length}` : null),
     drain: Effect.dieMessage("drain"),
-    clock: Effect.dieMessage("clock is not expected"),
+    clock: { health: Effect.dieMessage("clock"), within: identity },
     admin: new Proxy(Object.create(null), {
       get: () =>
         new Proxy(Object.create(null), { get: () => () => Effect.succeed({ items: [], next: null }) })

@@ -163,8 +163,12 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     readonly admin: Admin.Admin
     /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
     readonly drain: Effect.Effect<void, InsideTransaction | StorageError>
-    /** How far this process's clock is from the store's, by which everything goes. */
-    readonly clock: Effect.Effect<ClockHealth>
+    /** The store's clock, by which everything goes, and how far this process's is from it. */
+    readonly clock: {
+      readonly health: Effect.Effect<ClockHealth>
+      /** Runs a program by it, which spares each operation the change. */
+      readonly within: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    }
   }
 >() {}
 
@@ -212,7 +216,7 @@ const make = Effect.gen(function* () {
     readiness: yield* Readiness.make,
     admin: yield* Admin.make,
     drain: worker.drain,
-    clock: clock.health
+    clock: { health: clock.health, within: clock.within }
   })
   return timed(engine, clock)
 })

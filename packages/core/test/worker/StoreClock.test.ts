@@ -182,7 +182,7 @@ describe("a process whose store tells the time", () => {
       const engine = Context.get(context, Engine.Engine)
       const account = yield* Effect.withClock(engine.admin.accounts.create({ name: "a" }), process)
       expect(account.createdAt).toBe(truth())
-      expect(yield* Effect.withClock(engine.clock, process)).toMatchObject({ differenceMs: -day })
+      expect(yield* Effect.withClock(engine.clock.health, process)).toMatchObject({ differenceMs: -day })
     })
   )
 })
@@ -191,7 +191,7 @@ describe("a process whose store tells no time", () => {
   it.effect("goes by its own clock, and is certain of it", () =>
     Effect.gen(function* () {
       const { clock } = yield* Engine.Engine
-      expect(yield* clock).toEqual({ differenceMs: 0, measuredAt: 0, uncertain: false })
+      expect(yield* clock.health).toEqual({ differenceMs: 0, measuredAt: 0, uncertain: false })
     }).pipe(Effect.provide(TestEngine.layer))
   )
 })

@@ -83,7 +83,7 @@ it.scopedLive(
       let sends = 0
       for (const ms of [5 * minute, -5 * minute, hour, -hour, day, -day]) {
         const wrong = yield* host(url, ms)
-        const health = yield* wrong.on(wrong.engine.clock)
+        const health = yield* wrong.on(wrong.engine.clock.health)
         expect(Math.abs((health.differenceMs ?? 0) + ms)).toBeLessThan(1000)
         expect(health.uncertain).toBe(false)
         for (const [accepting, sending] of [
