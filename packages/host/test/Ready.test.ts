@@ -54,7 +54,11 @@ describe("a host on SQLite", () => {
   it("is ready with every check, and without the store names it and tells nothing of it", async () => {
     const file = join(folder, "locked.db")
     await running({ DATABASE_URL: `sqlite:${file}` }, async (host) => {
-      const checks = ["storage", "keys", "dispatch"].map((name) => ({ name, ok: true, detail: null }))
+      const checks = ["storage", "clock", "keys", "dispatch"].map((name) => ({
+        name,
+        ok: true,
+        detail: null
+      }))
       expect((await ready(host)).json).toEqual({ ok: true, status: "ready", checks })
       const intruder = new Sqlite(file)
       intruder.exec("BEGIN IMMEDIATE")

@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
-import { freshDatabase } from "../../../../test/support/Postgres.ts"
 import * as ExternalText from "../../src/domain/ExternalText.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import * as Json from "../../src/domain/Json.ts"
@@ -14,21 +13,18 @@ import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as HttpGateway from "../../src/sender/HttpGateway.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
-import * as Postgres from "../../src/storage/postgres/Postgres.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import * as HttpPlatform from "../../src/testing/HttpPlatform.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import type { Stored } from "../../src/testing/StorageSuite/Setup.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 import * as Signature from "../../src/webhook/Signature.ts"
+import * as PostgresByTestClock from "../storage/postgres/ByTestClock.ts"
 
 const stores: ReadonlyArray<readonly [name: string, layer: Stored]> = [
   ["memory", Memory.layer],
   ["SQLite", Sqlite.layer({ filename: ":memory:" })],
-  [
-    "PostgreSQL",
-    Layer.unwrapScoped(Effect.map(freshDatabase, (url) => Postgres.layer({ url: Redacted.make(url) })))
-  ]
+  ["PostgreSQL", PostgresByTestClock.layer]
 ]
 
 const embedded = Engine.layer().pipe(

@@ -35,6 +35,7 @@ const engine: Effect.Effect<Context.Tag.Service<Engine.Engine>, unknown, Stores 
 
 const well = [
   { name: "storage", fault: null },
+  { name: "clock", fault: null },
   { name: "keys", fault: null },
   { name: "dispatch", fault: null }
 ]

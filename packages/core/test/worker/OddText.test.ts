@@ -6,29 +6,24 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
-import { freshDatabase } from "../../../../test/support/Postgres.ts"
 import * as ExternalText from "../../src/domain/ExternalText.ts"
 import * as Recipient from "../../src/domain/Recipient.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { HookResult, type Sender, SendResult } from "../../src/sender/Sender.ts"
 import { JobStore, type Report } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
-import * as Postgres from "../../src/storage/postgres/Postgres.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import { find, results, type Stored } from "../../src/testing/StorageSuite/Setup.ts"
+import * as PostgresByTestClock from "../storage/postgres/ByTestClock.ts"
 import { accept, accepted, during, embedded, platform } from "./Support.ts"
 
 const stores: ReadonlyArray<readonly [name: string, layer: Stored]> = [
   ["memory", Memory.layer],
   ["SQLite", Sqlite.layer({ filename: ":memory:" })],
-  [
-    "PostgreSQL",
-    Layer.unwrapScoped(Effect.map(freshDatabase, (url) => Postgres.layer({ url: Redacted.make(url) })))
-  ]
+  ["PostgreSQL", PostgresByTestClock.layer]
 ]
 
 const odd: ReadonlyArray<string> = [

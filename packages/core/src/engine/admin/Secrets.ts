@@ -1,12 +1,12 @@
 /** The change of the master key: everything sealed moves to the current one, and what is left is told (decisions.md §10). */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as ApiKey from "../../domain/ApiKey.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Keyring from "../../domain/Keyring.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Webhook from "../../domain/Webhook.ts"
+import * as Either from "../../effect/Either.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import * as Lines from "../../sender/Lines.ts"
 import type { Resealing, SealedPlace } from "../../storage/KeyringStore.ts"
