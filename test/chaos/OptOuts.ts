@@ -157,7 +157,11 @@ export const killed = async (setting: Setting, kills: number): Promise<Account> 
         recipients: phones.map((phone) => ({ phone }))
       }
     })
+    if (answer.status !== 202 && answer.status !== 403) {
+      throw new Error(`A send after the opt-outs was answered with ${answer.status}: ${answer.text}`)
+    }
     const refused = answer.status === 403 ? items(answer.json, "errors").length : 0
+    if (refused < phones.length) setting.say(`not refused: ${answer.text.slice(0, 1000)}`)
     lost += phones.length - refused
   }
   await Promise.all(hosts.map((each) => each.stop()))
