@@ -48,7 +48,7 @@ describe("a long body", () => {
   })
 
   it("within the limits is parsed, whatever its strings hold", () => {
-    const text = `{${filler},"a":[${many(10_000, () => "1")}],"b":{${names(1000)}},"c":"${'[{,\\\\\\"'.repeat(20_000)}"}`
+    const text = `{${filler},"a":[${many(10_000, () => "1")}],"b":{${names(100)}},"c":"${'[{,\\\\\\"'.repeat(20_000)}"}`
     expect(told(text)).toEqual({ faults: [], parsed: true })
   })
 
