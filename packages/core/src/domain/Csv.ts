@@ -8,10 +8,12 @@ export interface Line {
   readonly broken: boolean
 }
 
-/** Cells without the space around them; lines without any text, and a byte order mark, are left out. */
-export const read = (text: string, separator: "," | ";"): ReadonlyArray<Line> => {
+/**
+ * Cells without the space around them; lines without any text, and a byte order mark, are left out. Each line is read
+ * when it is asked for.
+ */
+export function* read(text: string, separator: "," | ";"): Generator<Line, void> {
   const source = `(?:"([^"]*(?:""[^"]*)*)")?([^${separator}\\r\\n]*)(${separator}|\\r\\n|\\n|\\r|$)`
-  const lines: Array<Line> = []
   let number = 1
   let below = 1
   let cells: Array<string> = []
@@ -23,11 +25,10 @@ export const read = (text: string, separator: "," | ";"): ReadonlyArray<Line> =>
     broken ||= bare.includes('"') || (quoted !== undefined && bare.trim() !== "")
     below += all.match(/\r\n|\n|\r/g)?.length ?? 0
     if (end === separator) continue
-    if (cells.some((cell) => cell !== "")) lines.push({ number, cells, broken })
+    if (cells.some((cell) => cell !== "")) yield { number, cells, broken }
     number = below
     cells = []
     broken = false
-    if (end === "") break
+    if (end === "") return
   }
-  return lines
 }

@@ -18,19 +18,6 @@ import * as Suggestion from "./Suggestion.ts"
 
 type Path = ReadonlyArray<string | number>
 
-/** The faults found by now. */
-class Faults {
-  readonly list: Array<Fault.Fault> = []
-
-  add(path: Path, code: Fault.Code, message: string): void {
-    if (!this.isFull) this.list.push(Fault.make(path, code, message))
-  }
-
-  get isFull(): boolean {
-    return this.list.length >= Fault.maximum
-  }
-}
-
 // Words ------------------------------------------------------------------------------------------------------------
 
 const literals = (ast: AST.AST): ReadonlyArray<string> =>
@@ -138,7 +125,7 @@ const isLiteral = (ast: AST.AST): boolean =>
   ast._tag === "UndefinedKeyword" ||
   (ast._tag === "Union" && ast.types.every(isLiteral))
 
-const addMistyped = (ast: AST.AST, path: Path, faults: Faults): void => {
+const addMistyped = (ast: AST.AST, path: Path, faults: Fault.Faults): void => {
   const allowed = literals(ast)
   if (isLiteral(ast) && allowed.length > 0) {
     faults.add(path, "invalid_value", `${named(path)} must be one of ${allowed.join(", ")}.`)
@@ -147,7 +134,7 @@ const addMistyped = (ast: AST.AST, path: Path, faults: Faults): void => {
   }
 }
 
-const addIssue = (issue: ParseResult.ParseIssue, path: Path, faults: Faults): void => {
+const addIssue = (issue: ParseResult.ParseIssue, path: Path, faults: Fault.Faults): void => {
   if (faults.isFull) return
   switch (issue._tag) {
     case "Pointer": {
@@ -196,7 +183,7 @@ const addIssue = (issue: ParseResult.ParseIssue, path: Path, faults: Faults): vo
 
 /** The faults that the interpreter found, the paths below `prefix`. */
 export const ofIssue = (issue: ParseResult.ParseIssue, prefix: Path = []): ReadonlyArray<Fault.Fault> => {
-  const faults = new Faults()
+  const faults = new Fault.Faults()
   addIssue(issue, prefix, faults)
   return faults.list
 }
@@ -258,7 +245,7 @@ const structureOf = (ast: AST.AST): AST.AST | undefined => {
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)
 
-const leaf = (ast: AST.AST, input: unknown, path: Path, faults: Faults): void => {
+const leaf = (ast: AST.AST, input: unknown, path: Path, faults: Fault.Faults): void => {
   const decoded = interpreterOf(ast)(input)
   if (Either.isLeft(decoded)) addIssue(decoded.left, path, faults)
 }
@@ -270,7 +257,7 @@ const struct = (
   ast: AST.TypeLiteral,
   input: Readonly<Record<string, unknown>>,
   path: Path,
-  faults: Faults
+  faults: Fault.Faults
 ): void => {
   const known: Array<string> = []
   for (const { isOptional, name, type } of ast.propertySignatures) {
@@ -296,7 +283,7 @@ const isEmptyStruct = (ast: AST.AST): boolean =>
   ast._tag === "TypeLiteral" && ast.propertySignatures.length === 0 && ast.indexSignatures.length === 0
 
 /** An object or an array, its length first and then what it holds. */
-const nested = (ast: AST.AST, input: object, path: Path, faults: Faults): void => {
+const nested = (ast: AST.AST, input: object, path: Path, faults: Fault.Faults): void => {
   const most = mostOf(ast)
   const structure = structureOf(ast)
   if (most !== undefined && isTooLong(input, most.count)) {
@@ -323,7 +310,7 @@ const nested = (ast: AST.AST, input: object, path: Path, faults: Faults): void =
 }
 
 /** Adds the faults of what stands there; none when the schema accepts it. */
-const walk = (ast: AST.AST, input: unknown, path: Path, faults: Faults): void => {
+const walk = (ast: AST.AST, input: unknown, path: Path, faults: Fault.Faults): void => {
   if (faults.isFull) return
   if (isEmptyStruct(ast) && !isRecord(input)) addMistyped(ast, path, faults)
   else if (typeof input === "object" && input !== null && isOrdinary(ast)) nested(ast, input, path, faults)
@@ -332,7 +319,7 @@ const walk = (ast: AST.AST, input: unknown, path: Path, faults: Faults): void =>
 
 /** Every fault of an input, the paths below `prefix`; none when the walk finds nothing wrong. */
 export const faults = (ast: AST.AST, input: unknown, prefix: Path = []): ReadonlyArray<Fault.Fault> => {
-  const found = new Faults()
+  const found = new Fault.Faults()
   walk(ast, input, prefix, found)
   return found.list
 }

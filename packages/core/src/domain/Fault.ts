@@ -37,6 +37,32 @@ export const make = (path: ReadonlyArray<string | number>, code: Code, message: 
   message
 })
 
+/** The faults found by now, and no more than are told: once it is full nobody need look further. */
+export class Faults {
+  readonly list: Array<Fault>
+  private readonly most: number
+
+  constructor(found: ReadonlyArray<Fault> = [], most = maximum) {
+    this.list = found.slice(0, most)
+    this.most = most
+  }
+
+  get isFull(): boolean {
+    return this.list.length >= this.most
+  }
+
+  add(path: Fault["path"], code: Code, message: string): void {
+    if (!this.isFull) this.list.push(make(path, code, message))
+  }
+
+  addAll(faults: ReadonlyArray<Fault>): void {
+    for (const fault of faults) {
+      if (this.isFull) return
+      this.list.push(fault)
+    }
+  }
+}
+
 /** RFC 6901. */
 export const pointer = (fault: Fault): string =>
   fault.path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")

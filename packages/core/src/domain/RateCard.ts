@@ -34,32 +34,32 @@ const prefixForm = /^[1-9]\d{0,14}$/
 const prefixesOf = (price: Price): ReadonlyArray<string> =>
   price.prefixes ?? [price.market === "*" ? "" : price.market]
 
-/** Every fault of a card's prices, paths below `prices`. */
+/** The faults of a card's prices, at most as many as are told; paths below `prices`. */
 export const check = (prices: ReadonlyArray<Price>): Either.Either<void, ReadonlyArray<Fault.Fault>> => {
-  const faults: Array<Fault.Fault> = []
+  const faults = new Fault.Faults()
   const seen = new Set<string>()
   for (const [at, price] of prices.entries()) {
-    // More are not told.
-    if (faults.length >= Fault.maximum) break
+    if (faults.isFull) break
     if (!Money.isAmount(price.price)) {
       const message = '`price` must be a plain decimal such as "0.0250".'
-      faults.push(Fault.make(["prices", at, "price"], "invalid_value", message))
+      faults.add(["prices", at, "price"], "invalid_value", message)
     }
-    if (Text.isBlank(price.market))
-      faults.push(Fault.make(["prices", at, "market"], "required", "`market` is required."))
-    prefixesOf(price).forEach((prefix, place) => {
-      const path = price.prefixes === null ? ["prices", at, "market"] : ["prices", at, "prefixes", place]
+    if (Text.isBlank(price.market)) faults.add(["prices", at, "market"], "required", "`market` is required.")
+    const pathOf = (place: number): Fault.Fault["path"] =>
+      price.prefixes === null ? ["prices", at, "market"] : ["prices", at, "prefixes", place]
+    for (const [place, prefix] of prefixesOf(price).entries()) {
+      if (faults.isFull) break
       if (prefix !== "" && !prefixForm.test(prefix)) {
         const message = "A market is `*`, a calling-code prefix in digits, or a name with `prefixes`."
-        faults.push(Fault.make(path, "invalid_value", message))
+        faults.add(pathOf(place), "invalid_value", message)
       }
       const identity = `${price.category} ${prefix}`
       if (seen.has(identity))
-        faults.push(Fault.make(path, "invalid_value", "This prefix has a price in this category already."))
+        faults.add(pathOf(place), "invalid_value", "This prefix has a price in this category already.")
       seen.add(identity)
-    })
+    }
   }
-  return faults.length === 0 ? Either.void : Either.left(faults)
+  return faults.list.length === 0 ? Either.void : Either.left(faults.list)
 }
 
 export interface Rate {

@@ -176,31 +176,50 @@ interface Column {
 
 interface Table {
   readonly header: Csv.Line
-  readonly rows: ReadonlyArray<Csv.Line>
+  /** Read as they are asked for, and once. */
+  readonly rows: Iterable<Csv.Line>
   readonly market: number
   readonly currency: number
   readonly columns: ReadonlyArray<Column>
 }
 
-/** The table below the first row that has a column "Market", rather one that has a column of prices too. */
-const tableOf = (lines: ReadonlyArray<Csv.Line>): Table | undefined => {
-  const tables = lines.flatMap((header, place): ReadonlyArray<Omit<Table, "rows"> & { place: number }> => {
-    const names = header.cells.map(plain)
-    const market = names.indexOf("market")
-    if (market < 0) return []
-    const columns = RateCard.categories.flatMap((category): ReadonlyArray<Column> => {
-      const at = names.indexOf(category)
-      return at < 0 ? [] : [{ category, name: header.cells[at] ?? category, at }]
-    })
-    return [{ header, place, market, currency: names.indexOf("currency"), columns }]
+/** So many lines may stand above the rows: titles and notes. */
+const maximumHeading = 100
+
+const headerOf = (header: Csv.Line): Omit<Table, "rows"> | undefined => {
+  const names = header.cells.map(plain)
+  const market = names.indexOf("market")
+  if (market < 0) return undefined
+  const columns = RateCard.categories.flatMap((category): ReadonlyArray<Column> => {
+    const at = names.indexOf(category)
+    return at < 0 ? [] : [{ category, name: header.cells[at] ?? category, at }]
   })
-  const table = tables.find(({ columns }) => columns.length > 0) ?? tables[0]
-  return table === undefined ? undefined : { ...table, rows: lines.slice(table.place + 1) }
+  return { header, market, currency: names.indexOf("currency"), columns }
 }
 
+/** The table below the first row that has a column "Market" and one of prices, else below the first with the former. */
+const tableOf = (text: string, separator: "," | ";"): Table | undefined => {
+  const rows = Csv.read(text, separator)
+  let bare: Table | undefined
+  for (let place = 0; place < maximumHeading; place++) {
+    const line = rows.next()
+    if (line.done === true) break
+    const found = headerOf(line.value)
+    if (found === undefined) continue
+    if (found.columns.length > 0) return { ...found, rows }
+    bare ??= { ...found, rows: [] }
+  }
+  return bare
+}
+
+/** Commas are looked for first, and semicolons where they make no table with prices. */
 const find = (text: string): Table | undefined => {
-  const tables = ([",", ";"] as const).map((separator) => tableOf(Csv.read(text, separator)))
-  return tables.find((table) => table !== undefined && table.columns.length > 0) ?? tables.find(Boolean)
+  const byCommas = tableOf(text, ",")
+  if (byCommas !== undefined && byCommas.columns.length > 0) return byCommas
+  const bySemicolons = tableOf(text, ";")
+  return bySemicolons !== undefined && bySemicolons.columns.length > 0
+    ? bySemicolons
+    : (byCommas ?? bySemicolons)
 }
 
 interface Row {
@@ -212,15 +231,16 @@ interface Row {
 const noPrice = /^(|n\/?a|[-–—]+)$/i
 
 /** Rows of the currency. A text alone in its row is a note, not a market. */
-const rowsOf = (table: Table, currency: string, faults: Array<Fault.Fault>): ReadonlyArray<Row> => {
+const rowsOf = (table: Table, currency: string, faults: Fault.Faults): ReadonlyArray<Row> => {
   const rows: Array<Row> = []
   const seen = new Map<string, number>()
   const found = new Set<string>()
   let matches = 0
   const label = (at: number): string => table.header.cells[at] ?? ""
   const fault = (path: ReadonlyArray<string | number>, code: Fault.Code, message: string) =>
-    faults.push(Fault.make(["rows", ...path], code, message))
+    faults.add(["rows", ...path], code, message)
   for (const { broken, cells, number } of table.rows) {
+    if (faults.isFull) break
     if (broken) {
       const message =
         'Put quotes around the whole cell and write a quote within it twice, such as "a ""b"" c".'
@@ -307,16 +327,15 @@ const pricesOf = (table: Table, rows: ReadonlyArray<Row>): ReadonlyArray<RateCar
 }
 
 /** Many times what a platform publishes. */
+const maximumCharacters = 128 * 1024
 const maximumCells = 20_000
 
 /** Ends at the first cell too many. */
 const isOver = (text: string): boolean => {
   let cells = 0
-  for (const _ of text.matchAll(/[,;\r\n]/g)) {
-    cells += 1
-    if (cells > maximumCells) return true
-  }
-  return false
+  for (let at = 0; at < text.length && cells <= maximumCells; at++)
+    if (",;\r\n".includes(text.charAt(at))) cells += 1
+  return cells > maximumCells
 }
 
 /**
@@ -333,6 +352,10 @@ export const read = (
   text: string,
   options: { readonly currency: string }
 ): Either.Either<ReadonlyArray<RateCard.Price>, ReadonlyArray<Fault.Fault>> => {
+  if (text.length > maximumCharacters) {
+    const message = `Give a list of at most ${maximumCharacters.toLocaleString("en")} characters.`
+    return Either.left([Fault.make(["rows"], "out_of_range", message)])
+  }
   if (isOver(text)) {
     const message = `Give a list of at most ${maximumCells.toLocaleString("en")} cells.`
     return Either.left([Fault.make(["rows"], "out_of_range", message)])
@@ -347,14 +370,14 @@ export const read = (
     const message = "Give the header row a column of prices: Marketing, Utility or Authentication."
     return Either.left([Fault.make(["rows", header.number], "required", message)])
   }
-  const faults: Array<Fault.Fault> = []
+  const faults = new Fault.Faults()
   const known = ["market", "currency", ...RateCard.categories]
   const names = header.cells.map(plain)
   header.cells.forEach((name, at) => {
     if (!known.includes(names[at] ?? "") || names.indexOf(names[at] ?? "") === at) return
     const message = "Keep one column of this name."
-    faults.push(Fault.make(["rows", header.number, name], "invalid_value", message))
+    faults.add(["rows", header.number, name], "invalid_value", message)
   })
   const rows = rowsOf(table, options.currency.trim().toUpperCase(), faults)
-  return faults.length === 0 ? Either.right(pricesOf(table, rows)) : Either.left(faults)
+  return faults.list.length === 0 ? Either.right(pricesOf(table, rows)) : Either.left(faults.list)
 }

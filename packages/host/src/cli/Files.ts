@@ -36,7 +36,7 @@ const columns = Object.keys(ConsentRecord.fields)
 /** A header row with the API's names of fields, then a row for each consent; an empty cell is an absent field. */
 const consentsOf = (file: string, content: string): Read<unknown> =>
   Effect.gen(function* () {
-    const [comma, semicolon] = ([",", ";"] as const).map((separator) => Csv.read(content, separator))
+    const [comma, semicolon] = ([",", ";"] as const).map((separator) => [...Csv.read(content, separator)])
     const isTable = semicolon?.[0]?.cells.includes("phone") === true
     const [header, ...rows] = (isTable ? semicolon : comma) ?? []
     const names = header?.cells ?? []

@@ -193,7 +193,12 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
       admin.rateCards.add({
         currency: payload.currency,
         effectiveFrom: Instant.parse(payload.effective_from) ?? 0,
-        prices: payload.prices.map((price) => ({ ...price, prefixes: price.prefixes ?? null }))
+        prices: payload.prices.map(({ category, market, prefixes = null, price }) => ({
+          market,
+          prefixes,
+          category,
+          price
+        }))
       }),
       (found) => reply({ ...ok, rate_card: Views.rateCard(found) })
     )
