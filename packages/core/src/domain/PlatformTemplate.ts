@@ -14,16 +14,21 @@ type Path = ReadonlyArray<string | number>
 
 /** Reads members of platform JSON, collecting what is wrong instead of stopping at the first. */
 class Reader {
-  readonly faults: Array<Fault.Fault> = []
+  readonly faults: Fault.Faults
   /** Why the template cannot be sent though it can be read. */
   readonly obstacles: Array<string> = []
+
+  /** @param most that are told */
+  constructor(most: number) {
+    this.faults = new Fault.Faults([], most)
+  }
 
   /** Empty when it is none; one that is too long is not looked into. */
   text(value: unknown, name: string, path: Path, maximum: number): string {
     const found = at(value, name)
     const where = [...path, name]
     const refuse = (code: Fault.Code, message: string): string => {
-      this.faults.push(Fault.make(where, code, `\`${name}\` ${message}.`))
+      this.faults.add(where, code, `\`${name}\` ${message}.`)
       return ""
     }
     if (found === undefined || found === null) return refuse("required", "is required")
@@ -59,16 +64,16 @@ class Reader {
     const where = [...path, name]
     if (!Array.isArray(found)) {
       const code = found === undefined || found === null ? "required" : "invalid_type"
-      this.faults.push(Fault.make(where, code, `\`${name}\` must be an array.`))
+      this.faults.add(where, code, `\`${name}\` must be an array.`)
       return []
     }
     if (found.length <= maximum) return found
-    this.faults.push(Fault.make(where, "out_of_range", `\`${name}\` must be at most ${maximum} items.`))
+    this.faults.add(where, "out_of_range", `\`${name}\` must be at most ${maximum} items.`)
     return []
   }
 
   fail(path: Path, message: string): void {
-    this.faults.push(Fault.make(path, "invalid_value", message))
+    this.faults.add(path, "invalid_value", message)
   }
 }
 
@@ -269,17 +274,18 @@ const components = (reader: Reader, json: unknown): ReadonlyArray<Part> => {
   const named = reader.optionalWord(json, "parameter_format", []) === "named"
   const parts: Array<Part> = []
   reader.list(json, "components", [], maximumComponents).forEach((each, index) => {
+    if (reader.faults.isFull) return
     const path = ["components", index]
-    const before = reader.faults.length
+    const before = reader.faults.list.length
     const part = component(reader, each, path, named)
-    if (part === undefined || reader.faults.length > before) return
+    if (part === undefined || reader.faults.list.length > before) return
     if (parts.some(({ component: { type } }) => type === part.component.type)) {
       reader.fail([...path, "type"], `A template has at most one ${part.component.type} component.`)
       return
     }
     parts.push(part)
   })
-  if (reader.faults.length === 0 && !parts.some((part) => part.component.type === "body")) {
+  if (reader.faults.list.length === 0 && !parts.some((part) => part.component.type === "body")) {
     reader.fail(["components"], "A template needs a BODY component.")
   }
   return parts.sort((a, b) => order.indexOf(a.component.type) - order.indexOf(b.component.type))
@@ -291,7 +297,7 @@ const maximumReasons = 3
 const reasonOf = ({ faults, obstacles }: Reader): string | null => {
   const reasons = [
     ...obstacles,
-    ...faults.map((fault) => `It cannot be read at ${Fault.pointer(fault)}: ${fault.message}`)
+    ...faults.list.map((fault) => `It cannot be read at ${Fault.pointer(fault)}: ${fault.message}`)
   ]
   if (reasons.length === 0) return null
   const more = reasons.length - maximumReasons
@@ -300,40 +306,61 @@ const reasonOf = ({ faults, obstacles }: Reader): string | null => {
 
 const maximumName = 512
 
-/** Reads one template; on the left every fault of one that cannot even be listed, paths within it. */
-export const read = (json: unknown): Either.Either<TemplateContent, ReadonlyArray<Fault.Fault>> => {
-  const listing = new Reader()
-  const name = listing.text(json, "name", [], maximumName)
+/** What a template needs to be listed. */
+type Listing = Pick<TemplateContent, "name" | "language" | "category" | "status">
+
+const listing = (reader: Reader, json: unknown): Listing | undefined => {
+  const name = reader.text(json, "name", [], maximumName)
   if (name !== "" && !/^[a-z0-9_]+$/.test(name)) {
-    listing.fail(["name"], "`name` must be lower-case letters, digits and underscores.")
+    reader.fail(["name"], "`name` must be lower-case letters, digits and underscores.")
   }
-  const language = listing.text(json, "language", [], 32)
-  const category = listing.word(json, "category", [])
+  if (reader.faults.isFull) return undefined
+  const language = reader.text(json, "language", [], 32)
+  const category = reader.word(json, "category", [])
   const known = Template.Category.literals.find((each) => each === category)
   if (category !== "" && known === undefined) {
-    listing.fail(["category"], "`category` must be MARKETING, UTILITY or AUTHENTICATION.")
+    reader.fail(["category"], "`category` must be MARKETING, UTILITY or AUTHENTICATION.")
   }
-  const status = listing.optionalWord(json, "status", []) ?? "approved"
+  const status = reader.optionalWord(json, "status", []) ?? "approved"
+  return reader.faults.list.length > 0 || known === undefined
+    ? undefined
+    : { name, language, category: known, status }
+}
 
-  const content = new Reader()
+/** Undefined when it cannot even be listed: then its components are not looked at. */
+const contentOf = (json: unknown): TemplateContent | undefined => {
+  const listed = listing(new Reader(1), json)
+  if (listed === undefined) return undefined
+  const content = new Reader(Fault.maximum)
   const parts = components(content, json)
-  if (listing.faults.length > 0 || known === undefined) {
-    return Either.left([...listing.faults, ...content.faults])
-  }
   const slots = parts.flatMap((part) => part.variables)
   const unsendableReason = reasonOf(content)
-  return Either.right({
-    name,
-    language,
-    category: known,
-    status,
+  return {
+    ...listed,
     components: parts.map((part) => part.component),
     variables: slots.map(([each]) => each),
     bindings: slots.map(([, binding]) => binding),
     sendable: unsendableReason === null,
     unsendableReason,
     quality: fitWord(textAt(json, "quality_score", "score"))
-  })
+  }
+}
+
+/** So many faults of one item are told. */
+const maximumItemFaults = 10
+
+/** The faults of one that cannot be listed, those of its components too. */
+const faultsOf = (json: unknown): ReadonlyArray<Fault.Fault> => {
+  const reader = new Reader(maximumItemFaults)
+  listing(reader, json)
+  if (!reader.faults.isFull) components(reader, json)
+  return reader.faults.list
+}
+
+/** Reads one template; on the left the faults of one that cannot even be listed, paths within it. */
+export const read = (json: unknown): Either.Either<TemplateContent, ReadonlyArray<Fault.Fault>> => {
+  const content = contentOf(json)
+  return content === undefined ? Either.left(faultsOf(json)) : Either.right(content)
 }
 
 /** A word that is only shown: one that is none is left out. */
@@ -348,12 +375,9 @@ export type Item =
       /** As it was given, where that can be shown. */
       readonly name: string | null
       readonly language: string | null
-      /** Paths below `templates` and the item's index. */
+      /** Looked for when they are asked for; paths below `templates` and the item's index. */
       readonly faults: ReadonlyArray<Fault.Fault>
     }
-
-/** So many faults of one item are told. */
-const maximumItemFaults = 10
 
 const shown = (found: string | undefined): string | null =>
   found === undefined || Text.isLonger(found, maximumName) || !Text.isStorable(found) ? null : found
@@ -369,25 +393,23 @@ export const identityOf = ({ language, name }: Pick<TemplateContent, "language" 
 export const readAll = (given: ReadonlyArray<unknown>): ReadonlyArray<Item> => {
   const seen = new Map<string, number>()
   return given.map((json, index): Item => {
-    const refused = (faults: ReadonlyArray<Fault.Fault>): Item => ({
+    const refused = (faults: () => ReadonlyArray<Fault.Fault>): Item => ({
       _tag: "Refused",
       name: shown(textAt(json, "name")),
       language: shown(textAt(json, "language")),
-      faults: faults
-        .slice(0, maximumItemFaults)
-        .map((fault) => ({ ...fault, path: ["templates", index, ...fault.path] }))
-    })
-    return Either.match(read(json), {
-      onLeft: refused,
-      onRight: (content) => {
-        const earlier = seen.get(identityOf(content))
-        if (earlier !== undefined) {
-          const message = `Item ${earlier} has this name and language already.`
-          return refused([Fault.make(["name"], "invalid_value", message)])
-        }
-        seen.set(identityOf(content), index)
-        return { _tag: "Read", content }
+      get faults() {
+        return faults().map((fault) => ({ ...fault, path: ["templates", index, ...fault.path] }))
       }
     })
+    const content = contentOf(json)
+    if (content === undefined) return refused(() => faultsOf(json))
+    const identity = identityOf(content)
+    const earlier = seen.get(identity)
+    if (earlier !== undefined) {
+      const message = `Item ${earlier} has this name and language already.`
+      return refused(() => [Fault.make(["name"], "invalid_value", message)])
+    }
+    seen.set(identity, index)
+    return { _tag: "Read", content }
   })
 }

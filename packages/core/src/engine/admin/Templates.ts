@@ -54,8 +54,14 @@ export interface Templates {
 const contentsOf = (items: ReadonlyArray<PlatformTemplate.Item>): ReadonlyArray<TemplateContent> =>
   items.flatMap((item) => (item._tag === "Read" ? [item.content] : []))
 
-const faultsOf = (items: ReadonlyArray<PlatformTemplate.Item>): ReadonlyArray<Fault.Fault> =>
-  items.flatMap((item) => (item._tag === "Refused" ? item.faults : []))
+const faultsOf = (items: ReadonlyArray<PlatformTemplate.Item>): ReadonlyArray<Fault.Fault> => {
+  const faults = new Fault.Faults()
+  for (const item of items) {
+    if (faults.isFull) break
+    if (item._tag === "Refused") faults.addAll(item.faults)
+  }
+  return faults.list
+}
 
 /** @param templates of the items that were read, in their order */
 const outcome = (
