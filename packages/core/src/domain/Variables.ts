@@ -96,6 +96,8 @@ const suffixFault = (value: string, base: string): string | undefined => {
 }
 
 const valueFault = (variable: Variable, value: string, base: string): string | undefined => {
+  // Its length is looked at before its characters: nothing else has bounded it yet.
+  if (Text.isLonger(value, variable.max_length)) return `must be at most ${variable.max_length} characters`
   if (Text.isBlank(value)) return "must not be empty or blank"
   switch (variable.type) {
     case "text":
@@ -111,7 +113,10 @@ const valueFault = (variable: Variable, value: string, base: string): string | u
 const pathOf = (recipient: number | null): ReadonlyArray<string | number> =>
   recipient === null ? ["variables"] : ["recipients", recipient, "variables"]
 
-/** The faults of the names and values given in one place, the template's rules applied; the values go to their places. */
+/**
+ * The faults of the names and values given in one place, the template's rules applied, at most as many as are told; the
+ * values go to their places.
+ */
 const check = (
   template: TemplateContent,
   given: Values,
@@ -124,6 +129,7 @@ const check = (
   const faults: Array<Fault.Fault> = []
   // A list of the names would be made for every recipient.
   for (const name in given) {
+    if (faults.length >= Fault.maximum) break
     const found = asked.get(name)
     if (found === undefined) {
       faults.push(Fault.make([...pathOf(recipient), name], "variable_unknown", unknown))

@@ -19,7 +19,6 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type { Permission } from "../domain/ApiKey.ts"
 import * as ApiKey from "../domain/ApiKey.ts"
 import type { Purpose, Refusal } from "../domain/Consent.ts"
@@ -120,17 +119,16 @@ const externalIdFault = (
 
 /** Adds the faults of a recipient that need nothing but itself. */
 const addRecipientFaults = (
-  faults: Array<Fault.Fault>,
+  faults: Fault.Faults,
   index: number,
   phone: unknown,
   externalId: unknown
 ): void => {
   const ofPhone = phoneFault(phone)
-  if (ofPhone !== undefined)
-    faults.push(Fault.make(["recipients", index, "phone"], "recipient_invalid", ofPhone))
+  if (ofPhone !== undefined) faults.add(["recipients", index, "phone"], "recipient_invalid", ofPhone)
   const ofExternalId = externalIdFault(externalId)
   if (ofExternalId !== undefined)
-    faults.push(Fault.make(["recipients", index, "external_id"], ofExternalId.code, ofExternalId.message))
+    faults.add(["recipients", index, "external_id"], ofExternalId.code, ofExternalId.message)
 }
 
 const member = (value: unknown, name: string): unknown =>
@@ -303,14 +301,15 @@ const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> =>
 }
 
 /** Two recipients with the same phone and the same values would receive the same message twice. */
-const duplicateFaults = (
+const addDuplicateFaults = (
+  faults: Fault.Faults,
   phones: ReadonlyArray<string | undefined>,
   values: ReadonlyArray<ReadonlyArray<string>>
-): ReadonlyArray<Fault.Fault> => {
-  if (new Set(phones).size === phones.length) return []
+): void => {
+  if (faults.isFull || new Set(phones).size === phones.length) return
   const ofPhone = new Map<string, Array<number>>()
-  return phones.flatMap((phone, index) => {
-    if (phone === undefined) return []
+  for (const [index, phone] of phones.entries()) {
+    if (phone === undefined) continue
     const before = ofPhone.get(phone)
     const earlier = before?.find((place) =>
       values[index]?.every((value, at) => value === values[place]?.[at])
@@ -318,11 +317,11 @@ const duplicateFaults = (
     if (earlier === undefined) {
       if (before === undefined) ofPhone.set(phone, [index])
       else before.push(index)
-      return []
+      continue
     }
     const message = `Recipient ${earlier} has the same phone and the same values.`
-    return [Fault.make(["recipients", index], "recipient_duplicate", message)]
-  })
+    faults.add(["recipients", index], "recipient_duplicate", message)
+  }
 }
 
 /** A direct message's number and text. */
@@ -442,13 +441,13 @@ export const make = Effect.gen(function* () {
 
   // 7 ----------------------------------------------------------------------------------------------------------
 
-  /** The request that the key stands for already, to be answered again; null when the key is free. */
-  const earlier = (
-    caller: Caller,
-    { fingerprint, key }: { readonly key: string; readonly fingerprint: string }
-  ) =>
+  /**
+   * The request that the key stands for already, to be answered again; null when the key is free. Nothing has bounded
+   * the texts of a body yet, so that its fingerprint is made only when it is compared.
+   */
+  const earlier = (caller: Caller, key: string, fingerprint: () => string) =>
     Effect.flatMap(jobs.earlier({ publicKey: caller.key.publicKey, key }), (found) =>
-      found !== null && Idempotency.decide(found, fingerprint) === "KeyConflict"
+      found !== null && Idempotency.decide(found, fingerprint()) === "KeyConflict"
         ? Effect.fail(conflict(found))
         : Effect.succeed(found)
     )
@@ -465,39 +464,42 @@ export const make = Effect.gen(function* () {
     })
   }
 
-  /** The template, every recipient's values in the order of its variables, and every fault of both. */
-  const examine = Effect.fnUntraced(function* (caller: Caller, request: Readable, now: Instant) {
+  /** The template, and every recipient's values in the order of its variables; adds the faults of both. */
+  const examine = Effect.fnUntraced(function* (
+    caller: Caller,
+    request: Readable,
+    faults: Fault.Faults,
+    now: Instant
+  ) {
     const { currency = caller.account.currency, recipients, template_id: templateId } = request
     const template =
       templateId === undefined ? null : yield* templates.find({ sessionId: caller.session.id, templateId })
-    const faults: Array<Fault.Fault> = [
-      ...(templateId === undefined ? [] : templateFault(template)),
-      ...(yield* currencyFaults(caller, currency, now))
-    ]
-    for (const [index, { external_id, phone }] of recipients.entries())
+    if (templateId !== undefined) faults.addAll(templateFault(template))
+    faults.addAll(yield* currencyFaults(caller, currency, now))
+    for (const [index, { external_id, phone }] of recipients.entries()) {
+      if (faults.isFull) break
       addRecipientFaults(faults, index, phone, external_id)
+    }
     const values: Array<ReadonlyArray<string>> = []
-    if (template === null || !template.sendable || request.variables === null)
-      return { faults, template, values }
+    if (template === null || !template.sendable || request.variables === null) return { template, values }
     const common = Variables.checkCommon(template, request.variables)
-    faults.push(...common)
+    faults.addAll(common)
     const resolveValues = Variables.resolve(template, request.variables)
     for (const [index, { variables }] of recipients.entries()) {
-      // More are not told.
-      if (faults.length >= Fault.maximum) break
+      if (faults.isFull) break
       if (variables === null) {
         values.push([])
         continue
       }
       const { faults: own, values: found } = resolveValues(variables, index)
       values.push(found)
-      if (own.length > 0) faults.push(...own)
+      if (own.length > 0) faults.addAll(own)
       else if (common.length === 0 && !Rendering.surelyFits(template, found))
-        faults.push(...Rendering.check(template, found, ["recipients", index, "variables"]))
+        faults.addAll(Rendering.check(template, found, ["recipients", index, "variables"]))
     }
     const phones = recipients.map(({ phone, variables }) => (variables === null ? undefined : phone))
-    faults.push(...duplicateFaults(phones, values))
-    return { faults, template, values }
+    addDuplicateFaults(faults, phones, values)
+    return { template, values }
   })
 
   /** The template and every recipient's values, or every fault of the request. */
@@ -506,8 +508,9 @@ export const make = Effect.gen(function* () {
     request: TemplateMessageRequest,
     now: Instant
   ) {
-    const { faults, template, values } = yield* examine(caller, request, now)
-    if (template === null || faults.length > 0) return yield* invalid(faults)
+    const faults = new Fault.Faults()
+    const { template, values } = yield* examine(caller, request, faults, now)
+    if (template === null || faults.list.length > 0) return yield* invalid(faults.list)
     const { currency = caller.account.currency, recipients } = request
     const phones = recipients.map(({ phone }) => phone)
     const resolved: ResolvedRequest = { template, currency, recipients, phones, values }
@@ -519,10 +522,9 @@ export const make = Effect.gen(function* () {
    * does not answer these are left out: the request is refused all the same.
    */
   const misshapen = Effect.fnUntraced(function* (caller: Caller, { body, faults }: Misshapen, now: Instant) {
-    if (faults.length >= Fault.maximum) return yield* invalid(faults)
-    const examined = yield* Effect.option(examine(caller, readable(body), now))
-    const more = Option.match(examined, { onNone: () => [], onSome: (found) => found.faults })
-    return yield* invalid([...faults, ...more])
+    const found = new Fault.Faults(faults)
+    if (!found.isFull) yield* Effect.option(examine(caller, readable(body), found, now))
+    return yield* invalid(found.list)
   })
 
   // 9 ----------------------------------------------------------------------------------------------------------

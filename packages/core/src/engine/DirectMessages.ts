@@ -164,13 +164,10 @@ export const make = Effect.fnUntraced(function* (options: {
     const request = yield* Checks.directShape({ request: command.request, idempotencyKey: { header } })
 
     const idempotencyKey = header === undefined ? undefined : Idempotency.parseKey(header)
-    const idempotency =
-      idempotencyKey === undefined
-        ? null
-        : { key: idempotencyKey, fingerprint: Idempotency.fingerprint("direct", request) }
-    if (idempotency !== null) {
-      const earlier = yield* checks.earlier(caller, idempotency)
-      if (earlier !== null) return yield* replay(caller, idempotency.key, earlier)
+    const fingerprint = () => Idempotency.fingerprint("direct", request)
+    if (idempotencyKey !== undefined) {
+      const earlier = yield* checks.earlier(caller, idempotencyKey, fingerprint)
+      if (earlier !== null) return yield* replay(caller, idempotencyKey, earlier)
     }
 
     yield* Checks.directContent(request)
@@ -189,7 +186,8 @@ export const make = Effect.fnUntraced(function* (options: {
         recipients: [{ phone: request.to, externalId: null, values: [], market: null, price: null }],
         currency: account.currency,
         estimatedCost: null,
-        idempotency,
+        idempotency:
+          idempotencyKey === undefined ? null : { key: idempotencyKey, fingerprint: fingerprint() },
         demand: {
           units: 1,
           dailyLimit: account.plan.daily_direct_messages,
@@ -217,7 +215,7 @@ export const make = Effect.fnUntraced(function* (options: {
       Effect.uninterruptible
     )
     return done._tag === "Replayed"
-      ? yield* replay(caller, idempotency?.key ?? "", done.earlier)
+      ? yield* replay(caller, idempotencyKey ?? "", done.earlier)
       : yield* reply(done.messageId, done.answer, false)
   })
 

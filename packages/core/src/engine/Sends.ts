@@ -42,11 +42,9 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     if (Either.isLeft(shaped)) return yield* checks.misshapen(caller, shaped.left, now)
     const request = shaped.right
 
-    const idempotency = {
-      key: Idempotency.parseKey(command.idempotencyKey ?? "") ?? "",
-      fingerprint: Idempotency.fingerprint("template", request)
-    }
-    const earlier = yield* checks.earlier(caller, idempotency)
+    const idempotencyKey = Idempotency.parseKey(command.idempotencyKey ?? "") ?? ""
+    const fingerprint = () => Idempotency.fingerprint("template", request)
+    const earlier = yield* checks.earlier(caller, idempotencyKey, fingerprint)
     if (earlier !== null) return replayed(earlier)
 
     const resolved = yield* checks.resolve(caller, request, now)
@@ -78,7 +76,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       })),
       currency,
       estimatedCost: RateCard.total(prices),
-      idempotency,
+      idempotency: { key: idempotencyKey, fingerprint: fingerprint() },
       demand: {
         units,
         dailyLimit: account.plan.daily_template_recipients,
