@@ -367,20 +367,33 @@ export const read = (json: unknown): Either.Either<TemplateContent, ReadonlyArra
 const fitWord = (found: string | undefined): string | null =>
   found !== undefined && /^[A-Za-z0-9_]{1,64}$/.test(found) ? found.toLowerCase() : null
 
-/** What became of one of several. */
-export type Item =
-  | { readonly _tag: "Read"; readonly content: TemplateContent }
-  | {
-      readonly _tag: "Refused"
-      /** As it was given, where that can be shown. */
-      readonly name: string | null
-      readonly language: string | null
-      /** Looked for when they are asked for; paths below `templates` and the item's index. */
-      readonly faults: ReadonlyArray<Fault.Fault>
-    }
-
 const shown = (found: string | undefined): string | null =>
   found === undefined || Text.isLonger(found, maximumName) || !Text.isStorable(found) ? null : found
+
+/** One of several that is not taken. Its faults are looked for when they are asked for: there may be thousands of it. */
+export class Refused {
+  readonly _tag = "Refused"
+  /** As it was given, where that can be shown. */
+  readonly name: string | null
+  readonly language: string | null
+  private readonly index: number
+  private readonly tell: () => ReadonlyArray<Fault.Fault>
+
+  constructor(json: unknown, index: number, tell: () => ReadonlyArray<Fault.Fault>) {
+    this.name = shown(textAt(json, "name"))
+    this.language = shown(textAt(json, "language"))
+    this.index = index
+    this.tell = tell
+  }
+
+  /** Paths below `templates` and the item's index. */
+  get faults(): ReadonlyArray<Fault.Fault> {
+    return this.tell().map((fault) => ({ ...fault, path: ["templates", this.index, ...fault.path] }))
+  }
+}
+
+/** What became of one of several. */
+export type Item = { readonly _tag: "Read"; readonly content: TemplateContent } | Refused
 
 /** Names one template: a name is letters, digits and underscores. */
 export const identityOf = ({ language, name }: Pick<TemplateContent, "language" | "name">): string =>
@@ -393,21 +406,13 @@ export const identityOf = ({ language, name }: Pick<TemplateContent, "language" 
 export const readAll = (given: ReadonlyArray<unknown>): ReadonlyArray<Item> => {
   const seen = new Map<string, number>()
   return given.map((json, index): Item => {
-    const refused = (faults: () => ReadonlyArray<Fault.Fault>): Item => ({
-      _tag: "Refused",
-      name: shown(textAt(json, "name")),
-      language: shown(textAt(json, "language")),
-      get faults() {
-        return faults().map((fault) => ({ ...fault, path: ["templates", index, ...fault.path] }))
-      }
-    })
     const content = contentOf(json)
-    if (content === undefined) return refused(() => faultsOf(json))
+    if (content === undefined) return new Refused(json, index, () => faultsOf(json))
     const identity = identityOf(content)
     const earlier = seen.get(identity)
     if (earlier !== undefined) {
       const message = `Item ${earlier} has this name and language already.`
-      return refused(() => [Fault.make(["name"], "invalid_value", message)])
+      return new Refused(json, index, () => [Fault.make(["name"], "invalid_value", message)])
     }
     seen.set(identity, index)
     return { _tag: "Read", content }

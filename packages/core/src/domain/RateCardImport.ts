@@ -346,7 +346,8 @@ const isOver = (text: string): boolean => {
  * that belong to no market of the list (the Bahamas are not North America): the platform counts every country
  * that its table does not name as "Other".
  *
- * Faults have the line of the file and the column in their path, and come all at once.
+ * Faults have the line of the file and the column in their path, and come all at once, as many as are told. The header
+ * row stands in the first 100 lines of text.
  */
 export const read = (
   text: string,

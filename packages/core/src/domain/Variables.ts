@@ -97,7 +97,8 @@ const suffixFault = (value: string, base: string): string | undefined => {
 
 const valueFault = (variable: Variable, value: string, base: string): string | undefined => {
   // Its length is looked at before its characters: nothing else has bounded it yet.
-  if (Text.isLonger(value, variable.max_length)) return `must be at most ${variable.max_length} characters`
+  const { max_length: most = mediaUrlLength } = variable
+  if (Text.isLonger(value, most)) return `must be at most ${most} characters`
   if (Text.isBlank(value)) return "must not be empty or blank"
   switch (variable.type) {
     case "text":

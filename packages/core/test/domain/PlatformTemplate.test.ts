@@ -208,4 +208,25 @@ describe("several templates", () => {
     const [item] = PlatformTemplate.readAll([{ components }])
     expect(item?._tag === "Refused" && item.faults.length).toBe(10)
   })
+
+  it("look into the components of what cannot be listed only when its faults are asked for", () => {
+    let reads = 0
+    const watched = {
+      name: 1,
+      get components() {
+        reads += 1
+        return [body]
+      }
+    }
+    const items = PlatformTemplate.readAll(Array.from({ length: 6000 }, () => watched))
+    expect(items).toHaveLength(6000)
+    expect(reads).toBe(0)
+    const [item] = items
+    expect(item?._tag === "Refused" && item.faults.map(Fault.pointer)).toEqual([
+      "/templates/0/name",
+      "/templates/0/language",
+      "/templates/0/category"
+    ])
+    expect(reads).toBe(1)
+  })
 })

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import { cost, type RateCard } from "../../src/domain/RateCard.ts"
+import * as Either from "effect/Either"
+import * as Fault from "../../src/domain/Fault.ts"
+import { check, cost, type Price, type RateCard } from "../../src/domain/RateCard.ts"
 
 const card: RateCard = {
   id: "card",
@@ -36,5 +38,23 @@ describe("what a delivered message cost", () => {
     expect(billed("authentication")).toBeNull()
     expect(billed("authentication-international")).toBeNull()
     expect(cost({ ...accepted, pricing: { category: "marketing", free: false } }, "utility", null)).toBeNull()
+  })
+})
+
+describe("the check of a card", () => {
+  it("ends with as many faults as are told, in the middle of a price, too", () => {
+    let reads = 0
+    const price: Price = {
+      market: "Nowhere",
+      prefixes: Array<string>(200).fill("x"),
+      category: "utility",
+      get price() {
+        reads += 1
+        return "0,1"
+      }
+    }
+    const found = check(Array.from({ length: 10_000 }, () => price))
+    expect(Either.isLeft(found) && found.left).toHaveLength(Fault.maximum)
+    expect(reads).toBe(1)
   })
 })

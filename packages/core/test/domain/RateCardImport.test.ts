@@ -356,6 +356,17 @@ describe("a refusal", () => {
     expect(pathsOf("Market,Utility,UTILITY\nSpain,1,2")).toEqual([["rows", 1, "UTILITY"]])
   })
 
+  it("looks for the header row above the rows only, and at no list that is too long", () => {
+    const below = (lines: number): string => `${"A note\n".repeat(lines)}Market,Utility\nNowhere,0.1`
+    expect(pathsOf(below(99))).toEqual([["rows", 101, "Market"]])
+    expect(pathsOf(below(100))).toEqual([["rows"]])
+    expect(faultsOf("x".repeat(200_000)).map(({ code }) => code)).toEqual(["out_of_range"])
+  })
+
+  it("ends with as many faults as are told", () => {
+    expect(faultsOf(`Market,Utility\n${"Nowhere,x\n".repeat(5000)}`)).toHaveLength(250)
+  })
+
   it("asks for a list in the currency, and tells which ones this has", () => {
     const [fault, ...more] = faultsOf("Market,Currency,Utility\nSpain,€,0.1\nPeru,₹,0.1", "GBP")
     expect(more).toEqual([])

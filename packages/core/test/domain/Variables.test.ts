@@ -57,6 +57,17 @@ describe("variables", () => {
     )
   })
 
+  it("are looked at for their length first, and for no more faults than are told", () => {
+    const [fault, ...more] = Variables.resolve(order, complete)(
+      { "body.1": "\u200b".repeat(100_000) },
+      0
+    ).faults
+    expect(more).toEqual([])
+    expect(fault?.message).toBe("`body.1` must be at most 1024 characters.")
+    const names = Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`x${at}`, "x"]))
+    expect(Variables.resolve(order, complete)(names, 0).faults).toHaveLength(250)
+  })
+
   it("refuse every name that the template does not ask for, those of Object's prototype too", () => {
     const names = FastCheck.oneof(
       FastCheck.constantFrom(

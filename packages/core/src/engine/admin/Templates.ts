@@ -20,7 +20,7 @@ import { refuse } from "./Faults.ts"
 /** What became of one item. One that cannot be sent is imported all the same, and says why. */
 export type ImportResult =
   | { readonly _tag: "Imported"; readonly template: Template }
-  | Extract<PlatformTemplate.Item, { readonly _tag: "Refused" }>
+  | PlatformTemplate.Refused
 
 export interface Imported {
   /** In the order given. */
