@@ -99,18 +99,31 @@ export const lacking = <R extends Standing>(
 
 const overlap = (a: Scope, b: Scope): boolean => a === b || a === "all" || b === "all"
 
+/** Sources of records that a platform dated, so that their times compare with each other. */
+export const inboundSources = { message: "inbound-message", platform: "platform" } as const
+
+const isInbound = (source: string): boolean =>
+  source === inboundSources.message || source === inboundSources.platform
+
 /**
- * When a revocation occurred that was told in whole seconds: where a grant of the same second is on record it counts as
- * after that, for it came after it.
+ * When a revocation that came in occurred. A grant that the platform dated, too, counts as before it when it may have
+ * been: platforms tell whole seconds. One that the account had registered when the revocation came counts as before it
+ * always, since the clocks of two machines do not tell which was first.
+ *
+ * @param latest the last moment that the revocation's own time may stand for
+ * @param cameAt when it came
  */
 export const afterGrants = (
-  history: ReadonlyArray<Standing>,
+  history: ReadonlyArray<Standing & Pick<ConsentRecord, "source" | "recordedAt">>,
   revocation: Pick<Standing, "occurredAt" | "purpose">,
-  latest: Instant
+  latest: Instant,
+  cameAt: Instant
 ): Instant =>
   history.reduce(
     (occurredAt, grant) =>
-      grant.status === "granted" && overlap(grant.purpose, revocation.purpose) && grant.occurredAt <= latest
+      grant.status === "granted" &&
+      overlap(grant.purpose, revocation.purpose) &&
+      (grant.occurredAt <= latest || (!isInbound(grant.source) && grant.recordedAt <= cameAt))
         ? Math.max(occurredAt, grant.occurredAt)
         : occurredAt,
     revocation.occurredAt

@@ -55,7 +55,8 @@ export const id = (text: string): string => {
 export const idOrNull = (text: string | null): string | null => (typeof text === "string" ? id(text) : text)
 
 /** A code, of a platform's or a sender's own. */
-export const code = (text: string): string => cut(text, longest.code).replace(everyUnfit, replacement)
+export const code = (text: string): string =>
+  cut(text, longest.code).replace(everyBreak, " ").replace(everyUnfit, replacement)
 
 /** One line: breaks become a space, and every other control character, the escape of a terminal's among them, is replaced. */
 export const message = (text: string): string => {

@@ -7,16 +7,20 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type * as Consent from "../domain/Consent.ts"
 import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
 import * as Idempotency from "../domain/Idempotency.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as Job from "../domain/Job.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as Moment from "../loop/Moment.ts"
 import type * as Lines from "../sender/Lines.ts"
+import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { AcceptSend, ClaimedJob, Earlier } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
 import type * as Consequences from "../worker/Consequences.ts"
 import * as Dispatch from "../worker/Dispatch.ts"
 import { Presence } from "../worker/Presence.ts"
@@ -97,11 +101,18 @@ const reply = (
       })
     : Effect.fail(new SendFailed({ messageId, outcome: answer.outcome, failure: answer.failure }))
 
-/** Attempts it, again while that is soon; what is then still transient is a failure. */
+/** Why the recipient may have nothing any more; undefined where consent stands. */
+type ConsentNow = (claimed: ClaimedJob) => Effect.Effect<Consent.Refusal | undefined, StorageError>
+
+/**
+ * Attempts it, again while that is soon; what is then still transient is a failure. Consent is asked for before each
+ * further attempt (decisions.md §4): a STOP may have come meanwhile. Where it cannot be asked for nothing is sent.
+ */
 const dispatch = Effect.fnUntraced(function* (
   claimed: ClaimedJob,
   line: Lines.Line | undefined,
-  draw: Consequences.Draw
+  draw: Consequences.Draw,
+  consentNow: ConsentNow
 ) {
   const started = yield* Clock.currentTimeMillis
   const [recipient] = claimed.recipients
@@ -123,6 +134,11 @@ const dispatch = Effect.fnUntraced(function* (
       return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
     }
     yield* Effect.sleep(outcome.at - now)
+    const consent = yield* Effect.option(consentNow(claimed))
+    if (Option.isNone(consent)) {
+      return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
+    }
+    if (consent.value !== undefined) return Dispatch.withoutConsent(consent.value, uncertain)
     attempts += 1
     outcome = yield* attempt({ ...recipient, attempts, uncertain })
   }
@@ -136,9 +152,20 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly draw: Consequences.Draw
 }) {
   const { checks, draw, ids, open } = options
+  const consents = yield* ConsentStore
   const jobs = yield* JobStore
   const presence = yield* Presence
   const wake = yield* Wake
+
+  const consentNow: ConsentNow = ({ accountId, content, recipients }) =>
+    Effect.map(
+      consents.refusals({
+        accountId,
+        phones: recipients.map(({ phone }) => phone),
+        purpose: Job.purpose(content)
+      }),
+      (refusals) => refusals.get(0)
+    )
 
   /** The answer of the request that the key stands for; one that is under way is waited for. */
   const replay = Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
@@ -203,7 +230,7 @@ export const make = Effect.fnUntraced(function* (options: {
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const outcome = yield* dispatch(claimed, yield* open(caller.session), draw)
+      const outcome = yield* dispatch(claimed, yield* open(caller.session), draw, consentNow)
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
       const settledAt = yield* Clock.currentTimeMillis

@@ -51,7 +51,7 @@ export type HttpClient = (request: Request) => Effect.Effect<Exchanged>
 
 const codeOf = (error: unknown): string => {
   if (error instanceof AggregateError) return codeOf(error.errors[0])
-  return error instanceof Error && "code" in error ? String(error.code) : "error"
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "error"
 }
 
 /** What undici is told of an exchange that nobody waits for any more. */

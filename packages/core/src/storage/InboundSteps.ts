@@ -113,7 +113,9 @@ const carry = (
       ExternalText.longest.words
     ),
     occurredAt:
-      record.status === "revoked" ? Consent.afterGrants(history, record, latest) : record.occurredAt,
+      record.status === "revoked"
+        ? Consent.afterGrants(history, record, latest, record.recordedAt)
+        : record.occurredAt,
     recordedAt: now
   }
 }
@@ -169,7 +171,8 @@ const said = (
       : Consent.afterGrants(
           keys.flatMap((key) => histories.get(key) ?? none),
           word,
-          latest
+          latest,
+          now
         )
   return [{ record: { ...rest, ...personOf(keys), id: ids.uuid(now), occurredAt, recordedAt: now }, keys }]
 }

@@ -54,6 +54,10 @@ const senderDefect: Failure = {
   permanent: false
 }
 
+/** A direct message that may not be tried again, because consent ended between two attempts. */
+export const withoutConsent = (refusal: Consent.Refusal, uncertain: boolean): Outcome =>
+  uncertain ? Outcome.Unknown({ failure: withdrawn }) : Outcome.Failed({ failure: consentGone(refusal) })
+
 // Looked up once: every message that arrives has one.
 const accepted = Outcome.Accepted
 

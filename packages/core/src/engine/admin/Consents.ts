@@ -128,7 +128,11 @@ export const make = Effect.gen(function* () {
     status: item.status ?? "granted",
     source: item.source,
     proof: item.proof ?? null,
-    occurredAt: (item.occurred_at === undefined ? undefined : Time.parse(item.occurred_at)) ?? now,
+    // A clock that is ahead must not outrank what is said later.
+    occurredAt: Math.min(
+      (item.occurred_at === undefined ? undefined : Time.parse(item.occurred_at)) ?? now,
+      now
+    ),
     recordedAt: now
   })
 
