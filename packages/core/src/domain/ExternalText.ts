@@ -26,6 +26,7 @@ const everyUnfit = /[\p{Cc}\p{Cs}]/gu
 /** What ends a line, a tab among them; the last two are Unicode's own. */
 const everyBreak = /[\t-\r\x85\u2028\u2029]+/g
 const unfitInLine = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
+const everyUnfitInLine = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu
 
 /** The first code points. Only as much of a long text is looked at as they can take. */
 const head = (text: string, most: number): string =>
@@ -55,8 +56,7 @@ export const id = (text: string): string => {
 export const idOrNull = (text: string | null): string | null => (typeof text === "string" ? id(text) : text)
 
 /** A code, of a platform's or a sender's own. */
-export const code = (text: string): string =>
-  cut(text, longest.code).replace(everyBreak, " ").replace(everyUnfit, replacement)
+export const code = (text: string): string => cut(text, longest.code).replace(everyUnfitInLine, replacement)
 
 /** One line: breaks become a space, and every other control character, the escape of a terminal's among them, is replaced. */
 export const message = (text: string): string => {
