@@ -161,7 +161,12 @@ export const killed = async (setting: Setting, kills: number): Promise<Account> 
       throw new Error(`A send after the opt-outs was answered with ${answer.status}: ${answer.text}`)
     }
     const refused = answer.status === 403 ? items(answer.json, "errors").length : 0
-    if (refused < phones.length) setting.say(`not refused: ${answer.text.slice(0, 1000)}`)
+    if (refused < phones.length) {
+      const told = new Set(items(answer.json, "errors").map((error) => at(error, "pointer")))
+      const place = phones.findIndex((_, index) => !told.has(`/recipients/${index}/phone`))
+      const history = await host.admin(`/accounts/${owner.accountId}/consents?phone=${phones[place]}`)
+      setting.say(`${phones.length - refused} may still be sent to, the first of them: ${history.text}`)
+    }
     lost += phones.length - refused
   }
   await Promise.all(hosts.map((each) => each.stop()))
