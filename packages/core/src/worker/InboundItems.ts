@@ -4,7 +4,6 @@ import type { Status } from "../domain/Consent.ts"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
-import { day } from "../domain/Instant.ts"
 import * as Keywords from "../domain/Keywords.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import * as Person from "../domain/Person.ts"
@@ -21,31 +20,43 @@ export interface Brought {
   readonly people: ReadonlyArray<Acquaintance>
 }
 
-/** A time that is further off tells nothing apart. */
-const telling = 366 * day
-
 /** Ids as platforms write them. Others are remembered by their hash, for a store may be unable to hold them. */
 const plain = /^[\x21-\x7e]{1,256}$/
 
 const hashOf = (value: unknown): string => hash("sha256", JSON.stringify(value), "hex")
 
-/** Under what an item is remembered. */
-const nameOf = (session: Session, id: string): string =>
-  `${session.id} ${plain.test(id) ? id : hashOf(id.toWellFormed())}`
+/** A blank id names nothing. */
+const idOf = (id: string | null | undefined): string | null =>
+  id === null || id === undefined || id.trim() === "" ? null : id
 
 /**
- * The same for what came without an id: by all that was told. Of a revocation that came without a time either, another
- * one cannot be told from its repetition, and so it is never taken for that.
+ * Under what an item is remembered, so that it is applied once; null = it may be applied again. An id is its sender's
+ * word alone, so a word on consent is the same only where the person and what it says are. Where it is in doubt whether
+ * a revocation is new it counts as new, for one too many does no harm; a grant that is in doubt is a repetition.
  */
-const nameOfContent = (
+const nameOf = (
   session: Session,
-  now: Instant,
-  at: Instant | null,
-  status: Status | undefined,
-  told: unknown
+  {
+    at,
+    id,
+    person,
+    status,
+    told
+  }: {
+    readonly at: Instant | null
+    readonly id: string | null
+    readonly person: Person.Person | null
+    readonly status: Status | undefined
+    /** All else that was told: it tells what came without an id apart. */
+    readonly told: ReadonlyArray<unknown>
+  }
 ): string | null => {
-  const isTold = at !== null && Math.abs(at - now) < telling
-  return !isTold && status === "revoked" ? null : nameOf(session, hashOf([told, isTold ? at : null]))
+  const named = (id: string): string => `${session.id} ${id}`
+  if (status === "revoked")
+    return id === null || at === null ? null : named(hashOf([id.toWellFormed(), person, status, at]))
+  if (id === null) return named(hashOf([...told, at]))
+  if (status === "granted") return named(hashOf([id.toWellFormed(), person, status]))
+  return named(plain.test(id) ? id : hashOf(id.toWellFormed()))
 }
 
 /** An opt-out counts wherever it stands. */
@@ -80,11 +91,13 @@ export const make = (
 ): ReadonlyArray<InboundItem> => {
   const texts = messages.map((message) => ({
     ...message,
+    id: idOf(message.id),
     person: Person.read(message.from, message.userId),
     status: statusOf(message, session)
   }))
   const stated = preferences.map((preference) => ({
     ...preference,
+    id: idOf(preference.id),
     person: Person.read(preference.phone, preference.userId)
   }))
   const dated = dating([...texts.filter(({ status }) => status !== undefined), ...stated], now)
@@ -128,10 +141,8 @@ export const make = (
     text,
     userId
   }: (typeof texts)[number]): InboundItem => {
-    const name =
-      id === null
-        ? nameOfContent(session, now, at, status, ["message", from, userId, text, label])
-        : nameOf(session, id)
+    const told = ["message", from, userId, text, label]
+    const name = nameOf(session, { id, at, person, status, told })
     if (person === null) return { id: name, ...unattributed("message", id, text || (label ?? ""), at) }
     const kept = ExternalText.lines(text, ExternalText.longest.words)
     const messageId = ExternalText.id(id ?? "")
@@ -149,12 +160,10 @@ export const make = (
   }
 
   const ofPreference = (preference: (typeof stated)[number]): InboundItem => {
-    const { at, id = null, person, phone, purpose, status, userId } = preference
+    const { at, id, person, phone, purpose, status, userId } = preference
     const proof = ExternalText.lines(preference.proof, ExternalText.longest.message)
-    const name =
-      id === null
-        ? nameOfContent(session, now, at, status, ["preference", phone, userId, purpose, status, proof])
-        : nameOf(session, id)
+    const told = ["preference", phone, userId, purpose, status, proof]
+    const name = nameOf(session, { id, at, person, status, told })
     if (person === null)
       return { id: name, ...unattributed(status === "revoked" ? "opt_out" : "opt_in", id, proof, at) }
     return {

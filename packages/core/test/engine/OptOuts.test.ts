@@ -1,0 +1,173 @@
+/** decisions.md §10 "Consent": what hooks bring of opt-outs and opt-ins, and who is granted or revoked after them. */
+import { createHmac } from "node:crypto"
+import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
+import * as HttpGateway from "../../src/sender/HttpGateway.ts"
+import * as Sender from "../../src/sender/Sender.ts"
+import * as WhatsApp from "../../src/sender/WhatsApp.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+import * as Signature from "../../src/webhook/Signature.ts"
+
+const senders = Effect.map(Effect.all([HttpGateway.make(), WhatsApp.make()]), (all) => Sender.layer(...all))
+
+const embedded = Engine.layer().pipe(
+  Layer.provide(RecordingTransport.layer),
+  Layer.provide(Layer.unwrapScoped(senders)),
+  Layer.provide(SecretBox.layerRandom),
+  Layer.provide(AddressPolicy.layer([])),
+  Layer.provide(Memory.layer)
+)
+
+const secret = "a-secret-of-the-platform"
+const [number, waba] = ["106540352242922", "102290129340398"]
+const [ana, ben] = ["34600000001", "34600000002"]
+
+/** An account with a session of either provider, in which some people consent. */
+const shop = Effect.gen(function* () {
+  yield* TestClock.setTime(Date.UTC(2026, 2, 14, 12))
+  const { admin, hook } = yield* Engine.Engine
+  const account = yield* admin.accounts.create({ name: "Shop" })
+  const gateway = yield* admin.sessions.create(account.id, {
+    name: "Gateway",
+    provider: "http",
+    config: { url: "http://127.0.0.1:9", secret }
+  })
+  const whatsApp = yield* admin.sessions.create(account.id, {
+    name: "WhatsApp",
+    provider: "whatsapp_cloud",
+    config: {
+      phone_number_id: number,
+      waba_id: waba,
+      access_token: "token",
+      app_secret: secret,
+      verify_token: "verify"
+    }
+  })
+  const consent = (...phones: ReadonlyArray<string>) =>
+    admin.consents.record(
+      account.id,
+      phones.map((phone) => ({ phone, source: "test" }))
+    )
+  yield* consent(ana, ben)
+  yield* TestClock.adjust("1 minute")
+
+  const post = (
+    provider: "http" | "whatsapp_cloud",
+    sessionId: string,
+    headers: Record<string, string>,
+    body: string
+  ) => hook(provider, sessionId, { method: "POST", headers, query: {}, body: new TextEncoder().encode(body) })
+
+  const bringToGateway = Effect.fnUntraced(function* (given: unknown) {
+    const body = JSON.stringify(given)
+    const timestamp = Math.floor((yield* Clock.currentTimeMillis) / Time.second)
+    const headers = {
+      "x-service-timestamp": String(timestamp),
+      "x-service-signature": Signature.sign(secret, timestamp, body)
+    }
+    yield* post("http", gateway.id, headers, body)
+    yield* TestClock.adjust("1 second")
+  })
+  /** Messages to the gateway's hook, each in a hook of its own. */
+  const say = (...messages: ReadonlyArray<unknown>) =>
+    Effect.forEach(messages, (message) => bringToGateway({ messages: [message] }), { discard: true })
+
+  const change = Effect.fnUntraced(function* (value: object, field = "messages") {
+    const metadata = { phone_number_id: number }
+    const entry = [{ id: waba, changes: [{ field, value: { metadata, ...value } }] }]
+    const body = JSON.stringify({ object: "whatsapp_business_account", entry })
+    const signature = createHmac("sha256", secret).update(body).digest("hex")
+    yield* post("whatsapp_cloud", whatsApp.id, { "x-hub-signature-256": `sha256=${signature}` }, body)
+    yield* TestClock.adjust("1 second")
+  })
+  const seconds = Effect.map(Clock.currentTimeMillis, (now) => String(Math.floor(now / Time.second)))
+  /** Messages to the platform's hook, each in a hook of its own. */
+  const write = (...messages: ReadonlyArray<object>) =>
+    Effect.forEach(
+      messages,
+      (message, place) =>
+        Effect.flatMap(seconds, (timestamp) =>
+          change({ messages: [{ from: ana, id: `wamid.${timestamp}.${place}`, timestamp, ...message }] })
+        ),
+      { discard: true }
+    )
+
+  const verdict = (phone: string) =>
+    Effect.map(
+      admin.consents.find(account.id, { phone }),
+      ({ current }) => current.find(({ purpose }) => purpose === "marketing")?.verdict._tag
+    )
+  return { account, admin, bringToGateway, change, consent, say, seconds, verdict, write }
+})
+
+const scenario = <E>(test: (made: Effect.Effect.Success<typeof shop>) => Effect.Effect<void, E>) =>
+  Effect.flatMap(shop, test).pipe(Effect.provide(embedded))
+
+describe("a gateway's STOP", () => {
+  it.scoped.each([
+    ["under an empty id", { id: "" }, ["hello", "STOP"]],
+    ["under a blank id", { id: "  " }, ["hello", "STOP"]],
+    ["under the id of other words", { id: "1" }, ["hello", "STOP"]],
+    ["under the id of an earlier one, between which is a START", { id: "1" }, ["STOP", "START", "STOP"]],
+    [
+      "without an id, on the day of an earlier one",
+      { at: "2026-03-14T00:00:00Z" },
+      ["STOP", "START", "STOP"]
+    ],
+    ["without an id and a time, behind an earlier one", {}, ["STOP", "START", "STOP"]]
+  ] as const)("%s is no repetition", ([, more, words]) =>
+    scenario(({ say, verdict }) =>
+      Effect.gen(function* () {
+        yield* say(...words.map((text) => ({ from: ana, text, ...more })))
+        expect(yield* verdict(ana)).toBe("Revoked")
+      })
+    )
+  )
+
+  it.scoped("under the id of another person's is no repetition", () =>
+    scenario(({ say, verdict }) =>
+      Effect.gen(function* () {
+        yield* say({ id: "1", from: ben, text: "STOP" }, { id: "1", from: ana, text: "STOP" })
+        expect([yield* verdict(ana), yield* verdict(ben)]).toEqual(["Revoked", "Revoked"])
+      })
+    )
+  )
+})
+
+describe("an opt-in", () => {
+  it.scoped.each([
+    ["with an id", { id: "1" }],
+    ["without an id", {}]
+  ] as const)("%s that comes again after a STOP, hours late, is a repetition", ([, more]) =>
+    scenario(({ say, verdict }) =>
+      Effect.gen(function* () {
+        const start = { from: ana, text: "START", at: "2026-03-14T12:01:00Z", ...more }
+        yield* say(start, { id: "2", from: ana, text: "STOP", at: "2026-03-14T12:01:01Z" })
+        yield* TestClock.adjust("3 hours")
+        yield* say(start)
+        expect(yield* verdict(ana)).toBe("Revoked")
+      })
+    )
+  )
+})
+
+describe("a preference of the platform", () => {
+  it.scoped("that stops, resumes and stops within one second is stopped", () =>
+    scenario(({ change, seconds, verdict }) =>
+      Effect.gen(function* () {
+        const timestamp = yield* seconds
+        for (const value of ["stop", "resume", "stop"])
+          yield* change({ user_preferences: [{ wa_id: ana, value, timestamp }] }, "user_preferences")
+        expect(yield* verdict(ana)).toBe("Revoked")
+      })
+    )
+  )
+})
