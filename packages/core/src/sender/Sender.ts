@@ -76,7 +76,12 @@ export interface InboundMessage {
   /** The platform's id of the person, where it has such ids. */
   readonly userId?: string | null
   readonly text: string
-  /** What a pressed button showed, where that is not its text. */
+  /**
+   * False where the text is a button's label or a picture's caption, and neither what the person wrote nor a button's
+   * payload: it may revoke consent, and never grants it. True when absent.
+   */
+  readonly areOwnWords?: boolean
+  /** What a pressed button showed, where that is not its text. It may revoke consent, and never grants it. */
   readonly label?: string | null
   /** Null when the platform told none. */
   readonly at: Instant | null

@@ -293,20 +293,21 @@ const among = (contacts: ReadonlyArray<Named>, { phone, userId }: Named): Named 
   return { phone: phone ?? contact?.phone ?? null, userId: userId ?? contact?.userId ?? null }
 }
 
-/** What a person wrote or pressed; undefined for media without a caption and whatever else has no words. */
-const wordsOf = (message: unknown): string | undefined =>
+/** What a person wrote, or the payload of what they pressed. */
+const ownWordsOf = (message: unknown): string | undefined =>
   Json.textAt(message, "text", "body") ??
   Json.textAt(message, "button", "payload") ??
   Json.textAt(message, "interactive", "button_reply", "id") ??
-  Json.textAt(message, "interactive", "list_reply", "id") ??
-  labelOf(message) ??
-  ["image", "video", "document"].map((kind) => Json.textAt(message, kind, "caption")).find(Boolean)
+  Json.textAt(message, "interactive", "list_reply", "id")
 
 /** What a pressed button showed. */
 const labelOf = (message: unknown): string | undefined =>
   Json.textAt(message, "button", "text") ??
   Json.textAt(message, "interactive", "button_reply", "title") ??
   Json.textAt(message, "interactive", "list_reply", "title")
+
+const captionOf = (message: unknown): string | undefined =>
+  ["image", "video", "document"].map((kind) => Json.textAt(message, kind, "caption")).find(Boolean)
 
 /** A changed number, and the user id that changes with it (whatsapp-cloud.md §1.11). */
 const readSystem = (message: unknown, found: Found): void => {
@@ -326,7 +327,9 @@ const readSystem = (message: unknown, found: Found): void => {
 
 const readMessage = (message: unknown, contacts: ReadonlyArray<Named>, found: Found): void => {
   const id = Json.textAt(message, "id") ?? null
-  const words = wordsOf(message)
+  const ownWords = ownWordsOf(message)
+  // None is of media without a caption, and of whatever else has no words.
+  const words = ownWords ?? labelOf(message) ?? captionOf(message)
   if (id === null && words === undefined) {
     found.unread.push("a message without an id and without words")
     return
@@ -338,7 +341,15 @@ const readMessage = (message: unknown, contacts: ReadonlyArray<Named>, found: Fo
   })
   const label = labelOf(message) ?? null
   const at = timeOf(Json.at(message, "timestamp"))
-  found.messages.push({ id, from: phone, userId, text: words ?? "", label, at })
+  found.messages.push({
+    id,
+    from: phone,
+    userId,
+    text: words ?? "",
+    areOwnWords: ownWords !== undefined,
+    label,
+    at
+  })
 }
 
 const preferenceValues: ReadonlyMap<string, Preference["status"]> = new Map([

@@ -59,10 +59,11 @@ const nameOf = (
   return named(plain.test(id) ? id : hashOf(id.toWellFormed()))
 }
 
-/** An opt-out counts wherever it stands. */
-const statusOf = ({ label, text }: Message, session: Session): Status | undefined => {
-  const read = [text, label ?? ""].map((words) => Keywords.read(words, session.keywords))
-  return read.find((status) => status === "revoked") ?? read.find((status) => status !== undefined)
+/** An opt-out counts wherever it stands; an opt-in only in the person's own words (decisions.md §9). */
+const statusOf = ({ areOwnWords = true, label, text }: Message, session: Session): Status | undefined => {
+  const ofText = Keywords.read(text, session.keywords)
+  if (ofText === "revoked" || Keywords.read(label ?? "", session.keywords) === "revoked") return "revoked"
+  return areOwnWords ? ofText : undefined
 }
 
 /** When the words of one hook occurred. Where one of a person's words has a wrong clock, none of their others is believed. */

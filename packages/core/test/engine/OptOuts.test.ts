@@ -159,6 +159,37 @@ describe("an opt-in", () => {
   )
 })
 
+describe("an opt-in word", () => {
+  const buttonReply = { id: "r1", title: "Yes" }
+  const listReply = { id: "r1", title: "Yes" }
+  it.scoped.each([
+    ["on a template's button", { type: "button", button: { payload: "btn_1", text: "Yes" } }],
+    ["on a template's button without a payload", { type: "button", button: { text: "Yes" } }],
+    ["on a reply button", { type: "interactive", interactive: { button_reply: buttonReply } }],
+    ["in a list's row", { type: "interactive", interactive: { list_reply: listReply } }],
+    ["in a caption", { type: "image", image: { id: "1", caption: "Yes" } }]
+  ] as const)("%s grants nothing", ([, pressed]) =>
+    scenario(({ verdict, write }) =>
+      Effect.gen(function* () {
+        yield* write({ type: "text", text: { body: "STOP" } }, pressed)
+        expect(yield* verdict(ana)).toBe("Revoked")
+      })
+    )
+  )
+
+  it.scoped.each([
+    ["as a text", { type: "text", text: { body: "Yes" } }],
+    ["as a button's payload", { type: "button", button: { payload: "YES", text: "Sign me up" } }]
+  ] as const)("%s grants again", ([, message]) =>
+    scenario(({ verdict, write }) =>
+      Effect.gen(function* () {
+        yield* write({ type: "text", text: { body: "STOP" } }, message)
+        expect(yield* verdict(ana)).toBe("Granted")
+      })
+    )
+  )
+})
+
 describe("a preference of the platform", () => {
   it.scoped("that stops, resumes and stops within one second is stopped", () =>
     scenario(({ change, seconds, verdict }) =>
