@@ -50,9 +50,11 @@ export const keysOf = ({ phone, userId }: Person, portfolio: string): ReadonlyAr
   ...(userId === null ? [] : [keyOfUser(userId, portfolio)])
 ]
 
+const isOfUser = (key: Key): boolean => key.startsWith("@")
+
 /** Who a key stands for. */
 export const ofKey = (key: Key): Person =>
-  key.startsWith("@") ? { phone: null, userId: key.slice(1, key.indexOf(" ")) } : { phone: key, userId: null }
+  isOfUser(key) ? { phone: null, userId: key.slice(1, key.indexOf(" ")) } : { phone: key, userId: null }
 
 /** What is known of one key leads to another. */
 export interface Link {
@@ -71,9 +73,14 @@ const maximumKeys = 64
 export interface Circle {
   /** All that is known of whom these keys stand for, nearest first; the keys themselves included. */
   readonly everything: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
-  /** Only what was told together with these keys; the keys themselves included. */
+  /**
+   * Only what was told together with these keys and is surely the same person's; the keys themselves included. A phone
+   * with two user ids of one portfolio has changed hands, and then neither stands for the other.
+   */
   readonly together: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
 }
+
+const portfolioOf = (key: Key): string => key.slice(key.indexOf(" ") + 1)
 
 /** Finds a person's other keys among links. */
 export const circle = (links: Iterable<Link>): Circle => {
@@ -82,6 +89,12 @@ export const circle = (links: Iterable<Link>): Circle => {
     const known = from.get(link.person)
     if (known === undefined) from.set(link.person, [link])
     else known.push(link)
+  }
+  const isShared = (key: Key, other: Key): boolean => {
+    const [phone, user] = isOfUser(key) ? [other, key] : [key, other]
+    return (from.get(phone) ?? []).some(
+      ({ other: each }) => each !== user && isOfUser(each) && portfolioOf(each) === portfolioOf(user)
+    )
   }
   return {
     everything: (keys) => {
@@ -95,7 +108,7 @@ export const circle = (links: Iterable<Link>): Circle => {
       const found = new Set(keys)
       for (const key of keys) {
         for (const { other, told } of from.get(key) ?? [])
-          if (told && found.size < maximumKeys) found.add(other)
+          if (told && !isShared(key, other) && found.size < maximumKeys) found.add(other)
       }
       return [...found]
     }

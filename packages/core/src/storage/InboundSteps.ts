@@ -129,7 +129,9 @@ const carried = (
   now: Instant
 ): ReadonlyArray<Filed> => {
   const historyOf = (key: Key) => histories.get(key) ?? none
-  const together = new Set(learnt.filter(({ told }) => told).map(nameOf))
+  const told = new Set(learnt.filter(({ told }) => told).map(nameOf))
+  const together = (person: Key, other: Key): boolean =>
+    told.has(nameOf({ person, other })) && circle.together([person]).includes(other)
   const sources = new Map<Key, Array<Key>>()
   const touched = new Set(learnt.flatMap(({ other, person }) => circle.everything([person, other])))
   for (const source of touched) {
@@ -144,7 +146,7 @@ const carried = (
     const history = historyOf(key)
     const found = others.flatMap((other) =>
       Consent.deciding(historyOf(other))
-        .filter(({ status }) => status === "revoked" || together.has(nameOf({ person: other, other: key })))
+        .filter(({ status }) => status === "revoked" || together(other, key))
         .map((record) => carry(record, other, key, history, now))
     )
     return Consent.lacking(history, found).map((record) => ({

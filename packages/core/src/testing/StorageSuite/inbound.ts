@@ -99,6 +99,35 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("grants nothing to a phone that another user id has come by, and revokes for it", () =>
+      Effect.gen(function* () {
+        const { consents, accountId, grant, receive, refused } = yield* account
+        const heir = "ES.2"
+        yield* grant(now - 10)
+        yield* receive([met(person(phone, userId))])
+        yield* receive([said(person(phone, heir), word("revoked", now))])
+        yield* receive([said(person(null, userId), word("granted", now + 1))])
+        expect(yield* refused()).toBe(true)
+        yield* receive([said(person(phone), word("granted", now + 2))])
+        expect(yield* refused()).toBe(false)
+        expect((yield* consents.history({ accountId, userId: heir })).at(-1)?.status).toBe("revoked")
+        yield* receive([said(person(null, userId), word("revoked", now + 3))])
+        expect(yield* refused()).toBe(true)
+        yield* receive([said(person(phone, heir), word("granted", now + 4))])
+        expect(yield* refused()).toBe(false)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("grants a phone by one user id of each portfolio", () =>
+      Effect.gen(function* () {
+        const { receive, refused } = yield* account
+        yield* receive([met(person(phone, userId))])
+        yield* receive([met(person(phone, "ES.2"))], now, "another")
+        yield* receive([said(person(null, userId), word("granted", now + 1))])
+        expect(yield* refused()).toBe(false)
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("revokes for what is learnt later, with the proof's origin, and tells it", () =>
       Effect.gen(function* () {
         const { accountId, consents, grant, receive, refused } = yield* account
