@@ -45,6 +45,20 @@ describe("the body", () => {
     expect(codes(answer)).toEqual(["invalid_json"])
   })
 
+  it("with a member given twice is refused at that member, and records nothing (decisions.md §10)", async () => {
+    const record = '{"phone":"34600000177","source":"x","status":"revoked","status":"granted"}'
+    const refused = await host.request(`/admin/v1/accounts/${owner.accountId}/consents`, {
+      headers: { authorization: `Bearer ${host.adminToken}` },
+      raw: `{"consents":[${record}]}`
+    })
+    expectProblem(refused, 422, "invalid_request")
+    expect([codes(refused), pointers(refused)]).toEqual([["invalid_value"], ["/consents/0/status"]])
+    const { json } = await host.admin(`/accounts/${owner.accountId}/consents?phone=34600000177`)
+    expect(items(json, "history")).toEqual([])
+    const unread = await raw('{"template_id":1,"template\\u005fid":2}')
+    expect(pointers(unread), unread.text).toEqual(["/template_id"])
+  })
+
   it("that is nested ten thousand levels deep is refused", async () => {
     const deep = `${"[".repeat(10_000)}${"]".repeat(10_000)}`
     expectProblem(await raw(deep), 422, "invalid_request")

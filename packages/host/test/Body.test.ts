@@ -72,3 +72,36 @@ describe("a long body", () => {
       expect(told(text).faults, text.slice(0, 9)).toEqual(["invalid_json "])
   })
 })
+
+describe("a member that an object has twice", () => {
+  it("is refused by its place, however it is written and however long the body is", () => {
+    const cases = [
+      ['{"consents":[{},{"status":"revoked","status":"granted"}]}', ["invalid_value /consents/1/status"]],
+      ['{"status":1,"sta\\u0074us":2}', ["invalid_value /status"]],
+      ['{"status" :1,\n"status"\t:2}', ["invalid_value /status"]],
+      [
+        '{"a":1,"a":2,"a":3,"b":{"a/b":[],"a/b":[{"c":1,"c":2}]}}',
+        ["invalid_value /a", "invalid_value /b/a~1b", "invalid_value /b/a~1b/0/c"]
+      ],
+      ['{"__proto__":1,"__proto__":2}', ["invalid_value /__proto__"]],
+      ['[{"a":{},"a":{}}]', ["invalid_value /0/a"]],
+      [`{"${"x".repeat(300)}":1,"${"x".repeat(300)}":1}`, ["invalid_value "]]
+    ] as const
+    for (const [text, expected] of cases) {
+      expect([text, told(text).faults]).toEqual([text, expected])
+      const long = `{${filler},"in":${text}}`
+      expect([text, told(long).faults]).toEqual([text, expected.map((fault) => fault.replace(" ", " /in"))])
+    }
+  })
+
+  it("is no other object's member, and no text that looks like one", () => {
+    const text =
+      '{"a":{"a":[{"a":1},{"a":2}]},"b":":","c":"\\":\\"c\\":","d":"d : d","C":": :","e":["e",":"]}'
+    expect(Body.parse(Buffer.from(text))).toEqual(Either.right(JSON.parse(text)))
+  })
+
+  it("is told as often as faults are told", () => {
+    const text = `[${many(1000, () => '{"a":1,"a":2}')}]`
+    expect(told(text).faults.length).toBe(Fault.maximum)
+  })
+})

@@ -371,7 +371,7 @@ describe("what is refused", () => {
     expect(existsSync(opened)).toBe(false)
   })
 
-  it("is an unknown member of a file, a cursor of another list, and a flag given twice", async () => {
+  it("is a member of a file that is unknown or given twice, a cursor of another list, and a flag given twice", async () => {
     const sendwright = on(fresh())
     const created = await sendwright("accounts", "create", "--name", "Shop")
     const id = String(at(created.json, "account", "id"))
@@ -379,6 +379,13 @@ describe("what is refused", () => {
     expect(await sendwright("consents", "record", id, file("staus.json", consents))).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^\/consents\/0\/staus: .*Did you mean `status`\?\n\/dry: /)
+    })
+    const revoked = '{"phone":"34600001234","source":"form","status":"revoked","status":"granted"}'
+    expect(
+      await sendwright("consents", "record", id, file("two.json", `{"consents":[${revoked}]}`))
+    ).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("At /consents/0/status: `status` must be given once")
     })
     const config = ["--config-file", file("config.json", { speed: 1 })]
     const opened = ["sessions", "create", id, "--name", "S", "--provider", "sandbox", ...config]

@@ -3,6 +3,7 @@ import { buffer } from "node:stream/consumers"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Csv from "@sendwright/core/domain/Csv"
+import * as Fault from "@sendwright/core/domain/Fault"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { ConsentRecord } from "../api/AdminApi.ts"
@@ -20,11 +21,14 @@ const bytes = (file: string): Read<Uint8Array> =>
         Effect.mapError(() => wrong(file, "cannot be read."))
       )
 
+const told = (fault: Fault.Fault): string =>
+  fault.path.length === 0 ? fault.message : `At ${Fault.pointer(fault)}: ${fault.message}`
+
 /** By the rules of a request's body, but for its size. */
 export const json = (file: string): Read<unknown> =>
   Effect.flatMap(bytes(file), (content) =>
     Either.mapLeft(Body.parse(content), (faults) =>
-      wrong(file, `cannot be used. ${faults.map(({ message }) => message).join(" ")}`)
+      wrong(file, `cannot be used. ${faults.map(told).join(" ")}`)
     )
   )
 

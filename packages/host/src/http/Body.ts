@@ -1,4 +1,4 @@
-/** Request bodies: JSON in UTF-8, at most 1 MiB and 32 levels deep, of a bounded number of members and items. */
+/** Request bodies: JSON in UTF-8, at most 1 MiB and 32 levels deep, each member once, of a bounded number of members and items. */
 import { Buffer, isAscii, isUtf8, transcode } from "node:buffer"
 import * as Fault from "@sendwright/core/domain/Fault"
 import * as Either from "effect/Either"
@@ -22,6 +22,7 @@ const longestName = 255
 
 const quote = 0x22
 const backslash = 0x5c
+const space = 0x20
 
 /** The place behind a string whose opening quote is at `start`. */
 const endOfString = (text: string, start: number): number => {
@@ -123,20 +124,84 @@ const tooDeep = Fault.make([], "invalid_json", `The body must be nested at most 
 const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
-/** Whether what was parsed is nested at most so deep: many times faster than to look at its text. */
-const isWithin = (value: Readonly<Record<string, unknown>>, levels: number): boolean => {
-  if (levels === 0) return false
+/** How many members its objects have; infinitely many when it is nested deeper than so many levels. */
+const membersOf = (value: Readonly<Record<string, unknown>>, levels: number): number => {
+  if (levels === 0) return Number.POSITIVE_INFINITY
+  let members = 0
   if (Array.isArray(value)) {
-    for (const member of value) if (isNested(member) && !isWithin(member, levels - 1)) return false
-    return true
+    for (const item of value) if (isNested(item)) members += membersOf(item, levels - 1)
+    return members
   }
   // What was parsed inherits nothing that is listed.
   for (const name in value) {
     const member = value[name]
-    if (isNested(member) && !isWithin(member, levels - 1)) return false
+    members += isNested(member) ? 1 + membersOf(member, levels - 1) : 1
   }
-  return true
+  return members
 }
+
+/** At least as many as a text gives, since a name ends in a quote: a colon within a string may be one too many. */
+const membersGiven = (text: string): number => {
+  let members = 0
+  for (let at = text.indexOf(":"); at !== -1; at = text.indexOf(":", at + 1)) {
+    const before = text.charCodeAt(at - 1)
+    if (before === quote || before <= space) members += 1
+  }
+  return members
+}
+
+/**
+ * The members that an object of a JSON text has more than once. The parser keeps the last of them, so that the others
+ * would be ignored (decisions.md §10).
+ */
+const repeats = (text: string): ReadonlyArray<Fault.Fault> => {
+  const faults = new Fault.Faults()
+  const open: Array<Container> = []
+  const given: Array<Map<string, number>> = []
+  let innermost = new Container(true)
+  for (let at = 0; at < text.length && !faults.isFull; at++) {
+    switch (text.charCodeAt(at)) {
+      case quote: {
+        const end = endOfString(text, at)
+        if (innermost.end <= innermost.start) {
+          innermost.start = at
+          innermost.end = end
+        }
+        at = end
+        break
+      }
+      case 0x3a: {
+        const name = nameIn(text, innermost)
+        const names = given.at(-1)
+        const times = (names?.get(name) ?? 0) + 1
+        names?.set(name, times)
+        if (times === 2) faults.addAll([givenTwice(pathTo(text, open), name)])
+        break
+      }
+      case 0x7b:
+      case 0x5b:
+        innermost = new Container(text.charCodeAt(at) === 0x5b)
+        open.push(innermost)
+        given.push(new Map())
+        break
+      case 0x7d:
+      case 0x5d:
+        open.pop()
+        given.pop()
+        innermost = open.at(-1) ?? innermost
+        break
+      case 0x2c:
+        innermost.count += 1
+        innermost.end = 0
+    }
+  }
+  return faults.list
+}
+
+const givenTwice = (path: ReadonlyArray<string | number>, name: string): Fault.Fault =>
+  name.length > longestName
+    ? Fault.make(path, "invalid_value", "A member must be given once; one is given twice.")
+    : Fault.make([...path, name], "invalid_value", `\`${name}\` must be given once; it is given twice.`)
 
 const invalid = (message: string) => Either.left([Fault.make([], "invalid_json", message)])
 
@@ -156,8 +221,12 @@ export const parse = (bytes: Uint8Array): Either.Either<unknown, ReadonlyArray<F
   if (found !== undefined) return Either.left([found])
   const value = Either.try((): unknown => JSON.parse(text))
   if (Either.isLeft(value)) return invalid("The body must be a JSON text.")
-  if (!isLong && isNested(value.right) && !isWithin(value.right, maximumDepth)) return Either.left([tooDeep])
-  return Either.right(value.right)
+  if (!isNested(value.right)) return Either.right(value.right)
+  const members = membersOf(value.right, maximumDepth)
+  if (members === Number.POSITIVE_INFINITY) return Either.left([tooDeep])
+  if (members === membersGiven(text)) return Either.right(value.right)
+  const faults = repeats(text)
+  return faults.length > 0 ? Either.left(faults) : Either.right(value.right)
 }
 
 /** Whether a Content-Type is JSON; another type that is written in JSON is another type. */
