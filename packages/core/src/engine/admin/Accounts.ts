@@ -64,7 +64,7 @@ const changed = (plan: Plan, change: PlanChange | undefined): Plan => ({
     change?.daily_template_recipients === undefined
       ? plan.daily_template_recipients
       : change.daily_template_recipients,
-  features: change?.features ?? plan.features,
+  features: Array.from(new Set(change?.features ?? plan.features)),
   subscription: change?.subscription ?? plan.subscription
 })
 

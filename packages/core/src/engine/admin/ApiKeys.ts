@@ -58,6 +58,10 @@ const revoked = (field: string) =>
 
 const nameFaults = (name: string | undefined) => (name === undefined ? [] : Text.faults(name, "name", 255))
 
+/** Each once, however often it was given. */
+const distinct = (permissions: ReadonlyArray<ApiKey.Permission>): ReadonlyArray<ApiKey.Permission> =>
+  Array.from(new Set(permissions))
+
 export const make = Effect.gen(function* () {
   const box = yield* SecretBox
   const sessions = yield* SessionStore
@@ -83,7 +87,7 @@ export const make = Effect.gen(function* () {
         publicKey: ApiKey.makePublicKey(randomBytes),
         sessionId,
         name: name ?? null,
-        permissions: permissions ?? ApiKey.permissions,
+        permissions: distinct(permissions ?? ApiKey.permissions),
         status: "active",
         secrets: [{ hash: box.hash(secretKey), createdAt: now, expiresAt: null }],
         createdAt: now,
@@ -115,7 +119,7 @@ export const make = Effect.gen(function* () {
       yield* refuse([...nameFaults(name), ...(final ? [revoked("status")] : [])])
       const change = {
         ...(name === undefined ? {} : { name }),
-        ...(permissions === undefined ? {} : { permissions }),
+        ...(permissions === undefined ? {} : { permissions: distinct(permissions) }),
         ...(status === undefined ? {} : { status })
       }
       return (yield* store.change({ publicKey, change })) ?? (yield* missing)
