@@ -387,6 +387,12 @@ describe("what is refused", () => {
       code: 2,
       err: expect.stringContaining("At /consents/0/status: `status` must be given once")
     })
+    const latin = file("latin.csv", "")
+    writeFileSync(latin, Buffer.from("phone,source\n34600001234,formulario de se\u00f1al\n", "latin1"))
+    expect(await sendwright("consents", "record", id, latin)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("latin.csv must be UTF-8.")
+    })
     const config = ["--config-file", file("config.json", { speed: 1 })]
     const opened = ["sessions", "create", id, "--name", "S", "--provider", "sandbox", ...config]
     expect(await sendwright(...opened)).toMatchObject({

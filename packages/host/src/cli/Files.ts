@@ -1,4 +1,5 @@
 /** What the command line is given in files; `-` is the standard input. A file that cannot be used is an error of usage. */
+import { isUtf8 } from "node:buffer"
 import { buffer } from "node:stream/consumers"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -33,7 +34,9 @@ export const json = (file: string): Read<unknown> =>
   )
 
 export const text = (file: string): Read<string> =>
-  Effect.map(bytes(file), (content) => new TextDecoder().decode(content))
+  Effect.filterOrFail(bytes(file), isUtf8, () => wrong(file, "must be UTF-8.")).pipe(
+    Effect.map((content) => new TextDecoder().decode(content))
+  )
 
 const columns = Object.keys(ConsentRecord.fields)
 
