@@ -230,6 +230,9 @@ export const refusing = (baseUrl: string) =>
 
 // The steps --------------------------------------------------------------------------------------------------------
 
+/** A scheme's case says nothing (RFC 9110 §11.1). */
+const bearer = /^bearer +(.*)$/i
+
 const visible = /^[\x21-\x7e]{1,128}$/
 
 const headerOf = ({ headers }: PlainRequest, name: string): string | undefined => {
@@ -362,8 +365,8 @@ export const make = (options: Options) =>
 
     const isOperator = (authorization: string | undefined): boolean => {
       if (adminToken === undefined) return false
-      const given = Buffer.from(authorization ?? "")
-      const wanted = Buffer.from(`Bearer ${Redacted.value(adminToken)}`)
+      const given = Buffer.from(bearer.exec(authorization ?? "")?.[1] ?? "")
+      const wanted = Buffer.from(Redacted.value(adminToken))
       return given.length === wanted.length && timingSafeEqual(given, wanted)
     }
 
