@@ -219,6 +219,10 @@ describe("headers, paths and queries", () => {
       ["/api/v1/template-messages?limit=101", "/query/limit"],
       ["/api/v1/template-messages?limit=x", "/query/limit"],
       ["/api/v1/template-messages?created_after=yesterday", "/query/created_after"],
+      [
+        "/api/v1/template-messages?created_after=2026-02-01T00:00:00Z&created_before=2026-01-01T00:00:00Z",
+        "/query/created_after"
+      ],
       ["/api/v1/templates?cursor=%00", "/query/cursor"]
     ] as const) {
       const answer = await owner.get(target)

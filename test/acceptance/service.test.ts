@@ -70,6 +70,19 @@ describe("the endpoints", () => {
 })
 
 describe("connection and test", () => {
+  it("keep a permission and a feature once, however often they are given", async () => {
+    const owner = await tenant(host, { permissions: ["jobs:read", "jobs:read"] })
+    expect(items((await owner.get("/api/v1/template-messages")).json, "jobs")).toEqual([])
+    const twice = ["jobs:read", "direct:read", "jobs:read"]
+    const changed = await host.admin(`/keys/${owner.publicKey}`, { permissions: twice }, "PATCH")
+    expect(at(changed.json, "key", "permissions")).toEqual(["jobs:read", "direct:read"])
+    const issued = await host.admin(`/sessions/${owner.sessionId}/keys`, { permissions: twice })
+    expect(at(issued.json, "key", "permissions")).toEqual(["jobs:read", "direct:read"])
+    const plan = { features: ["direct", "direct"] }
+    const account = await host.admin(`/accounts/${owner.accountId}`, { plan }, "PATCH")
+    expect(at(account.json, "account", "plan", "features"), account.text).toEqual(["direct"])
+  })
+
   it("tell the session, the permissions and the limits", async () => {
     const owner = await tenant(host, { plan: { requests_per_minute: 120, minimum_wait_ms: 1000 } })
     const answer = await owner.get("/api/v1/connection")
@@ -129,6 +142,8 @@ describe("templates", () => {
     expect(at(answer.json, "next_cursor")).toBeNull()
     const filtered = await owner.get("/api/v1/templates?category=marketing")
     expect(items(filtered.json, "templates")).toHaveLength(1)
+    const unknown = await owner.get("/api/v1/templates?category=bogus")
+    expect([unknown.status, at(unknown.json, "errors", 0, "pointer")]).toEqual([422, "/query/category"])
     const detail = await owner.get(`/api/v1/templates/${owner.templateId}`)
     expect(items(detail.json, "template", "variables").map((each) => at(each, "key"))).toEqual([
       "header.1",
@@ -182,6 +197,17 @@ describe("without credentials", () => {
         (await host.request(path, { headers: { authorization: `Bearer ${host.adminToken}` } })).status
       ).toBe(200)
     }
+  })
+
+  it("the admin API and the metrics take the token under its scheme, however that is written (RFC 9110 §11.1)", async () => {
+    const status = async (authorization: string) =>
+      (await host.request("/admin/v1/accounts", { headers: { authorization } })).status
+    for (const scheme of ["bearer", "BEARER", "Bearer "])
+      expect(await status(`${scheme} ${host.adminToken}`), scheme).toBe(200)
+    for (const wrong of ["Basic ", "", "Bearer", "Bearer x", "Bearer  x"])
+      expect(await status(`${wrong}${host.adminToken}`), wrong).toBe(401)
+    expect(await status(`Bearer ${host.adminToken.toUpperCase()}`)).toBe(401)
+    expect(await status("Bearer ")).toBe(401)
   })
 })
 

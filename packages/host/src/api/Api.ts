@@ -4,6 +4,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { Requests } from "@sendwright/core"
+import * as RateCard from "@sendwright/core/domain/RateCard"
 import * as Schema from "effect/Schema"
 import * as AdminApi from "./AdminApi.ts"
 import { JobFilter, paging, resultFilter, Uuid, WholeNumber } from "./Parameters.ts"
@@ -19,7 +20,7 @@ export const templates = HttpApiEndpoint.get("templates", "/api/v1/templates")
   .setUrlParams(
     Schema.Struct({
       ...paging,
-      category: Schema.optional(Schema.String),
+      category: Schema.optional(Schema.Literal(...RateCard.categories)),
       language: Schema.optional(Schema.String),
       name: Schema.optional(Schema.String)
     })

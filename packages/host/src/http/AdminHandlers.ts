@@ -225,9 +225,9 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     )
   ),
   forOperator(Api.adminJobs, ({ after, cursor, query }) =>
-    Effect.map(
-      admin.jobs.list(query.account_id, { ...Views.jobFilter(query), page: page(query, after) }),
-      (found) => reply(Views.jobs(found, cursor))
+    Views.jobFilter(query).pipe(
+      Effect.flatMap((filter) => admin.jobs.list(query.account_id, { ...filter, page: page(query, after) })),
+      Effect.map((found) => reply(Views.jobs(found, cursor)))
     )
   ),
   forOperator(Api.adminJob, ({ after, cursor, path, query }) =>

@@ -70,8 +70,9 @@ export const make = (engine: Context.Tag.Service<Engine.Engine>): ReadonlyArray<
     "jobs:read",
     (caller) =>
       ({ after, cursor, query }) =>
-        Effect.map(engine.jobs(caller, { ...Views.jobFilter(query), page: page(query, after) }), (found) =>
-          reply(Views.jobs(found, cursor))
+        Views.jobFilter(query).pipe(
+          Effect.flatMap((filter) => engine.jobs(caller, { ...filter, page: page(query, after) })),
+          Effect.map((found) => reply(Views.jobs(found, cursor)))
         )
   ),
   forKey(

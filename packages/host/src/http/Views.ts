@@ -15,7 +15,8 @@ import type {
   Unattributed,
   Webhook
 } from "@sendwright/core"
-import { Fault as Faults, Ids, Instant, type Page, Template } from "@sendwright/core"
+import { Errors, Fault as Faults, Ids, Instant, type Page, Template } from "@sendwright/core"
+import * as Either from "effect/Either"
 import type * as Schemas from "../api/Schemas.ts"
 
 type View<S extends { readonly Type: unknown }> = S["Type"]
@@ -377,18 +378,33 @@ export const fault = (found: Fault.Fault) => ({
   message: found.message
 })
 
-/** The filters of a job list; their times were checked with the shape. */
+/** The filters of a job list; each of their times was checked with the shape. */
 export const jobFilter = (query: {
   readonly status?: Job.Status | undefined
   readonly reference?: string | undefined
   readonly created_after?: string | undefined
   readonly created_before?: string | undefined
-}) => ({
-  status: query.status,
-  reference: query.reference,
-  createdAfter: query.created_after === undefined ? undefined : Instant.parse(query.created_after),
-  createdBefore: query.created_before === undefined ? undefined : Instant.parse(query.created_before)
-})
+}): Either.Either<
+  {
+    readonly status: Job.Status | undefined
+    readonly reference: string | undefined
+    readonly createdAfter: Instant.Instant | undefined
+    readonly createdBefore: Instant.Instant | undefined
+  },
+  Errors.InvalidRequest
+> => {
+  const createdAfter = query.created_after === undefined ? undefined : Instant.parse(query.created_after)
+  const createdBefore = query.created_before === undefined ? undefined : Instant.parse(query.created_before)
+  return createdAfter !== undefined && createdBefore !== undefined && createdAfter > createdBefore
+    ? Either.left(new Errors.InvalidRequest({ faults: [endsBeforeItBegins] }))
+    : Either.right({ status: query.status, reference: query.reference, createdAfter, createdBefore })
+}
+
+const endsBeforeItBegins = Faults.make(
+  ["query", "created_after"],
+  "invalid_value",
+  "`created_after` must not be later than `created_before`."
+)
 
 /** What an operator does next. */
 const afterReseal = ({ apiKeys, olderKeys, unreadable }: Secrets.Resealed): string => {
