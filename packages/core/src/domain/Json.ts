@@ -15,6 +15,13 @@ export const textAt = (value: unknown, ...path: ReadonlyArray<string | number>):
   return typeof found === "string" ? found : undefined
 }
 
+/** A text, or a whole number in digits: platforms write phones and ids both ways. */
+export const wordAt = (value: unknown, ...path: ReadonlyArray<string | number>): string | undefined => {
+  const found = at(value, ...path)
+  if (typeof found === "string") return found
+  return typeof found === "number" && Number.isSafeInteger(found) ? String(found) : undefined
+}
+
 export const listAt = (value: unknown, ...path: ReadonlyArray<string | number>): ReadonlyArray<unknown> => {
   const found = at(value, ...path)
   return Array.isArray(found) ? found : []

@@ -14,12 +14,27 @@ export type Key = string
 
 const phoneForm = /^[1-9][0-9]{6,14}$/
 const userIdForm = /^[\x21-\x7e]{1,256}$/
-const separators = /[\s+().\-/\u00a0]/g
+// Address books copy a number with direction marks around it.
+const invisible = /\p{Cf}/gu
+const separators = /[\s+()./\p{Pd}\u2212]/gu
+const scheme = /^(?:tel|sms|whatsapp):/i
+/** What gateways of WhatsApp write behind a number, and the device after a colon. */
+const suffix = /(?::[0-9]{1,4})?@(?:c\.us|s\.whatsapp\.net)$/i
 
-/** A platform's text for a phone. A leading + and separators are left out; undefined when the rest is no number. */
+/**
+ * A platform's text for a phone. A scheme, a gateway's suffix, a leading + or 00 and separators are left
+ * out; undefined when the rest is no number.
+ */
 const readPhone = (given: unknown): string | undefined => {
   if (typeof given !== "string" || given.length > 64) return undefined
-  const digits = given.replaceAll(separators, "")
+  const digits = given
+    .normalize("NFKC")
+    .replaceAll(invisible, "")
+    .trim()
+    .replace(scheme, "")
+    .replace(suffix, "")
+    .replaceAll(separators, "")
+    .replace(/^00/, "")
   return phoneForm.test(digits) ? digits : undefined
 }
 

@@ -191,12 +191,12 @@ const reportOf = (receipt: unknown, now: Instant): Report | undefined => {
 /** Undefined for what says nothing. One that names nobody is handed on all the same. */
 const messageOf = (message: unknown): Omit<InboundMessage, "sessionId"> | undefined => {
   const text = Json.textAt(message, "text")
-  const id = Json.textAt(message, "id") ?? null
+  const id = Json.wordAt(message, "id") ?? null
   if (text === undefined || (id === null && text === "")) return undefined
   return {
     id,
-    from: Json.textAt(message, "from") ?? null,
-    userId: Json.textAt(message, "user_id") ?? null,
+    from: Json.wordAt(message, "from") ?? null,
+    userId: Json.wordAt(message, "user_id") ?? null,
     text,
     at: Time.parse(Json.textAt(message, "at") ?? "") ?? null
   }

@@ -226,8 +226,8 @@ const optedOut = (status: unknown): Failure | undefined =>
 
 /** What a status tells of its recipient, whether or not the rest of it can be read. */
 const readRecipient = (status: unknown, found: Found): void => {
-  const phone = Json.textAt(status, "recipient_id") ?? null
-  const userId = Json.textAt(status, "recipient_user_id") ?? null
+  const phone = Json.wordAt(status, "recipient_id") ?? null
+  const userId = Json.wordAt(status, "recipient_user_id") ?? null
   const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
   if (userId !== null) found.people.push({ phone, userId, messageId })
   const failure = optedOut(status)
@@ -277,8 +277,8 @@ interface Named {
 
 const contactsOf = (value: unknown): ReadonlyArray<Named> =>
   Json.listAt(value, "contacts").flatMap((contact) => {
-    const phone = Json.textAt(contact, "wa_id") ?? null
-    const userId = Json.textAt(contact, "user_id") ?? null
+    const phone = Json.wordAt(contact, "wa_id") ?? null
+    const userId = Json.wordAt(contact, "user_id") ?? null
     return phone === null && userId === null ? [] : [{ phone, userId }]
   })
 
@@ -314,13 +314,13 @@ const readSystem = (message: unknown, found: Found): void => {
   const system = Json.at(message, "system")
   const type = Json.textAt(system, "type")
   if (type !== "user_changed_number" && type !== "user_changed_user_id") return
-  const newUserId = Json.textAt(system, "user_id") ?? null
-  const oldUserId = Json.textAt(system, "previous_user_id") ?? null
-  const fromUserId = Json.textAt(message, "from_user_id") ?? null
+  const newUserId = Json.wordAt(system, "user_id") ?? null
+  const oldUserId = Json.wordAt(system, "previous_user_id") ?? null
+  const fromUserId = Json.wordAt(message, "from_user_id") ?? null
   // Beside the id before the change the sender's is the one after it, and without that the one before.
   const userId = newUserId ?? (oldUserId === null ? null : fromUserId)
-  const phone = Json.textAt(system, "wa_id") ?? Json.textAt(system, "new_wa_id") ?? null
-  const from = Json.textAt(message, "from") ?? null
+  const phone = Json.wordAt(system, "wa_id") ?? Json.wordAt(system, "new_wa_id") ?? null
+  const from = Json.wordAt(message, "from") ?? null
   const former = oldUserId ?? (fromUserId === userId ? null : fromUserId)
   found.people.push({ phone, userId, formerly: { phone: from === phone ? null : from, userId: former } })
 }
@@ -336,8 +336,8 @@ const readMessage = (message: unknown, contacts: ReadonlyArray<Named>, found: Fo
   }
   if (Json.textAt(message, "type") === "system") readSystem(message, found)
   const { phone, userId } = among(contacts, {
-    phone: Json.textAt(message, "from") ?? null,
-    userId: Json.textAt(message, "from_user_id") ?? null
+    phone: Json.wordAt(message, "from") ?? null,
+    userId: Json.wordAt(message, "from_user_id") ?? null
   })
   const label = labelOf(message) ?? null
   const at = timeOf(Json.at(message, "timestamp"))
@@ -365,8 +365,8 @@ const readPreference = (preference: unknown, contacts: ReadonlyArray<Named>, fou
     return
   }
   const { phone, userId } = among(contacts, {
-    phone: Json.textAt(preference, "wa_id") ?? null,
-    userId: Json.textAt(preference, "user_id") ?? null
+    phone: Json.wordAt(preference, "wa_id") ?? null,
+    userId: Json.wordAt(preference, "user_id") ?? null
   })
   found.preferences.push({
     phone,
@@ -385,7 +385,7 @@ const readUserIdUpdate = (update: unknown, found: Found): void => {
     found.unread.push("a user id update without the ids before and after it")
     return
   }
-  const phone = Json.textAt(update, "wa_id") ?? null
+  const phone = Json.wordAt(update, "wa_id") ?? null
   found.people.push({ phone, userId: current, formerly: { phone: null, userId: previous } })
 }
 

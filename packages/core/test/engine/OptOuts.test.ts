@@ -202,3 +202,28 @@ describe("a preference of the platform", () => {
     )
   )
 })
+
+describe("a phone", () => {
+  it.scoped.each([
+    34600000001,
+    "+34 600 000 001",
+    "0034600000001",
+    "whatsapp:+34600000001",
+    "tel:+34-600-000-001",
+    "34600000001@c.us",
+    "34600000001:12@s.whatsapp.net",
+    "\u202a+34600000001\u202c",
+    "+34 600\u2011000\u2011001",
+    " 34\u00a0600\u2009000\u202f001 "
+  ])("written %j is the same phone", (from) =>
+    scenario(({ say, verdict, write }) =>
+      Effect.gen(function* () {
+        yield* say({ id: "1", from, text: "STOP" })
+        expect(yield* verdict(ana)).toBe("Revoked")
+        yield* say({ id: "2", from: ana, text: "START" })
+        yield* write({ from, type: "text", text: { body: "STOP" } })
+        expect(yield* verdict(ana)).toBe("Revoked")
+      })
+    )
+  )
+})
