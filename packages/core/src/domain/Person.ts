@@ -2,6 +2,8 @@
  * A person as a platform tells of them (decisions.md §10): a phone number, a user id of the platform, or both. A user id
  * means somebody only within its portfolio, the scope in which the platform gives it out.
  */
+import * as Phone from "./Phone.ts"
+
 export interface Person {
   /** Digits with the country calling code. */
   readonly phone: string | null
@@ -76,7 +78,7 @@ export interface Link {
   readonly person: Key
   readonly other: Key
   /**
-   * The platform told both together: what a person grants by one holds for the other. Otherwise the other came in the
+   * The platform told both together, or they are two forms of one number: what a person grants by one holds for the other. Otherwise the other came in the
    * place of the first, and only what is revoked holds for it.
    */
   readonly told: boolean
@@ -106,6 +108,7 @@ export const circle = (links: Iterable<Link>): Circle => {
     else known.push(link)
   }
   const isShared = (key: Key, other: Key): boolean => {
+    if (!isOfUser(key) && !isOfUser(other)) return false
     const [phone, user] = isOfUser(key) ? [other, key] : [key, other]
     return (from.get(phone) ?? []).some(
       ({ other: each }) => each !== user && isOfUser(each) && portfolioOf(each) === portfolioOf(user)
@@ -136,6 +139,13 @@ const met = (person: Key, other: Key): ReadonlyArray<Link> => [
   { person: other, other: person, told: true }
 ]
 
+/** The same number in its other form, where it has one. */
+const written = (person: Person | null): ReadonlyArray<Link> => {
+  const phone = person?.phone ?? null
+  const other = phone === null ? undefined : Phone.otherForm(phone)
+  return phone === null || other === undefined ? [] : met(phone, other)
+}
+
 /** What a platform told of a person. */
 export interface Told {
   readonly person: Person
@@ -155,6 +165,8 @@ export const linksOf = ({ formerly, person }: Told, portfolio: string): Readonly
   const numberChanged =
     formerly !== null && formerly.phone !== null && person.phone !== null && formerly.phone !== person.phone
   return [
+    ...written(person),
+    ...written(formerly),
     ...(first !== undefined && second !== undefined ? met(first, second) : []),
     ...(former !== undefined && alsoFormer !== undefined ? met(former, alsoFormer) : []),
     ...before.flatMap((key) =>

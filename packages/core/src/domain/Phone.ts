@@ -43,3 +43,22 @@ export const check = (text: string): string | undefined => {
   if (corrected !== text && isValid(corrected)) return `Write the number as digits only: ${corrected}.`
   return form.test(text) ? "The number begins with no country calling code that exists." : malformed
 }
+
+/**
+ * Countries where one mobile number is written in two ways, and where platforms answer in the other one than they were
+ * asked in (whatsapp-cloud.md §1.5): 1 after Mexico's code, 9 after Argentina's, and Brazil's ninth digit.
+ */
+const twoForms: ReadonlyArray<readonly [form: RegExp, other: string]> = [
+  [/^521([0-9]{10})$/, "52$1"],
+  [/^52([0-9]{10})$/, "521$1"],
+  [/^549([1-8][0-9]{9})$/, "54$1"],
+  [/^54([1-8][0-9]{9})$/, "549$1"],
+  [/^55([1-9]{2})9([6-9][0-9]{7})$/, "55$1$2"],
+  [/^55(?<area>[1-9]{2})(?<rest>[6-9][0-9]{7})$/, "55$<area>9$<rest>"]
+]
+
+/** The other way to write the same number; undefined where there is one way. */
+export const otherForm = (phone: string): string | undefined => {
+  const found = twoForms.find(([form]) => form.test(phone))
+  return found === undefined ? undefined : phone.replace(...found)
+}

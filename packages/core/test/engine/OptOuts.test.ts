@@ -227,3 +227,44 @@ describe("a phone", () => {
     )
   )
 })
+
+describe("a number of two forms", () => {
+  it.scoped.each([
+    ["525512345678", "5215512345678"],
+    ["5215512345678", "525512345678"],
+    ["541123456789", "5491123456789"],
+    ["5511987654321", "551187654321"],
+    ["551187654321", "5511987654321"]
+  ] as const)("%s is revoked and granted as %s, by its phone and by its user id", ([phone, from]) =>
+    scenario(({ change, consent, verdict, write }) =>
+      Effect.gen(function* () {
+        yield* consent(phone)
+        const verdicts = Effect.all([verdict(phone), verdict(from)])
+        yield* write({ from, from_user_id: "MX.1", text: { body: "STOP" } })
+        expect(yield* verdicts).toEqual(["Revoked", "Revoked"])
+        yield* write({ from, from_user_id: "MX.1", text: { body: "START" } })
+        expect(yield* verdicts).toEqual(["Granted", "Granted"])
+        yield* write({ from: undefined, from_user_id: "MX.1", text: { body: "STOP" } })
+        expect(yield* verdicts).toEqual(["Revoked", "Revoked"])
+        yield* consent(phone)
+        expect(yield* verdict(phone)).toBe("Granted")
+        yield* change({ user_preferences: [{ wa_id: from, value: "stop" }] }, "user_preferences")
+        expect(yield* verdicts).toEqual(["Revoked", "Revoked"])
+      })
+    )
+  )
+
+  it.scoped("takes nobody else with it", () =>
+    scenario(({ consent, verdict, write }) =>
+      Effect.gen(function* () {
+        const others = ["551132345678", "5511932345678", "5215512345679", "34612345678"]
+        yield* consent(...others)
+        yield* write(
+          { from: "5511987654321", text: { body: "STOP" } },
+          { from: "551132345678", text: { body: "Hi" } }
+        )
+        expect(yield* Effect.forEach(others, verdict)).toEqual(others.map(() => "Granted"))
+      })
+    )
+  )
+})
