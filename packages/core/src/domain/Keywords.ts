@@ -360,7 +360,8 @@ const wordsOf = Memo.ofObject(
 const longest = 16 * maximumLength
 
 /** What an inbound text says of consent; undefined for any other text. An opt-out word may be repeated. */
-export const read = (text: string, keywords: Keywords = standard): Status | undefined => {
+export const read = (given: string, keywords: Keywords = standard): Status | undefined => {
+  const text = given.trim()
   if (text.length > longest) return undefined
   const folded = fold(text)
   const words = wordsOf(keywords)
@@ -375,6 +376,10 @@ export const faults = (keywords: Keywords): ReadonlyArray<Fault.Fault> => {
   for (const list of ["opt_out", "opt_in"] as const) {
     const words = keywords[list] ?? []
     const path = ["keywords", list]
+    if (list === "opt_out" && keywords.opt_out?.length === 0) {
+      const message = "`opt_out` must have a word, for nobody could opt out. Give null for the default words."
+      found.push(Fault.make(path, "out_of_range", message))
+    }
     if (words.length > maximumWords) {
       const message = `\`${list}\` must have at most ${maximumWords} words.`
       found.push(Fault.make(path, "out_of_range", message))

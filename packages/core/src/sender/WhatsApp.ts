@@ -110,13 +110,20 @@ const bodyOf = ({ content, messageId, to, values }: OutboundMessage): string => 
   })
 }
 
+/** Vendors who hand hooks on write numbers as text. */
+const codeOf = (error: unknown): number | undefined => {
+  const code = Json.at(error, "code")
+  if (typeof code === "number") return code
+  return typeof code === "string" && /^[0-9]{1,9}$/.test(code) ? Number(code) : undefined
+}
+
 /**
  * What the platform says by an error object, of an answer or of a status. Decided on its code alone: titles and HTTP
  * statuses change (whatsapp-cloud.md §1.5).
  */
 const failureOf = (error: unknown, status: number | null): Failure | undefined => {
-  const code = Json.at(error, "code")
-  if (typeof code !== "number") return undefined
+  const code = codeOf(error)
+  if (code === undefined) return undefined
   const details = Json.textAt(error, "error_data", "details")
   const message = details ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
   const known = Catalogue.findWhatsApp(code)
@@ -445,7 +452,7 @@ const readChange = (change: unknown, now: Instant, found: Found): void => {
 /** Whether a change is for the session: by its number, or where it names none by its account (decisions.md §10). */
 const isOurs = (entry: unknown, change: unknown, config: Config): boolean => {
   const number = Json.at(change, "value", "metadata", "phone_number_id")
-  return number === undefined
+  return number === undefined || number === null
     ? String(Json.at(entry, "id")) === config.waba_id
     : String(number) === config.phone_number_id
 }

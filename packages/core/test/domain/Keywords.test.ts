@@ -99,6 +99,18 @@ describe("a keyword", () => {
     expect(Keywords.read("START", keywords)).toBe("granted")
   })
 
+  it("is found among any white space around it", () => {
+    expect(Keywords.read(`${" ".repeat(700)}STOP${"\n".repeat(700)}`)).toBe("revoked")
+    expect(Keywords.read(`STOP${" x".repeat(700)}`)).toBeUndefined()
+  })
+
+  it("to opt out by is needed: an empty list is refused, and one to opt in by is not", () => {
+    expect(Keywords.faults({ opt_out: [], opt_in: null }).map(({ path }) => path)).toEqual([
+      ["keywords", "opt_out"]
+    ])
+    expect(Keywords.faults({ opt_out: null, opt_in: [] })).toEqual([])
+  })
+
   it("of a session's own list is refused where it is blank, too long, in both lists or one too many", () => {
     const faults = (opt_out: ReadonlyArray<string> | null, opt_in: ReadonlyArray<string> | null) =>
       Keywords.faults({ opt_out, opt_in }).map(({ path }) => path.join("/"))

@@ -159,6 +159,20 @@ describe("an opt-in", () => {
   )
 })
 
+describe("an opt-out of the platform", () => {
+  it.scoped("is read where the error's code is text, and where the number's id is null", () =>
+    scenario(({ change, verdict }) =>
+      Effect.gen(function* () {
+        const errors = [{ code: "131050" }]
+        const metadata = { phone_number_id: null }
+        yield* change({ statuses: [{ id: "wamid.1", status: "failed", recipient_id: ana, errors }] })
+        yield* change({ metadata, messages: [{ id: "wamid.2", from: ben, text: { body: "STOP" } }] })
+        expect([yield* verdict(ana), yield* verdict(ben)]).toEqual(["Revoked", "Revoked"])
+      })
+    )
+  )
+})
+
 describe("an opt-in word", () => {
   const buttonReply = { id: "r1", title: "Yes" }
   const listReply = { id: "r1", title: "Yes" }
