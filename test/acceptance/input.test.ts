@@ -329,6 +329,12 @@ describe("the admin API", () => {
       ["POST", "/accounts", { name: "x", plan: { requests_per_minute: 0 } }, "/plan/requests_per_minute"],
       ["POST", "/accounts", { name: "x", plan: { features: ["magic"] } }, "/plan/features/0"],
       ["GET", "/accounts/nobody", undefined, "/path/id"],
+      [
+        "POST",
+        `/accounts/${owner.accountId}/sessions`,
+        { name: "x", provider: "sandbox", keywords: { opt_in: ["yes", "!?"] } },
+        "/keywords/opt_in/1"
+      ],
       ["POST", `/accounts/${owner.accountId}/sessions`, { name: "x", provider: "pigeon" }, "/provider"],
       ["POST", `/accounts/${owner.accountId}/sessions`, { name: "x", provider: "http" }, "/config/url"],
       ["PATCH", `/sessions/${owner.sessionId}`, { name: "" }, "/name"],
@@ -367,6 +373,53 @@ describe("the admin API", () => {
       const answer = await host.admin(target, body, method)
       expectProblem(answer, 422, "invalid_request")
       expect(pointers(answer), `${method} ${target}`).toContain(pointer)
+    }
+  })
+
+  it("tells the faults of shape and of value in one refusal (decisions.md §2)", async () => {
+    const cases: ReadonlyArray<readonly [string, string, unknown, ReadonlyArray<string>]> = [
+      [
+        "POST",
+        "/accounts",
+        { name: "", currency: "euro", plan: { requests_per_minute: 0, foo: 1 }, x: 1 },
+        ["/name", "/currency", "/plan/requests_per_minute", "/plan/foo", "/x"]
+      ],
+      [
+        "PATCH",
+        `/accounts/${owner.accountId}`,
+        { name: "a\tb", currency: "", x: 1 },
+        ["/name", "/currency", "/x"]
+      ],
+      [
+        "POST",
+        `/accounts/${owner.accountId}/sessions`,
+        { name: " ", provider: "pigeon", keywords: { opt_out: ["!", "x".repeat(41)], stop: [] } },
+        ["/name", "/provider", "/keywords/opt_out/0", "/keywords/opt_out/1", "/keywords/stop"]
+      ],
+      [
+        "PATCH",
+        `/sessions/${owner.sessionId}`,
+        { name: "", pacing: { pair_interval_ms: 0 }, keywords: { opt_in: [""] } },
+        ["/name", "/pacing/pair_interval_ms", "/keywords/opt_in/0"]
+      ],
+      [
+        "POST",
+        `/sessions/${owner.sessionId}/keys`,
+        { name: "x".repeat(256), permissions: ["all"] },
+        ["/name", "/permissions/0"]
+      ],
+      ["PATCH", `/keys/${owner.publicKey}`, { status: "gone", name: "\ud800" }, ["/status", "/name"]],
+      [
+        "PUT",
+        "/rate-cards",
+        { currency: "eur", effective_from: "soon", prices: [{ market: "34", category: "x", price: "1,5" }] },
+        ["/currency", "/effective_from", "/prices/0/category", "/prices/0/price"]
+      ]
+    ]
+    for (const [method, target, body, expected] of cases) {
+      const answer = await host.admin(target, body, method)
+      expectProblem(answer, 422, "invalid_request")
+      expect(pointers(answer), `${method} ${target}`).toEqual(expected)
     }
   })
 

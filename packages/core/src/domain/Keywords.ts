@@ -3,9 +3,12 @@
  * session may have lists of its own. Opt-out words are generous, since a message too few does no harm; opt-in words are
  * only those that nobody writes in ordinary talk. YES is one because decisions.md §9 says so.
  */
+
+import * as Schema from "effect/Schema"
 import type { Status } from "./Consent.ts"
 import * as Fault from "./Fault.ts"
 import * as Memo from "./Memo.ts"
+import * as Text from "./Text.ts"
 
 /** A session's words; null = those of {@link defaults}. */
 export interface Keywords {
@@ -370,6 +373,11 @@ export const read = (given: string, keywords: Keywords = standard): Status | und
   return words.opt_in.has(folded) ? "granted" : undefined
 }
 
+/** A schema of a word that is compared with what people write. */
+export const Word = Text.between(1, maximumLength).pipe(
+  Schema.filter((word) => fold(word) !== "", { description: "a word with a letter or a digit" })
+)
+
 /** What is wrong with a session's words. */
 export const faults = (keywords: Keywords): ReadonlyArray<Fault.Fault> => {
   const found: Array<Fault.Fault> = []
@@ -386,7 +394,7 @@ export const faults = (keywords: Keywords): ReadonlyArray<Fault.Fault> => {
       continue
     }
     words.forEach((word, at) => {
-      if (word.length > 2 * maximumLength || [...word].length > maximumLength || fold(word) === "") {
+      if (Text.isLonger(word, maximumLength) || fold(word) === "") {
         const message = `A word must be 1 to ${maximumLength} characters with a letter or a digit.`
         found.push(Fault.make([...path, at], "out_of_range", message))
       }

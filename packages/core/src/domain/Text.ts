@@ -44,3 +44,14 @@ export const between = (minimum: number, maximum: number) =>
       jsonSchema: { minLength: minimum, maxLength: maximum }
     })
   )
+
+/** Whether it is well-formed and without control characters. */
+export const isLine = (text: string): boolean => !/\p{Cc}/u.test(text) && text.isWellFormed()
+
+/** A schema of names and other short texts that people read: 1 to so many characters, not blank, on one line. */
+export const line = (maximum: number) =>
+  between(1, maximum).pipe(
+    Schema.filter((text) => !isBlank(text) && isLine(text), {
+      description: "well-formed text that is not blank and has no control characters"
+    })
+  )

@@ -4,11 +4,14 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as ApiKey from "@sendwright/core/domain/ApiKey"
 import * as Consent from "@sendwright/core/domain/Consent"
+import { Currency } from "@sendwright/core/domain/Currency"
 import * as Keywords from "@sendwright/core/domain/Keywords"
+import * as Money from "@sendwright/core/domain/Money"
 import * as Plan from "@sendwright/core/domain/Plan"
 import * as RateCard from "@sendwright/core/domain/RateCard"
 import * as RetrySelection from "@sendwright/core/domain/RetrySelection"
 import * as Session from "@sendwright/core/domain/Session"
+import * as Text from "@sendwright/core/domain/Text"
 import * as Schema from "effect/Schema"
 import { JobFilter, Paging, paging, resultFilter, TimeText, Uuid } from "./Parameters.ts"
 import * as Schemas from "./Schemas.ts"
@@ -17,6 +20,8 @@ const optional = Schema.optional
 const created = { status: 201 } as const
 const id = Schema.Struct({ id: Uuid })
 const publicKey = Schema.Struct({ publicKey: Schema.String })
+
+const Name = Text.line(255)
 
 const maximumCount = 1_000_000_000
 const Limit = Schema.NullOr(Schema.Int.pipe(Schema.between(0, maximumCount)))
@@ -39,7 +44,7 @@ const PacingChange = Schema.Struct({
 })
 
 /** null = the words that come with Sendwright. */
-const WordList = Schema.NullOr(Schema.Array(Schema.String).pipe(Schema.maxItems(Keywords.maximumWords)))
+const WordList = Schema.NullOr(Schema.Array(Keywords.Word).pipe(Schema.maxItems(Keywords.maximumWords)))
 const KeywordsChange = Schema.Struct({ opt_out: optional(WordList), opt_in: optional(WordList) })
 
 const Permissions = Schema.Array(Schema.Literal(...ApiKey.permissions)).pipe(
@@ -48,9 +53,7 @@ const Permissions = Schema.Array(Schema.Literal(...ApiKey.permissions)).pipe(
 const Overlap = optional(Schema.Int.pipe(Schema.between(0, 604_800)))
 
 export const createAccount = HttpApiEndpoint.post("createAccount", "/admin/v1/accounts")
-  .setPayload(
-    Schema.Struct({ name: Schema.String, currency: optional(Schema.String), plan: optional(PlanChange) })
-  )
+  .setPayload(Schema.Struct({ name: Name, currency: optional(Currency), plan: optional(PlanChange) }))
   .addSuccess(Schemas.Account, created)
 export const accounts = HttpApiEndpoint.get("accounts", "/admin/v1/accounts")
   .setUrlParams(Paging)
@@ -62,8 +65,8 @@ export const changeAccount = HttpApiEndpoint.patch("changeAccount", "/admin/v1/a
   .setPath(id)
   .setPayload(
     Schema.Struct({
-      name: optional(Schema.String),
-      currency: optional(Schema.String),
+      name: optional(Name),
+      currency: optional(Currency),
       plan: optional(PlanChange)
     })
   )
@@ -76,7 +79,7 @@ export const createSession = HttpApiEndpoint.post("createSession", "/admin/v1/ac
   .setPath(id)
   .setPayload(
     Schema.Struct({
-      name: Schema.String,
+      name: Name,
       provider: Schema.Literal(...Session.providers),
       config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
       pacing: optional(PacingChange),
@@ -95,7 +98,7 @@ export const changeSession = HttpApiEndpoint.patch("changeSession", "/admin/v1/s
   .setPath(id)
   .setPayload(
     Schema.Struct({
-      name: optional(Schema.String),
+      name: optional(Name),
       pacing: optional(PacingChange),
       keywords: optional(KeywordsChange),
       config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
@@ -111,7 +114,7 @@ export const disconnect = HttpApiEndpoint.post("disconnect", "/admin/v1/sessions
 
 export const issueKey = HttpApiEndpoint.post("issueKey", "/admin/v1/sessions/:id/keys")
   .setPath(id)
-  .setPayload(Schema.Struct({ name: optional(Schema.String), permissions: optional(Permissions) }))
+  .setPayload(Schema.Struct({ name: optional(Name), permissions: optional(Permissions) }))
   .addSuccess(Schemas.IssuedKey, created)
 export const keys = HttpApiEndpoint.get("keys", "/admin/v1/sessions/:id/keys")
   .setPath(id)
@@ -130,7 +133,7 @@ export const changeKey = HttpApiEndpoint.patch("changeKey", "/admin/v1/keys/:pub
     Schema.Struct({
       status: optional(Schema.Literal("active", "inactive")),
       permissions: optional(Permissions),
-      name: optional(Schema.String)
+      name: optional(Name)
     })
   )
   .addSuccess(Schemas.Key)
@@ -216,13 +219,17 @@ export const replayDelivery = HttpApiEndpoint.post("replayDelivery", "/admin/v1/
   .setPath(id)
   .addSuccess(Schemas.Delivery)
 
+const Price = Schema.String.pipe(
+  Schema.filter(Money.isAmount, { description: 'a plain decimal such as "0.0250"' })
+)
+
 /** More than a market has. */
 const maximumPrefixes = 1000
 
 export const addRateCard = HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-cards")
   .setPayload(
     Schema.Struct({
-      currency: Schema.String,
+      currency: Currency,
       effective_from: TimeText,
       prices: Schema.Array(
         Schema.Struct({
@@ -231,7 +238,7 @@ export const addRateCard = HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-ca
             Schema.Array(Schema.String).pipe(Schema.minItems(1), Schema.maxItems(maximumPrefixes))
           ),
           category: Schema.Literal(...RateCard.categories),
-          price: Schema.String
+          price: Price
         })
       ).pipe(Schema.minItems(1), Schema.maxItems(10_000))
     })
@@ -240,7 +247,7 @@ export const addRateCard = HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-ca
 export const importRateCard = HttpApiEndpoint.post("importRateCard", "/admin/v1/rate-cards/import")
   .setPayload(
     Schema.Struct({
-      currency: Schema.String,
+      currency: Currency,
       effective_from: TimeText,
       csv: Schema.NonEmptyString
     })

@@ -2,9 +2,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Account } from "../../domain/Account.ts"
+import * as Currency from "../../domain/Currency.ts"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
-import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -47,11 +47,6 @@ export interface Accounts {
   readonly usage: (id: string) => Effect.Effect<Usage, NotFound | StorageError>
 }
 
-const currencyFaults = (currency: string | undefined) =>
-  currency === undefined || /^[A-Z]{3}$/.test(currency)
-    ? []
-    : [Fault.make(["currency"], "invalid_value", '`currency` must be an ISO 4217 code such as "EUR".')]
-
 const nameFaults = (name: string | undefined) => (name === undefined ? [] : Text.faults(name, "name", 255))
 
 /** The plan with the given fields in place; fields that are absent stay. */
@@ -83,7 +78,7 @@ export const make = Effect.gen(function* () {
     find,
     list: store.list,
     create: Effect.fnUntraced(function* ({ currency, name, plan }) {
-      yield* refuse([...nameFaults(name), ...currencyFaults(currency)])
+      yield* refuse([...nameFaults(name), ...Currency.faults(currency)])
       const now = yield* Clock.currentTimeMillis
       const account: Account = {
         id: ids.uuid(now),
@@ -97,7 +92,7 @@ export const make = Effect.gen(function* () {
       return account
     }),
     change: Effect.fnUntraced(function* (id, { currency, name, plan }) {
-      yield* refuse([...nameFaults(name), ...currencyFaults(currency)])
+      yield* refuse([...nameFaults(name), ...Currency.faults(currency)])
       const account = yield* find(id)
       const now = yield* Clock.currentTimeMillis
       const change = {

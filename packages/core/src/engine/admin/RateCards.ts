@@ -1,6 +1,7 @@
 /** Rate cards: dated, added, never changed. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Currency from "../../domain/Currency.ts"
 import { InvalidRequest } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
@@ -30,11 +31,6 @@ export interface RateCards {
   readonly list: (page: Page) => Effect.Effect<Paged<RateCard>, StorageError>
 }
 
-const checkCurrency = (currency: string): ReadonlyArray<Fault.Fault> =>
-  /^[A-Z]{3}$/.test(currency)
-    ? []
-    : [Fault.make(["currency"], "invalid_value", '`currency` must be an ISO 4217 code such as "EUR".')]
-
 /** Names the line and the column of the file. */
 const invalid = (faults: ReadonlyArray<Fault.Fault>): InvalidRequest =>
   new InvalidRequest({
@@ -46,7 +42,7 @@ export const make = Effect.gen(function* () {
   const ids = Ids.make(yield* Ids.RandomBytes)
   const add: RateCards["add"] = Effect.fnUntraced(function* ({ currency, effectiveFrom, prices }) {
     yield* refuse([
-      ...checkCurrency(currency),
+      ...Currency.faults(currency),
       ...Either.match(Cards.check(prices), { onLeft: (faults) => faults, onRight: () => [] })
     ])
     const now = yield* Clock.currentTimeMillis
@@ -55,7 +51,7 @@ export const make = Effect.gen(function* () {
     return card
   })
   const importList: RateCards["importList"] = Effect.fnUntraced(function* ({ csv, currency, effectiveFrom }) {
-    yield* refuse(checkCurrency(currency))
+    yield* refuse(Currency.faults(currency))
     const prices = yield* Effect.mapError(RateCardImport.read(csv, { currency }), invalid)
     return yield* add({ currency, effectiveFrom, prices })
   })

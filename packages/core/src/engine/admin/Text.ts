@@ -12,7 +12,7 @@ export const faults = (
   if (Text.isLonger(value, maximum) || Text.isBlank(value)) {
     return [Fault.make(path, "out_of_range", `\`${name}\` must be 1 to ${maximum} characters, not blank.`)]
   }
-  return /\p{Cc}/u.test(value) || !value.isWellFormed()
+  return !Text.isLine(value)
     ? [Fault.make(path, "invalid_value", `\`${name}\` must be well-formed text without control characters.`)]
     : []
 }
