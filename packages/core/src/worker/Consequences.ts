@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Catalogue from "../domain/Catalogue.ts"
+import * as Consent from "../domain/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { InboundItem } from "../storage/InboundStore.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
@@ -43,7 +44,7 @@ export const make: Effect.Effect<Draw, never, InboundStore | SessionStore | Temp
         word: {
           purpose: "marketing",
           status: "revoked",
-          source: "platform",
+          source: Consent.inboundSources.platform,
           proof: `The platform answered ${failure.provider_code ?? failure.code}: ${failure.message}`,
           occurredAt: now,
           latest: now

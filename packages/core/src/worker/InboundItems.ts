@@ -1,6 +1,7 @@
 /** What a platform brought of people, as the items that the store applies: named, dated, cut, and read for consent. */
 import { hash } from "node:crypto"
 import type { Status } from "../domain/Consent.ts"
+import * as Consent from "../domain/Consent.ts"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
@@ -155,7 +156,7 @@ export const make = (
       word:
         status === undefined
           ? null
-          : { purpose: "all", status, source: "inbound-message", proof, ...dated(person, at) },
+          : { purpose: "all", status, source: Consent.inboundSources.message, proof, ...dated(person, at) },
       unattributed: null
     }
   }
@@ -171,7 +172,7 @@ export const make = (
       id: name,
       told: { person, formerly: null },
       message: null,
-      word: { purpose, status, source: "platform", proof, ...dated(person, at) },
+      word: { purpose, status, source: Consent.inboundSources.platform, proof, ...dated(person, at) },
       unattributed: null
     }
   }
