@@ -202,6 +202,27 @@ const messageOf = (message: unknown): Omit<InboundMessage, "sessionId"> | undefi
   }
 }
 
+/** Of one hook: items beyond them are told in the log alone. */
+const maximumKept = 100
+
+/**
+ * A message that cannot be read may be an opt-out all the same, so it is handed on as one of nobody, with its JSON.
+ * Undefined for what holds no words.
+ */
+const keptOf = (item: unknown): Omit<InboundMessage, "sessionId"> | undefined => {
+  const isEmpty =
+    typeof item === "object" && item !== null ? Object.keys(item).length === 0 : typeof item !== "string"
+  return isEmpty
+    ? undefined
+    : { id: null, from: null, text: JSON.stringify(item), areOwnWords: false, at: null }
+}
+
+/** A list of the body; undefined when it is something else, and null when it is not there. */
+const listOf = (json: unknown, name: string): ReadonlyArray<unknown> | null | undefined => {
+  const found = Json.at(json, name) ?? null
+  return found === null || Array.isArray(found) ? found : undefined
+}
+
 const receive = ({ body, headers, method, now }: HookRequest, given: unknown): HookResult => {
   if (method === "GET") return HookResult.Forged({ reason: "The gateway posts its receipts." })
   const { secret } = decode(given)
@@ -217,19 +238,29 @@ const receive = ({ body, headers, method, now }: HookRequest, given: unknown): H
     return HookResult.Forged({ reason: "X-Service-Signature is not this session's." })
   }
   const json = Json.parse(new TextDecoder().decode(body))
-  if (typeof json !== "object" || json === null) {
-    return HookResult.Malformed({ reason: "The body must be a JSON object with `receipts` and `messages`." })
+  const [receipts, messages] = [listOf(json, "receipts"), listOf(json, "messages")]
+  if (receipts === undefined || messages === undefined || (receipts === null && messages === null)) {
+    const reason = "The body must be a JSON object with `receipts` or `messages`, or both, each an array."
+    return HookResult.Malformed({ reason })
   }
   const unread: Array<string> = []
-  const all = <A>(name: string, item: (given: unknown, now: Instant) => A | undefined): ReadonlyArray<A> =>
-    Json.listAt(json, name).flatMap((each, place) => {
-      const found = item(each, now)
-      if (found === undefined) unread.push(`${name}[${place}] cannot be read`)
-      return found === undefined ? [] : [found]
-    })
+  const kept: Array<Omit<InboundMessage, "sessionId">> = []
+  const reports = (receipts ?? []).flatMap((receipt, place) => {
+    const report = reportOf(receipt, now)
+    if (report === undefined) unread.push(`receipts[${place}] cannot be read`)
+    return report === undefined ? [] : [report]
+  })
+  const readable = (messages ?? []).flatMap((item, place) => {
+    const message = messageOf(item)
+    if (message !== undefined) return [message]
+    unread.push(`messages[${place}] cannot be read`)
+    const unreadable = kept.length < maximumKept ? keptOf(item) : undefined
+    if (unreadable !== undefined) kept.push(unreadable)
+    return []
+  })
   return HookResult.Content({
-    reports: all("receipts", reportOf),
-    messages: all("messages", messageOf),
+    reports,
+    messages: [...readable, ...kept],
     preferences: [],
     templates: [],
     unread

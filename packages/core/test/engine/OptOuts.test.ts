@@ -282,3 +282,51 @@ describe("a number of two forms", () => {
     )
   )
 })
+
+describe("a gateway's hook", () => {
+  it.scoped.each([
+    [[{ from: ana, text: "STOP" }]],
+    [{ messages: { from: ana, text: "STOP" } }],
+    [{ receipts: "none", messages: [] }],
+    [{ message: [{ from: ana, text: "STOP" }] }],
+    [{ receipts: null }],
+    ["STOP"]
+  ] as const)("of %j is refused, for nothing of it can be read", ([body]) =>
+    scenario(({ bringToGateway }) =>
+      Effect.gen(function* () {
+        expect((yield* Effect.flip(bringToGateway(body)))._tag).toBe("InvalidRequest")
+      })
+    )
+  )
+
+  it.scoped("of receipts alone or of messages alone is read", () =>
+    scenario(({ bringToGateway, verdict }) =>
+      Effect.gen(function* () {
+        yield* bringToGateway({ receipts: [], messages: null })
+        yield* bringToGateway({ messages: [{ from: ana, text: "STOP" }] })
+        expect(yield* verdict(ana)).toBe("Revoked")
+      })
+    )
+  )
+
+  it.scoped("keeps its messages that cannot be read, with their JSON, once and not without bound", () =>
+    scenario(({ account, admin, bringToGateway, verdict }) =>
+      Effect.gen(function* () {
+        const long = { from: ben, body: "x".repeat(100_000) }
+        const messages = [7, null, {}, [], { from: ben, body: "STOP" }, long, { from: ana, text: "STOP" }]
+        yield* bringToGateway({ messages })
+        yield* bringToGateway({ messages })
+        expect(yield* verdict(ana)).toBe("Revoked")
+        const kept = Effect.map(
+          admin.consents.unattributed(account.id, { limit: 250, after: null }),
+          ({ items }) => items.map(({ text }) => text)
+        )
+        const [cut, whole, ...others] = yield* kept
+        expect([whole, others]).toEqual([JSON.stringify(messages[4]), []])
+        expect(cut?.length).toBeLessThan(10_000)
+        yield* bringToGateway({ messages: Array.from({ length: 5000 }, (_, n) => ({ n })) })
+        expect(yield* kept).toHaveLength(102)
+      })
+    )
+  )
+})
