@@ -78,8 +78,8 @@ export interface Link {
   readonly person: Key
   readonly other: Key
   /**
-   * The platform told both together, or they are two forms of one number: what a person grants by one holds for the other. Otherwise the other came in the
-   * place of the first, and only what is revoked holds for it.
+   * The platform told both together, or they are two forms of one number: what a person grants by one holds for the
+   * other. Otherwise the other came in the place of the first, and only what is revoked holds for it.
    */
   readonly told: boolean
 }
