@@ -137,7 +137,7 @@ describe("a gateway of one's own", () => {
       { status: "?" },
       7
     ]
-    const messages = [{ id: "in-1", from: "34600600001", text: "STOP" }]
+    const messages = [{ id: "in-1", from: "34600600001", text: "STOP", at: new Date().toISOString() }]
     expect(await report({ receipts, messages })).toBe(200)
     expect(await report({ receipts, messages })).toBe(200)
     const read = await shop.job(jobId)
@@ -261,7 +261,9 @@ describe("its hook", () => {
     expect(await post("{ }", signed("{}", now))).toBe(401)
     expect(await post("{}", signed("{}", now - 301))).toBe(401)
     expect(await post("not JSON", signed("not JSON", now))).toBe(422)
-    expect(await post("{}", signed("{}", now))).toBe(200)
+    expect(await post("{}", signed("{}", now))).toBe(422)
+    const empty = '{"receipts":[]}'
+    expect(await post(empty, signed(empty, now))).toBe(200)
     const large = " ".repeat(4 * 1024 * 1024 + 1)
     expect(await post(large, signed(large, now))).toBe(413)
     expect((await fetch(hook.replace("/http/", "/whatsapp/"), { method: "POST", body: "{}" })).status).toBe(
