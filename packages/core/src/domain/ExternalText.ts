@@ -13,7 +13,7 @@ export const longest = {
   code: 64,
   /** A sentence for people: of a failure, a session's reason, a log line. */
   message: 1024,
-  /** What a person wrote; no platform lets anyone send more. */
+  /** A person's text; no platform lets anyone send more. */
   words: 4096
 } as const
 
@@ -23,7 +23,7 @@ const replacement = "\ufffd"
 const unfit = /[\p{Cc}\p{Cs}]/u
 const everyUnfit = /[\p{Cc}\p{Cs}]/gu
 
-/** What ends a line, a tab among them; the last two are Unicode's own. */
+/** Line breaks and tabs; the last two are Unicode's own. */
 const everyBreak = /[\t-\r\x85\u2028\u2029]+/g
 const unfitInLine = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 const everyUnfitInLine = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu
@@ -39,7 +39,7 @@ const isLonger = (text: string, most: number): boolean =>
 
 const cut = (text: string, most: number): string => (isLonger(text, most) ? `${head(text, most - 1)}…` : text)
 
-/** Of the UTF-16 code units, so that lone surrogates differ. 43 characters. */
+/** A hash of the UTF-16 code units, so that lone surrogates differ; 43 characters. */
 const digest = (text: string): string =>
   createHash("sha256").update(Buffer.from(text, "utf16le")).digest("base64url")
 

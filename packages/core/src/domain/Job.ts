@@ -100,7 +100,7 @@ export interface RecipientResult {
 export const hasEnded = (status: Status): boolean =>
   status === "completed" || status === "canceled" || status === "failed"
 
-/** Whether it was canceled, or is about to be: nothing opens it again. */
+/** A job that was canceled, or is about to be: nothing opens it again. */
 export const isCanceled = (status: Status): boolean => status === "canceled" || status === "canceling"
 
 /** Whether its recipients may be dispatched. */

@@ -378,7 +378,7 @@ export const Word = Text.between(1, maximumLength).pipe(
   Schema.filter((word) => fold(word) !== "", { description: "a word with a letter or a digit" })
 )
 
-/** What is wrong with a session's words. */
+/** The faults of a session's words. */
 export const faults = (keywords: Keywords): ReadonlyArray<Fault.Fault> => {
   const found: Array<Fault.Fault> = []
   for (const list of ["opt_out", "opt_in"] as const) {

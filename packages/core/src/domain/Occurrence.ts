@@ -7,7 +7,7 @@ import { minute, second } from "./Instant.ts"
 
 const skewMs = 5 * minute
 
-/** Whether a time that was told can be believed; null = none was told. */
+/** True when a told time can be believed; null means that none was told. */
 export const isPlausible = (told: Instant | null, cameAt: Instant): told is Instant =>
   told !== null && Math.abs(told - cameAt) <= skewMs
 
