@@ -35,6 +35,8 @@ export interface PlainRequest {
   readonly url: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  /** The client's; undefined where who hands the request over does not tell it. */
+  readonly address?: string | undefined
   /** Whether a body comes with it; it may be empty. */
   readonly hasBody: boolean
   /** Reads the body, at most so many bytes; `undefined` when there are more. */

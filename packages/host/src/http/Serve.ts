@@ -132,7 +132,8 @@ const answer = (
         }))
       }
       const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
-      return handle({ method, url, headers, hasBody, body: readBody(incoming) })
+      const address = incoming.socket.remoteAddress
+      return handle({ method, url, headers, address, hasBody, body: readBody(incoming) })
     }
     // Before what waits for its share of a turn, where something does.
     const begin = Together.make((run) => (Turn.isShared() ? run() : setImmediate(run)), setImmediate)
