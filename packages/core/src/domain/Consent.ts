@@ -105,25 +105,30 @@ export const inboundSources = { message: "inbound-message", platform: "platform"
 const isInbound = (source: string): boolean =>
   source === inboundSources.message || source === inboundSources.platform
 
+/** True of a record that tells no time of its own: it occurred when it was recorded. */
+export const isDatedByRecording = ({
+  occurredAt,
+  recordedAt
+}: Pick<ConsentRecord, "occurredAt" | "recordedAt">): boolean => occurredAt === recordedAt
+
 /**
- * When a revocation that came in occurred. A grant that the platform dated, too, counts as before it when it may have
- * been: platforms tell whole seconds. One that the account had registered when the revocation came counts as before it
- * always, since the clocks of two machines do not tell which was first.
+ * When a revocation occurred, so that it stands behind the grants that were before it. A grant that the platform dated
+ * was before it when it may have been: platforms tell whole seconds. One that the account registered always was, for
+ * that it is recorded tells its order, and the clocks of two machines do not.
  *
+ * @param before what was recorded of the person before the revocation
  * @param latest the last moment that the revocation's own time may stand for
- * @param cameAt when it came
  */
 export const afterGrants = (
-  history: ReadonlyArray<Standing & Pick<ConsentRecord, "source" | "recordedAt">>,
+  before: ReadonlyArray<Standing & Pick<ConsentRecord, "source">>,
   revocation: Pick<Standing, "occurredAt" | "purpose">,
-  latest: Instant,
-  cameAt: Instant
+  latest: Instant
 ): Instant =>
-  history.reduce(
+  before.reduce(
     (occurredAt, grant) =>
       grant.status === "granted" &&
       overlap(grant.purpose, revocation.purpose) &&
-      (grant.occurredAt <= latest || (!isInbound(grant.source) && grant.recordedAt <= cameAt))
+      (!isInbound(grant.source) || grant.occurredAt <= latest)
         ? Math.max(occurredAt, grant.occurredAt)
         : occurredAt,
     revocation.occurredAt

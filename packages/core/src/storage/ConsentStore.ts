@@ -13,11 +13,13 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
     /**
      * Appends all records, or none, each with its `consent.granted` or `consent.revoked` event. What is known of the
      * same person by another key (`InboundStore`) has them too: a revocation everything, a grant what was told together.
+     * Answers them as recorded, in the order given: a revocation that is dated by its recording occurred no earlier than
+     * the grants that were recorded before it, whichever clock is ahead.
      */
     readonly record: (command: {
       readonly accountId: string
       readonly records: ReadonlyArray<RecordOfPhone>
-    }) => Effect.Effect<void, StorageError>
+    }) => Effect.Effect<ReadonlyArray<RecordOfPhone>, StorageError>
     /** Which of the phones lack consent, by their places; mostly none. Two queries at the most. */
     readonly refusals: (query: {
       readonly accountId: string

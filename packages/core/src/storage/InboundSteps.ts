@@ -1,4 +1,4 @@
-/** What a batch of inbound items changes, decided alike for every store. */
+/** What a batch of inbound items, or of registered consents, changes, decided alike for every store. */
 import type { ConsentRecord, Status } from "../domain/Consent.ts"
 import * as Consent from "../domain/Consent.ts"
 import type { Draft } from "../domain/Event.ts"
@@ -9,6 +9,7 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import type { Circle, Key, Link } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
+import type { RecordOfPhone } from "./ConsentStore.ts"
 import type { InboundItem } from "./InboundStore.ts"
 
 /** A record, and under which keys it is filed. */
@@ -105,6 +106,8 @@ const carry = (
 ): ConsentRecord => {
   const { phone, userId } = Person.ofKey(from)
   const latest = Occurrence.latest(record.occurredAt, record.recordedAt)
+  // Of records under different keys only their clocks tell the order.
+  const before = history.filter(({ recordedAt }) => recordedAt <= record.recordedAt)
   return {
     ...record,
     ...Person.ofKey(key),
@@ -112,10 +115,7 @@ const carry = (
       `Carried over from ${phone ?? userId}: ${record.proof ?? "no proof was given"}`,
       ExternalText.longest.words
     ),
-    occurredAt:
-      record.status === "revoked"
-        ? Consent.afterGrants(history, record, latest, record.recordedAt)
-        : record.occurredAt,
+    occurredAt: record.status === "revoked" ? Consent.afterGrants(before, record, latest) : record.occurredAt,
     recordedAt: now
   }
 }
@@ -156,6 +156,27 @@ const carried = (
   }).flat()
 }
 
+/** The keys of those whose revocations an account registers: their histories have to be known. */
+export const revoked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): ReadonlyArray<Key> => [
+  ...new Set(
+    records.flatMap(({ phone, status }) => (status === "revoked" ? keysFor([phone], status, circle) : []))
+  )
+]
+
+/** What an account registers. A revocation without a time of its own stands behind the grants that are recorded. */
+export const registered = (
+  records: ReadonlyArray<RecordOfPhone>,
+  circle: Circle,
+  histories: Histories
+): ReadonlyArray<Filed & { readonly record: RecordOfPhone }> =>
+  records.map((record) => {
+    const keys = keysFor([record.phone], record.status, circle)
+    if (record.status === "granted" || !Consent.isDatedByRecording(record)) return { record, keys }
+    const before = keys.flatMap((key) => histories.get(key) ?? none)
+    const occurredAt = Consent.afterGrants(before, record, record.occurredAt)
+    return { record: { ...record, occurredAt }, keys }
+  })
+
 const said = (
   { told, word }: InboundItem,
   portfolio: string,
@@ -173,8 +194,7 @@ const said = (
       : Consent.afterGrants(
           keys.flatMap((key) => histories.get(key) ?? none),
           word,
-          latest,
-          now
+          latest
         )
   return [{ record: { ...rest, ...personOf(keys), id: ids.uuid(now), occurredAt, recordedAt: now }, keys }]
 }

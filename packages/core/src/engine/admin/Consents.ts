@@ -147,9 +147,15 @@ export const make = Effect.gen(function* () {
           : { _tag: "Refused", phone: item.phone, faults }
       })
       const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
-      if (records.length > 0) yield* store.record({ accountId, records })
+      const recorded = records.length === 0 ? [] : yield* store.record({ accountId, records })
+      const byId = new Map(recorded.map((record) => [record.id, record]))
       yield* wake.deliveries.notify
-      return results
+      return results.map(
+        (result): ConsentResult =>
+          result._tag === "Recorded"
+            ? { ...result, record: byId.get(result.record.id) ?? result.record }
+            : result
+      )
     }),
     find: Effect.fnUntraced(function* (accountId, whose) {
       yield* account(accountId)

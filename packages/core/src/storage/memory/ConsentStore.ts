@@ -22,11 +22,14 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
         Effect.sync(() => {
           const phones = records.map(({ phone }) => phone)
           const circle = Person.circle(People.linksFrom(db, accountId, phones))
-          for (const record of records) {
-            const keys = InboundSteps.keysFor([record.phone], record.status, circle)
+          const revoked = InboundSteps.revoked(records, circle)
+          const histories = new Map(revoked.map((key) => [key, People.historyOf(db, accountId, key)]))
+          const filed = InboundSteps.registered(records, circle, histories)
+          for (const { keys, record } of filed) {
             People.file(db, accountId, record, keys)
             Events.append(db, accountId, [Event.consentRecorded(record)], record.recordedAt)
           }
+          return filed.map(({ record }) => record)
         }),
       refusals: (asked) => Effect.map(evidence(asked), Consent.refusals),
       evidence,

@@ -90,15 +90,18 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
           yield* serialize(People.serialized(accountId))
           const phones = [...new Set(records.map(({ phone }) => phone))]
           const circle = Person.circle(yield* people.linksFrom(accountId, phones))
+          const histories = yield* people.historiesOf(accountId, InboundSteps.revoked(records, circle))
+          const filed = InboundSteps.registered(records, circle, histories)
           const drafts = new Map<Instant, Array<Draft>>()
-          for (const record of records) {
-            const { phone, recordedAt, status } = record
-            yield* People.file(accountId, record, InboundSteps.keysFor([phone], status, circle))
+          for (const { keys, record } of filed) {
+            const { recordedAt } = record
+            yield* People.file(accountId, record, keys)
             const recorded = drafts.get(recordedAt)
             if (recorded === undefined) drafts.set(recordedAt, [Event.consentRecorded(record)])
             else recorded.push(Event.consentRecorded(record))
           }
           for (const [now, recorded] of drafts) yield* Events.append(ids, accountId, recorded, now)
+          return filed.map(({ record }) => record)
         }),
       refusals: (asked) => db.read("ConsentStore.refusals", () => refusals(asked)),
       evidence: (asked) => db.read("ConsentStore.evidence", () => evidence(asked)),

@@ -200,13 +200,41 @@ export const suite = (layer: Stored): void => {
 
     it.effect("counts an opt-out behind an opt-in of its second, and not behind a later one", () =>
       Effect.gen(function* () {
-        const { grant, receive, refused } = yield* account
+        const { receive, refused } = yield* account
         const second = Math.floor(now / 1000) * 1000
-        yield* grant(second + 300)
+        const optIn = (at: number) =>
+          receive([said(person(phone), word("granted", at, { source: "inbound-message" }))])
+        yield* optIn(second + 300)
         yield* receive([said(person(phone), word("revoked", second, { latest: second + 400 }))])
         expect(yield* refused()).toBe(true)
-        yield* grant(second + 900)
+        yield* optIn(second + 900)
         yield* receive([said(person(phone), word("revoked", second, { latest: second + 800 }))])
+        expect(yield* refused()).toBe(false)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("counts an opt-out behind a grant registered before it by a clock that is ahead", () =>
+      Effect.gen(function* () {
+        const { accountId, consents, grant, receive, refused } = yield* account
+        yield* grant(now + 5)
+        yield* receive([said(person(phone), word("revoked", now))])
+        expect(yield* refused()).toBe(true)
+        expect((yield* consents.history({ accountId, phone })).at(-1)).toMatchObject({
+          status: "revoked",
+          occurredAt: now + 5,
+          recordedAt: now
+        })
+        yield* grant(now + 6)
+        expect(yield* refused()).toBe(false)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("carries no opt-out over a grant that was registered after it", () =>
+      Effect.gen(function* () {
+        const { grant, receive, refused } = yield* account
+        yield* receive([said(person(null, userId), word("revoked", now))])
+        yield* grant(now + 5)
+        yield* receive([met(person(phone, userId))], now + 10)
         expect(yield* refused()).toBe(false)
       }).pipe(Effect.provide(layer))
     )

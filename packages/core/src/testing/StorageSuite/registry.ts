@@ -288,6 +288,27 @@ export const suite = (layer: Stored) => {
         expect((yield* events()).filter(({ type }) => type === "consent.revoked")).toHaveLength(2)
       }).pipe(Effect.provide(layer))
     )
+
+    it.effect(
+      "are revoked behind a grant recorded before by a clock that is ahead, unless dated themselves",
+      () =>
+        Effect.gen(function* () {
+          const consents = yield* ConsentStore
+          const { accountId } = yield* owner
+          const granted = ["1", "2"].map((phone) =>
+            Fixtures.consent(phone, { occurredAt: now + 5, recordedAt: now + 5 })
+          )
+          yield* consents.record({ accountId, records: granted })
+          const revoked = Fixtures.consent("1", { status: "revoked" })
+          const dated = Fixtures.consent("2", { status: "revoked", occurredAt: now - 1 })
+          const records = [revoked, dated]
+          const recorded = [{ ...revoked, occurredAt: now + 5 }, dated]
+          expect(yield* consents.record({ accountId, records })).toEqual(recorded)
+          const asked = { accountId, phones: ["1", "2"], purpose: "marketing" as const }
+          expect([...(yield* consents.refusals(asked)).keys()]).toEqual([0])
+          expect(yield* consents.history({ accountId, phone: "1" })).toEqual([granted[0], recorded[0]])
+        }).pipe(Effect.provide(layer))
+    )
   })
 
   describe("rate cards", () => {
