@@ -3,38 +3,30 @@
  * Every acknowledged send is there, whole and once, and its key answers the same job for ever.
  */
 import type { PostgresServer } from "../support/PostgresServer.ts"
-import { at, consent, sendBody, start, type TestHost, tenant } from "../support/TestHost.ts"
-import type { Setting } from "./Kills.ts"
+import { at, consent, sendBody, tenant } from "../support/TestHost.ts"
+import * as Fleet from "./Fleet.ts"
 import type { Account } from "./Ledger.ts"
 import * as Ledger from "./Ledger.ts"
 import { sleep } from "./Processes.ts"
+import type { Setting } from "./Scenario.ts"
 
 const clients = 8
 const phones = Array.from({ length: 20 }, (_, n) => `346124${String(n).padStart(5, "0")}`)
 
-/** What is broken, and how often; `hosts` may be replaced by others. */
+/** What is broken, and how often, while so many hosts accept. */
 interface Breaking {
   readonly fault: string
   readonly faults: number
   readonly count: number
-  readonly once: (hosts: Array<TestHost>, begin: () => Promise<TestHost>) => Promise<void>
+  readonly once: (fleet: Fleet.Fleet) => Promise<void>
 }
 
 const accepting = async (setting: Setting, breaking: Breaking): Promise<Account> => {
   const { random } = setting
   const store = await setting.freshStore()
-  const environment = {
-    DATABASE_URL: store,
-    SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
-    ROLE: "api",
-    LOG_LEVEL: "none"
-  }
-  const begin = (): Promise<TestHost> => start(environment)
-  const hosts = await Promise.all(Array.from({ length: breaking.count }, begin))
-  const [first] = hosts
-  if (first === undefined) throw new Error("There is no host.")
-  const owner = await tenant(first, { plan: { daily_template_recipients: null } })
-  await consent(first, owner.accountId, ...phones)
+  const fleet = await Fleet.start(store, breaking.count, random)
+  const owner = await tenant(fleet.first, { plan: { daily_template_recipients: null } })
+  await consent(fleet.first, owner.accountId, ...phones)
   const body = sendBody(owner.templateId, ...phones)
 
   /** What each key was answered, over all of its requests. */
@@ -44,10 +36,10 @@ const accepting = async (setting: Setting, breaking: Breaking): Promise<Account>
   const send = async (key: string): Promise<void> => {
     const began = performance.now()
     for (;;) {
-      const host = hosts[Math.floor(random() * hosts.length)] ?? first
       const headers = { ...owner.credentials, "idempotency-key": key }
       // A host that is not there, or dies under the request, answers nothing.
-      const answer = await host
+      const answer = await fleet
+        .any()
         .request("/api/v1/template-messages/send", { headers, body })
         .catch(() => undefined)
       if (answer?.status === 202) {
@@ -75,7 +67,7 @@ const accepting = async (setting: Setting, breaking: Breaking): Promise<Account>
   }
   const running = Promise.all(Array.from({ length: clients }, client))
   const broken = (async () => {
-    for (let fault = 0; fault < breaking.faults; fault++) await breaking.once(hosts, begin)
+    for (let fault = 0; fault < breaking.faults; fault++) await breaking.once(fleet)
     over = true
   })()
   try {
@@ -85,7 +77,7 @@ const accepting = async (setting: Setting, breaking: Breaking): Promise<Account>
   } finally {
     over = true
     await Promise.allSettled([running, broken])
-    await Promise.all(hosts.map((host) => host.stop()))
+    await fleet.stop()
   }
 
   const ledger = Ledger.open(store)
@@ -116,13 +108,9 @@ export const killed = (setting: Setting, kills: number): Promise<Account> =>
     fault: "kill -9 of hosts that accept",
     faults: kills,
     count: setting.nodes,
-    once: async (hosts, begin) => {
+    once: async (fleet) => {
       await sleep(800 * setting.random())
-      const place = Math.floor(setting.random() * hosts.length)
-      const host = hosts[place]
-      host?.signal("SIGKILL")
-      await host?.stop()
-      hosts[place] = await begin()
+      await fleet.kill()
     }
   })
 

@@ -5,10 +5,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Answer } from "../support/TestHost.ts"
 import { at, consent, sendBody, start, tenant } from "../support/TestHost.ts"
-import type { Setting } from "./Kills.ts"
+import * as Fleet from "./Fleet.ts"
 import type { Account } from "./Ledger.ts"
 import * as Ledger from "./Ledger.ts"
 import { sleep } from "./Processes.ts"
+import type { Setting } from "./Scenario.ts"
 
 const none = { lost: 0, repeated: 0, unexplained: 0, unknown: 0, inFlight: 0, parked: 0 }
 
@@ -86,22 +87,14 @@ export const diskFull = async (setting: Setting): Promise<Account | undefined> =
 /** One Idempotency-Key, so many requests at once over four hosts that share a database: one job. */
 export const twins = async (setting: Setting, count: number): Promise<Account> => {
   const store = await setting.freshStore()
-  const environment = {
-    DATABASE_URL: store,
-    SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
-    ROLE: "api",
-    LOG_LEVEL: "none"
-  }
-  const hosts = await Promise.all([1, 2, 3, 4].map(() => start(environment)))
-  const [first] = hosts
-  if (first === undefined) throw new Error("There is no host.")
-  const owner = await tenant(first)
-  await consent(first, owner.accountId, ...phones)
+  const fleet = await Fleet.start(store, 4, setting.random)
+  const owner = await tenant(fleet.first)
+  await consent(fleet.first, owner.accountId, ...phones)
   const body = sendBody(owner.templateId, ...phones)
   const answers = new Map<string, number>()
   let refusals = 0
-  const ask = async (place: number): Promise<void> => {
-    const host = hosts[place % hosts.length] ?? first
+  const ask = async (): Promise<void> => {
+    const host = fleet.any()
     // With so many at once some sockets are reset, and some are told to come again: their key lets them.
     const again = async (left: number): Promise<Answer> => {
       const answer = await host
@@ -122,11 +115,11 @@ export const twins = async (setting: Setting, count: number): Promise<Account> =
     const told = answer.status === 202 ? String(at(answer.json, "job_id")) : `${answer.status}`
     answers.set(told, (answers.get(told) ?? 0) + 1)
   }
-  await Promise.all(Array.from({ length: count }, (_, place) => ask(place)))
+  await Promise.all(Array.from({ length: count }, ask))
   const ledger = Ledger.open(store)
   const jobs = await ledger.jobs()
   await ledger.close()
-  await Promise.all(hosts.map((host) => host.stop()))
+  await fleet.stop()
   const [[told, times] = ["", 0]] = [...answers].sort(([, a], [, b]) => b - a)
   setting.say(
     `${times} of ${count} answered ${told}; ${answers.size} different answers; ${jobs} job(s); ${refusals} refusals`

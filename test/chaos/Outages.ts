@@ -1,39 +1,30 @@
 /** The database goes away while nodes send: restarted as after a crash, or behind a connection that is open at one end. */
 import { connect, createServer, type Socket } from "node:net"
 import type { PostgresServer } from "../support/PostgresServer.ts"
-import * as Gateway from "./Gateway.ts"
-import { orderOf, type Setting } from "./Kills.ts"
-import * as Ledger from "./Ledger.ts"
-import type { Order } from "./node.ts"
-import { fill, sleep, startNode, until } from "./Processes.ts"
+import type { Account } from "./Ledger.ts"
+import { sleep, startNode, until } from "./Processes.ts"
+import type { Setting } from "./Scenario.ts"
+import * as Scenario from "./Scenario.ts"
 
-/** Longer than the database is away: nobody is taken for dead because it could not say that it lives. */
-const patientOrder = (setting: Setting, store: string, gateway: string): Order => ({
-  ...orderOf(setting, store, gateway, "deduplicating"),
-  leaseMs: 6000
-})
+/** The sends are paced so that they outlast the faults. */
+const begin = (setting: Setting, seconds: number): Promise<Scenario.Scenario> =>
+  Scenario.begin(
+    setting,
+    "deduplicating",
+    { latencyMs: [10, 100], resets: 0 },
+    {
+      // Longer than the database is away: nobody is taken for dead because it could not say that it lives.
+      leaseMs: 6000,
+      messagesPerSecond: Math.max(1, (setting.jobs * setting.recipients) / seconds)
+    }
+  )
 
-const nobody: ReadonlySet<string> = new Set()
-
-const drained = (ledger: Ledger.Ledger): Promise<void> =>
-  until("The end of all jobs", async () => (await ledger.open()) === 0, 180_000)
+const longestMs = 180_000
 
 /** PostgreSQL killed without a checkpoint and started again every 5 to 10 seconds. */
-export const restarts = async (
-  setting: Setting,
-  server: PostgresServer,
-  count: number
-): Promise<Ledger.Account> => {
+export const restarts = async (setting: Setting, server: PostgresServer, count: number): Promise<Account> => {
   const { random } = setting
-  const store = await setting.freshStore()
-  const gateway = await Gateway.start("deduplicating", random, { latencyMs: [10, 100], resets: 0 })
-  const seconds = count * 7.5
-  const order = patientOrder(setting, store, gateway.url)
-  const accepted = await fill({
-    ...order,
-    messagesPerSecond: Math.max(1, (setting.jobs * setting.recipients) / seconds)
-  })
-  const ledger = Ledger.open(store)
+  const { account, drain, gateway, ledger, order } = await begin(setting, count * 7.5)
   const nodes = Array.from({ length: setting.nodes }, () => startNode(order))
   await until("The first send", async () => gateway.requests() > 0, 30_000)
   for (let restart = 0; restart < count; restart++) {
@@ -43,21 +34,8 @@ export const restarts = async (
     await server.start()
     setting.say(`restart ${restart + 1}, ${await ledger.open()} recipients open`)
   }
-  await drained(ledger)
-  for (const node of nodes) if (!node.isAlive()) throw new Error(`A node died:\n${node.output()}`)
-  for (const node of nodes) node.kill("SIGTERM")
-  await Promise.all(nodes.map(({ ended }) => ended))
-  const told = {
-    fault: "PostgreSQL restarted every 5 to 10 s",
-    faults: count,
-    accepted,
-    each: setting.recipients,
-    inFlight: nobody
-  }
-  const result = await Ledger.account(ledger, gateway, told)
-  await ledger.close()
-  await gateway.close()
-  return result
+  await drain(nodes, longestMs)
+  return account({ fault: "PostgreSQL restarted every 5 to 10 s", faults: count })
 }
 
 /** Passes bytes on, until it is told to keep them without a word to either end. */
@@ -105,15 +83,10 @@ const proxy = (target: URL) => {
   }
 }
 
-export const halfOpen = async (setting: Setting, count: number): Promise<Ledger.Account> => {
+export const halfOpen = async (setting: Setting, count: number): Promise<Account> => {
   const { random } = setting
-  const store = await setting.freshStore()
-  const gateway = await Gateway.start("deduplicating", random, { latencyMs: [10, 100], resets: 0 })
-  const order = patientOrder(setting, store, gateway.url)
-  const rate = Math.max(1, (setting.jobs * setting.recipients) / (count * 20))
-  const accepted = await fill({ ...order, messagesPerSecond: rate })
-  const between = proxy(new URL(store))
-  const ledger = Ledger.open(store)
+  const { account, drain, gateway, ledger, order } = await begin(setting, count * 20)
+  const between = proxy(new URL(order.store))
   const through = { ...order, store: (await between.listen()).href }
   const nodes = Array.from({ length: setting.nodes }, () => startNode(through))
   await until("The first send", async () => gateway.requests() > 0, 30_000)
@@ -125,20 +98,7 @@ export const halfOpen = async (setting: Setting, count: number): Promise<Ledger.
     between.thaw(freeze % 2 === 0)
     setting.say(`freeze ${freeze + 1}, ${await ledger.open()} recipients open`)
   }
-  await drained(ledger)
-  for (const node of nodes) if (!node.isAlive()) throw new Error(`A node died:\n${node.output()}`)
-  for (const node of nodes) node.kill("SIGTERM")
-  await Promise.all(nodes.map(({ ended }) => ended))
+  await drain(nodes, longestMs)
   between.close()
-  const told = {
-    fault: "connections open at one end only",
-    faults: count,
-    accepted,
-    each: setting.recipients,
-    inFlight: nobody
-  }
-  const result = await Ledger.account(ledger, gateway, told)
-  await ledger.close()
-  await gateway.close()
-  return result
+  return account({ fault: "connections open at one end only", faults: count })
 }

@@ -1,10 +1,10 @@
 /** Processes are killed while they deliver webhooks: every event arrives, with the same bytes however often. */
 import { createServer } from "node:http"
 import * as Gateway from "./Gateway.ts"
-import { orderOf, type Setting } from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import * as Ledger from "./Ledger.ts"
 import { fill, sleep, startNode, until } from "./Processes.ts"
+import { orderOf, type Setting } from "./Scenario.ts"
 
 interface Receiver {
   readonly url: string

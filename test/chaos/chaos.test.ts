@@ -5,6 +5,7 @@ import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import * as OptOuts from "./OptOuts.ts"
+import type { Setting } from "./Scenario.ts"
 import type { Stores } from "./Stores.ts"
 import * as Store from "./Stores.ts"
 import * as Webhooks from "./Webhooks.ts"
@@ -15,7 +16,7 @@ const nothing = { lost: 0, repeated: 0, unexplained: 0 }
 const suite = (name: string, open: () => Promise<Stores>, nodes: number): void => {
   describe(name, () => {
     let stores: Stores
-    let setting: Kills.Setting
+    let setting: Setting
     beforeAll(async () => {
       stores = await open()
       const told = { freshStore: stores.fresh, random: random(1), say: () => {} }

@@ -11,6 +11,7 @@ import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import * as OptOuts from "./OptOuts.ts"
 import * as Outages from "./Outages.ts"
+import type { Setting } from "./Scenario.ts"
 import * as Stores from "./Stores.ts"
 import * as Webhooks from "./Webhooks.ts"
 
@@ -54,7 +55,7 @@ const jobs = Math.max(1, Math.round(whole("recipients", quick ? 300 : 2000) / pe
 /** Half of the short form is waiting, and it may take place at the same time; a long one has enough to do with two. */
 const lanes = quick ? 6 : 2
 
-type Scenario = readonly [name: string, run: (setting: Kills.Setting) => Promise<Account | undefined>]
+type Scenario = readonly [name: string, run: (setting: Setting) => Promise<Account | undefined>]
 
 /** On a server of its own, which nobody else misses when it is killed. */
 const alone = async <A>(run: (stores: Stores.PostgresStores) => Promise<A>): Promise<A> => {
@@ -116,7 +117,7 @@ const lane = async (): Promise<void> => {
   for (const [place, [name, run]] of waiting) {
     const began = performance.now()
     const say = (text: string): void => console.log(`  ${name}: ${text}`)
-    const setting: Kills.Setting = {
+    const setting: Setting = {
       freshStore: stores.fresh,
       random: random(seed * 1000 + place),
       nodes: isPostgres ? 3 : 1,

@@ -199,6 +199,7 @@ export const tenant = async (
   host: TestHost,
   options: {
     readonly plan?: Readonly<Record<string, unknown>>
+    readonly session?: Readonly<Record<string, unknown>>
     readonly permissions?: ReadonlyArray<string>
   } = {}
 ): Promise<Tenant> => {
@@ -208,7 +209,8 @@ export const tenant = async (
   const accountId = String(at(account.json, "account", "id"))
   const session = await host.admin(`/accounts/${accountId}/sessions`, {
     name: "Sandbox",
-    provider: "sandbox"
+    provider: "sandbox",
+    ...options.session
   })
   const sessionId = String(at(session.json, "session", "id"))
   const key = await host.admin(
