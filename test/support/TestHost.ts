@@ -136,7 +136,7 @@ export const start = async (environment: Readonly<Record<string, string>> = {}):
   }
 
   for (let tries = 0; ; tries++) {
-    if (child.exitCode !== null || tries > 150) {
+    if (child.exitCode !== null || tries > 600) {
       child.kill("SIGKILL")
       rmSync(folder, { recursive: true, force: true })
       throw new Error(`The host did not start:\n${output}`)

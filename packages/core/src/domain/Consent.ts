@@ -105,12 +105,6 @@ export const inboundSources = { message: "inbound-message", platform: "platform"
 const isInbound = (source: string): boolean =>
   source === inboundSources.message || source === inboundSources.platform
 
-/** True of a record that tells no time of its own: it occurred when it was recorded. */
-export const isDatedByRecording = ({
-  occurredAt,
-  recordedAt
-}: Pick<ConsentRecord, "occurredAt" | "recordedAt">): boolean => occurredAt === recordedAt
-
 /**
  * When a revocation occurred, so that it stands behind the grants that were before it. A grant that the platform dated
  * was before it when it may have been: platforms tell whole seconds. One that the account registered always was, for

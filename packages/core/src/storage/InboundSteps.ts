@@ -156,14 +156,16 @@ const carried = (
   }).flat()
 }
 
-/** The keys of those whose revocations an account registers: their histories have to be known. */
-export const revoked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): ReadonlyArray<Key> => [
-  ...new Set(
-    records.flatMap(({ phone, status }) => (status === "revoked" ? keysFor([phone], status, circle) : []))
-  )
+/** A revocation that tells no time of its own occurred when it was recorded, and that is behind what was before it. */
+const isBehindGrants = ({ occurredAt, recordedAt, status }: ConsentRecord): boolean =>
+  status === "revoked" && occurredAt === recordedAt
+
+/** The keys whose histories have to be known before an account registers these. */
+export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): ReadonlyArray<Key> => [
+  ...new Set(records.filter(isBehindGrants).flatMap(({ phone, status }) => keysFor([phone], status, circle)))
 ]
 
-/** What an account registers. A revocation without a time of its own stands behind the grants that are recorded. */
+/** What an account registers. */
 export const registered = (
   records: ReadonlyArray<RecordOfPhone>,
   circle: Circle,
@@ -171,7 +173,7 @@ export const registered = (
 ): ReadonlyArray<Filed & { readonly record: RecordOfPhone }> =>
   records.map((record) => {
     const keys = keysFor([record.phone], record.status, circle)
-    if (record.status === "granted" || !Consent.isDatedByRecording(record)) return { record, keys }
+    if (!isBehindGrants(record)) return { record, keys }
     const before = keys.flatMap((key) => histories.get(key) ?? none)
     const occurredAt = Consent.afterGrants(before, record, record.occurredAt)
     return { record: { ...record, occurredAt }, keys }

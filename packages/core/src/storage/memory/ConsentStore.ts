@@ -22,8 +22,8 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
         Effect.sync(() => {
           const phones = records.map(({ phone }) => phone)
           const circle = Person.circle(People.linksFrom(db, accountId, phones))
-          const revoked = InboundSteps.revoked(records, circle)
-          const histories = new Map(revoked.map((key) => [key, People.historyOf(db, accountId, key)]))
+          const outranked = InboundSteps.outranked(records, circle)
+          const histories = new Map(outranked.map((key) => [key, People.historyOf(db, accountId, key)]))
           const filed = InboundSteps.registered(records, circle, histories)
           for (const { keys, record } of filed) {
             People.file(db, accountId, record, keys)
