@@ -2,7 +2,7 @@
 import type * as Gateway from "./Gateway.ts"
 import * as Ledger from "./Ledger.ts"
 import { points } from "./Points.ts"
-import { type Node, sleep, startNode } from "./Processes.ts"
+import { type Node, sleep, startNode, until } from "./Processes.ts"
 import type { Setting } from "./Scenario.ts"
 import * as Scenario from "./Scenario.ts"
 
@@ -146,11 +146,13 @@ export const wrongKey = async (setting: Setting): Promise<Ledger.Account> => {
   const right = setting.nodes === 1 ? [] : Array.from({ length: setting.nodes }, () => startNode(order))
   await Promise.all(right.map(({ up }) => up))
   const stranger = startNode({ ...order, keyByte: 1 })
-  const end = await Promise.race([stranger.ended, sleep(20_000)])
-  if (end === undefined) {
+  const isUp = (): boolean => stranger.output().split("\n").includes("up")
+  await until("A word of it, or its end,", async () => isUp() || !stranger.isAlive(), 60_000)
+  if (stranger.isAlive()) {
     stranger.kill("SIGKILL")
     throw new Error("A process with another master key works.")
   }
+  const end = await stranger.ended
   if (end === 0 || !/SECRET_KEY|master key/i.test(stranger.output())) {
     throw new Error(
       `A process with another master key ended with ${end}, without saying why:\n${stranger.output()}`
