@@ -19,7 +19,6 @@ import * as Accounts from "../../packages/core/src/storage/sql/AccountStore.ts"
 import * as ApiKeys from "../../packages/core/src/storage/sql/ApiKeyStore.ts"
 import * as Consents from "../../packages/core/src/storage/sql/ConsentStore.ts"
 import { Database } from "../../packages/core/src/storage/sql/Database.ts"
-import * as Events from "../../packages/core/src/storage/sql/EventLog.ts"
 import * as Inbound from "../../packages/core/src/storage/sql/InboundStore.ts"
 import * as Jobs from "../../packages/core/src/storage/sql/JobStore.ts"
 import * as Keyring from "../../packages/core/src/storage/sql/KeyringStore.ts"
@@ -41,7 +40,6 @@ const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E | St
     Accounts.layer,
     ApiKeys.layer,
     Consents.layer,
-    Events.layer,
     HealthStore.layer,
     Inbound.layer,
     Jobs.layer,

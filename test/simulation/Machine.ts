@@ -19,7 +19,6 @@ import { Senders } from "../../packages/core/src/sender/Sender.ts"
 import { AccountStore } from "../../packages/core/src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../packages/core/src/storage/ApiKeyStore.ts"
 import { ConsentStore } from "../../packages/core/src/storage/ConsentStore.ts"
-import { EventLog } from "../../packages/core/src/storage/EventLog.ts"
 import { HealthStore } from "../../packages/core/src/storage/HealthStore.ts"
 import { InboundStore } from "../../packages/core/src/storage/InboundStore.ts"
 import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
@@ -117,7 +116,6 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
     store(AccountStore),
     store(ApiKeyStore),
     store(ConsentStore),
-    store(EventLog),
     store(InboundStore),
     store(JobStore),
     store(RateCardStore),

@@ -2,7 +2,6 @@
 import type { AccountStore } from "./AccountStore.ts"
 import type { ApiKeyStore } from "./ApiKeyStore.ts"
 import type { ConsentStore } from "./ConsentStore.ts"
-import type { EventLog } from "./EventLog.ts"
 import type { HealthStore } from "./HealthStore.ts"
 import type { InboundStore } from "./InboundStore.ts"
 import type { JobStore } from "./JobStore.ts"
@@ -18,7 +17,6 @@ export type Stores =
   | AccountStore
   | ApiKeyStore
   | ConsentStore
-  | EventLog
   | HealthStore
   | InboundStore
   | JobStore

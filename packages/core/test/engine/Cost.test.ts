@@ -15,7 +15,6 @@ import * as AccountStore from "../../src/storage/sql/AccountStore.ts"
 import * as ApiKeyStore from "../../src/storage/sql/ApiKeyStore.ts"
 import * as ConsentStore from "../../src/storage/sql/ConsentStore.ts"
 import { Database } from "../../src/storage/sql/Database.ts"
-import * as EventLog from "../../src/storage/sql/EventLog.ts"
 import * as InboundStore from "../../src/storage/sql/InboundStore.ts"
 import * as JobStore from "../../src/storage/sql/JobStore.ts"
 import * as KeyringStore from "../../src/storage/sql/KeyringStore.ts"
@@ -60,7 +59,6 @@ const stores = Layer.mergeAll(
   AccountStore.layer,
   ApiKeyStore.layer,
   ConsentStore.layer,
-  EventLog.layer,
   HealthStore.layer,
   InboundStore.layer,
   JobStore.layer,

@@ -4,7 +4,6 @@ import type { Stores } from "../Stores.ts"
 import * as AccountStore from "./AccountStore.ts"
 import * as ApiKeyStore from "./ApiKeyStore.ts"
 import * as ConsentStore from "./ConsentStore.ts"
-import * as EventLog from "./EventLog.ts"
 import * as HealthStore from "./HealthStore.ts"
 import * as InboundStore from "./InboundStore.ts"
 import * as JobStore from "./JobStore.ts"
@@ -21,7 +20,6 @@ export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.
   AccountStore.layer,
   ApiKeyStore.layer,
   ConsentStore.layer,
-  EventLog.layer,
   HealthStore.layer,
   InboundStore.layer,
   JobStore.layer,

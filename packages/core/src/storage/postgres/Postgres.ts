@@ -8,7 +8,6 @@ import type { StoreTime } from "../StoreTime.ts"
 import * as AccountStore from "../sql/AccountStore.ts"
 import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
 import * as ConsentStore from "../sql/ConsentStore.ts"
-import * as EventLog from "../sql/EventLog.ts"
 import * as InboundStore from "../sql/InboundStore.ts"
 import * as JobStore from "../sql/JobStore.ts"
 import * as KeyringStore from "../sql/KeyringStore.ts"
@@ -37,7 +36,6 @@ export const layer = (
     AccountStore.layer,
     ApiKeyStore.layer,
     ConsentStore.layer,
-    EventLog.layer,
     HealthStore.layer,
     InboundStore.layer,
     JobStore.layer,

@@ -3,8 +3,9 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Event from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
-import { EventLog } from "../../storage/EventLog.ts"
+import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
 import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../../storage/WebhookStore.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -13,7 +14,7 @@ import { listen, now, owner } from "./Setup.ts"
 
 const make = Effect.gen(function* () {
   const store = yield* WebhookStore
-  const { accountId } = yield* owner
+  const { accountId, sessionId } = yield* owner
   const endpoint = yield* listen(accountId)
   const draft = Event.webhookTest({ id: accountId }, endpoint.id)
   const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
@@ -37,7 +38,7 @@ const make = Effect.gen(function* () {
   }
   const attempts = (id: string | null) =>
     Effect.map(store.findDelivery(id ?? ""), (delivery) => delivery?.attempts.length)
-  return { attempts, claim, endpoint, nextDue, send, settle, store }
+  return { attempts, claim, endpoint, nextDue, send, sessionId, settle, store }
 })
 
 export const suite = (layer: Stored): void => {
@@ -124,14 +125,15 @@ export const suite = (layer: Stored): void => {
 
     it.effect("of all that an endpoint missed are made once, and what it does not subscribe to never", () =>
       Effect.gen(function* () {
-        const { claim, endpoint, store } = yield* make
-        const log = yield* EventLog
+        const { claim, endpoint, sessionId, store } = yield* make
+        const consents = yield* ConsentStore
+        const sessions = yield* SessionStore
         const late = Fixtures.endpoint(endpoint.accountId, { events: ["session.*"] })
-        const session = Event.sessionChanged(Fixtures.session(endpoint.accountId))
-        const consent = Event.consentRecorded(Fixtures.consent("5511987654321"))
-        const drafts = session === undefined ? [consent] : [session, consent]
-        yield* log.append({ accountId: endpoint.accountId, drafts, now: now - 1 })
-        yield* log.append({ accountId: endpoint.accountId, drafts, now })
+        for (const [state, at] of [["disconnected", now - 1] as const, ["connected", now] as const]) {
+          yield* sessions.transition({ id: sessionId, state, reason: null, now: at })
+          const records = [Fixtures.consent("5511987654321", { recordedAt: at })]
+          yield* consents.record({ accountId: endpoint.accountId, records })
+        }
         yield* store.create(late)
         const replay = store.replayMissing({ endpointId: late.id, since: now, now: now + 1 })
         expect([yield* replay, yield* replay]).toEqual([1, 0])

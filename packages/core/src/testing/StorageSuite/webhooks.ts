@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Event from "../../domain/Event.ts"
 import * as Time from "../../domain/Instant.ts"
-import { EventLog } from "../../storage/EventLog.ts"
+import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { ClaimedDelivery, DeliverySettlement } from "../../storage/WebhookStore.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
@@ -54,9 +54,10 @@ const settle = Effect.fnUntraced(function* (
     .settled
 })
 
+/** Records a consent, and with it one event. */
 const append = Effect.fnUntraced(function* (accountId: string, at = now) {
-  const log = yield* EventLog
-  yield* log.append({ accountId, drafts: [Event.webhookTest({ id: accountId }, "e")], now: at })
+  const records = [Fixtures.consent("5511987654321", { recordedAt: at })]
+  yield* (yield* ConsentStore).record({ accountId, records })
 })
 
 export const suite = (layer: Stored) =>
@@ -67,7 +68,7 @@ export const suite = (layer: Stored) =>
         const { accountId } = yield* owner
         const all = yield* listen(accountId)
         const jobsOnly = Fixtures.endpoint(accountId, { events: ["job.*"] })
-        const second = Fixtures.endpoint(accountId, { events: ["webhook.test"] })
+        const second = Fixtures.endpoint(accountId, { events: ["consent.granted"] })
         yield* store.create(jobsOnly)
         yield* store.create(second)
         yield* append(accountId)
@@ -105,7 +106,7 @@ export const suite = (layer: Stored) =>
         yield* settle(second, {}, now + 5000)
         const { items } = yield* store.deliveries({ endpointId: endpoint.id, page })
         expect(items).toHaveLength(1)
-        expect(items[0]).toMatchObject({ status: "delivered", nextAt: null, eventType: "webhook.test" })
+        expect(items[0]).toMatchObject({ status: "delivered", nextAt: null, eventType: "consent.granted" })
         expect(items[0]?.attempts.map(({ number, status }) => [number, status])).toEqual([
           [1, 500],
           [2, 200]
