@@ -6,6 +6,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Consent from "../domain/Consent.ts"
 import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
@@ -18,7 +19,8 @@ import type { Failure } from "../domain/Recipient.ts"
 import * as Moment from "../loop/Moment.ts"
 import type * as Lines from "../sender/Lines.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
-import type { AcceptSend, ClaimedJob, Earlier } from "../storage/JobStore.ts"
+import type { Inbound } from "../storage/InboundStore.ts"
+import type { AcceptSend, ClaimedJob, Earlier, Settlement } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type * as Consequences from "../worker/Consequences.ts"
@@ -104,6 +106,15 @@ const reply = (
 /** Why the recipient may have nothing any more; undefined where consent stands. */
 type ConsentNow = (claimed: ClaimedJob) => Effect.Effect<Consent.Refusal | undefined, StorageError>
 
+const ended = (failure: Failure, uncertain: boolean): Outcome =>
+  uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
+
+/** Nobody tells an opt-out again when its outcome is lost, so a store that is away is asked for a while. */
+const untilStored = Schedule.exponential("50 millis").pipe(
+  Schedule.union(Schedule.spaced("2 seconds")),
+  Schedule.upTo("20 seconds")
+)
+
 /**
  * Attempts it, again while that is soon; what is then still transient is a failure. Consent is asked for before each
  * further attempt (decisions.md §4): a STOP may have come meanwhile. Where it cannot be asked for nothing is sent.
@@ -116,14 +127,16 @@ const dispatch = Effect.fnUntraced(function* (
 ) {
   const started = yield* Clock.currentTimeMillis
   const [recipient] = claimed.recipients
-  if (recipient === undefined) return Outcome.Released({ uncertain: false })
+  if (recipient === undefined) return { outcome: Outcome.Released({ uncertain: false }), optOut: null }
   let { attempts } = recipient
+  let optOut: Inbound | null = null
   /** What would wait for a pause to end is a refusal here: somebody waits for the answer. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
-    const { consequence, outcome } = yield* Dispatch.attempt(line, claimed, next)
-    if (consequence === null) return outcome
-    yield* Effect.ignoreLogged(draw(claimed, [consequence]))
-    const { failure } = consequence
+    const attempted = yield* Dispatch.attempt(line, claimed, next)
+    const { consequence: failure, outcome } = attempted
+    optOut = attempted.optOut ?? optOut
+    if (failure === null) return outcome
+    yield* Effect.ignoreLogged(draw(claimed, [failure]))
     return outcome._tag === "Released" ? Outcome.Failed({ failure }) : outcome
   })
   let outcome = yield* attempt(recipient)
@@ -131,18 +144,17 @@ const dispatch = Effect.fnUntraced(function* (
     const now = yield* Clock.currentTimeMillis
     const { failure, uncertain } = outcome
     if (outcome.at - started > patienceMs) {
-      return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
+      return { outcome: ended(failure, uncertain), optOut }
     }
     yield* Effect.sleep(outcome.at - now)
     const consent = yield* Effect.option(consentNow(claimed))
-    if (Option.isNone(consent)) {
-      return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
-    }
-    if (consent.value !== undefined) return Dispatch.withoutConsent(consent.value, uncertain)
+    if (Option.isNone(consent)) return { outcome: ended(failure, uncertain), optOut }
+    if (consent.value !== undefined)
+      return { outcome: Dispatch.withoutConsent(consent.value, uncertain), optOut }
     attempts += 1
     outcome = yield* attempt({ ...recipient, attempts, uncertain })
   }
-  return outcome
+  return { outcome, optOut }
 })
 
 export const make = Effect.fnUntraced(function* (options: {
@@ -230,11 +242,19 @@ export const make = Effect.fnUntraced(function* (options: {
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const outcome = yield* dispatch(claimed, yield* open(caller.session), draw, consentNow)
+      const { optOut, outcome } = yield* dispatch(claimed, yield* open(caller.session), draw, consentNow)
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
-      const settledAt = yield* Clock.currentTimeMillis
-      yield* jobs.exchange({ now: settledAt, settlements: [settlement], claim: null })
+      const settle = (settlement: Settlement) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          jobs.exchange({ now, settlements: [settlement], claim: null })
+        )
+      yield* optOut === null
+        ? settle(settlement)
+        : Effect.retry(settle({ ...settlement, inbound: optOut }), {
+            schedule: untilStored,
+            while: ({ contentRefused }) => contentRefused !== true
+          })
       yield* Effect.zipRight(wake.deliveries.notify, wake.attempts.notify)
       return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }
     })

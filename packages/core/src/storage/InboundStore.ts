@@ -40,6 +40,15 @@ export interface InboundItem {
   readonly unattributed: Unattributed | null
 }
 
+/** Items that came of one session. */
+export interface Inbound {
+  readonly accountId: string
+  readonly sessionId: string
+  /** The scope of the platform's user ids. */
+  readonly portfolio: string
+  readonly items: ReadonlyArray<InboundItem>
+}
+
 export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundStore")<
   InboundStore,
   {
@@ -50,15 +59,8 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
      * together with it. What is newly linked has the other's opt-outs and opt-ins carried over.
      *
      * @param items at most {@link maximumItems}
-     * @param portfolio the scope of the platform's user ids
      */
-    readonly receive: (command: {
-      readonly accountId: string
-      readonly sessionId: string
-      readonly portfolio: string
-      readonly items: ReadonlyArray<InboundItem>
-      readonly now: Instant
-    }) => Effect.Effect<void, StorageError>
+    readonly receive: (command: Inbound & { readonly now: Instant }) => Effect.Effect<void, StorageError>
     /** What named nobody, newest first. */
     readonly unattributed: (query: {
       readonly accountId: string

@@ -13,6 +13,7 @@ import type { Change } from "../domain/Progress.ts"
 import * as Progress from "../domain/Progress.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as RetrySelection from "../domain/RetrySelection.ts"
+import type { Inbound } from "./InboundStore.ts"
 import type { ClaimedJob, Report, Settlement } from "./JobStore.ts"
 import { CancelResult, RetryResult } from "./JobStore.ts"
 
@@ -120,6 +121,18 @@ export const claim = <H extends Held>(
 /** Whether an outcome is of a cause that stops the whole job: then {@link settle} is given all of its recipients. */
 export const stopsJob = ({ outcome }: Settlement): boolean =>
   outcome._tag === "Failed" && outcome.stopsJob === true
+
+/** What settlements bring of people: one batch for each session, in one order for all commits. */
+export const inbound = (settlements: ReadonlyArray<Settlement>): ReadonlyArray<Inbound> => {
+  const brought: Array<Inbound> = []
+  for (const { inbound } of settlements) if (inbound !== undefined) brought.push(inbound)
+  if (brought.length === 0) return brought
+  const groups = groupBy(brought, ({ accountId, sessionId }) => `${accountId} ${sessionId}`)
+  return [...groups.keys()].sort().flatMap((name) => {
+    const group = groups.get(name) ?? []
+    return group.slice(0, 1).map((first) => ({ ...first, items: group.flatMap(({ items }) => items) }))
+  })
+}
 
 /**
  * The outcomes that are still awaited; the answer is the last that one of them brings. What one cause stops fails with

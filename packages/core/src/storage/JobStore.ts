@@ -16,6 +16,7 @@ import type { Demand } from "../domain/Plan.ts"
 import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/Recipient.ts"
 import type * as RetrySelection from "../domain/RetrySelection.ts"
 import type { Provider } from "../domain/Session.ts"
+import type { Inbound } from "./InboundStore.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** What an Idempotency-Key stands for. */
@@ -143,6 +144,8 @@ export interface Settlement {
   readonly outcome: Outcome
   /** Kept as the answer of a direct message, to be replayed. */
   readonly answer?: string
+  /** What the platform's answer says of the person, where it says something. */
+  readonly inbound?: Inbound
 }
 
 /** What the platform reports of a message, by our message id or by its own. */
@@ -205,7 +208,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * Hands in the outcomes of one window and takes the next, in one commit.
      *
      * Settling updates recipients, counts, the job's status and events, and counts as settled only what is still
-     * in flight under its fence. Claiming takes due recipients (`nextAt` not later than `now`) of dispatchable jobs
+     * in flight under its fence. What settlements bring of people is applied as `InboundStore.receive` does, in this
+     * commit, however late the outcome itself comes. Claiming takes due recipients (`nextAt` not later than `now`) of dispatchable jobs
      * of connected sessions of which nobody has any in hand, at most `limit` in all: a window for each session in
      * turn, so that none waits for another's backlog (what one leaves is the next one's), within its pace, and
      * within a session by the time they are due. Each is `sending` then and its attempt counted. A job whose

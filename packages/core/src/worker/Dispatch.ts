@@ -17,8 +17,10 @@ import type { Line } from "../sender/Lines.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { OutboundMessage, SendResult } from "../sender/Sender.ts"
 import { canRecover } from "../sender/Sender.ts"
+import type { Inbound } from "../storage/InboundStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
+import * as PlatformOptOut from "./PlatformOptOut.ts"
 
 type ClaimedRecipient = ClaimedJob["recipients"][number]
 
@@ -61,20 +63,16 @@ export const withoutConsent = (refusal: Consent.Refusal, uncertain: boolean): Ou
 // Looked up once: every message that arrives has one.
 const accepted = Outcome.Accepted
 
-/** What a failure asks of the engine beside recording it; see `Catalogue.Action`. */
-export interface Consequence {
-  readonly failure: Failure
-  readonly phone: string
-}
-
 export interface Attempted {
   readonly outcome: Outcome
-  readonly consequence: Consequence | null
+  /** A failure that asks more of the engine than to be recorded; see `Catalogue.Action`. */
+  readonly consequence: Failure | null
+  /** The opt-out that came with the answer. */
+  readonly optOut: Inbound | null
 }
 
 /** Beyond the recipient, in an order that matters to nobody. */
 const concernsOthers: ReadonlySet<Catalogue.Action> = new Set([
-  "revoke_marketing",
   "pause_template",
   "disconnect_session",
   "block_session",
@@ -150,32 +148,36 @@ const again = (
 
 const meaning = (
   line: Line | undefined,
+  job: ClaimedJob,
   recipient: ClaimedRecipient,
   said: SendResult,
   uncertain: boolean
 ): Effect.Effect<Attempted> => {
   const result = Sanitize.sendResult(said)
   const recoverable = line !== undefined && canRecover(line.sender)
-  const consequence =
-    (result._tag === "Rejected" || result._tag === "Transient") &&
-    concernsOthers.has(Catalogue.actionOf(result.failure))
-      ? { failure: result.failure, phone: recipient.phone }
-      : null
   const meant = meaningOf(result, recipient, recoverable, uncertain)
-  return meant._tag === "Again"
-    ? Effect.map(again(recipient, meant), (outcome) => ({ outcome, consequence }))
-    : Effect.succeed({ outcome: meant, consequence })
+  const outcome = meant._tag === "Again" ? again(recipient, meant) : Effect.succeed(meant)
+  if (result._tag !== "Rejected" && result._tag !== "Transient")
+    return Effect.map(outcome, (outcome) => ({ outcome, consequence: null, optOut: null }))
+  const { failure } = result
+  const consequence = concernsOthers.has(Catalogue.actionOf(failure)) ? failure : null
+  return Effect.zipWith(outcome, Clock.currentTimeMillis, (outcome, now) => ({
+    outcome,
+    consequence,
+    optOut: PlatformOptOut.read(job, recipient, failure, now)
+  }))
 }
 
 /** A sender that breaks may have sent, so that is ambiguous. */
 const broken = (
   line: Line | undefined,
+  job: ClaimedJob,
   recipient: ClaimedRecipient,
   defect: unknown
 ): Effect.Effect<Attempted> =>
   Effect.zipRight(
     Effect.logError("A sender broke", defect),
-    meaning(line, recipient, { _tag: "Ambiguous", failure: senderDefect }, recipient.uncertain)
+    meaning(line, job, recipient, { _tag: "Ambiguous", failure: senderDefect }, recipient.uncertain)
   )
 
 /** Where the platform may have the message and can be asked, it is asked first. Dies when the sender breaks. */
@@ -189,6 +191,7 @@ const tried = (
   if (line === undefined) {
     return meaning(
       line,
+      job,
       recipient,
       { _tag: "Transient", failure: senderMissing, retryAfterMs: null },
       uncertain
@@ -205,13 +208,17 @@ const tried = (
     config
   }
   const send = (uncertain: boolean): Effect.Effect<Attempted> =>
-    Effect.flatMap(sender.send(message), (result) => meaning(line, recipient, result, uncertain))
+    Effect.flatMap(sender.send(message), (result) => meaning(line, job, recipient, result, uncertain))
   if (!uncertain || sender.lookUp === undefined) return send(uncertain)
   return Effect.flatMap(sender.lookUp(message), (found) => {
-    if (found !== null) return meaning(line, recipient, found, true)
+    if (found !== null) return meaning(line, job, recipient, found, true)
     return refusal === undefined
       ? send(false)
-      : Effect.succeed({ outcome: Outcome.Skipped({ failure: refusal }), consequence: null })
+      : Effect.succeed({
+          outcome: Outcome.Skipped({ failure: refusal }),
+          consequence: null,
+          optOut: null
+        })
   })
 }
 
@@ -222,7 +229,7 @@ export const attempt = (
   recipient: ClaimedRecipient
 ): Effect.Effect<Attempted> =>
   Effect.suspend(() => tried(line, job, recipient, undefined)).pipe(
-    Effect.catchAllDefect((defect) => broken(line, recipient, defect))
+    Effect.catchAllDefect((defect) => broken(line, job, recipient, defect))
   )
 
 const unstorable: Failure = {
@@ -284,7 +291,7 @@ export interface Attempts {
    */
   readonly abandon: () => void
   /** What the failures ask of the engine, each once. */
-  readonly consequences: () => ReadonlyArray<Consequence>
+  readonly consequences: () => ReadonlyArray<Failure>
 }
 
 /**
@@ -299,7 +306,8 @@ export const window = (
 ): Attempts => {
   const { fence, jobId } = job
   const outcomes = new Map<number, Outcome>()
-  const consequences: Array<Consequence> = []
+  const consequences: Array<Failure> = []
+  const optOuts = new Map<number, Inbound>()
   const refusals = new Map<number, Failure>()
   const allowed = job.recipients.filter((recipient, place) => {
     const refused = refusal(place)
@@ -316,9 +324,10 @@ export const window = (
     return false
   })
   const begun = new Set<number>()
-  const record = ({ index }: ClaimedRecipient, { consequence, outcome }: Attempted): void => {
+  const record = ({ index }: ClaimedRecipient, { consequence, optOut, outcome }: Attempted): void => {
     outcomes.set(index, outcome)
     if (consequence !== null) consequences.push(consequence)
+    if (optOut !== null) optOuts.set(index, optOut)
   }
   let left = job.recipients
   return {
@@ -327,7 +336,7 @@ export const window = (
       begun.add(recipient.index)
       return tried(line, job, recipient, refusals.get(recipient.index))
     },
-    broken: (recipient, defect) => broken(line, recipient, defect),
+    broken: (recipient, defect) => broken(line, job, recipient, defect),
     record,
     settlements: () => {
       const settlements: Array<Settlement> = []
@@ -336,13 +345,17 @@ export const window = (
         const { index } = recipient
         const outcome = outcomes.get(index)
         if (outcome === undefined && begun.has(index)) underWay.push(recipient)
-        else
+        else {
+          const settled = outcome ?? Outcome.Released({ uncertain: false })
+          const inbound = optOuts.get(index)
           settlements.push({
             jobId,
             fence,
             index,
-            outcome: outcome ?? Outcome.Released({ uncertain: false })
+            outcome: settled,
+            ...(inbound === undefined ? {} : { inbound })
           })
+        }
       }
       left = underWay
       return settlements

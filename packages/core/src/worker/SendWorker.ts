@@ -13,7 +13,6 @@ import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
-import type { InboundStore } from "../storage/InboundStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { Claim, ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
@@ -58,16 +57,7 @@ export const make = (options: {
 }): Effect.Effect<
   SendWorker,
   never,
-  | ConsentStore
-  | InboundStore
-  | JobStore
-  | Presence
-  | Scope.Scope
-  | SecretBox
-  | Senders
-  | SessionStore
-  | TemplateStore
-  | Wake
+  ConsentStore | JobStore | Presence | Scope.Scope | SecretBox | Senders | SessionStore | TemplateStore | Wake
 > =>
   Effect.gen(function* () {
     const jobs = yield* JobStore

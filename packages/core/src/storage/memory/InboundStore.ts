@@ -1,37 +1,14 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Paging from "../../domain/Page.ts"
-import * as Person from "../../domain/Person.ts"
-import * as InboundSteps from "../InboundSteps.ts"
-import { InboundStore, rememberedMs } from "../InboundStore.ts"
-import * as Events from "./Events.ts"
+import { InboundStore } from "../InboundStore.ts"
+import * as Inbound from "./Inbound.ts"
 import { MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
-import * as People from "./People.ts"
 
 export const layer: Layer.Layer<InboundStore, never, MemoryDatabase> = Layer.effect(
   InboundStore,
   Effect.map(MemoryDatabase, (db) => ({
-    receive: ({ accountId, items: given, now, portfolio, sessionId }) =>
-      Effect.sync(() => {
-        for (const [id, at] of db.inbound) if (now - at >= rememberedMs) db.inbound.delete(id)
-        const ids = given.flatMap(({ id }) => (id === null || db.inbound.has(id) ? [] : [id]))
-        const items = InboundSteps.fresh(given, ids)
-        const links = People.linksFrom(db, accountId, InboundSteps.named(items, portfolio))
-        const learnt = InboundSteps.learnt(items, portfolio, links)
-        const circle = Person.circle([...learnt, ...links])
-        const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
-        const histories = new Map(concerned.map((key) => [key, People.historyOf(db, accountId, key)]))
-        const batch = { items, portfolio, learnt, circle, histories }
-        const filed = InboundSteps.records(batch, db.ids, now)
-        const drafts = InboundSteps.drafts(sessionId, items, filed)
-        for (const id of ids) db.inbound.set(id, now)
-        People.link(db, accountId, learnt)
-        for (const { keys, record } of filed) People.file(db, accountId, record, keys)
-        for (const { unattributed } of items)
-          if (unattributed !== null)
-            db.unattributed.push({ position: db.nextPosition(), value: unattributed })
-        Events.append(db, accountId, drafts, now)
-      }),
+    receive: ({ now, ...inbound }) => Effect.sync(() => Inbound.apply(db, inbound, now)),
     unattributed: ({ accountId, page }) =>
       Effect.sync(() => {
         const rows = db.unattributed.filter(({ value }) => value.accountId === accountId)

@@ -17,6 +17,7 @@ import * as JobSteps from "../JobSteps.ts"
 import type { AcceptSend, Claim, ClaimedJob, Report, Settlement } from "../JobStore.ts"
 import { AcceptResult, isAtRisk, JobStore, parkedMs } from "../JobStore.ts"
 import * as Events from "./Events.ts"
+import * as Inbound from "./Inbound.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, nextDue, openJobs, putJob } from "./MemoryDatabase.ts"
 
@@ -291,6 +292,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       exchange: ({ claim, now, settlements }) =>
         Effect.sync(() => {
           const settled = settle(db, settlements, now)
+          for (const inbound of JobSteps.inbound(settlements)) Inbound.apply(db, inbound, now)
           return { settled, claimed: claim === null ? [] : claimDue(claim, now) }
         }),
 

@@ -18,7 +18,9 @@ import type { StorageError } from "../StorageError.ts"
 import * as Claims from "./Claims.ts"
 import type { Column, InsertJob } from "./Database.ts"
 import { Database } from "./Database.ts"
+import * as Inbound from "./Inbound.ts"
 import * as Jobs from "./Jobs.ts"
+import * as People from "./People.ts"
 import type { Program, SqlParameter, SqlValue } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
@@ -258,6 +260,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const found = db.hasOneOwner ? yield* db.read("JobStore.holders", () => Workers.holders(dialect)) : []
     const former = new Set(found.map(({ worker }) => worker))
     const claims = Claims.make(rows)
+    const applyInbound = Inbound.make(dialect, ids)
 
     const { elements, progress } = dialect
     const insertJob = progress.insert(staying, changing, newRecipient, newRecipients, [
@@ -485,7 +488,10 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       exchange: ({ claim, now, settlements }) =>
         db.work("JobStore.exchange", function* () {
+          const brought = JobSteps.inbound(settlements)
+          for (const { accountId } of brought) yield* dialect.serialize(People.serialized(accountId))
           const settled = yield* settle(settlements, now)
+          for (const inbound of brought) yield* applyInbound(inbound, now)
           return { settled, claimed: claim === null ? [] : yield* claims.claim(claim, now, keep) }
         }),
 

@@ -1,14 +1,17 @@
 /** What comes in of people: one commit for the id, the events, the links and the consents. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Time from "../../domain/Instant.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import type { InboundItem, Word } from "../../storage/InboundStore.ts"
 import { InboundStore, rememberedMs } from "../../storage/InboundStore.ts"
+import type { Settlement } from "../../storage/JobStore.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { events, listen, now, owner } from "./Setup.ts"
+import { claim, events, failure, listen, now, owner, results } from "./Setup.ts"
 
 const [phone, userId] = ["34600000001", "ES.1"]
 
@@ -284,6 +287,107 @@ export const suite = (layer: Stored): void => {
           page: { limit: 2, after: null }
         })
         expect(none.items).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("an opt-out that comes with an outcome", () => {
+    const refusal = { ...failure, code: "marketing_opted_out" }
+
+    /** A job of two recipients in hand, the first of whom has opted out by the platform's answer. */
+    const refusedOne = Effect.gen(function* () {
+      const jobs = yield* JobStore
+      const some = yield* account
+      const { accountId, sessionId } = some
+      const command = Fixtures.send(yield* owner, { accountId, sessionId, phones: 2 })
+      yield* jobs.accept(command)
+      const [job] = yield* claim()
+      const [first] = command.recipients
+      const phone = first?.phone ?? ""
+      yield* some.grant(now - 1, phone)
+      const settlement: Settlement = {
+        jobId: command.jobId,
+        fence: job?.fence ?? -1,
+        index: 0,
+        outcome: Outcome.Failed({ failure: refusal }),
+        inbound: {
+          accountId,
+          sessionId,
+          portfolio: "p",
+          items: [said(person(phone), word("revoked", now, { purpose: "marketing" }), "answer")]
+        }
+      }
+      const settle = (settlements: ReadonlyArray<Settlement>, at = now + 1) =>
+        Effect.map(jobs.exchange({ now: at, settlements, claim: null }), ({ settled }) => settled)
+      const statuses = Effect.map(results(command.jobId), (all) => all.map(({ status }) => status))
+      const history = Effect.map(some.consents.history({ accountId, phone }), (all) =>
+        all.map(({ status }) => status)
+      )
+      return { ...some, history, phone, settle, settlement, statuses }
+    })
+
+    it.effect("is recorded with it, once however often it is handed in, and tells it", () =>
+      Effect.gen(function* () {
+        const { accountId, history, phone, receive, refused, settle, settlement, statuses } =
+          yield* refusedOne
+        yield* receive([met(person(phone, userId))])
+        yield* listen(accountId)
+        expect(yield* settle([settlement])).toBe(1)
+        expect(yield* statuses).toEqual(["failed", "sending"])
+        expect([yield* refused(phone), yield* refused(phone, "utility")]).toEqual([true, false])
+        expect(yield* settle([settlement, settlement], now + 2)).toBe(0)
+        expect(yield* history).toEqual(["granted", "revoked"])
+        expect((yield* events(now + 2)).map(({ type }) => type)).toEqual([
+          "recipient.failed",
+          "consent.revoked"
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is not recorded where the outcomes beside it cannot be", () =>
+      Effect.gen(function* () {
+        const { history, phone, refused, settle, settlement, statuses } = yield* refusedOne
+        const broken: Settlement = {
+          ...settlement,
+          index: 1,
+          get outcome(): Outcome {
+            throw new Error("It broke.")
+          }
+        }
+        expect(Exit.isFailure(yield* Effect.exit(settle([settlement, broken])))).toBe(true)
+        expect(yield* statuses).toEqual(["sending", "sending"])
+        expect(yield* history).toEqual(["granted"])
+        expect(yield* settle([settlement])).toBe(1)
+        expect(yield* refused(phone)).toBe(true)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is recorded though its outcome comes too late to change anything", () =>
+      Effect.gen(function* () {
+        const { phone, refused, settle, settlement, statuses } = yield* refusedOne
+        const jobs = yield* JobStore
+        yield* jobs.rescue({ worker: "worker-1", now: now + 1, recoverable: ["sandbox"] })
+        expect(yield* settle([settlement], now + 2)).toBe(0)
+        expect(yield* statuses).not.toContain("failed")
+        expect(yield* refused(phone)).toBe(true)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is recorded in the account of each, of several that are handed in together", () =>
+      Effect.gen(function* () {
+        const one = yield* refusedOne
+        const other = yield* refusedOne
+        const named = (each: typeof one, id: string): Settlement => ({
+          ...each.settlement,
+          inbound: {
+            accountId: each.accountId,
+            sessionId: each.sessionId,
+            portfolio: "p",
+            items: [said(person(each.phone), word("revoked", now, { purpose: "marketing" }), id)]
+          }
+        })
+        expect(yield* one.settle([named(one, "1"), named(other, "2")])).toBe(2)
+        expect([yield* one.refused(one.phone), yield* other.refused(other.phone)]).toEqual([true, true])
       }).pipe(Effect.provide(layer))
     )
   })

@@ -1,0 +1,47 @@
+/** Applies what came of people, within a verb that is serialized by `People.serialized`. */
+import type { Ids } from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Person from "../../domain/Person.ts"
+import * as InboundSteps from "../InboundSteps.ts"
+import type { Inbound } from "../InboundStore.ts"
+import { rememberedMs } from "../InboundStore.ts"
+import type { Dialect } from "./Database.ts"
+import * as Events from "./Events.ts"
+import { insertRows } from "./Insert.ts"
+import * as People from "./People.ts"
+import type { Program } from "./Program.ts"
+import { all, run } from "./Program.ts"
+import { fromUnattributed, text, unattributedColumns } from "./Rows.ts"
+
+const insertUnattributed = insertRows("sendwright_unattributed", unattributedColumns)
+
+export const make = (dialect: Dialect, ids: Ids) => {
+  const { elements } = dialect
+  const people = People.make(dialect)
+  // Without the WHERE SQLite would take the ON for a join's.
+  const remember = `INSERT INTO sendwright_inbound (id, at)
+    SELECT ${elements.value}, ? FROM ${elements.from} WHERE true ON CONFLICT (id) DO NOTHING RETURNING id`
+
+  return function* ({ accountId, items: given, portfolio, sessionId }: Inbound, now: Instant): Program<void> {
+    yield* run("DELETE FROM sendwright_inbound WHERE at <= ?", now - rememberedMs)
+    const known = given.flatMap(({ id }) => (id === null ? [] : [id]))
+    const added = known.length === 0 ? [] : yield* all(remember, now, JSON.stringify(known))
+    const items = InboundSteps.fresh(
+      given,
+      added.map((row) => text(row, "id"))
+    )
+    const links = yield* people.linksFrom(accountId, InboundSteps.named(items, portfolio))
+    const learnt = InboundSteps.learnt(items, portfolio, links)
+    yield* People.link(accountId, learnt, now)
+    const circle = Person.circle([...learnt, ...links])
+    const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
+    const histories = yield* people.historiesOf(accountId, concerned)
+    const batch = { items, portfolio, learnt, circle, histories }
+    const filed = InboundSteps.records(batch, ids, now)
+    for (const { keys, record } of filed) yield* People.file(accountId, record, keys)
+    yield* insertUnattributed(
+      items.flatMap(({ unattributed }) => (unattributed === null ? [] : [fromUnattributed(unattributed)]))
+    )
+    yield* Events.append(ids, accountId, InboundSteps.drafts(sessionId, items, filed), now)
+  }
+}

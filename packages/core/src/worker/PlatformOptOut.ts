@@ -1,0 +1,43 @@
+/**
+ * The opt-out that a platform's refusal of a message tells (WhatsApp's 131050). It is handed in with the outcome, in one
+ * commit, because the platform tells it only once.
+ */
+import * as Catalogue from "../domain/Catalogue.ts"
+import * as Consent from "../domain/Consent.ts"
+import * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { Failure } from "../domain/Recipient.ts"
+import type { Inbound } from "../storage/InboundStore.ts"
+import type { ClaimedJob } from "../storage/JobStore.ts"
+
+/** The opt-out in a refusal; null where the refusal tells none. */
+export const read = (
+  { accountId, fence, jobId, sessionId }: ClaimedJob,
+  { index, phone }: ClaimedJob["recipients"][number],
+  failure: Failure,
+  now: Instant
+): Inbound | null =>
+  Catalogue.actionOf(failure) !== "revoke_marketing"
+    ? null
+    : {
+        accountId,
+        sessionId,
+        portfolio: sessionId,
+        items: [
+          {
+            // Of this answer, so that an outcome that is handed in twice tells it once.
+            id: `${sessionId} ${Ids.messageId(jobId, index)} ${fence}`,
+            told: { person: { phone, userId: null }, formerly: null },
+            message: null,
+            word: {
+              purpose: "marketing",
+              status: "revoked",
+              source: Consent.inboundSources.platform,
+              proof: `The platform answered ${failure.provider_code ?? failure.code}: ${failure.message}`,
+              occurredAt: now,
+              latest: now
+            },
+            unattributed: null
+          }
+        ]
+      }
