@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto"
 import type { Failure } from "./Recipient.ts"
+import * as Text from "./Text.ts"
 
 /** The longest that is kept of each kind, in code points. */
 export const longest = {
@@ -28,16 +29,8 @@ const everyBreak = /[\t-\r\x85\u2028\u2029]+/g
 const unfitInLine = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 const everyUnfitInLine = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu
 
-/** The first code points. Only as much of a long text is looked at as they can take. */
-const head = (text: string, most: number): string =>
-  Array.from(text.slice(0, 2 * most))
-    .slice(0, most)
-    .join("")
-
-const isLonger = (text: string, most: number): boolean =>
-  text.length > most && (text.length > 2 * most || Array.from(text).length > most)
-
-const cut = (text: string, most: number): string => (isLonger(text, most) ? `${head(text, most - 1)}…` : text)
+const cut = (text: string, most: number): string =>
+  Text.isLonger(text, most) ? `${Text.head(text, most - 1)}…` : text
 
 /** A hash of the UTF-16 code units, so that lone surrogates differ; 43 characters. */
 const digest = (text: string): string =>
@@ -48,9 +41,9 @@ const digest = (text: string): string =>
  * be changed ends with a hash of what it was: two ids that differ never become one, however late they differ.
  */
 export const id = (text: string): string => {
-  if (!isLonger(text, longest.id) && !unfit.test(text)) return text
+  if (!Text.isLonger(text, longest.id) && !unfit.test(text)) return text
   const hash = digest(text)
-  return `${head(text, longest.id - 1 - hash.length).replace(everyUnfit, replacement)}…${hash}`
+  return `${Text.head(text, longest.id - 1 - hash.length).replace(everyUnfit, replacement)}…${hash}`
 }
 
 export const idOrNull = (text: string | null): string | null => (typeof text === "string" ? id(text) : text)

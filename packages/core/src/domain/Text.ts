@@ -4,11 +4,21 @@
  */
 import * as Schema from "effect/Schema"
 
+/** The place behind the code point that begins at a place. */
+const next = (text: string, at: number): number => at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1)
+
 /** The length in code points. */
 export const length = (text: string): number => {
   let count = 0
-  for (let at = 0; at < text.length; count += 1) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
+  for (let at = 0; at < text.length; count += 1) at = next(text, at)
   return count
+}
+
+/** The first code points, so many at most. No more of a long text is looked at. */
+export const head = (text: string, maximum: number): string => {
+  let at = 0
+  for (let count = 0; count < maximum && at < text.length; count += 1) at = next(text, at)
+  return text.slice(0, at)
 }
 
 /** A code point has one or two units, so that most texts need not be counted. */

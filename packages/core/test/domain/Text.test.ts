@@ -30,6 +30,15 @@ describe("the length of a text", () => {
     )
   })
 
+  it("is bounded by the code points at its head", () => {
+    FastCheck.assert(
+      FastCheck.property(anyText, FastCheck.nat(45), (text, most) => {
+        expect(Text.head(text, most)).toBe([...text].slice(0, most).join(""))
+      }),
+      runs
+    )
+  })
+
   it("is bounded by a schema as JSON Schema counts it", () => {
     FastCheck.assert(
       FastCheck.property(anyText, FastCheck.nat(20), FastCheck.nat(20), (text, minimum, more) => {
