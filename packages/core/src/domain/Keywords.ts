@@ -18,6 +18,13 @@ export interface Keywords {
 
 export const standard: Keywords = { opt_out: null, opt_in: null }
 
+/**
+ * A session's words as a store kept them. An empty list to opt out by was taken once and is refused today; it means the
+ * default words, because everybody must be able to opt out.
+ */
+export const stored = (kept: Keywords): Keywords =>
+  kept.opt_out?.length === 0 ? { ...kept, opt_out: null } : kept
+
 /** Words of a list, and code points of a word. */
 export const maximumWords = 200
 export const maximumLength = 40

@@ -154,7 +154,7 @@ export const toSession = (row: Row): Session => ({
   config: text(row, "config"),
   pacing: json(row, "pacing"),
   // Read with every request: most have none of their own.
-  keywords: textOrNull(row, "keywords") === null ? Keywords.standard : json(row, "keywords"),
+  keywords: textOrNull(row, "keywords") === null ? Keywords.standard : Keywords.stored(json(row, "keywords")),
   state: state(row, "state"),
   reason: textOrNull(row, "reason"),
   blockedUntil: integerOrNull(row, "blocked_until"),
