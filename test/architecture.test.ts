@@ -24,7 +24,7 @@ const host = files("packages/host/src")
 const folderOf = (file: string): string =>
   file.replace("packages/core/src/", "").split("/").slice(0, -1).join("/")
 
-/** What a folder of core may import, besides itself and `effect`, which says what of Effect is read by another way. */
+/** The folders that a folder of core may import, besides itself and `effect`, which reads Effect by another way. */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   domain: [],
   secret: ["domain", "storage"],

@@ -1,4 +1,4 @@
-/** What is published works where it is installed, and says what is wrong where it cannot. */
+/** A published package works where it is installed, and says what is wrong where it cannot. */
 import { execFileSync, spawnSync } from "node:child_process"
 import {
   cpSync,

@@ -1,4 +1,4 @@
-/** What the documents show of TypeScript compiles as it stands there, and the programs among it run. */
+/** The TypeScript of the documents compiles as it stands there, and the programs among it run. */
 import { execFile } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -6,7 +6,7 @@ import { globalValue } from "effect/GlobalValue"
 import { StorageError } from "../../packages/core/src/storage/StorageError.ts"
 import type { Program } from "../../packages/core/src/storage/sql/Program.ts"
 
-/** What happens at the step. */
+/** The fault at the step. */
 export const kinds = [
   /** The database refuses it. */
   "fails",

@@ -81,7 +81,7 @@ const casesOf = (
 
 export interface Outcome {
   readonly cases: number
-  /** What went out after an opt-out, or would have. */
+  /** The messages that went out after an opt-out, or would have. */
   readonly sent: ReadonlyArray<string>
   /** Hooks that the platform was refused although nothing was wrong any more. */
   readonly refused: ReadonlyArray<string>
@@ -175,7 +175,7 @@ const inAccount = (
         Effect.sync(() => refused.push(`${name}: ${String(cause)}`))
       )
 
-    /** Whether the platform got its 200; the process that is there afterwards. */
+    /** Tells if the platform got its 200, and the process that is there afterwards. */
     const deliver = Effect.fnUntraced(function* (hook: Hook, plan: Faults.Plan) {
       const fiber = yield* Effect.forkDaemon(Faults.under(plan)(post(engine, hook)))
       const { kind, reached } = plan
@@ -195,7 +195,7 @@ const inAccount = (
     const perform = Effect.fnUntraced(function* ({ each, who }: { readonly each: Case; readonly who: Who }) {
       const { kind, shape, statement, step } = each
       for (const hook of shape.before?.(who) ?? []) yield* mustPass(engine, hook, nameOf(each))
-      // What the platform repeats is what it sent, to the byte.
+      // The platform repeats what it sent, to the byte.
       const hook = shape.hook(who)
       const plan = yield* Faults.plan(kind, step, statement)
       const { isAnswered, process } = yield* deliver(hook, plan)

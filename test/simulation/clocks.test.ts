@@ -65,11 +65,11 @@ interface Scenario {
   /** By how much the clocks of the host that accepts and of the one that sends are wrong at first. */
   readonly accepting: number
   readonly sending: number
-  /** Whether they ask the store for its time; otherwise both are one host, with its clock. */
+  /** True when they ask the store for its time; otherwise both are one host, with its clock. */
   readonly shared: boolean
   /** By how much they are wrong from so many milliseconds after the send. */
   readonly later?: { readonly afterMs: number; readonly accepting: number; readonly sending: number }
-  /** Whether somebody who has half of the recipients and deliveries in hand is dead. */
+  /** True when somebody who has half of the recipients and deliveries in hand is dead. */
   readonly bereaved?: boolean
 }
 
@@ -166,7 +166,7 @@ const took = async (scenario: Scenario): Promise<number> => {
   return waited
 }
 
-/** What takes the last of it, since a retry may come sooner where a clock is set. */
+/** Takes the last of it, since a retry may come sooner where a clock is set. */
 const longest = 30 * second
 
 describe("two hosts that ask one database for its time", () => {

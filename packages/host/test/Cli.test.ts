@@ -361,7 +361,7 @@ describe("what is refused", () => {
     const given = file("given.json", {})
     for (const [, group = "", name = "", usage = ""] of commands) {
       const command = [group, name]
-      // What the command asks for, so that nothing else is wrong with it.
+      // Everything that the command asks for, so that nothing else is wrong with it.
       const asked = [...usage.replaceAll(/\[.*?\]/g, "").matchAll(/--[a-z-]+|<[^>]+>/g)].flatMap(([each]) =>
         each.startsWith("--") ? [each, "sandbox"] : [each.startsWith("<file") ? given : "x"]
       )

@@ -206,7 +206,7 @@ class Program {
   }
 
   /**
-   * What is required is read though it be inherited, and what is optional only when it is the object's own. A loop
+   * A required member is read though it be inherited, and an optional one only when it is the object's own. A loop
    * over the names costs less than a list of them; one that is inherited is left to the interpreter.
    */
   private struct(ast: AST.TypeLiteral, x: string): Emitted {

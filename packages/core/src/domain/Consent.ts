@@ -74,8 +74,8 @@ export const deciding = <R extends Standing>(history: ReadonlyArray<R>): Readonl
 ]
 
 /**
- * Which of another's records have to be added to a history, so that both decide alike. Of two that occurred at the same
- * time the revocation decides.
+ * The records of another that a history lacks to decide alike. Of two that occurred at the same time the revocation
+ * decides.
  */
 export const lacking = <R extends Standing>(
   history: ReadonlyArray<R>,

@@ -243,7 +243,7 @@ export const consentRecorded = (record: ConsentRecord): Draft => ({
   }
 })
 
-/** What a person wrote, as it is kept. */
+/** A person's text as it is kept. */
 export interface Received {
   readonly id: string
   readonly person: Person

@@ -105,7 +105,7 @@ export const unknownField = (path: Path, name: string, known: ReadonlyArray<stri
   return Fault.make([...path, name], "unknown_field", `\`${name}\` is not known here. ${hint}`)
 }
 
-// What the interpreter says -----------------------------------------------------------------------------------------
+// Findings of the interpreter ---------------------------------------------------------------------------------------
 
 const isIssueList = (
   issues: ParseResult.ParseIssue | ReadonlyArray<ParseResult.ParseIssue>
@@ -219,7 +219,7 @@ const isTooLong = (input: unknown, most: number): boolean =>
     ? input.length > most
     : typeof input === "object" && input !== null && hasMoreMembers(input, most)
 
-/** Whether an object or array is looked into by the walk, beneath refinements and the absence of an optional field. */
+/** The object or array that the walk looks into, beneath refinements and the absence of an optional field. */
 const structureOf = (ast: AST.AST): AST.AST | undefined => {
   switch (ast._tag) {
     case "Refinement":

@@ -18,7 +18,7 @@ const tolerance = second
 export const latestWritten = (now: Instant): Instant => now + tolerance
 
 /**
- * Whether it was written by a clock that was ahead. What was to happen some time after that is as wrong, and for the
+ * True for an instant that a clock ahead of ours wrote. A time that was counted from it is as wrong, and for the
  * rest of us too far off: whoever finds it takes it for due, so that nothing waits for a clock that was set back.
  */
 export const isAhead = (written: Instant, now: Instant): boolean => written > latestWritten(now)

@@ -369,7 +369,7 @@ const wordsOf = Memo.ofObject(
 /** A text that is longer in units is no keyword, and is not looked at. */
 const longest = 16 * maximumLength
 
-/** What an inbound text says of consent; undefined for any other text. An opt-out word may be repeated. */
+/** Reads if an inbound text gives or withdraws consent; undefined for any other. An opt-out word may be repeated. */
 export const read = (given: string, keywords: Keywords = standard): Status | undefined => {
   const text = given.trim()
   if (text.length > longest) return undefined

@@ -20,7 +20,7 @@ const userIdForm = /^[\x21-\x7e]{1,256}$/
 const invisible = /\p{Cf}/gu
 const separators = /[\s+()./\p{Pd}\u2212]/gu
 const scheme = /^(?:tel|sms|whatsapp):/i
-/** What gateways of WhatsApp write behind a number, and the device after a colon. */
+/** The suffixes that gateways of WhatsApp write behind a number, and the device after a colon. */
 const suffix = /(?::[0-9]{1,4})?@(?:c\.us|s\.whatsapp\.net)$/i
 
 /**
@@ -69,11 +69,11 @@ export const keysOf = ({ phone, userId }: Person, portfolio: string): ReadonlyAr
 
 const isOfUser = (key: Key): boolean => key.startsWith("@")
 
-/** Who a key stands for. */
+/** The person that a key stands for. */
 export const ofKey = (key: Key): Person =>
   isOfUser(key) ? { phone: null, userId: key.slice(1, key.indexOf(" ")) } : { phone: key, userId: null }
 
-/** What is known of one key leads to another. */
+/** A step from one key of a person to another. */
 export interface Link {
   readonly person: Key
   readonly other: Key
@@ -146,7 +146,7 @@ const written = (person: Person | null): ReadonlyArray<Link> => {
   return phone === null || other === undefined ? [] : met(phone, other)
 }
 
-/** What a platform told of a person. */
+/** A platform's word on a person. */
 export interface Told {
   readonly person: Person
   /** By what the person was known before a number or a user id changed. */

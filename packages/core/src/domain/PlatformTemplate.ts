@@ -77,7 +77,7 @@ class Reader {
   }
 }
 
-/** What one component contributes. */
+/** One component's part of a template. */
 interface Part {
   readonly component: Component
   readonly variables: ReadonlyArray<readonly [Variable, Binding]>
@@ -306,7 +306,7 @@ const reasonOf = ({ faults, obstacles }: Reader): string | null => {
 
 const maximumName = 512
 
-/** What a template needs to be listed. */
+/** The members that a template needs to be listed. */
 type Listing = Pick<TemplateContent, "name" | "language" | "category" | "status">
 
 const listing = (reader: Reader, json: unknown): Listing | undefined => {
@@ -392,7 +392,7 @@ export class Refused {
   }
 }
 
-/** What became of one of several. */
+/** The result of one of several. */
 export type Item = { readonly _tag: "Read"; readonly content: TemplateContent } | Refused
 
 /** Names one template: a name is letters, digits and underscores. */

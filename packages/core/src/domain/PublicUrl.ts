@@ -26,7 +26,7 @@ export interface Rules {
 export interface Policy {
   /** Why a URL is refused, as what it must be or have; `undefined` when nothing speaks against it. */
   readonly fault: (url: string) => string | undefined
-  /** Whether an IP address is public or in an allowed network. */
+  /** True for an IP address that is public or in an allowed network. */
   readonly allows: (address: string) => boolean
 }
 

@@ -70,7 +70,7 @@ export interface Rate {
 export interface Estimate {
   /** Of what has a price; null when nothing has one. */
   readonly total: string | null
-  /** Whether everything has a price. */
+  /** True when everything has a price. */
   readonly complete: boolean
   readonly billableRecipients: number
   readonly breakdown: ReadonlyArray<{

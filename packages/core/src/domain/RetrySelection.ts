@@ -1,6 +1,6 @@
 /**
- * Which recipients of a job an operator sends to again (decisions.md §10). A recipient is chosen when every member that
- * is there matches it. What could do harm is chosen only by name:
+ * Chooses the recipients that an operator sends to again (decisions.md §10). A recipient is chosen when every member
+ * that is there matches it. What could do harm is chosen only by name:
  *
  * - `unknown` only by `statuses`: the platform may have the message, and a retry may send it twice;
  * - a permanent failure only by its code in `codes` or its phone in `phones`: unchanged, it fails again.

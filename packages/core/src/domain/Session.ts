@@ -33,7 +33,7 @@ export interface Session {
   readonly updatedAt: Instant
 }
 
-/** Whether its block has ended, or was written by a clock that was ahead: where it still holds the platform says so again. */
+/** True when the block has ended or was written by a clock ahead: one that still holds the platform tells again. */
 export const blockIsOver = (
   { blockedUntil, updatedAt }: Pick<Session, "blockedUntil" | "updatedAt">,
   now: Instant

@@ -19,7 +19,7 @@ const lazily = <A>(make: () => A): (() => A) => {
 
 /**
  * A decoder that tells every fault at once, at most `Fault.maximum`; a member that the schema does not name is one.
- * What is right is decoded by compiled code. For all else what is wrong is looked for before the interpreter is asked,
+ * Compiled code decodes valid input. For any other input faults are looked for before the interpreter is asked,
  * which would look at every item of an array before its length.
  */
 export const decoder = <A, I>(

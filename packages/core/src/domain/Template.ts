@@ -129,7 +129,7 @@ export const placeholdersOf = (text: string): ReadonlyArray<string> =>
 export const fill = (text: string, values: ReadonlyMap<string, string>): string =>
   text.replaceAll(placeholder, (whole, name: string) => values.get(name) ?? whole)
 
-/** What a store keeps of a template: its content, and the names that have a number. */
+/** The part of a template that a store keeps: its content, and the names that have a number. */
 export interface Kept extends TemplateContent {
   /**
    * The names that its body's variables have or once had. A name's number is its place in this list, from 1, for as long
@@ -162,8 +162,8 @@ const numbered = (content: TemplateContent, known: ReadonlyArray<string>): Kept 
 }
 
 /**
- * What is kept of an import: what is known itself when nothing changed. A header has one variable at most, which is
- * `header.1` whatever its name.
+ * The template that is kept of an import: the known one itself when nothing changed. A header has one variable at most,
+ * which is `header.1` whatever its name.
  */
 export const merge = (known: Kept | null, content: TemplateContent): Kept => {
   const kept = numbered(content, known?.names ?? [])

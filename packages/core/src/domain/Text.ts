@@ -37,14 +37,14 @@ const isShorter = (text: string, minimum: number): boolean =>
 const visible =
   /[^\p{White_Space}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800\u{13441}\u{13442}\u{1d159}]|[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]/u
 
-/** Whether it shows nothing. */
+/** True for a text that shows nothing. */
 export const isBlank = (text: string): boolean => {
   // Most begin with a visible character of ASCII.
   const first = text.charCodeAt(0)
   return !(first > 0x20 && first < 0x7f) && !visible.test(text)
 }
 
-/** Whether every database can keep it. */
+/** True for a text that every database can keep. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
 
 /** A schema of texts of so many characters; `Schema.minLength` and `maxLength` count UTF-16 units. */
@@ -55,7 +55,7 @@ export const between = (minimum: number, maximum: number) =>
     })
   )
 
-/** Whether it is well-formed and without control characters. */
+/** True for a text that is well-formed and without control characters. */
 export const isLine = (text: string): boolean => !/\p{Cc}/u.test(text) && text.isWellFormed()
 
 /** A schema of names and other short texts that people read: 1 to so many characters, not blank, on one line. */

@@ -1,5 +1,5 @@
 /**
- * What came in and names nobody (decisions.md §10): neither a phone nor a user id, and no message of ours. It is kept for
+ * An inbound item that names nobody (decisions.md §10): neither a phone, a user id nor a message of ours. It is kept for
  * the operator, since it may be an opt-out.
  */
 import type { Instant } from "./Instant.ts"
@@ -15,7 +15,7 @@ export interface Unattributed {
   readonly kind: Kind
   /** The platform's id; null when it told none. */
   readonly messageId: string | null
-  /** What was written; of a preference, what the platform said of it. */
+  /** The text; of a preference, the platform's words on it. */
   readonly text: string
   readonly occurredAt: Instant
   readonly recordedAt: Instant

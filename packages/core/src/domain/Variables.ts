@@ -31,7 +31,7 @@ interface Plan {
   readonly asked: ReadonlyMap<string, Asked>
   /** For each variable, its accepted names, the canonical one first. */
   readonly accepted: ReadonlyArray<ReadonlyArray<string>>
-  /** What a message says of a name that is not among them. */
+  /** The hint for a name that is not among them. */
   readonly unknown: string
 }
 

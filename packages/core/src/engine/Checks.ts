@@ -422,7 +422,7 @@ export const make = Effect.gen(function* () {
     yield* touch(identity.key, now)
     const { account, key, session } = identity
     const caller: Caller = { account, key, session, rate: kept.rate, knownAt: now }
-    // What is read inside a transaction may be taken back by it.
+    // A transaction may take back all that was read inside it.
     if (!(yield* isInside)) renewed.set(kept, caller)
     return caller
   })

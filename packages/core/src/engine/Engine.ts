@@ -138,7 +138,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     /** Cancels what of a job of this key is not in flight; the job is `canceling` until that has ended. */
     readonly cancel: (caller: Caller, jobId: string) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
     /**
-     * What a platform reports of messages, by our message ids; answers those that nobody knows. It changes the database
+     * Applies a platform's reports of messages, by our message ids; answers the unknown ones. It changes the database
      * alone, so inside a transaction it is part of that.
      */
     readonly receive: (reports: ReadonlyArray<Report>) => Effect.Effect<ReadonlyArray<Report>, StorageError>
@@ -155,7 +155,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       InsideTransaction | HookForged | InvalidRequest | NotFound | StorageError
     >
     /**
-     * What this process has to be able to do, check by check (decisions.md §10): write to its store, read its secrets,
+     * Tells check by check if this process is able (decisions.md §10) to write to its store, read its secrets,
      * and dispatch once its loops were started. Looked at again after a few seconds, however often it is asked.
      */
     readonly readiness: Effect.Effect<ReadonlyArray<Check>>

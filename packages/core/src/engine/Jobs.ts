@@ -42,7 +42,7 @@ const waitingFor = (
   return nextAt === null ? null : { limiter: "retry", until: nextAt }
 }
 
-/** Whether a worker has something to do for it, now or later. */
+/** True while a worker has something to do for the job, now or later. */
 const isOpen = ({ counts, status }: Job): boolean =>
   dispatchable(status) && counts.queued + counts.sending > 0
 

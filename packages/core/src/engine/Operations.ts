@@ -21,7 +21,7 @@ export interface Credentials {
 }
 
 /**
- * Who is calling: the key, its session and its account as they were at `knownAt`, and what was left of the key's
+ * The caller: the key, its session and its account as they were at `knownAt`, and what was left of the key's
  * requests per minute. It may be kept: an operation looks an older one up again by its public key, so that it follows a
  * revocation, a plan and a disconnect. Its secret is not asked for again.
  */
@@ -30,7 +30,7 @@ export interface Caller extends Identity {
   readonly knownAt: Instant
 }
 
-/** What every operation refuses a caller for, in this order; and the store, where the caller had to be looked up. */
+/** The refusals of a caller by every operation, in this order; and the store's failure, where it had to be asked. */
 export type Unauthorized =
   | InvalidCredentials
   | SubscriptionInactive

@@ -1,4 +1,4 @@
-/** What a process has to be able to do before requests and work are given to it (decisions.md §10, "Keys and secrets"). */
+/** The checks that a process passes before requests and work are given to it (decisions.md §10, "Keys and secrets"). */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { MasterKeys } from "../secret/MasterKeys.ts"

@@ -24,7 +24,7 @@ const headEnd = "\r\n\r\n"
 export const dropFrom = <S extends Socket>(socket: S): S => {
   const push = socket.push.bind(socket)
   let written = 0
-  /** Whether the bytes that come next begin a response. */
+  /** True when the bytes that come next begin a response. */
   let begins = false
   let held: Buffer = nothing
 

@@ -118,7 +118,7 @@ const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage):
   return JSON.stringify({ message_id: messageId, session_id: sessionId, to, type: "text", text })
 }
 
-/** What the gateway says of a refusal: a code of the catalogue decides what follows, whatever else is said. */
+/** Reads the gateway's reason for a refusal: a code of the catalogue decides what follows, whatever else is said. */
 const told = (error: unknown, otherwise: Failure): Failure => {
   const code = Json.at(error, "code")
   const message = Json.textAt(error, "message")
@@ -134,7 +134,7 @@ const told = (error: unknown, otherwise: Failure): Failure => {
 
 const isUnauthorized = (status: number): boolean => status === 401 || status === 403
 
-/** What a status that is no success means by itself (decisions.md §9, §10). */
+/** The meaning of a status that is no success by itself (decisions.md §9, §10). */
 const refusal = (answer: Extract<Exchanged, { readonly _tag: "Answered" }>, url: string): Failure => {
   const { status } = answer
   const redirected = Exchange.redirected(answer, {

@@ -1,5 +1,5 @@
 /**
- * What senders say, with its text made well-formed and cut (`domain/ExternalText`). Applied once where it enters the
+ * Makes the text of senders' answers well-formed and cuts it (`domain/ExternalText`). Applied once where it enters the
  * engine, so that it holds for every sender, those of embedders included. What is in order is returned as it is.
  */
 import * as ExternalText from "../domain/ExternalText.ts"

@@ -81,7 +81,7 @@ export interface InboundMessage {
    * payload: it may revoke consent, and never grants it. True when absent.
    */
   readonly areOwnWords?: boolean
-  /** What a pressed button showed, where that is not its text. It may revoke consent, and never grants it. */
+  /** The label of a pressed button, where that is not its text. It may revoke consent, and never grants it. */
   readonly label?: string | null
   /** Null when the platform told none. */
   readonly at: Instant | null
@@ -121,7 +121,7 @@ export interface Preference {
   readonly proof: string
 }
 
-/** Who somebody is: a phone and a user id that were told together, or what came in the place of what. */
+/** News of who somebody is: a phone and a user id that were told together, or one that came in the place of another. */
 export interface Acquaintance {
   readonly phone: string | null
   readonly userId: string | null

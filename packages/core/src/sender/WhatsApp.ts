@@ -231,7 +231,7 @@ const optedOut = (status: unknown): Failure | undefined =>
     .map((error) => failureOf(error, null))
     .find((failure) => failure?.code === "marketing_opted_out")
 
-/** What a status tells of its recipient, whether or not the rest of it can be read. */
+/** Reads the recipient of a status, even where the rest of it cannot be read. */
 const readRecipient = (status: unknown, found: Found): void => {
   const phone = Json.wordAt(status, "recipient_id") ?? null
   const userId = Json.wordAt(status, "recipient_user_id") ?? null
@@ -276,7 +276,7 @@ const readStatus = (status: unknown, now: Instant, found: Found): void => {
   found.reports.push(pricing === undefined ? told : { ...told, pricing })
 }
 
-/** Who the platform says somebody is. */
+/** The names that the platform gives somebody. */
 interface Named {
   readonly phone: string | null
   readonly userId: string | null
@@ -300,14 +300,14 @@ const among = (contacts: ReadonlyArray<Named>, { phone, userId }: Named): Named 
   return { phone: phone ?? contact?.phone ?? null, userId: userId ?? contact?.userId ?? null }
 }
 
-/** What a person wrote, or the payload of what they pressed. */
+/** A person's text, or the payload of the button that they pressed. */
 const ownWordsOf = (message: unknown): string | undefined =>
   Json.textAt(message, "text", "body") ??
   Json.textAt(message, "button", "payload") ??
   Json.textAt(message, "interactive", "button_reply", "id") ??
   Json.textAt(message, "interactive", "list_reply", "id")
 
-/** What a pressed button showed. */
+/** The label of a pressed button. */
 const labelOf = (message: unknown): string | undefined =>
   Json.textAt(message, "button", "text") ??
   Json.textAt(message, "interactive", "button_reply", "title") ??
@@ -449,7 +449,7 @@ const readChange = (change: unknown, now: Instant, found: Found): void => {
   }
 }
 
-/** Whether a change is for the session: by its number, or where it names none by its account (decisions.md §10). */
+/** True for a change of the session: by its number, or where it names none by its account (decisions.md §10). */
 const isOurs = (entry: unknown, change: unknown, config: Config): boolean => {
   const number = Json.at(change, "value", "metadata", "phone_number_id")
   return number === undefined || number === null
@@ -457,7 +457,7 @@ const isOurs = (entry: unknown, change: unknown, config: Config): boolean => {
     : String(number) === config.phone_number_id
 }
 
-/** What a change of another session's brought. */
+/** The number of items in another session's change. */
 const sizeOf = (change: unknown): number => {
   const value = Json.at(change, "value")
   const lists = ["statuses", "messages", "user_preferences"].map((name) => Json.listAt(value, name).length)

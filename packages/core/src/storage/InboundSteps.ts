@@ -1,4 +1,4 @@
-/** What a batch of inbound items, or of registered consents, changes, decided alike for every store. */
+/** Decides what a batch of inbound items, or of registered consents, changes, alike for every store. */
 import type { ConsentRecord, Status } from "../domain/Consent.ts"
 import * as Consent from "../domain/Consent.ts"
 import type { Draft } from "../domain/Event.ts"
@@ -87,7 +87,7 @@ export const concerned = (
 export const keysFor = (keys: ReadonlyArray<Key>, status: Status, circle: Circle): ReadonlyArray<Key> =>
   status === "revoked" ? circle.everything(keys) : circle.together(keys)
 
-/** What a record tells of the person: what was told, and else the nearest that is known. */
+/** The person that a record names: as told, and else by the nearest keys that are known. */
 const personOf = (keys: ReadonlyArray<Key>): Person.Person => {
   const people = keys.map(Person.ofKey)
   return {
@@ -120,7 +120,7 @@ const carry = (
   }
 }
 
-/** What new links carry over: what is revoked for one holds for the other, and what is granted where both were told. */
+/** The records that new links carry over: a revocation of one holds for the other, a grant only where both were told. */
 const carried = (
   learnt: ReadonlyArray<Link>,
   circle: Circle,
@@ -220,7 +220,7 @@ export const records = (
   ]
 }
 
-/** What a batch tells. */
+/** The events of a batch. */
 export const drafts = (
   sessionId: string,
   items: ReadonlyArray<InboundItem>,

@@ -19,7 +19,7 @@ export const rememberedMs = 7 * Time.day
 /** Items of one commit, which others of the account wait for. */
 export const maximumItems = 100
 
-/** What a person said of consent. */
+/** A person's word on consent. */
 export interface Word {
   readonly purpose: Scope
   readonly status: Status
@@ -61,7 +61,7 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
      * @param items at most {@link maximumItems}
      */
     readonly receive: (command: Inbound & { readonly now: Instant }) => Effect.Effect<void, StorageError>
-    /** What named nobody, newest first. */
+    /** The items that name nobody, newest first. */
     readonly unattributed: (query: {
       readonly accountId: string
       readonly page: Page

@@ -122,7 +122,7 @@ export const claim = <H extends Held>(
 export const stopsJob = ({ outcome }: Settlement): boolean =>
   outcome._tag === "Failed" && outcome.stopsJob === true
 
-/** What settlements bring of people: one batch for each session, in one order for all commits. */
+/** The inbound items of settlements: one batch for each session, in one order for all commits. */
 export const inbound = (settlements: ReadonlyArray<Settlement>): ReadonlyArray<Inbound> => {
   const brought: Array<Inbound> = []
   for (const { inbound } of settlements) if (inbound !== undefined) brought.push(inbound)
@@ -213,7 +213,7 @@ export const receive = <H extends Held>(
   return { ...step(held, held.job, moves, 0, now), unmatched }
 }
 
-/** What a verb answers, and what is to be written for it; null when nothing is. */
+/** The answer of a verb, and the step to be written for it; null when nothing is. */
 interface Decided<H extends Held, Result> {
   readonly result: Result
   readonly step: Step<H> | null

@@ -100,7 +100,7 @@ export interface Claim {
 export const isAtRisk = ({ atRisk }: Claim, provider: Provider): boolean =>
   atRisk !== undefined && !atRisk.recoverable.includes(provider)
 
-/** What a process says of its workers. */
+/** A process's word on its workers. */
 export interface Heartbeat {
   readonly workers: ReadonlyArray<string>
   readonly beats: number
@@ -112,7 +112,7 @@ export interface Holder {
   readonly worker: string
   /** Its last count; 0 when it said nothing yet. */
   readonly beats: number
-  /** Whether it is known to be dead: the store has one owner, and it was there before this one. */
+  /** True when it is known to be dead: the store has one owner, and it was there before this one. */
   readonly isDead: boolean
 }
 
@@ -144,7 +144,7 @@ export interface Settlement {
   readonly outcome: Outcome
   /** Kept as the answer of a direct message, to be replayed. */
   readonly answer?: string
-  /** What the platform's answer says of the person, where it says something. */
+  /** The platform's word on the person that came with its answer, where there is one. */
   readonly inbound?: Inbound
 }
 
@@ -161,7 +161,7 @@ export interface Report {
 }
 
 export type CancelResult = Data.TaggedEnum<{
-  /** What was in flight finishes: the job is `canceling` until then. */
+  /** Recipients in flight finish: the job is `canceling` until then. */
   Canceled: { readonly job: Job }
   /** It ended before; nothing changed. */
   Ended: { readonly job: Job }
@@ -233,7 +233,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      */
     readonly beat: (command: Heartbeat) => Effect.Effect<void, StorageError>
 
-    /** Who has recipients or deliveries in hand or has said that it lives. */
+    /** The workers that have recipients or deliveries in hand or have said that they live. */
     readonly holders: Effect.Effect<ReadonlyArray<Holder>, StorageError>
 
     /** When a process that dispatches said last that it lives; null when none ever did. */

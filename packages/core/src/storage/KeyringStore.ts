@@ -1,4 +1,4 @@
-/** What a store remembers of master keys, and all that is sealed or hashed under them (`domain/Keyring.ts`). */
+/** A store's memory of master keys, and all that is sealed or hashed under them (`domain/Keyring.ts`). */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { ApiKey } from "../domain/ApiKey.ts"
@@ -25,7 +25,7 @@ export interface Resealing {
 export class KeyringStore extends Context.Tag("@sendwright/core/storage/KeyringStore")<
   KeyringStore,
   {
-    /** Whether other processes can work on it, too, and change what it remembers. */
+    /** True when other processes can work on it, too, and change what it remembers. */
     readonly isShared: boolean
     /** In the order in which they were added. */
     readonly remembered: Effect.Effect<ReadonlyArray<Remembered>, StorageError>

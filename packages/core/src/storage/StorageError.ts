@@ -9,7 +9,7 @@ export class StorageError extends Data.TaggedError("StorageError")<{
   /** For the log of the process, never for a caller: a driver's message can quote data. */
   readonly cause: unknown
   /**
-   * Whether the database is there and does not take these values, so that it would refuse them again. An adapter that
+   * True when the database is there and does not take these values, so that it would refuse them again. An adapter that
    * cannot tell leaves it out: then the database counts as down, and the same is stored later.
    */
   readonly contentRefused?: boolean

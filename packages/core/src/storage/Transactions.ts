@@ -9,8 +9,8 @@ export class Transactions extends Context.Tag("@sendwright/core/storage/Transact
   Transactions,
   {
     /**
-     * Whether the running fiber is in an open transaction of the embedder, nested ones included. A fiber that was forked
-     * inside one and outlives it is outside again.
+     * True while the running fiber is in an open transaction of the embedder, nested ones included. A fiber that was
+     * forked inside one and outlives it is outside again.
      */
     readonly isInside: Effect.Effect<boolean>
   }

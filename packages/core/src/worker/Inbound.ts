@@ -1,4 +1,4 @@
-/** What comes back from platforms: reports of messages, and what people write with what they say of consent. */
+/** Applies what platforms tell: reports of messages, and people's texts with their words on consent. */
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -103,7 +103,7 @@ export const make: Effect.Effect<
     return left
   })
 
-  /** Who got a message of ours; null when it is not the session's. */
+  /** The recipient of a message of ours; null when it is not the session's. */
   const recipientOf = Effect.fnUntraced(function* (session: Session, messageId: string | null | undefined) {
     const place = Ids.parseMessageId(messageId ?? "")
     if (place === undefined) return null
@@ -244,7 +244,7 @@ export const make: Effect.Effect<
 
   const unpark = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.unpark({ now }))
 
-  /** What senders gave out and is not stored yet: they do not give it again. */
+  /** Items that senders gave out and that are not stored yet: they are not given again. */
   const owed: { reports: ReadonlyArray<Report>; messages: ReadonlyArray<InboundMessage> } = {
     reports: [],
     messages: []

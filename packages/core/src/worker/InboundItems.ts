@@ -1,4 +1,4 @@
-/** What a platform brought of people, as the items that the store applies: named, dated, cut, and read for consent. */
+/** Makes the items that the store applies of what a platform brought: named, dated, cut, and read for consent. */
 import { hash } from "node:crypto"
 import type { Status } from "../domain/Consent.ts"
 import * as Consent from "../domain/Consent.ts"

@@ -17,7 +17,7 @@ const isRefusal = (cause: Cause.Cause<StorageError>): boolean =>
 interface Storing<A> {
   readonly items: ReadonlyArray<A>
   readonly store: (items: ReadonlyArray<A>) => Effect.Effect<unknown, StorageError>
-  /** What is done with an item that is refused alone. */
+  /** Called with an item that is refused alone. */
   readonly refused: (item: A, cause: Cause.Cause<StorageError>) => Effect.Effect<unknown, StorageError>
 }
 

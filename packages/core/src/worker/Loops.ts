@@ -40,7 +40,7 @@ export const afterFailure = (run: Run | undefined, reason: string, now: bigint):
   reason
 })
 
-/** What is to be said of a loop; undefined while it is well. */
+/** The fault of a loop; undefined while it is well. */
 export const faultOf = ({ ended, failing, name }: Readonly<Loop>, now: bigint): string | undefined => {
   if (ended) return `${name}: a loop has ended`
   if (failing === undefined || now - failing.since < BigInt(toleratedMs) * 1_000_000n) return undefined

@@ -1,8 +1,8 @@
 /**
- * Who lives. Recipients and deliveries are in the hands of a worker, and a worker says every few seconds that it lives: one count
- * for all that it holds, so a long attempt needs no lease of its own. Others take back what it held when they have
- * seen its count unchanged for long enough, by their own monotonic clock: clocks of nodes need not agree, and one
- * that is set back or forward kills nobody.
+ * Tells who lives. Recipients and deliveries are in the hands of a worker, and a worker says every few seconds that it
+ * lives: one count for all that it holds, so a long attempt needs no lease of its own. Others take back what it held when
+ * they have seen its count unchanged for long enough, by their own monotonic clock: clocks of nodes need not agree, and
+ * one that is set back or forward kills nobody.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -37,7 +37,7 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
     readonly isHere: (worker: string) => boolean
     /** For as long as the scope lasts this process takes by itself what is due, and says so. */
     readonly dispatch: Effect.Effect<void, never, Scope.Scope>
-    /** Whether a process over the store does; of one that stopped it is known when the lease is over. */
+    /** True while a process over the store does; of one that stopped it is known when the lease is over. */
     readonly isDispatched: Effect.Effect<boolean, StorageError>
   }
 >() {

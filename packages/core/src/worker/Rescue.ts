@@ -1,6 +1,6 @@
 /**
- * What has to be put right: recipients and deliveries that dead workers had in hand, blocks of sessions that are over,
- * and what a clock that was ahead put off.
+ * Puts right what others left: recipients and deliveries that dead workers had in hand, blocks of sessions that are
+ * over, and what a clock that was ahead put off.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ interface Reading {
   readonly moment: Moment.Moment
 }
 
-/** Whether the clock was set back since, or may have been: before the first reading nobody can tell. */
+/** True when the clock was set back since, or may have been: before the first reading nobody can tell. */
 export const wasSetBack = (before: Reading | undefined, now: Reading): boolean =>
   before === undefined || Time.isAhead(before.time + (now.moment - before.moment), now.time)
 

@@ -22,14 +22,14 @@ export interface ClockHealth {
   readonly differenceMs: number | null
   /** When it was told last, by the store's time; null while it never was. */
   readonly measuredAt: Instant | null
-  /** Whether the store told nothing for more than 5 s (decisions.md §10), or took longer than that to answer. */
+  /** True when the store told nothing for more than 5 s (decisions.md §10), or took longer than that to answer. */
   readonly uncertain: boolean
 }
 
 export class StoreClock extends Context.Tag("@sendwright/core/storage/StoreClock")<
   StoreClock,
   {
-    /** Whether the store's time is the process's own. */
+    /** True where the store's time is the process's own. */
     readonly isOwn: boolean
     readonly health: Effect.Effect<ClockHealth>
     /** Runs the effect, and what it forks, by the store's time. Its sleeps are the process's. */

@@ -152,7 +152,7 @@ const asInterpreted = <A, I>(schema: Schema.Schema<A, I>, valid: object): void =
         const expected = interpreted(input)
         const found = compiled(input)
         if (Option.isNone(expected)) expect(found).toBe(Compile.failed)
-        // What is inherited is left to the interpreter.
+        // Inherited members are left to the interpreter.
         if (Option.isSome(expected) && found !== Compile.failed) {
           expect(found).toStrictEqual(expected.value)
           // In the same order, too.

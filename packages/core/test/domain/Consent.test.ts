@@ -1,4 +1,4 @@
-/** Which of two words on consent counts, where their clocks differ (decisions.md §10 "Consent"). */
+/** Two words on consent whose clocks differ: one of them counts (decisions.md §10 "Consent"). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Consent from "../../src/domain/Consent.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"

@@ -24,7 +24,7 @@ const written = FastCheck.record({
   return { at, text: lower ? text.toLowerCase() : text }
 })
 
-/** What a calendar says of any fields: a `Date` made of them has the same ones only if that time exists. */
+/** A calendar's answer to any fields: a `Date` made of them has the same ones only if that time exists. */
 const exists = (
   year: number,
   month: number,

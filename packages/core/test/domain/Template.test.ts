@@ -68,7 +68,7 @@ describe("names of variables", () => {
             ...names.map(() => "body"),
             "button"
           ])
-          // What is sent by number and by name reaches the placeholder of that name.
+          // A value that is sent by number or by name reaches the placeholder of that name.
           const given = Object.fromEntries(
             names.map((name, place) => [
               place % 2 === 0 ? `body.${numbers.get(name)}` : `body.${name}`,
@@ -99,7 +99,7 @@ describe("names of variables", () => {
           const twice = Template.merge(once, named(...second))
           expect(Template.merge(once, named(...first))).toBe(once)
           expect(Template.merge(twice, named(...second))).toBe(twice)
-          // What a platform's hook changes is imported as it was kept.
+          // A platform's hook imports what it changes as it was kept.
           expect(Template.merge(twice, { ...twice, status: "paused" })).toEqual({
             ...twice,
             status: "paused"

@@ -1,4 +1,4 @@
-/** Who calls is looked at by every operation that takes a caller (decisions.md §2), also when the caller was kept. */
+/** Every operation that takes a caller looks at it (decisions.md §2), also when the caller was kept. */
 import { describe, expect, it } from "@effect/vitest"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -42,7 +42,7 @@ const operations = (
   ]
 }
 
-/** What becomes of each operation: its refusal, or "done". */
+/** The end of each operation: its refusal, or "done". */
 const outcomes = (engine: EngineService, caller: Engine.Caller, templateId: number) =>
   Effect.forEach(operations(engine, caller, templateId), ([name, , operation]) =>
     Effect.match(operation, {
@@ -55,7 +55,7 @@ const prepared = Effect.gen(function* () {
   const engine = yield* Engine.Engine
   const { accountId, caller, templateId } = yield* prepare(engine, [phone])
   const told = Effect.map(outcomes(engine, caller, templateId), (all) => new Map(all))
-  /** What all operations are refused for; undefined when they are not refused alike. */
+  /** The refusal of all operations; undefined when they are not refused alike. */
   const refusal = Effect.map(told, (all) => {
     const tags = new Set(all.values())
     return tags.size === 1 ? [...tags][0] : undefined

@@ -40,7 +40,7 @@ const well = [
   { name: "dispatch", fault: null }
 ]
 
-/** What was found before is too old then. */
+/** An earlier finding is too old then. */
 const later = TestClock.adjust("3 seconds")
 
 /** Lets time pass until the fiber has ended. */

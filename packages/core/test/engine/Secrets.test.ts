@@ -66,7 +66,7 @@ const begin = Effect.fnUntraced(function* ({
   return { sessionId: session.id, endpointId: endpoint.id, publicKey: key.publicKey, secretKey }
 })
 
-/** Whether each sealed text is read by a box, in the order of its place. */
+/** True for each sealed text that a box reads, in the order of its place. */
 const readable = (box: Context.Tag.Service<SecretBox.SecretBox>) =>
   Effect.gen(function* () {
     const store = yield* KeyringStore

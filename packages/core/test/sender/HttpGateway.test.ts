@@ -94,7 +94,7 @@ const message = (config: object): OutboundMessage => ({
   config
 })
 
-/** What a gateway's answer means, whatever it is. */
+/** Every answer of a gateway has a meaning. */
 const answering = (status: number, body: object, headers: Readonly<Record<string, string>> = {}) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -239,7 +239,7 @@ describe("a gateway's headers", () => {
         const { configure, send } = yield* HttpGateway.make()
         const headers = { X_Api_Key: "k", "!#$%&'*+.^`|~": "t", "x-empty": "", "x-latin": "caf\u00e9\t" }
         const config = Either.getOrThrow(configure?.({ url, secret, headers }) ?? Either.right({}))
-        // What was configured before it was refused is left out.
+        // A header that was configured before such were refused is left out.
         const stored = { ...config, headers: { ...headers, "x-old": "a\nb", Host: "elsewhere", "x y": "z" } }
         expect(yield* send(message(stored))).toMatchObject({ _tag: "Accepted" })
         expect(seen[0]).toMatchObject({

@@ -1,4 +1,4 @@
-/** What becomes of recipients and deliveries whose worker died, stalled, or never heard whether its commit was made. */
+/** Recipients and deliveries whose worker died, stalled, or never heard whether its commit was made, are taken back. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -368,7 +368,7 @@ export const ImportedTemplates = Schema.Struct({
 
 export const SyncedTemplates = Schema.Struct({
   ...ImportedTemplates.fields,
-  /** What the platform has and could not be listed here, and why. */
+  /** The platform's templates that could not be listed here, and why. */
   skipped: Schema.Array(Schema.Struct({ name: Text, language: Text, reason: Text }))
 })
 

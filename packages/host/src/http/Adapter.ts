@@ -37,7 +37,7 @@ export interface PlainRequest {
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   /** The client's; undefined where who hands the request over does not tell it. */
   readonly address?: string | undefined
-  /** Whether a body comes with it; it may be empty. */
+  /** True when a body comes with it; it may be empty. */
   readonly hasBody: boolean
   /** Reads the body, at most so many bytes; `undefined` when there are more. */
   readonly body: (maximum: number) => Effect.Effect<Uint8Array | undefined>
@@ -293,7 +293,7 @@ const bodyOf = (request: PlainRequest, isAskedFor: boolean): Effect.Effect<Raw["
 
 type Step = Effect.Effect<Answer, Refused | EngineError>
 
-/** What came, for a route or a page. */
+/** A request as it came, for a route or a page. */
 const rawOf = (
   request: PlainRequest,
   { cursors, path, query }: Pick<Raw, "cursors" | "path"> & { readonly query: string },

@@ -65,7 +65,7 @@ const pathTo = (text: string, open: ReadonlyArray<Container>): ReadonlyArray<str
     : around.map((each) => (each.isArray ? each.count : nameIn(text, each)))
 }
 
-/** What of a JSON text is too deep or too much to be parsed; `undefined` when nothing is. */
+/** The fault of a JSON text that is too deep or too much to be parsed; `undefined` when it has none. */
 const excess = (text: string): Fault.Fault | undefined => {
   const open: Array<Container> = []
   let innermost = new Container(true)

@@ -235,7 +235,7 @@ export const problem = (
 })
 
 const storageRetryMs = 1000
-/** What was found is answered again for as long. */
+/** A finding is answered again for as long. */
 const notReadyRetryMs = 3000
 
 export const describe = (error: EngineError): Problem => {

@@ -32,7 +32,7 @@ export const reply = <A>(body: A, headers: Readonly<Record<string, string>> = {}
 export interface Raw {
   readonly path: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
-  /** What is wrong with it by now, such as a parameter that is given twice. */
+  /** The faults that are known by now, such as a parameter that is given twice. */
   readonly faults: Faults
   /** The parsed body; null when there is none. */
   readonly body: Either.Either<unknown, Faults> | null
@@ -241,7 +241,7 @@ export const forPlatform = <Path, Query, Payload, Headers, Success>(
   run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
 ): Route => ({ ...common(endpoint), handler: { access: "hook", run } })
 
-/** What a handler is given whose body the engine checks. */
+/** The request of a handler whose body the engine checks. */
 interface GivenUnchecked<Query> {
   /** Without what is wrong with it: then the engine refuses the payload. */
   readonly query: Partial<Query>

@@ -406,7 +406,7 @@ const endsBeforeItBegins = Faults.make(
   "`created_after` must not be later than `created_before`."
 )
 
-/** What an operator does next. */
+/** The operator's next step. */
 const afterReseal = ({ apiKeys, olderKeys, unreadable }: Secrets.Resealed): string => {
   const lost = unreadable.session + unreadable.webhook
   const first =

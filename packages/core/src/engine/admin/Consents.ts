@@ -35,7 +35,7 @@ export type ConsentResult =
   | { readonly _tag: "Recorded"; readonly record: RecordOfPhone }
   | { readonly _tag: "Refused"; readonly phone: string; readonly faults: ReadonlyArray<Fault.Fault> }
 
-/** Whose consents are asked for: of a phone, or of a platform's user id. */
+/** The person whose consents are asked for: by a phone, or by a platform's user id. */
 export interface Whose {
   readonly phone?: string | undefined
   readonly userId?: string | undefined
@@ -60,7 +60,7 @@ export interface Consents {
     accountId: string,
     whose: Whose
   ) => Effect.Effect<ConsentState, InvalidRequest | NotFound | StorageError>
-  /** What came in and names nobody, newest first (decisions.md §10). */
+  /** Inbound items that name nobody, newest first (decisions.md §10). */
   readonly unattributed: (
     accountId: string,
     page: Page

@@ -79,7 +79,7 @@ export const make = Effect.gen(function* () {
     } while (after !== null)
   })
 
-  /** What is not under the current key, opened and sealed anew; or unreadable. */
+  /** The sealed texts that are not under the current key, opened and sealed anew; or unreadable. */
   const anew = (place: SealedPlace, key: string): ReadonlyArray<Resealing | "unreadable"> =>
     place.sealed
       .filter((sealed) => !Keyring.isUnder(key, sealed))

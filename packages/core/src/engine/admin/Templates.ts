@@ -17,7 +17,7 @@ import * as Outside from "../../worker/Outside.ts"
 import { Wake } from "../../worker/Wake.ts"
 import { refuse } from "./Faults.ts"
 
-/** What became of one item. One that cannot be sent is imported all the same, and says why. */
+/** The result of one item. One that cannot be sent is imported all the same, and says why. */
 export type ImportResult =
   | { readonly _tag: "Imported"; readonly template: Template }
   | PlatformTemplate.Refused
@@ -129,7 +129,7 @@ export const make = Effect.gen(function* () {
       )
       const items = PlatformTemplate.readAll(given)
       const contents = contentsOf(items)
-      // What is refused is there all the same, however broken the rest of it is.
+      // A refused item is there all the same, however broken the rest of it is.
       const there = new Set(
         given.map((json) =>
           PlatformTemplate.identityOf({

@@ -50,7 +50,7 @@ export interface DeliveryRow extends Positioned {
   readonly nextAt: Instant | null
   /** As `nextAt`, or earlier to keep its place in a queue. */
   readonly dueAt: Instant | null
-  /** Who has it in hand; null when nobody has. */
+  /** The worker that has it in hand; null when none has. */
   readonly worker: string | null
   readonly fence: number
   readonly createdAt: Instant
@@ -71,7 +71,7 @@ export interface Tables {
   /** The jobs that wait for a worker or are held by one, so that the ended ones cost no claim anything. */
   readonly open: Set<string>
   readonly earlier: Map<string, Earlier>
-  /** What each worker said last when it said that it lives. */
+  /** The last word of each worker that it lives. */
   readonly beats: Map<string, { readonly beats: number; readonly dispatchesAt: Instant | null }>
   /** What `Pacing` keeps of each session. */
   readonly paces: Map<string, number>

@@ -1,4 +1,4 @@
-/** Who is who, and the consent records filed under each key of a person. */
+/** The links between keys of a person, and the consent records filed under each. */
 import type { ConsentRecord } from "../../domain/Consent.ts"
 import type { Key, Link } from "../../domain/Person.ts"
 import type { Database } from "./MemoryDatabase.ts"

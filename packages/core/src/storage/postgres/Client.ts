@@ -18,7 +18,7 @@ export interface Transactions {
   readonly client: PgClient.PgClient
   /** That of the open transaction that the fiber is in; undefined outside, and after the transaction's end. */
   readonly connectionOf: (fiber: Fiber.RuntimeFiber<unknown, unknown>) => Connection | undefined
-  /** Whether the running fiber is in an open transaction. */
+  /** True while the running fiber is in an open transaction. */
   readonly isInside: Effect.Effect<boolean>
 }
 

@@ -111,11 +111,11 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
      * flood of requests does not hold up what was accepted before them, nor that the requests.
      */
     readonly work: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
-    /** Whether nobody else has the database open for as long as this process has. */
+    /** True when nobody else has the database open for as long as this process has. */
     readonly hasOneOwner: boolean
     /** Whether writes and work that are asked for in the same turn of the event loop share a commit. */
     readonly commitsTogether: boolean
-    /** Whether the running fiber is in an open transaction of the embedder; see `storage/Transactions`. */
+    /** True while the running fiber is in an open transaction of the embedder; see `storage/Transactions`. */
     readonly isInside: Effect.Effect<boolean>
     /** Runs the verb against committed state (or the caller's own transaction); it may not write. */
     readonly read: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>

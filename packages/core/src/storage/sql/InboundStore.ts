@@ -1,4 +1,4 @@
-/** What came in: remembered, told, linked and recorded in one commit. */
+/** Remembers, tells, links and records inbound items in one commit. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"

@@ -256,7 +256,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const { dialect } = db
     const ids = Ids.make(yield* Ids.RandomBytes)
     const rows = Jobs.make(dialect, ids)
-    // Who is found where nobody else can be is dead: of this process nobody could take anything yet.
+    // A worker that is found where no other process can be is dead: none of this process could take anything yet.
     const found = db.hasOneOwner ? yield* db.read("JobStore.holders", () => Workers.holders(dialect)) : []
     const former = new Set(found.map(({ worker }) => worker))
     const claims = Claims.make(rows)

@@ -210,7 +210,7 @@ export const toTemplate = (row: Row): Template => ({
 const scope = oneOf(Consent.scopes)
 const consentStatus = oneOf<ConsentStatus>(["granted", "revoked"])
 
-/** What is written of a record beside its key: what the key tells is not written twice. */
+/** The columns of a record beside its key: a phone or user id that is the key is not written twice. */
 export const fromConsent = (record: ConsentRecord, key: Person.Key): Parameters => {
   const { phone, userId } = Person.ofKey(key)
   return [

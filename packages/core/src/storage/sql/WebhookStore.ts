@@ -314,7 +314,7 @@ const restartOne = `${restart} WHERE id = ? AND worker IS NULL`
 const rescue = `UPDATE sendwright_delivery
   SET due_at = CASE WHEN next_at > ? THEN ? ELSE next_at END, worker = NULL WHERE worker = ?`
 
-// What was never attempted is due since it was made, whatever time that was.
+// A delivery that was never attempted is due since it was made, whatever time that was.
 const makeDue = `UPDATE sendwright_delivery SET next_at = ?, due_at = ?
   WHERE due_at IS NOT NULL AND due_at > ? AND worker IS NULL
     AND (tries = 0 OR EXISTS (

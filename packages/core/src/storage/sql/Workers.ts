@@ -1,4 +1,4 @@
-/** Who has something in hand, and what each said last when it said that it lives. */
+/** The workers that have something in hand, and the last word of each that it lives. */
 import type { Instant } from "../../domain/Instant.ts"
 import type { Dialect } from "./Database.ts"
 import type { Program } from "./Program.ts"

@@ -54,7 +54,7 @@ const nearest = (session: Session): Session => {
 export interface Sessions {
   readonly client: SqliteClient.SqliteClient
   readonly root: Session
-  /** Whether the running fiber is in an open transaction. */
+  /** True while the running fiber is in an open transaction. */
   readonly isInside: Effect.Effect<boolean>
   /** Where the fiber is. */
   readonly of: (fiber: Fiber.RuntimeFiber<unknown, unknown>) => Session

@@ -7,7 +7,7 @@
  * - A token in the database names its owner, and each transaction looks at it: where a second process came in between,
  *   the first one writes nothing more.
  *
- * What was lost stays so until the next start: nobody can tell what became of the file meanwhile.
+ * A lost file stays lost until the next start: nobody can tell what became of it meanwhile.
  */
 import { statSync } from "node:fs"
 import Sqlite from "better-sqlite3"
@@ -15,7 +15,7 @@ import Sqlite from "better-sqlite3"
 /** SQLite's own code for a database file that was moved; it looks for that only without a write-ahead log. */
 const lostCode = "SQLITE_READONLY_DBMOVED"
 
-/** What a {@link StorageError} calls it. */
+/** The operation that a {@link StorageError} names. */
 export const lostOperation = "use a database file that was removed or replaced, or taken by another process"
 
 export const isLost = (cause: unknown): boolean =>

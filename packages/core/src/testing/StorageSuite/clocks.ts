@@ -1,4 +1,4 @@
-/** What a clock that was ahead has written makes nothing wait once the clock is right (docs/adr/0021). */
+/** A clock that was ahead makes nothing wait once it is right again, whatever it has written (docs/adr/0021). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Event from "../../domain/Event.ts"

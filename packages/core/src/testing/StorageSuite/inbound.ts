@@ -1,4 +1,4 @@
-/** What comes in of people: one commit for the id, the events, the links and the consents. */
+/** Inbound items of people: one commit for the id, the events, the links and the consents. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

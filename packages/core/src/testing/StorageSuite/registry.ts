@@ -219,7 +219,7 @@ export const suite = (layer: Stored) => {
         expect(yield* numbers).toEqual(["body.2 first"])
         yield* importAll(["code", "last"], ["day", "code"])
         expect(yield* numbers).toEqual(["body.4 code", "body.5 day"])
-        // What a platform's hook changes is imported as it was found.
+        // A platform's hook imports what it changes as it was found.
         const found = yield* templates.findNamed({ sessionId, name: "greeting", language: "en" })
         const contents = found === null ? [] : [{ ...found, status: "paused" }]
         yield* templates.importAll({ accountId, sessionId, contents, now: at++ })

@@ -39,7 +39,7 @@ const path = Effect.map(
   (folder) => join(folder, "host.db")
 )
 
-/** What a process that has no part in ours finds in the file. */
+/** Reads the file as a process that has no part in ours. */
 const idsIn = (filename: string): ReadonlyArray<unknown> => {
   const other = new Sqlite(filename, { readonly: true })
   try {
