@@ -10,6 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { greeting } from "../support/Template.ts"
 import type { Kind } from "./Gateway.ts"
 import { type Death, dying, layerDie } from "./Points.ts"
 import { runMain } from "./runMain.ts"
@@ -123,14 +124,7 @@ const prepare = Effect.gen(function* () {
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
   const {
     templates: [template]
-  } = yield* admin.templates.importAll(session.id, [
-    {
-      name: "greeting",
-      language: "en",
-      category: "UTILITY",
-      components: [{ type: "BODY", text: "Hello {{1}}" }]
-    }
-  ])
+  } = yield* admin.templates.importAll(session.id, [greeting])
   const consents = phones.map((phone) => ({ phone, source: "chaos" }))
   yield* admin.consents.record(account.id, consents)
   if (order.receiver !== null) {

@@ -12,6 +12,7 @@ import * as Memory from "../../packages/core/src/storage/memory/Memory.ts"
 import { MemoryDatabase } from "../../packages/core/src/storage/memory/MemoryDatabase.ts"
 import type { Random } from "../support/Random.ts"
 import { random } from "../support/Random.ts"
+import { greeting } from "../support/Template.ts"
 import type { Machine, Surroundings } from "./Machine.ts"
 import * as Machines from "./Machine.ts"
 import * as Platform from "./Platform.ts"
@@ -50,13 +51,7 @@ export const phones = Array.from({ length: 12 }, (_, n) => `346000000${String(n)
 export const healthy = "https://healthy.example/hook"
 export const flaky = "https://flaky.example/hook"
 
-export const template = (status: string) => ({
-  name: "greeting",
-  language: "en",
-  category: "UTILITY",
-  status,
-  components: [{ type: "BODY", text: "Hello {{1}}" }]
-})
+export const template = (status: string) => ({ ...greeting, status })
 
 export const make = async (seed: number): Promise<World> => {
   const draws = random(seed)

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/TestClock"
+import { greeting } from "../../../../test/support/Template.ts"
 import * as Shape from "../../src/domain/Shape.ts"
 import type { Template } from "../../src/domain/Template.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -100,14 +101,7 @@ const tenant = Effect.gen(function* () {
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
   const {
     templates: [template]
-  } = yield* admin.templates.importAll(session.id, [
-    {
-      name: "greeting",
-      language: "en",
-      category: "UTILITY",
-      components: [{ type: "BODY", text: "Hello {{1}}" }]
-    }
-  ])
+  } = yield* admin.templates.importAll(session.id, [greeting])
   yield* admin.consents.record(
     account.id,
     phones.map((phone) => ({ phone, source: "form" }))

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
+import { greeting } from "../../../../test/support/Template.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Requests from "../../src/engine/Requests.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
@@ -12,13 +13,6 @@ import { Recorder } from "../../src/testing/RecordingTransport.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
 import { verifyWebhook } from "../../src/webhook/Verify.ts"
 import { Worker } from "../../src/worker/Worker.ts"
-
-const template = {
-  name: "greeting",
-  language: "en",
-  category: "UTILITY",
-  components: [{ type: "BODY", text: "Hello {{1}}" }]
-}
 
 const whole = { limit: 250, after: null }
 
@@ -34,7 +28,7 @@ const prepared = Effect.gen(function* () {
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
   const {
     templates: [imported]
-  } = yield* admin.templates.importAll(session.id, [template])
+  } = yield* admin.templates.importAll(session.id, [greeting])
   const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
   const consent = (...phones: ReadonlyArray<string>) =>
     admin.consents.record(
@@ -123,7 +117,7 @@ describe("a send", () => {
       const { admin, caller, engine, send, session } = yield* prepared
       const { jobId } = yield* send("frozen", "34600000100")
       yield* admin.templates.importAll(session.id, [
-        { ...template, components: [{ type: "BODY", text: "Changed {{1}}" }] }
+        { ...greeting, components: [{ type: "BODY", text: "Changed {{1}}" }] }
       ])
       const { job } = yield* engine.job(caller, jobId, { page: whole })
       expect(JSON.stringify(job.content)).toContain("Hello {{1}}")

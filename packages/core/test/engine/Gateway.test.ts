@@ -4,6 +4,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
+import { greeting } from "../../../../test/support/Template.ts"
 import * as ExternalText from "../../src/domain/ExternalText.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import * as Json from "../../src/domain/Json.ts"
@@ -61,12 +62,7 @@ const prepared = Effect.fnUntraced(function* (answer: (to: string) => HttpPlatfo
   const {
     templates: [template]
   } = yield* admin.templates.importAll(session.id, [
-    {
-      name: "greeting",
-      language: "en",
-      category: "UTILITY",
-      components: [{ type: "BODY", text: "Hello" }]
-    }
+    { ...greeting, components: [{ type: "BODY", text: "Hello" }] }
   ])
   const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
   const send = Effect.fnUntraced(function* (phones: ReadonlyArray<string>) {

@@ -4,6 +4,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as TestClock from "effect/TestClock"
+import { greeting } from "../../../../test/support/Template.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import { results } from "../../src/testing/StorageSuite/Setup.ts"
@@ -95,20 +96,15 @@ describe("an idle lane on SQLite", () => {
       const session = yield* admin.sessions.create(account.id, { name: "session", provider: "sandbox" })
       const { key, secretKey } = yield* admin.keys.issue(session.id, {})
       const caller = yield* identify({ publicKey: key.publicKey, secretKey })
-      const components = [{ type: "BODY", text: "Hello" }]
-      const approved = {
-        name: "greeting",
-        language: "en",
-        category: "UTILITY",
-        status: "APPROVED",
-        components
-      }
       const {
         templates: [template]
-      } = yield* admin.templates.importAll(session.id, [approved])
+      } = yield* admin.templates.importAll(session.id, [greeting])
       const phone = "34600000055"
       yield* admin.consents.record(account.id, [{ phone, source: "test" }])
-      const request = { template_id: template?.templateId ?? 0, recipients: [{ phone }] }
+      const request = {
+        template_id: template?.templateId ?? 0,
+        recipients: [{ phone, variables: { "body.1": "Ana" } }]
+      }
       let sends = 0
       const statusOfNext = Effect.gen(function* () {
         sends += 1

@@ -8,6 +8,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Redacted from "effect/Redacted"
 import { freshDatabase } from "../../../../../test/support/Postgres.ts"
+import { greeting } from "../../../../../test/support/Template.ts"
 import * as Engine from "../../../src/engine/Engine.ts"
 import * as SecretBox from "../../../src/secret/SecretBox.ts"
 import * as Sandbox from "../../../src/sender/Sandbox.ts"
@@ -65,15 +66,7 @@ it.scopedLive(
       const { key, secretKey } = yield* admin.keys.issue(session.id, {})
       const {
         templates: [template]
-      } = yield* admin.templates.importAll(session.id, [
-        {
-          name: "greeting",
-          language: "en",
-          category: "UTILITY",
-          status: "APPROVED",
-          components: [{ type: "BODY", text: "Hello {{1}}" }]
-        }
-      ])
+      } = yield* admin.templates.importAll(session.id, [greeting])
       const { endpoint } = yield* admin.webhooks.create(account.id, {
         url: "https://receiver.example/hook",
         events: ["job.completed"]
