@@ -1,6 +1,10 @@
 /** Every example is run. */
 
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
+import { Engine } from "@sendwright/core"
 import { TestEngine } from "@sendwright/core/testing"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
@@ -28,6 +32,28 @@ it.live("embed on SQLite: the embedder's row and the send are one transaction", 
     const result = yield* OnSqlite.program
     expect(result).toEqual({ status: "completed", jobs: 1, refused: "the payment was declined" })
   }).pipe(Effect.provide(OnSqlite.layer(":memory:")), Effect.withConfigProvider(withKey))
+)
+
+it.scopedLive("embed on SQLite: what one process has sealed in the file the next one reads", () =>
+  Effect.gen(function* () {
+    const folder = yield* Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "sendwright-embed-"))),
+      (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+    )
+    const started = <A, E>(process: Effect.Effect<A, E, Engine.Engine>) =>
+      Effect.provide(process, OnSqlite.layer(join(folder, "shop.db")))
+    const credentials = yield* started(
+      Effect.gen(function* () {
+        const { admin } = yield* Engine.Engine
+        const account = yield* admin.accounts.create({ name: "My shop" })
+        const session = yield* admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
+        const { key, secretKey } = yield* admin.keys.issue(session.id, {})
+        return { publicKey: key.publicKey, secretKey }
+      })
+    )
+    const caller = yield* started(Effect.flatMap(Engine.Engine, ({ identify }) => identify(credentials)))
+    expect(caller.key.publicKey).toBe(credentials.publicKey)
+  }).pipe(Effect.withConfigProvider(withKey))
 )
 
 it.effect("a sender of one's own: the message is on its platform, and the engine knows", () =>
