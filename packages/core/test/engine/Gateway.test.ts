@@ -122,6 +122,22 @@ for (const [name, layer] of stores) {
       }).pipe(Effect.provide(Layer.provide(embedded, layer)))
     )
 
+    it.scoped("whose clock is wrong has its receipts dated by their coming", () =>
+      Effect.gen(function* () {
+        const { engine, hook, send } = yield* prepared((to) => json(200, { id: `id-${placeOf(to)}` }))
+        const times = ["9999-12-31T23:59:59.999Z", "0000-01-01T00:00:00Z", "2000-01-01T00:00:00Z"]
+        const outcome = yield* send(times.map((_, place) => numberOf(place)))
+        yield* engine.drain
+        const receipts = times.map((at, place) => ({ id: `id-${place}`, status: "delivered", at }))
+        yield* TestClock.setTime(Date.UTC(2026, 2, 14, 12))
+        yield* hook(JSON.stringify({ receipts }))
+        yield* TestClock.adjust("1 minute")
+        expect((yield* outcome).results.map(({ deliveredAt }) => deliveredAt)).toEqual(
+          times.map(() => Date.UTC(2026, 2, 14, 12))
+        )
+      }).pipe(Effect.provide(Layer.provide(embedded, layer)))
+    )
+
     it.scoped("that refuses with odd text has its refusals told in order, to who asks directly as well", () =>
       Effect.gen(function* () {
         const { caller, engine, send } = yield* prepared((to) =>
