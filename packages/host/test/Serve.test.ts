@@ -125,6 +125,20 @@ describe("the server", () => {
     })
   )
 
+  it.live("refuses a request with two Host headers or with none (RFC 9112 §3.2)", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(echo)
+      const ask = (...hosts: ReadonlyArray<string>) =>
+        exchange(port, ["GET / HTTP/1.1", ...hosts, "Connection: close", "", ""].join("\r\n"))
+      expect(yield* ask("Host: one")).toMatch(/^HTTP\/1\.1 200 /)
+      for (const hosts of [[], ["Host: one", "hOST: two"], ["Host: one", "Host: one"]]) {
+        const heard = yield* ask(...hosts)
+        expect(heard).toMatch(/^HTTP\/1\.1 400 [\s\S]*connection: close[\s\S]*"malformed_request"/i)
+        expect(heard).toContain(hosts.length === 0 ? "is missing" : "must be given once")
+      }
+    })
+  )
+
   it.live("answers requests that come in one piece in their order", () =>
     Effect.gen(function* () {
       const { port } = yield* serving(echo)

@@ -214,13 +214,17 @@ export const hasMoreMembers = (input: object, most: number): boolean => {
   return false
 }
 
-const isTooLong = (input: unknown, most: number): boolean =>
-  Array.isArray(input)
-    ? input.length > most
-    : typeof input === "object" && input !== null && hasMoreMembers(input, most)
+const isLonger = (input: object, most: number): boolean =>
+  Array.isArray(input) ? input.length > most : hasMoreMembers(input, most)
+
+/** Whether an object or array has more members or items than its schema takes. */
+export const isTooLong = (ast: AST.AST, input: unknown): boolean => {
+  const most = mostOf(ast)
+  return most !== undefined && typeof input === "object" && input !== null && isLonger(input, most.count)
+}
 
 /** The object or array that the walk looks into, beneath refinements and the absence of an optional field. */
-const structureOf = (ast: AST.AST): AST.AST | undefined => {
+export const structureOf = (ast: AST.AST): AST.AST | undefined => {
   switch (ast._tag) {
     case "Refinement":
     case "Transformation":
@@ -286,7 +290,7 @@ const isEmptyStruct = (ast: AST.AST): boolean =>
 const nested = (ast: AST.AST, input: object, path: Path, faults: Fault.Faults): void => {
   const most = mostOf(ast)
   const structure = structureOf(ast)
-  if (most !== undefined && isTooLong(input, most.count)) {
+  if (most !== undefined && isLonger(input, most.count)) {
     faults.add(path, "out_of_range", `${named(path)} must be at most ${most.count} ${most.noun}.`)
   } else if (structure === undefined || (structure === ast && ast._tag === "Declaration")) {
     leaf(ast, input, path, faults)

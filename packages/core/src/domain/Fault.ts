@@ -63,6 +63,14 @@ export class Faults {
   }
 }
 
+/** The faults of places of which nothing is told yet: one who mends what is told there mends them, too. */
+export const untold = (told: ReadonlyArray<Fault>, faults: ReadonlyArray<Fault>): ReadonlyArray<Fault> => {
+  const places = new Set(told.map(pointer))
+  const isTold = ({ path }: Fault): boolean =>
+    path.some((_, last) => places.has(pointer({ path: path.slice(0, last + 1) })))
+  return faults.filter((fault) => !isTold(fault))
+}
+
 /** RFC 6901. */
-export const pointer = (fault: Fault): string =>
-  fault.path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")
+export const pointer = ({ path }: Pick<Fault, "path">): string =>
+  path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")

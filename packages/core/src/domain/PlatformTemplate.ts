@@ -90,21 +90,21 @@ const fitExample = (found: string | undefined): string | undefined =>
     : found
 
 /** Examples of positional placeholders by place, of named ones by name. */
-const exampleOf = (
+const examplesOf = (
   component: unknown,
-  kind: "header_text" | "body_text",
-  name: string,
-  place: number
-): string | undefined => {
+  kind: "header_text" | "body_text"
+): ((name: string, place: number) => string | undefined) => {
   const named = at(component, "example", `${kind}_named_params`)
-  if (Array.isArray(named))
-    return fitExample(
-      textAt(
-        named.find((each) => at(each, "param_name") === name),
-        "example"
-      )
-    )
-  return fitExample(textAt(component, "example", kind, place) ?? textAt(component, "example", kind, 0, place))
+  if (Array.isArray(named)) {
+    const byName = new Map<unknown, unknown>()
+    for (const each of named.slice(0, Template.maximumVariables)) {
+      const name = at(each, "param_name")
+      if (!byName.has(name)) byName.set(name, each)
+    }
+    return (name) => fitExample(textAt(byName.get(name), "example"))
+  }
+  return (_, place) =>
+    fitExample(textAt(component, "example", kind, place) ?? textAt(component, "example", kind, 0, place))
 }
 
 const variable = (
@@ -150,7 +150,7 @@ const header = (reader: Reader, json: unknown, path: Path, named: boolean): Part
       return {
         component: { type: "header", format, text },
         variables: names.slice(0, 1).map((name) => {
-          const example = exampleOf(json, "header_text", name, 0)
+          const example = examplesOf(json, "header_text")(name, 0)
           const more = named ? { name, example } : { example }
           return [
             variable("header.1", "text", Template.headerLength, more),
@@ -186,10 +186,15 @@ const body = (reader: Reader, json: unknown, path: Path, named: boolean): Part =
   const text = reader.text(json, "text", path, Template.bodyLength * 4)
   const names = Template.placeholders(text)
   checkPositions(reader, names, named, [...path, "text"])
+  if (names.length > Template.maximumVariables) {
+    reader.obstacles.push(`Its body has more than ${Template.maximumVariables} variables.`)
+    return { component: { type: "body", text }, variables: [] }
+  }
+  const exampleOf = examplesOf(json, "body_text")
   return {
     component: { type: "body", text },
     variables: byPosition(names, named).map((name, place) => {
-      const example = exampleOf(json, "body_text", name, place)
+      const example = exampleOf(name, place)
       const more = named ? { name, example } : { example }
       return [
         variable(`body.${place + 1}`, "text", Template.bodyLength, more),
@@ -403,9 +408,9 @@ export const identityOf = ({ language, name }: Pick<TemplateContent, "language" 
  * Reads several, each for itself and in their order. Of two with the same name and language the first counts and the
  * other is refused.
  */
-export const readAll = (given: ReadonlyArray<unknown>): ReadonlyArray<Item> => {
+export const itemReader = (): ((json: unknown, index: number) => Item) => {
   const seen = new Map<string, number>()
-  return given.map((json, index): Item => {
+  return (json, index) => {
     const content = contentOf(json)
     if (content === undefined) return new Refused(json, index, () => faultsOf(json))
     const identity = identityOf(content)
@@ -416,5 +421,5 @@ export const readAll = (given: ReadonlyArray<unknown>): ReadonlyArray<Item> => {
     }
     seen.set(identity, index)
     return { _tag: "Read", content }
-  })
+  }
 }

@@ -1,10 +1,10 @@
 /** Dated prices per currency, market and category; a number's market is found by its longest prefix. */
-import * as Either from "../effect/Either.ts"
 import type { Purpose } from "./Consent.ts"
 import * as Fault from "./Fault.ts"
 import type { Instant } from "./Instant.ts"
 import * as Memo from "./Memo.ts"
 import * as Money from "./Money.ts"
+import type { Readable } from "./Readable.ts"
 import type { Pricing } from "./Recipient.ts"
 import * as Text from "./Text.ts"
 
@@ -31,35 +31,57 @@ const longestPrefix = 15
 const prefixForm = /^[1-9]\d{0,14}$/
 
 /** The prefixes that a price speaks of; "" is the rest of the world. */
-const prefixesOf = (price: Price): ReadonlyArray<string> =>
-  price.prefixes ?? [price.market === "*" ? "" : price.market]
+const prefixesOf = ({ market, prefixes }: Pick<Price, "market" | "prefixes">): ReadonlyArray<string> =>
+  prefixes ?? [market === "*" ? "" : market]
 
-/** The faults of a card's prices, at most as many as are told; paths below `prices`. */
-export const check = (prices: ReadonlyArray<Price>): Either.Either<void, ReadonlyArray<Fault.Fault>> => {
+/** Of all prices of a card: many times what all markets of the world have. */
+export const maximumPrefixes = 10_000
+const maximumMarket = 255
+
+const marketFault = (market: string): readonly [Fault.Code, string] | undefined => {
+  if (Text.isBlank(market)) return ["required", "`market` is required."]
+  return Text.isLonger(market, maximumMarket) || !Text.isLine(market)
+    ? ["invalid_value", `\`market\` must be one line of at most ${maximumMarket} characters.`]
+    : undefined
+}
+
+/** The faults of a card's prices as far as they can be read, at most as many as are told; paths below `prices`. */
+export const faults = (prices: ReadonlyArray<Readable<Price> | undefined>): ReadonlyArray<Fault.Fault> => {
   const faults = new Fault.Faults()
+  const count = prices.reduce((sum, price) => sum + (price?.prefixes?.length ?? 1), 0)
+  if (count > maximumPrefixes) {
+    const message = `\`prices\` must have at most ${maximumPrefixes.toLocaleString("en")} prefixes in all.`
+    return [Fault.make(["prices"], "out_of_range", message)]
+  }
   const seen = new Set<string>()
   for (const [at, price] of prices.entries()) {
     if (faults.isFull) break
-    if (!Money.isAmount(price.price)) {
+    if (price === undefined) continue
+    const { category, market, price: amount } = price
+    if (amount !== undefined && !Money.isAmount(amount)) {
       const message = '`price` must be a plain decimal such as "0.0250".'
       faults.add(["prices", at, "price"], "invalid_value", message)
     }
-    if (Text.isBlank(price.market)) faults.add(["prices", at, "market"], "required", "`market` is required.")
+    const ofMarket = market === undefined ? undefined : marketFault(market)
+    if (ofMarket !== undefined) faults.add(["prices", at, "market"], ...ofMarket)
     const pathOf = (place: number): Fault.Fault["path"] =>
-      price.prefixes === null ? ["prices", at, "market"] : ["prices", at, "prefixes", place]
-    for (const [place, prefix] of prefixesOf(price).entries()) {
+      price.prefixes ? ["prices", at, "prefixes", place] : ["prices", at, "market"]
+    const prefixes = price.prefixes ?? (market === undefined ? [] : prefixesOf({ market, prefixes: null }))
+    for (const [place, prefix] of prefixes.entries()) {
       if (faults.isFull) break
+      if (prefix === undefined) continue
       if (prefix !== "" && !prefixForm.test(prefix)) {
         const message = "A market is `*`, a calling-code prefix in digits, or a name with `prefixes`."
         faults.add(pathOf(place), "invalid_value", message)
       }
-      const identity = `${price.category} ${prefix}`
+      if (category === undefined) continue
+      const identity = `${category} ${prefix}`
       if (seen.has(identity))
         faults.add(pathOf(place), "invalid_value", "This prefix has a price in this category already.")
       seen.add(identity)
     }
   }
-  return faults.list.length === 0 ? Either.void : Either.left(faults.list)
+  return faults.list
 }
 
 export interface Rate {

@@ -114,6 +114,9 @@ export const bodyLength = 1024
 export const mediaUrlLength = 2048
 export const suffixLength = 2000
 
+/** More cannot be sent: an object of values has no more members. */
+export const maximumVariables = 100
+
 const placeholder = /\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g
 
 /** Distinct placeholders in order of first appearance. */

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import * as Compile from "../domain/Compile.ts"
 import type { Fault } from "../domain/Fault.ts"
 import { Reference } from "../domain/Reference.ts"
+import * as Template from "../domain/Template.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
 
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
@@ -14,8 +15,8 @@ const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
 
 export const maximumRecipients = 250
 export const maximumMessageLength = 4096
-/** In one object: more than a template asks for. */
-export const maximumVariables = 100
+/** In one object: as many as a template may ask for. */
+export const maximumVariables = Template.maximumVariables
 
 /** A loop, since it runs for every recipient. */
 const isFewStrings = (

@@ -15,6 +15,8 @@ const faults = (json: unknown): ReadonlyArray<string> =>
     onRight: () => []
   })
 
+const readAll = (given: ReadonlyArray<unknown>) => given.map(PlatformTemplate.itemReader())
+
 describe("a platform template", () => {
   it("becomes components and the variables to be sent, in the order header, body, buttons", () => {
     const content = Either.getOrThrow(
@@ -171,7 +173,7 @@ describe("a platform template", () => {
 
 describe("several templates", () => {
   it("are read each for itself, in their order, the first of two with one name and language", () => {
-    const items = PlatformTemplate.readAll([
+    const items = readAll([
       {},
       base,
       { ...base, components: [{ type: "CAROUSEL" }, body] },
@@ -205,7 +207,7 @@ describe("several templates", () => {
 
   it("tell at most ten faults of each", () => {
     const components = Array(20).fill({ type: "BUTTONS", buttons: Array(10).fill({}) })
-    const [item] = PlatformTemplate.readAll([{ components }])
+    const [item] = readAll([{ components }])
     expect(item?._tag === "Refused" && item.faults.length).toBe(10)
   })
 
@@ -218,7 +220,7 @@ describe("several templates", () => {
         return [body]
       }
     }
-    const items = PlatformTemplate.readAll(Array.from({ length: 6000 }, () => watched))
+    const items = readAll(Array.from({ length: 6000 }, () => watched))
     expect(items).toHaveLength(6000)
     expect(reads).toBe(0)
     const [item] = items

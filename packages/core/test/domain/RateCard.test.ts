@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as Fault from "../../src/domain/Fault.ts"
-import { check, cost, type Price, type RateCard } from "../../src/domain/RateCard.ts"
+import { cost, faults, type Price, type RateCard } from "../../src/domain/RateCard.ts"
 
 const card: RateCard = {
   id: "card",
@@ -53,8 +53,23 @@ describe("the check of a card", () => {
         return "0,1"
       }
     }
-    const found = check(Array.from({ length: 10_000 }, () => price))
-    expect(Either.isLeft(found) && found.left).toHaveLength(Fault.maximum)
+    expect(faults(Array.from({ length: 50 }, () => price))).toHaveLength(Fault.maximum)
     expect(reads).toBe(1)
+  })
+
+  it("does not look at prefixes that are too many in all", () => {
+    const prefixes = Array<string>(1000).fill("x")
+    const price: Price = { market: "Nowhere", prefixes, category: "utility", price: "0,1" }
+    expect(faults(Array.from({ length: 11 }, () => price)).map(Fault.pointer)).toEqual(["/prices"])
+  })
+
+  it("tells of what cannot be read nothing, and of the rest all", () => {
+    const found = faults([
+      undefined,
+      { prefixes: null },
+      { market: "Nowhere", prefixes: [undefined, "x"], price: "0,1" },
+      { market: "\ud800", prefixes: ["34"], category: "utility", price: "0.1" }
+    ])
+    expect(found.map(Fault.pointer)).toEqual(["/prices/2/price", "/prices/2/prefixes/1", "/prices/3/market"])
   })
 })

@@ -267,6 +267,10 @@ const originForm = (target: string): string => {
 }
 
 const notJson = refuse("unsupported_media_type", "The body must be JSON: Content-Type: application/json.")
+const otherCharset = refuse(
+  "unsupported_media_type",
+  "The body must be UTF-8: send Content-Type: application/json with charset=utf-8, or with no charset."
+)
 const encoded = refuse("unsupported_media_type", "The body must come without a content encoding.")
 const tooLarge = refuse("payload_too_large", "The body must be at most 1 MiB.")
 const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
@@ -282,6 +286,7 @@ const bodyOf = (request: PlainRequest, isAskedFor: boolean): Effect.Effect<Raw["
   const length = Number(headerOf(request, "content-length") ?? 0)
   const type = headerOf(request, "content-type")
   if (((isAskedFor && type !== undefined) || length > 0) && !Body.isJson(type)) return notJson
+  if (Body.isOtherCharset(type)) return otherCharset
   if ((headerOf(request, "content-encoding") ?? "identity").toLowerCase() !== "identity") return encoded
   if (length > Body.maximumBytes) return tooLarge
   return Effect.flatMap(request.body(Body.maximumBytes), (bytes): Effect.Effect<Raw["body"], Refused> => {
@@ -314,6 +319,7 @@ const hook = (
   query: string,
   run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
 ): Step => {
+  if (Body.isOtherCharset(headerOf(request, "content-type"))) return otherCharset
   const bytes =
     request.method === "POST" ? request.body(Body.maximumHookBytes) : Effect.succeed(new Uint8Array())
   return Effect.flatMap(bytes, (body): Step => {

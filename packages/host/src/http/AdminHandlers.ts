@@ -53,10 +53,13 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     )
   ),
 
-  forOperator(Api.createSession, ({ path, payload }) =>
-    Effect.map(admin.sessions.create(path.id, payload), (found) =>
-      reply({ ...ok, session: Views.session(found) })
-    )
+  forOperator(
+    Api.createSession,
+    ({ path, payload }) =>
+      Effect.map(admin.sessions.create(path.id, payload), (found) =>
+        reply({ ...ok, session: Views.session(found) })
+      ),
+    ({ payload }) => Effect.succeed(admin.sessions.createFaults(payload))
   ),
   forOperator(Api.sessions, ({ after, cursor, path, query }) =>
     Effect.map(admin.sessions.list(path.id, page(query, after)), ({ items, next }) =>
@@ -66,10 +69,14 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
   forOperator(Api.session, ({ path }) =>
     Effect.map(admin.sessions.find(path.id), (found) => reply({ ...ok, session: Views.session(found) }))
   ),
-  forOperator(Api.changeSession, ({ path, payload }) =>
-    Effect.map(admin.sessions.change(path.id, payload), (found) =>
-      reply({ ...ok, session: Views.session(found) })
-    )
+  forOperator(
+    Api.changeSession,
+    ({ path, payload }) =>
+      Effect.map(admin.sessions.change(path.id, payload), (found) =>
+        reply({ ...ok, session: Views.session(found) })
+      ),
+    ({ path, payload }) =>
+      path === undefined ? Effect.succeed([]) : admin.sessions.changeFaults(path.id, payload)
   ),
   forOperator(Api.connect, ({ path }) =>
     Effect.map(admin.sessions.connect(path.id), (found) => reply({ ...ok, session: Views.session(found) }))
@@ -101,28 +108,34 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     Effect.map(admin.keys.change(path.publicKey, payload), (found) => reply({ ...ok, key: Views.key(found) }))
   ),
 
-  forOperator(Api.importTemplates, ({ path, payload }) =>
-    Effect.map(admin.templates.importAll(path.id, payload.templates), (imported) =>
-      reply(Views.importedTemplates(imported))
-    )
+  forOperator(
+    Api.importTemplates,
+    ({ path, payload }) =>
+      Effect.map(admin.templates.importAll(path.id, payload.templates), (imported) =>
+        reply(Views.importedTemplates(imported))
+      ),
+    ({ payload: { templates = [] } }) => admin.templates.faults(templates)
   ),
 
   forOperator(Api.syncTemplates, ({ path }) =>
     Effect.map(admin.templates.sync(path.id), (imported) => reply(Views.syncedTemplates(imported)))
   ),
 
-  forOperator(Api.recordConsents, ({ path, payload }) =>
-    Effect.map(admin.consents.record(path.id, payload.consents), (results) =>
-      reply({
-        ...ok,
-        recorded: results.filter(({ _tag }) => _tag === "Recorded").length,
-        results: results.map((result, index) =>
-          result._tag === "Recorded"
-            ? { index, phone: result.record.phone, ok: true, consent_id: result.record.id }
-            : { index, phone: result.phone, ok: false, errors: result.faults.map(Views.fault) }
-        )
-      })
-    )
+  forOperator(
+    Api.recordConsents,
+    ({ path, payload }) =>
+      Effect.map(admin.consents.record(path.id, payload.consents), (results) =>
+        reply({
+          ...ok,
+          recorded: results.filter(({ _tag }) => _tag === "Recorded").length,
+          results: results.map((result, index) =>
+            result._tag === "Recorded"
+              ? { index, phone: result.record.phone, ok: true, consent_id: result.record.id }
+              : { index, phone: result.phone, ok: false, errors: result.faults.map(Views.fault) }
+          )
+        })
+      ),
+    ({ payload: { consents = [] } }) => admin.consents.faults(consents)
   ),
   forOperator(Api.consents, ({ path, query }) =>
     Effect.map(
@@ -148,20 +161,26 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     )
   ),
 
-  forOperator(Api.createWebhook, ({ path, payload }) =>
-    Effect.map(admin.webhooks.create(path.id, endpointChange(payload)), ({ endpoint, secret }) =>
-      reply({ ...ok, webhook: Views.webhook(endpoint), secret })
-    )
+  forOperator(
+    Api.createWebhook,
+    ({ path, payload }) =>
+      Effect.map(admin.webhooks.create(path.id, endpointChange(payload)), ({ endpoint, secret }) =>
+        reply({ ...ok, webhook: Views.webhook(endpoint), secret })
+      ),
+    ({ payload }) => Effect.succeed(admin.webhooks.faults(endpointChange(payload)))
   ),
   forOperator(Api.webhooks, ({ after, cursor, path, query }) =>
     Effect.map(admin.webhooks.list(path.id, page(query, after)), ({ items, next }) =>
       reply({ ...ok, webhooks: items.map(Views.webhook), next_cursor: cursor(next) })
     )
   ),
-  forOperator(Api.changeWebhook, ({ path, payload }) =>
-    Effect.map(admin.webhooks.change(path.id, endpointChange(payload)), (found) =>
-      reply({ ...ok, webhook: Views.webhook(found) })
-    )
+  forOperator(
+    Api.changeWebhook,
+    ({ path, payload }) =>
+      Effect.map(admin.webhooks.change(path.id, endpointChange(payload)), (found) =>
+        reply({ ...ok, webhook: Views.webhook(found) })
+      ),
+    ({ payload }) => Effect.succeed(admin.webhooks.faults(endpointChange(payload)))
   ),
   forOperator(Api.removeWebhook, ({ path }) => Effect.as(admin.webhooks.remove(path.id), reply(ok))),
   forOperator(Api.rotateWebhook, ({ path, payload }) =>
@@ -188,30 +207,39 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     Effect.map(admin.webhooks.replay(path.id), (found) => reply({ ...ok, delivery: Views.delivery(found) }))
   ),
 
-  forOperator(Api.addRateCard, ({ payload }) =>
-    Effect.map(
-      admin.rateCards.add({
-        currency: payload.currency,
-        effectiveFrom: Instant.parse(payload.effective_from) ?? 0,
-        prices: payload.prices.map(({ category, market, prefixes = null, price }) => ({
-          market,
-          prefixes,
-          category,
-          price
-        }))
-      }),
-      (found) => reply({ ...ok, rate_card: Views.rateCard(found) })
-    )
+  forOperator(
+    Api.addRateCard,
+    ({ payload }) =>
+      Effect.map(
+        admin.rateCards.add({
+          currency: payload.currency,
+          effectiveFrom: Instant.parse(payload.effective_from) ?? 0,
+          prices: payload.prices.map(({ category, market, prefixes = null, price }) => ({
+            market,
+            prefixes,
+            category,
+            price
+          }))
+        }),
+        (found) => reply({ ...ok, rate_card: Views.rateCard(found) })
+      ),
+    ({ payload: { prices = [] } }) =>
+      Effect.succeed(
+        admin.rateCards.faults({ prices: prices.map((each) => each && { prefixes: null, ...each }) })
+      )
   ),
-  forOperator(Api.importRateCard, ({ payload }) =>
-    Effect.map(
-      admin.rateCards.importList({
-        currency: payload.currency,
-        effectiveFrom: Instant.parse(payload.effective_from) ?? 0,
-        csv: payload.csv
-      }),
-      (found) => reply({ ...ok, rate_card: Views.rateCard(found) })
-    )
+  forOperator(
+    Api.importRateCard,
+    ({ payload }) =>
+      Effect.map(
+        admin.rateCards.importList({
+          currency: payload.currency,
+          effectiveFrom: Instant.parse(payload.effective_from) ?? 0,
+          csv: payload.csv
+        }),
+        (found) => reply({ ...ok, rate_card: Views.rateCard(found) })
+      ),
+    ({ payload: { csv, currency } }) => Effect.succeed(admin.rateCards.faults({ csv, currency }))
   ),
   forOperator(Api.rateCards, ({ after, cursor, query }) =>
     Effect.map(admin.rateCards.list(page(query, after)), ({ items, next }) =>
@@ -242,16 +270,19 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
   forOperator(Api.cancelJob, ({ path }) =>
     Effect.map(admin.jobs.cancel(path.id), (found) => reply({ ...ok, job: Views.job(found) }))
   ),
-  forOperator(Api.retryJob, ({ path, payload: { dry_run: dryRun, ...selection } }) =>
-    Effect.map(admin.jobs.retry(path.id, { ...selection, dryRun }), ({ counts, dryRun, job }) =>
-      reply({
-        ...ok,
-        job: Views.job(job),
-        retried: counts.failed + counts.unknown,
-        counts,
-        dry_run: dryRun
-      })
-    )
+  forOperator(
+    Api.retryJob,
+    ({ path, payload: { dry_run: dryRun, ...selection } }) =>
+      Effect.map(admin.jobs.retry(path.id, { ...selection, dryRun }), ({ counts, dryRun, job }) =>
+        reply({
+          ...ok,
+          job: Views.job(job),
+          retried: counts.failed + counts.unknown,
+          counts,
+          dry_run: dryRun
+        })
+      ),
+    ({ payload }) => Effect.succeed(admin.jobs.retryFaults(payload))
   ),
 
   forOperator(Api.resealSecrets, ({ query }) =>

@@ -6,8 +6,8 @@ import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import type * as HttpMethod from "@effect/platform/HttpMethod"
 import type { ApiKey, Engine } from "@sendwright/core"
-import { Fault, Requests, Shape } from "@sendwright/core"
-import type * as Effect from "effect/Effect"
+import { Errors, Fault, Readable, Requests, Shape } from "@sendwright/core"
+import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
@@ -103,6 +103,16 @@ type Endpoint<Path, Query, Payload, Headers, Success> = HttpApiEndpoint.HttpApiE
   never
 >
 
+/**
+ * The rules that a payload breaks beyond its shape, as far as it can be read. They are asked when the request is refused
+ * for its shape, so that it has every fault at once (decisions.md §10); else the handler keeps them.
+ */
+type Rules<Path, Payload> = (given: {
+  /** Undefined when the path has a fault. */
+  readonly path: Path | undefined
+  readonly payload: Readable.Readable<Payload>
+}) => Effect.Effect<Faults, EngineError>
+
 type Handler<Path, Query, Payload, Success> = (
   given: Given<Path, Query, Payload>
 ) => Effect.Effect<Reply<Success>, EngineError>
@@ -165,13 +175,38 @@ const prepare = <Path, Query, Payload, Headers, Success>(
   const decodePath = decoderOf(endpoint.pathSchema, ["path"])
   const decodeQuery = decoderOf(endpoint.urlParamsSchema, ["query"])
   const decodePayload = decoderOf(endpoint.payloadSchema, [])
-  return (handler: Handler<Path, Query, Payload, Success>, owner: string): Prepare =>
+  const readPayload = Option.getOrUndefined(Option.map(endpoint.payloadSchema, Readable.reader))
+  /** With the faults that were told, those of the rules; where the storage does not answer these are left out. */
+  const refused = (
+    told: Faults,
+    rules: Rules<Path, Payload> | undefined,
+    body: Raw["body"],
+    path: Path | undefined
+  ): Either.Either<Running, Faults> => {
+    const payload =
+      rules === undefined || told.length >= Fault.maximum || body === null || Either.isLeft(body)
+        ? undefined
+        : readPayload?.(body.right)
+    if (rules === undefined || payload === undefined) return Either.left(told)
+    const broken = Effect.orElseSucceed(rules({ path, payload }), (): Faults => [])
+    return Either.right(
+      Effect.flatMap(broken, (found) =>
+        Effect.fail(new Errors.InvalidRequest({ faults: [...told, ...Fault.untold(told, found)] }))
+      )
+    )
+  }
+  return (
+    handler: Handler<Path, Query, Payload, Success>,
+    owner: string,
+    rules?: Rules<Path, Payload>
+  ): Prepare =>
     (raw) => {
       const path = decodePath(raw.path)
       const query = decodeQuery(raw.query)
       const payload = Either.flatMap(bodyOf(raw.body), decodePayload)
       if (Either.isLeft(path) || Either.isLeft(query) || Either.isLeft(payload) || raw.faults.length > 0) {
-        return Either.left([...raw.faults, ...leftOf(path), ...leftOf(query), ...leftOf(payload)])
+        const told = [...raw.faults, ...leftOf(path), ...leftOf(query), ...leftOf(payload)]
+        return refused(told, rules, raw.body, Option.getOrUndefined(Either.getRight(path)))
       }
       const place = () => placeOf(endpoint, owner, path.right, query.right ?? {})
       const given = cursorOf(query.right)
@@ -211,10 +246,11 @@ export const forAnyone = <Path, Query, Payload, Headers, Success>(
 
 export const forOperator = <Path, Query, Payload, Headers, Success>(
   endpoint: Endpoint<Path, Query, Payload, Headers, Success>,
-  handler: Handler<Path, Query, Payload, Success>
+  handler: Handler<Path, Query, Payload, Success>,
+  rules?: Rules<Path, Payload>
 ): Route => ({
   ...common(endpoint),
-  handler: { access: "operator", prepare: prepare(endpoint)(handler, "") }
+  handler: { access: "operator", prepare: prepare(endpoint)(handler, "", rules) }
 })
 
 export const forKey = <Path, Query, Payload, Headers, Success>(

@@ -114,6 +114,17 @@ const write = (response: ServerResponse, { body, headers, status }: PlainRespons
   response.writeHead(status, lines).end(body)
 }
 
+/** RFC 9112 §3.2: which of two is meant, a proxy before us may see in another way. */
+const hostFault = ({ headers, httpVersion, rawHeaders }: IncomingMessage): string | undefined => {
+  if (headers.host === undefined) return httpVersion === "1.1" ? "The Host header is missing." : undefined
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts += 1
+  }
+  return hosts > 1 ? "The Host header must be given once." : undefined
+}
+
 /** Answers every request of a server, each by one fiber. */
 const answer = (
   server: Server,
@@ -123,10 +134,11 @@ const answer = (
 ) =>
   Effect.map(Fibers.runner<never>(), (run) => {
     const answerTo = (incoming: IncomingMessage): Effect.Effect<PlainResponse> => {
-      const { headers, httpVersion, method = "GET", url = "/" } = incoming
-      // RFC 9112 §3.2. Node would refuse it by itself, without a body.
-      if (headers.host === undefined && httpVersion === "1.1") {
-        return Effect.map(refuse("malformed_request", "The Host header is missing."), (refusal) => ({
+      const { headers, method = "GET", url = "/" } = incoming
+      const fault = hostFault(incoming)
+      // Node would refuse it by itself, without a body, or not at all.
+      if (fault !== undefined) {
+        return Effect.map(refuse("malformed_request", fault), (refusal) => ({
           ...refusal,
           headers: { ...refusal.headers, connection: "close" }
         }))

@@ -11,7 +11,9 @@ import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Person from "../../domain/Person.ts"
 import * as Phone from "../../domain/Phone.ts"
+import type { Readable } from "../../domain/Readable.ts"
 import type { Unattributed } from "../../domain/Unattributed.ts"
+import * as Turn from "../../loop/Turn.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { RecordOfPhone } from "../../storage/ConsentStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
@@ -51,11 +53,18 @@ export interface ConsentState {
 }
 
 export interface Consents {
-  /** Items without a fault are recorded, the others are told, in the order given. */
+  /**
+   * Items without a fault are recorded, the others are told, in the order given. They are committed some hundreds at a
+   * time: where it fails, those before are recorded, and to record them again does no harm.
+   */
   readonly record: (
     accountId: string,
     consents: ReadonlyArray<NewConsent>
   ) => Effect.Effect<ReadonlyArray<ConsentResult>, NotFound | StorageError>
+  /** The rules that items break, as far as they can be read. */
+  readonly faults: (
+    consents: ReadonlyArray<Readable<NewConsent> | undefined>
+  ) => Effect.Effect<ReadonlyArray<Fault.Fault>>
   readonly find: (
     accountId: string,
     whose: Whose
@@ -69,19 +78,22 @@ export interface Consents {
 
 const maximumProof = 2000
 
+/** Looked at and committed in one turn of the event loop. */
+const atOnce = 250
+
 const userIdForm = "`user_id` must be 1 to 256 visible ASCII characters, as the platform writes it."
 
 /** Clocks of those who register may be ahead of ours. */
 const skewMs = 5 * Time.minute
 
-const check = (item: NewConsent, index: number, now: Instant): ReadonlyArray<Fault.Fault> => {
+const check = (item: Readable<NewConsent>, index: number, now: Instant): ReadonlyArray<Fault.Fault> => {
   const path = ["consents", index]
-  const phone = Phone.check(item.phone)
+  const phone = item.phone === undefined ? undefined : Phone.check(item.phone)
   const occurredAt = item.occurred_at === undefined ? now : Time.parse(item.occurred_at)
   const timePath = [...path, "occurred_at"]
   return [
     ...(phone === undefined ? [] : [Fault.make([...path, "phone"], "recipient_invalid", phone)]),
-    ...Text.faults(item.source, "source", 255, [...path, "source"]),
+    ...(item.source === undefined ? [] : Text.faults(item.source, "source", 255, [...path, "source"])),
     ...(item.proof === undefined ? [] : Text.faults(item.proof, "proof", maximumProof, [...path, "proof"])),
     ...(occurredAt === undefined
       ? [Fault.make(timePath, "invalid_value", "`occurred_at` must be an RFC 3339 date-time.")]
@@ -140,23 +152,38 @@ export const make = Effect.gen(function* () {
     record: Effect.fnUntraced(function* (accountId, items) {
       yield* account(accountId)
       const now = yield* Clock.currentTimeMillis
-      const results = items.map((item, index): ConsentResult => {
-        const faults = check(item, index, now)
-        return faults.length === 0
-          ? { _tag: "Recorded", record: recordOf(item, now) }
-          : { _tag: "Refused", phone: item.phone, faults }
-      })
-      const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
-      const recorded = records.length === 0 ? [] : yield* store.record({ accountId, records })
-      const byId = new Map(recorded.map((record) => [record.id, record]))
+      const results: Array<ConsentResult> = []
+      for (let from = 0; from < items.length; from += atOnce) {
+        yield* Turn.taken
+        const some = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
+          const faults = check(item, from + place, now)
+          return faults.length === 0
+            ? { _tag: "Recorded", record: recordOf(item, now) }
+            : { _tag: "Refused", phone: item.phone, faults }
+        })
+        const records = some.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
+        const recorded = records.length === 0 ? [] : yield* store.record({ accountId, records })
+        const byId = new Map(recorded.map((record) => [record.id, record]))
+        for (const result of some) {
+          results.push(
+            result._tag === "Recorded"
+              ? { ...result, record: byId.get(result.record.id) ?? result.record }
+              : result
+          )
+        }
+      }
       yield* wake.deliveries.notify
-      return results.map(
-        (result): ConsentResult =>
-          result._tag === "Recorded"
-            ? { ...result, record: byId.get(result.record.id) ?? result.record }
-            : result
-      )
-    }),
+      return results
+    }, Effect.uninterruptible),
+    faults: (items) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        const faults = new Fault.Faults()
+        for (const [index, item] of items.entries()) {
+          if (faults.isFull) break
+          if (item !== undefined) faults.addAll(check(item, index, now))
+        }
+        return faults.list
+      }),
     find: Effect.fnUntraced(function* (accountId, whose) {
       yield* account(accountId)
       const asked = yield* askedFor(whose)

@@ -7,6 +7,7 @@ import * as Fault from "../../domain/Fault.ts"
 import type { Job } from "../../domain/Job.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Phone from "../../domain/Phone.ts"
+import type { Readable } from "../../domain/Readable.ts"
 import type * as RetrySelection from "../../domain/RetrySelection.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
@@ -43,15 +44,19 @@ export interface Jobs {
     id: string,
     command?: RetryCommand
   ) => Effect.Effect<Retried, InvalidRequest | JobEnded | NotFound | StorageError>
+  /** The rules that a command breaks, as far as it can be read. */
+  readonly retryFaults: (command: Readable<RetryCommand>) => ReadonlyArray<Fault.Fault>
   readonly messages: (accountId: string, page: Page) => Effect.Effect<Paged<Message>, NotFound | StorageError>
 }
 
 const maximumCodeLength = 64
 
-const faultsOf = ({ codes = [], phones = [] }: RetryCommand): ReadonlyArray<Fault.Fault> => [
-  ...codes.flatMap((code, index) => Text.faults(code, "code", maximumCodeLength, ["codes", index])),
+const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): ReadonlyArray<Fault.Fault> => [
+  ...codes.flatMap((code, index) =>
+    code === undefined ? [] : Text.faults(code, "code", maximumCodeLength, ["codes", index])
+  ),
   ...phones.flatMap((phone, index) => {
-    const fault = Phone.check(phone)
+    const fault = phone === undefined ? undefined : Phone.check(phone)
     return fault === undefined ? [] : [Fault.make(["phones", index], "recipient_invalid", fault)]
   })
 ]
@@ -87,6 +92,7 @@ export const make = Effect.gen(function* () {
       yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
       return { job: result.job, counts: result.counts, dryRun }
     }),
+    retryFaults: faultsOf,
     messages: Effect.fnUntraced(function* (accountId, page) {
       yield* account(accountId)
       return yield* messages.list(accountId, page)

@@ -3,13 +3,14 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Currency from "../../domain/Currency.ts"
 import { InvalidRequest } from "../../domain/Errors.ts"
-import * as Fault from "../../domain/Fault.ts"
+import type * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { Price, RateCard } from "../../domain/RateCard.ts"
 import * as Cards from "../../domain/RateCard.ts"
 import * as RateCardImport from "../../domain/RateCardImport.ts"
+import type { Readable } from "../../domain/Readable.ts"
 import * as Either from "../../effect/Either.ts"
 import { RateCardStore } from "../../storage/RateCardStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
@@ -28,23 +29,31 @@ export interface RateCards {
     /** The text of the file. */
     readonly csv: string
   }) => Effect.Effect<RateCard, InvalidRequest | StorageError>
+  /** The rules that prices or the text of a file break, as far as they can be read. */
+  readonly faults: (input: {
+    readonly currency?: string | undefined
+    readonly prices?: ReadonlyArray<Readable<Price> | undefined> | undefined
+    readonly csv?: string | undefined
+  }) => ReadonlyArray<Fault.Fault>
   readonly list: (page: Page) => Effect.Effect<Paged<RateCard>, StorageError>
 }
 
-/** Names the line and the column of the file. */
-const invalid = (faults: ReadonlyArray<Fault.Fault>): InvalidRequest =>
-  new InvalidRequest({
-    faults: faults.slice(0, Fault.maximum).map((fault) => ({ ...fault, path: ["csv", ...fault.path] }))
-  })
+/** The prices of a file, or its faults by line and column. */
+const read = (csv: string, currency: string) =>
+  Either.mapLeft(RateCardImport.read(csv, { currency }), (faults) =>
+    faults.map((fault): Fault.Fault => ({ ...fault, path: ["csv", ...fault.path] }))
+  )
+
+const faultsOf: RateCards["faults"] = ({ csv, currency, prices = [] }) => {
+  const ofCsv = csv === undefined || currency === undefined ? Either.right([]) : read(csv, currency)
+  return [...Currency.faults(currency), ...Cards.faults(prices), ...(Either.isLeft(ofCsv) ? ofCsv.left : [])]
+}
 
 export const make = Effect.gen(function* () {
   const store = yield* RateCardStore
   const ids = Ids.make(yield* Ids.RandomBytes)
   const add: RateCards["add"] = Effect.fnUntraced(function* ({ currency, effectiveFrom, prices }) {
-    yield* refuse([
-      ...Currency.faults(currency),
-      ...Either.match(Cards.check(prices), { onLeft: (faults) => faults, onRight: () => [] })
-    ])
+    yield* refuse([...Currency.faults(currency), ...Cards.faults(prices)])
     const now = yield* Clock.currentTimeMillis
     const card: RateCard = { id: ids.uuid(now), currency, effectiveFrom, createdAt: now, prices }
     yield* store.add(card)
@@ -52,9 +61,9 @@ export const make = Effect.gen(function* () {
   })
   const importList: RateCards["importList"] = Effect.fnUntraced(function* ({ csv, currency, effectiveFrom }) {
     yield* refuse(Currency.faults(currency))
-    const prices = yield* Effect.mapError(RateCardImport.read(csv, { currency }), invalid)
+    const prices = yield* Effect.mapError(read(csv, currency), (faults) => new InvalidRequest({ faults }))
     return yield* add({ currency, effectiveFrom, prices })
   })
-  const cards: RateCards = { add, importList, list: store.list }
+  const cards: RateCards = { add, importList, faults: faultsOf, list: store.list }
   return cards
 })

@@ -10,6 +10,7 @@ import * as Keywords from "../../domain/Keywords.ts"
 import type { Pacing } from "../../domain/Pacing.ts"
 import { unpaced } from "../../domain/Pacing.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
+import type { Readable } from "../../domain/Readable.ts"
 import type { Provider, Session } from "../../domain/Session.ts"
 import * as Shape from "../../domain/Shape.ts"
 import * as Either from "../../effect/Either.ts"
@@ -46,6 +47,15 @@ const withKeywords = (
   opt_in: change?.opt_in === undefined ? opt_in : change.opt_in
 })
 
+type Words = ReadonlyArray<string | undefined> | null | undefined
+
+const areRead = (words: Words): words is ReadonlyArray<string> | null | undefined =>
+  !words?.includes(undefined)
+
+/** Undefined when a word cannot be read: what the lists say together is not known then. */
+const readableWords = ({ opt_in, opt_out }: Readable<KeywordsChange>): KeywordsChange | undefined =>
+  areRead(opt_in) && areRead(opt_out) ? { opt_in, opt_out } : undefined
+
 /** Fields that differ. */
 const changeOf = (before: Pacing, after: Pacing): PacingChange => ({
   messages_per_second:
@@ -53,29 +63,40 @@ const changeOf = (before: Pacing, after: Pacing): PacingChange => ({
   pair_interval_ms: after.pair_interval_ms === before.pair_interval_ms ? undefined : after.pair_interval_ms
 })
 
+export interface NewSession {
+  readonly name: string
+  readonly provider: Provider
+  readonly config?: Readonly<Record<string, unknown>> | undefined
+  readonly pacing?: PacingChange | undefined
+  readonly keywords?: KeywordsChange | undefined
+}
+
+export interface SessionChange {
+  readonly name?: string | undefined
+  readonly pacing?: PacingChange | undefined
+  readonly keywords?: KeywordsChange | undefined
+  /** Replaces all of it. The pace goes with it, where it asks for another than the last one did. */
+  readonly config?: Readonly<Record<string, unknown>> | undefined
+}
+
 export interface Sessions {
   /** A sandbox session starts connected. */
   readonly create: (
     accountId: string,
-    input: {
-      readonly name: string
-      readonly provider: Provider
-      readonly config?: Readonly<Record<string, unknown>> | undefined
-      readonly pacing?: PacingChange | undefined
-      readonly keywords?: KeywordsChange | undefined
-    }
+    input: NewSession
   ) => Effect.Effect<Session, InvalidRequest | NotFound | StorageError>
   /** Fields that are absent stay. */
   readonly change: (
     id: string,
-    input: {
-      readonly name?: string | undefined
-      readonly pacing?: PacingChange | undefined
-      readonly keywords?: KeywordsChange | undefined
-      /** Replaces all of it. The pace goes with it, where it asks for another than the last one did. */
-      readonly config?: Readonly<Record<string, unknown>> | undefined
-    }
+    input: SessionChange
   ) => Effect.Effect<Session, InvalidRequest | NotFound | StorageError>
+  /** The rules that a new session breaks, as far as it can be read. */
+  readonly createFaults: (input: Readable<NewSession>) => ReadonlyArray<Fault.Fault>
+  /** The same of a change; none of a session that is not there. */
+  readonly changeFaults: (
+    id: string,
+    input: Readable<SessionChange>
+  ) => Effect.Effect<ReadonlyArray<Fault.Fault>, StorageError>
   readonly find: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Session>, NotFound | StorageError>
   /** Asks the platform first: where it does not know us, the session stays disconnected and says why. */
@@ -112,7 +133,7 @@ export const make = Effect.gen(function* () {
   /** The configuration as the sender wants it; one that reads none has none. */
   const configurationOf = (
     provider: Provider,
-    given: Readonly<Record<string, unknown>> | undefined
+    given: Readable<SessionChange>["config"]
   ): Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault.Fault>> =>
     senders.has(provider)
       ? (senders.get(provider)?.configure ?? noConfiguration)(given ?? {})
@@ -127,20 +148,49 @@ export const make = Effect.gen(function* () {
       : changeOf(paceOf(before.config), paceOf(config))
   })
 
+  const providerFaults = (provider: Provider | undefined): ReadonlyArray<Fault.Fault> => {
+    if (provider === undefined || senders.has(provider)) return []
+    const available = [...senders.keys()].join(", ")
+    const message = `This host has no sender for the provider "${provider}". Available: ${available}.`
+    return [Fault.make(["provider"], "invalid_value", message)]
+  }
+
+  const configFaults = (provider: Provider, config: Readable<SessionChange>["config"]) => {
+    const configured = configurationOf(provider, config)
+    return Either.isLeft(configured) ? configured.left : []
+  }
+
+  const commonFaults = (
+    { keywords = {}, name }: Readable<Pick<SessionChange, "keywords" | "name">>,
+    before: Keywords.Keywords
+  ): ReadonlyArray<Fault.Fault> => {
+    const words = readableWords(keywords)
+    return [
+      ...(name === undefined ? [] : Text.faults(name, "name", 255)),
+      ...(words === undefined ? [] : Keywords.faults(withKeywords(before, words)))
+    ]
+  }
+
+  const createFaults: Sessions["createFaults"] = (input) => [
+    ...providerFaults(input.provider),
+    ...commonFaults(input, Keywords.standard),
+    ...(input.provider === undefined ? [] : configFaults(input.provider, input.config))
+  ]
+
+  const changeFaultsOf = (session: Session, input: Readable<SessionChange>): ReadonlyArray<Fault.Fault> => [
+    ...commonFaults(input, session.keywords),
+    ...(input.config === undefined ? [] : configFaults(session.provider, input.config))
+  ]
+
   const sessions: Sessions = {
-    create: Effect.fnUntraced(function* (accountId, { config, keywords, name, pacing, provider }) {
+    createFaults,
+    changeFaults: (id, input) =>
+      Effect.map(store.find(id), (found) => (found === null ? [] : changeFaultsOf(found, input))),
+    create: Effect.fnUntraced(function* (accountId, input) {
+      const { config, keywords, name, pacing, provider } = input
       yield* account(accountId)
-      const available = [...senders.keys()].join(", ")
-      const message = `This host has no sender for the provider "${provider}". Available: ${available}.`
-      const configured = configurationOf(provider, config)
-      const words = withKeywords(Keywords.standard, keywords)
-      yield* refuse([
-        ...Text.faults(name, "name", 255),
-        ...(senders.has(provider) ? [] : [Fault.make(["provider"], "invalid_value", message)]),
-        ...Keywords.faults(words),
-        ...(Either.isLeft(configured) ? configured.left : [])
-      ])
-      const kept = Either.getOrElse(configured, () => ({}))
+      yield* refuse(createFaults(input))
+      const kept = Either.getOrElse(configurationOf(provider, config), () => ({}))
       const now = yield* Clock.currentTimeMillis
       const id = ids.uuid(now)
       const connected = provider === "sandbox"
@@ -151,7 +201,7 @@ export const make = Effect.gen(function* () {
         provider,
         config: box.seal(Lines.place(id), JSON.stringify(kept)),
         pacing: withPacing(senders.get(provider)?.pacing?.(kept) ?? unpaced, pacing),
-        keywords: words,
+        keywords: withKeywords(Keywords.standard, keywords),
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : "never_connected",
         blockedUntil: null,
@@ -162,22 +212,18 @@ export const make = Effect.gen(function* () {
       yield* store.create(session)
       return session
     }),
-    change: Effect.fnUntraced(function* (id, { config, keywords, name, pacing }) {
+    change: Effect.fnUntraced(function* (id, input) {
+      const { config, keywords, name, pacing } = input
       const found = (yield* store.find(id)) ?? (yield* missing)
-      const configured = config === undefined ? undefined : configurationOf(found.provider, config)
-      const words = withKeywords(found.keywords, keywords)
-      yield* refuse([
-        ...(name === undefined ? [] : Text.faults(name, "name", 255)),
-        ...Keywords.faults(words),
-        ...(configured !== undefined && Either.isLeft(configured) ? configured.left : [])
-      ])
-      const kept = configured === undefined ? undefined : Either.getOrUndefined(configured)
+      yield* refuse(changeFaultsOf(found, input))
+      const kept =
+        config === undefined ? undefined : Either.getOrUndefined(configurationOf(found.provider, config))
       const asked = kept === undefined ? undefined : yield* paceAskedBy(kept, found)
       const now = yield* Clock.currentTimeMillis
       const change = {
         name: name ?? found.name,
         pacing: withPacing(withPacing(found.pacing, asked), pacing),
-        keywords: words,
+        keywords: withKeywords(found.keywords, keywords),
         ...(kept === undefined ? {} : { config: box.seal(Lines.place(id), JSON.stringify(kept)) })
       }
       const session = yield* store.change({ id, change, now })

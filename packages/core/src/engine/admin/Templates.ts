@@ -9,6 +9,7 @@ import type { Paged } from "../../domain/Page.ts"
 import * as PlatformTemplate from "../../domain/PlatformTemplate.ts"
 import type { Session } from "../../domain/Session.ts"
 import type { Template, TemplateContent } from "../../domain/Template.ts"
+import * as Turn from "../../loop/Turn.ts"
 import * as Lines from "../../sender/Lines.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
@@ -31,7 +32,8 @@ export interface Imported {
 
 export interface Templates {
   /**
-   * Inserts or replaces by name and language, in one commit. An item without a readable name, language, category or
+   * Inserts or replaces by name and language, fifty in one commit: where it fails those before are imported, and to
+   * import them again does no harm. An item without a readable name, language, category or
    * status is refused alone, as is the second of two with the same name and language; where every item is, the request
    * is refused with the faults of all.
    */
@@ -39,6 +41,8 @@ export interface Templates {
     sessionId: string,
     templates: ReadonlyArray<unknown>
   ) => Effect.Effect<Imported, InvalidRequest | NotFound | StorageError>
+  /** What stands against each item that is not taken. */
+  readonly faults: (templates: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<Fault.Fault>>
   /**
    * Mirrors the platform's templates, over all pages, item by item as `importAll`; what the platform does not have any
    * more is `deleted`.
@@ -50,6 +54,9 @@ export interface Templates {
     InsideTransaction | InvalidRequest | NotFound | PlatformUnavailable | StorageError
   >
 }
+
+/** Read, and committed, in one turn of the event loop. */
+const atOnce = 50
 
 const contentsOf = (items: ReadonlyArray<PlatformTemplate.Item>): ReadonlyArray<TemplateContent> =>
   items.flatMap((item) => (item._tag === "Read" ? [item.content] : []))
@@ -77,6 +84,17 @@ const outcome = (
   return { templates, results }
 }
 
+/** Some at a time, since there may be thousands. */
+const readAll = Effect.fnUntraced(function* (given: ReadonlyArray<unknown>) {
+  const read = PlatformTemplate.itemReader()
+  const items: Array<PlatformTemplate.Item> = []
+  for (const [index, json] of given.entries()) {
+    if (index % atOnce === 0) yield* Turn.taken
+    items.push(read(json, index))
+  }
+  return items
+})
+
 export const make = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const store = yield* TemplateStore
@@ -100,20 +118,26 @@ export const make = Effect.gen(function* () {
   const keep = Effect.fnUntraced(function* (session: Session, contents: ReadonlyArray<TemplateContent>) {
     const { accountId, id: sessionId } = session
     const now = yield* Clock.currentTimeMillis
-    const imported = yield* store.importAll({ accountId, sessionId, contents, now })
+    const imported: Array<Template> = []
+    for (let from = 0; from < contents.length; from += atOnce) {
+      yield* Turn.taken
+      const some = contents.slice(from, from + atOnce)
+      imported.push(...(yield* store.importAll({ accountId, sessionId, contents: some, now })))
+    }
     yield* Effect.zipRight(wake.deliveries.notify, wake.sends.notify)
     return imported
-  })
+  }, Effect.uninterruptible)
 
   const templates: Templates = {
     importAll: Effect.fnUntraced(function* (sessionId, given) {
       const session = yield* sessions.find(sessionId)
       if (session === null) return yield* new NotFound({ what: "session" })
-      const items = PlatformTemplate.readAll(given)
+      const items = yield* readAll(given)
       const contents = contentsOf(items)
       if (contents.length === 0) yield* refuse(faultsOf(items))
       return outcome(items, yield* keep(session, contents))
     }),
+    faults: (given) => Effect.map(readAll(given), faultsOf),
     sync: Effect.fnUntraced(function* (sessionId) {
       const session = yield* sessions.find(sessionId)
       if (session === null) return yield* new NotFound({ what: "session" })
@@ -127,7 +151,7 @@ export const make = Effect.gen(function* () {
         read(line.config),
         ({ message }) => new PlatformUnavailable({ reason: ExternalText.message(message) })
       )
-      const items = PlatformTemplate.readAll(given)
+      const items = yield* readAll(given)
       const contents = contentsOf(items)
       // A refused item is there all the same, however broken the rest of it is.
       const there = new Set(

@@ -9,6 +9,7 @@ import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
+import type { Readable } from "../../domain/Readable.ts"
 import type { Delivery, Endpoint, EndpointSecret } from "../../domain/Webhook.ts"
 import * as Webhook from "../../domain/Webhook.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
@@ -42,6 +43,8 @@ export interface Webhooks {
     accountId: string,
     input: Omit<EndpointChange, "enabled"> & { readonly url: string }
   ) => Effect.Effect<Registered, InvalidRequest | NotFound | StorageError>
+  /** The rules that a new or changed endpoint breaks, as far as it can be read. */
+  readonly faults: (input: Readable<EndpointChange>) => ReadonlyArray<Fault.Fault>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Endpoint>, NotFound | StorageError>
   readonly change: (
     id: string,
@@ -103,12 +106,12 @@ export const make = Effect.gen(function* () {
     description,
     events,
     url
-  }: EndpointChange): ReadonlyArray<Fault.Fault> => {
+  }: Readable<EndpointChange>): ReadonlyArray<Fault.Fault> => {
     const message = url === undefined ? undefined : policy.check(url)
     return [
       ...(message === undefined ? [] : [Fault.make(["url"], "invalid_value", message)]),
       ...(events ?? []).flatMap((pattern, at) =>
-        Event.isPattern(pattern)
+        pattern === undefined || Event.isPattern(pattern)
           ? []
           : [
               Fault.make(
@@ -158,6 +161,7 @@ export const make = Effect.gen(function* () {
   }
 
   const webhooks: Webhooks = {
+    faults,
     create: Effect.fnUntraced(function* (accountId, input) {
       yield* account(accountId)
       yield* refuse(faults(input))

@@ -1,0 +1,62 @@
+/**
+ * What of an input can be read that has not its shape: so that the rules of an operation are looked at together with the
+ * shape, and a refusal has every fault at once (decisions.md §10 "Requests").
+ */
+import * as Schema from "effect/Schema"
+import type * as AST from "effect/SchemaAST"
+import * as Compile from "./Compile.ts"
+import * as Explain from "./Explain.ts"
+import * as Memo from "./Memo.ts"
+
+/** Members that cannot be read are left out, and items are undefined, so that the others keep their places. */
+export type Readable<A> = A extends string | number | boolean | null | undefined
+  ? A
+  : A extends ReadonlyArray<infer Item>
+    ? ReadonlyArray<Readable<Item> | undefined>
+    : A extends object
+      ? { readonly [Name in keyof A]?: Readable<A[Name]> | undefined }
+      : unknown
+
+const compiledOf = Memo.ofObject((ast: AST.AST) => Compile.compile(Schema.make(ast)))
+
+const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
+  typeof input === "object" && input !== null && !Array.isArray(input)
+
+const struct = (ast: AST.TypeLiteral, input: Readonly<Record<string, unknown>>): unknown => {
+  const found: Record<string, unknown> = {}
+  for (const { name, type } of ast.propertySignatures) {
+    const key = String(name)
+    const member = Object.hasOwn(input, key) ? salvaged(type, input[key]) : undefined
+    if (member !== undefined) found[key] = member
+  }
+  return found
+}
+
+const salvaged = (ast: AST.AST, input: unknown): unknown => {
+  const decoded = compiledOf(ast)(input)
+  if (decoded !== Compile.failed) return decoded
+  const structure = Explain.structureOf(ast)
+  if (structure === undefined) return undefined
+  if (structure !== ast) return salvaged(structure, input)
+  switch (ast._tag) {
+    case "Refinement":
+      return salvaged(ast.from, Explain.isTooLong(ast, input) ? undefined : input)
+    case "TypeLiteral":
+      return isRecord(input) && ast.indexSignatures.length === 0 ? struct(ast, input) : undefined
+    case "TupleType": {
+      const [item] = ast.rest
+      return Array.isArray(input) && item !== undefined ? input.map((each) => salvaged(item.type, each)) : []
+    }
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Reads what can be read; undefined when nothing can. An array that is none, or too long to be looked into, is empty.
+ * The assertion says that what is left is of the schema's shape part by part, which no type of its own can say.
+ */
+export const reader =
+  <A, I>(schema: Schema.Schema<A, I>): ((input: unknown) => Readable<A> | undefined) =>
+  (input) =>
+    salvaged(schema.ast, input) as Readable<A> | undefined
