@@ -37,6 +37,7 @@ describe("a long body", () => {
       [`{${names(100_000)}}`, "out_of_range "],
       [`{${filler},"a\\"b":"[{,","c":[${many(10_001, () => "1")}]}`, "out_of_range /c"],
       [`{"a":[${many(100, () => `[${many(1100, () => "[]")}]`)}]}`, "out_of_range "],
+      [`{"a":[${many(7, () => `[${many(9200, () => "1")}]`)}]}`, "out_of_range "],
       [`{"${"x".repeat(300)}":[${many(20_000, () => "1")}]}`, "out_of_range "],
       [`{${filler},"a":${"[".repeat(40)}`, "invalid_json "]
     ] as const

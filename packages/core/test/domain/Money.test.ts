@@ -1,5 +1,4 @@
 import { describe, expect, it } from "@effect/vitest"
-import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Money from "../../src/domain/Money.ts"
 import * as Phone from "../../src/domain/Phone.ts"
@@ -183,11 +182,7 @@ describe("a rate card", () => {
   })
 
   it("has plain prices, and one for each prefix and category", () => {
-    const faults = (prices: ReadonlyArray<Price>) =>
-      Either.match(Rates.check(prices), {
-        onLeft: (found) => found.map(({ path }) => path),
-        onRight: () => []
-      })
+    const faults = (prices: ReadonlyArray<Price>) => Rates.faults(prices).map(({ path }) => path)
     expect(faults(world.prices)).toEqual([])
     expect(faults([price("34", null, "free")])).toEqual([["prices", 0, "price"]])
     expect(faults([price("Spain", null, "1")])).toEqual([["prices", 0, "market"]])

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "@effect/vitest"
-import * as Either from "effect/Either"
 import * as Fault from "../../src/domain/Fault.ts"
 import { cost, faults, type Price, type RateCard } from "../../src/domain/RateCard.ts"
 
