@@ -18,6 +18,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Database, HostConfig } from "./HostConfig.ts"
+import { senderNetworksOf } from "./HostConfig.ts"
 import type * as InFlight from "./http/InFlight.ts"
 
 /** What a stop leaves to what is under way; the rest is for handing in, and for closing the database. */
@@ -50,15 +51,15 @@ const watched = (sender: Sender.Sender, attempts: InFlight.InFlight): Sender.Sen
 })
 
 /** All that come with Sendwright. */
-const senders = (
-  { sandboxLatencyMs: latencyMs, workerConcurrency: connections }: HostConfig,
-  attempts: InFlight.InFlight
-) =>
-  Layer.unwrapScoped(
-    Effect.map(Effect.all([HttpGateway.make({ connections }), WhatsApp.make({ connections })]), (made) =>
+const senders = (config: HostConfig, attempts: InFlight.InFlight) => {
+  const { sandboxLatencyMs: latencyMs, workerConcurrency: connections } = config
+  const options = { connections, networks: senderNetworksOf(config) }
+  return Layer.unwrapScoped(
+    Effect.map(Effect.all([HttpGateway.make(options), WhatsApp.make(options)]), (made) =>
       Sender.layer(...[Sandbox.make({ latencyMs }), ...made].map((sender) => watched(sender, attempts)))
     )
   )
+}
 
 /** Each webhook is counted while it is under way. */
 const counting = ({ webhookProxy: proxy }: HostConfig, webhooks: InFlight.InFlight) =>

@@ -1,8 +1,10 @@
 /** Every setting of the host (decisions.md §8): its variable, default and meaning. A bad value stops the start. */
 import { randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
 import { AddressPolicy, Sandbox, Signature } from "@sendwright/core"
+import * as PublicUrl from "@sendwright/core/domain/PublicUrl"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
 import * as Data from "effect/Data"
@@ -31,7 +33,10 @@ export interface HostConfig {
   readonly openKeyFile: string | undefined
   readonly logFormat: "pretty" | "json"
   readonly logLevel: LogLevel.LogLevel
+  /** Networks that are not public and may hold receivers of webhooks. */
   readonly allowedNetworks: ReadonlyArray<AddressPolicy.Network>
+  /** Networks that are not public and may hold platforms and gateways. Undefined: see {@link senderNetworksOf}. */
+  readonly senderNetworks: ReadonlyArray<AddressPolicy.Network> | undefined
   readonly webhookProxy: Redacted.Redacted<string> | undefined
   readonly webhookHeaders: Signature.HeaderNames
   /** As a part of the delay: 0.2 = ±20 %. */
@@ -47,6 +52,19 @@ export interface HostConfig {
 /** The public address of a host that listens on the port, which may be another than the one asked for: 0 is any. */
 export const baseUrlOf = ({ baseUrl, host }: Pick<HostConfig, "baseUrl" | "host">, port: number): string =>
   baseUrl ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."))
+
+/**
+ * A host that only its own machine can reach may send to gateways there; one that others reach may not, unless it is told
+ * to (docs/adr/0023).
+ */
+export const senderNetworksOf = ({
+  host,
+  senderNetworks
+}: Pick<HostConfig, "host" | "senderNetworks">): ReadonlyArray<AddressPolicy.Network> =>
+  senderNetworks ?? (isLoopback(host) ? PublicUrl.loopback : [])
 
 /** A setting that cannot be used; the message names its variable and what would be right. */
 export class BadSetting extends Data.TaggedError("BadSetting")<{
@@ -110,10 +128,14 @@ const keys = (text: string) => {
 }
 
 const networks = (text: string): ReadonlyArray<AddressPolicy.Network> | undefined => {
+  if (text === "none") return []
   const parsed = text.split(",").map((cidr) => AddressPolicy.parseNetwork(cidr.trim()))
   const known = parsed.flatMap((network) => (network === undefined ? [] : [network]))
   return known.length === parsed.length ? known : undefined
 }
+
+const networksOf = (name: string) =>
+  setting(name, "a comma-separated list of CIDR networks such as 127.0.0.0/8, or none", networks)
 
 /** Whether user and password, where there are any, are percent-encoded as they must be. */
 const hasCredentials = (url: string): boolean => {
@@ -170,11 +192,8 @@ const settings = Config.all({
   ),
   logFormat: oneOf("LOG_FORMAT", "pretty", "json").pipe(Config.withDefault("pretty" as const)),
   logLevel: Config.withDefault(logLevel, LogLevel.Info),
-  allowedNetworks: setting(
-    "WEBHOOK_ALLOWED_NETWORKS",
-    "a comma-separated list of CIDR networks such as 127.0.0.0/8",
-    networks
-  ).pipe(Config.withDefault([])),
+  allowedNetworks: networksOf("WEBHOOK_ALLOWED_NETWORKS").pipe(Config.withDefault([])),
+  senderNetworks: Config.option(networksOf("SENDER_ALLOWED_NETWORKS")),
   webhookProxy: Config.option(
     setting("WEBHOOK_PROXY", "an absolute http or https URL", (text) => {
       const url = httpUrl(text)
@@ -279,6 +298,7 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
   return {
     ...given,
     baseUrl: Option.getOrUndefined(given.baseUrl),
+    senderNetworks: Option.getOrUndefined(given.senderNetworks),
     adminToken: Option.getOrUndefined(given.adminToken),
     webhookProxy: Option.getOrUndefined(given.webhookProxy),
     webhookHeaders: {

@@ -50,6 +50,24 @@ describe("the settings", () => {
     })
   )
 
+  it.effect("let gateways be on this machine only where no other reaches the host, unless told", () =>
+    Effect.gen(function* () {
+      const networks = (environment: Readonly<Record<string, string>>) =>
+        Effect.map(load(environment), (config) =>
+          HostConfig.senderNetworksOf(config).map(([address, bits]) => `${address}/${bits}`)
+        )
+      for (const HOST of ["127.0.0.1", "127.1.2.3", "localhost", "::1"]) {
+        expect(yield* networks({ HOST }), HOST).toEqual(["127.0.0.0/8", "::1/128"])
+      }
+      for (const HOST of ["0.0.0.0", "::", "10.0.0.1", "127.example.com"]) {
+        expect(yield* networks({ HOST }), HOST).toEqual([])
+      }
+      expect(yield* networks({ SENDER_ALLOWED_NETWORKS: "none" })).toEqual([])
+      const both = { HOST: "0.0.0.0", SENDER_ALLOWED_NETWORKS: "10.0.0.0/8, fd00::/8" }
+      expect(yield* networks(both)).toEqual(["10.0.0.0/8", "fd00::/8"])
+    })
+  )
+
   it.effect("that are bad are named once, with what would be right and without the value", () =>
     Effect.gen(function* () {
       const bad: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -66,6 +84,7 @@ describe("the settings", () => {
         LOG_FORMAT: ["xml"],
         LOG_LEVEL: ["loud", "constructor"],
         WEBHOOK_ALLOWED_NETWORKS: ["10.0.0.0", "10.0.0.0/8,nonsense"],
+        SENDER_ALLOWED_NETWORKS: ["10.0.0.0", "none,10.0.0.0/8", "localhost"],
         WEBHOOK_PROXY: ["proxy.example:3128", "socks5://127.0.0.1:1080"],
         WEBHOOK_SIGNATURE_HEADER: ["X Signature", "webhook-signature", "Host", "é"],
         WEBHOOK_TIMESTAMP_HEADER: ["X:Time", "Content-Type"],

@@ -1,6 +1,7 @@
 /**
- * URLs and addresses of the public Internet (decisions.md §7, §10): one policy for the webhooks that the engine calls
- * and for the media that a platform fetches. It looks at the text alone and never asks DNS.
+ * URLs and addresses of the public Internet (decisions.md §7, §10): one policy for the webhooks and platforms that the
+ * engine calls and for the media that a platform fetches. It looks at the text alone and never asks DNS; connections are
+ * held to it by `http/GuardedConnector`.
  */
 import { isIP } from "node:net"
 import ipaddr from "ipaddr.js"
@@ -15,12 +16,17 @@ export type Network = readonly [Address, number]
 export const parseNetwork = (cidr: string): Network | undefined =>
   ipaddr.isValidCIDR(cidr) ? ipaddr.parseCIDR(cidr) : undefined
 
+/** This machine's own addresses. */
+export const loopback: ReadonlyArray<Network> = [ipaddr.parseCIDR("127.0.0.0/8"), ipaddr.parseCIDR("::1/128")]
+
 export interface Rules {
   readonly protocols: ReadonlyArray<"http" | "https">
   /** The longest URL, in code points. */
   readonly maximum: number
   /** Networks that are not public and allowed all the same. */
   readonly networks: ReadonlyArray<Network>
+  /** The setting that names such networks, for messages; absent where nobody can allow any. */
+  readonly setting?: string
 }
 
 export interface Policy {
@@ -45,12 +51,12 @@ const tunneled = (address: Address): string | undefined => {
 }
 
 /** Names that only a resolver inside a network answers. */
-const insideName = /(^|\.)(localhost|localdomain|local|internal|intranet|lan|home\.arpa)$/
+const insideName = /(^|\.)(localdomain|local|internal|intranet|lan|home\.arpa)$/
 
 /** The parser of URLs would drop or encode them without a word. */
 const unfit = /[\s\p{Cc}\p{Cs}]/u
 
-export const make = ({ maximum, networks, protocols }: Rules): Policy => {
+export const make = ({ maximum, networks, protocols, setting }: Rules): Policy => {
   const allows = (text: string): boolean => {
     const plain = text.split("%")[0] ?? ""
     if (isIP(plain) === 0) return false
@@ -67,16 +73,22 @@ export const make = ({ maximum, networks, protocols }: Rules): Policy => {
   }
 
   const mayBeLocal = allows("127.0.0.1") || allows("::1")
+  /** Names of inside networks lead to inside networks: where one is allowed, the connection decides. */
+  const mayBeInside = networks.some(([network]) => network.range() !== "loopback")
+
+  const hint = setting === undefined ? "" : ` (${setting} allows networks)`
+  const insideAddress = `must name a public address; this one is inside a network or reserved${hint}`
+  const insideHost = `must name a public host${hint}`
 
   /** The URL's parser has written every spelling of an IPv4 address as four decimals. */
   const hostFault = (hostname: string): string | undefined => {
     const host = hostname.replace(/^\[|\]$/g, "")
     if (isIP(host) !== 0) {
-      return allows(host) ? undefined : "must name a public address; this one is inside a network or reserved"
+      return allows(host) ? undefined : insideAddress
     }
     if (host.endsWith(".")) return "must name its host without a trailing dot"
-    if (host === "localhost" && mayBeLocal) return undefined
-    return !host.includes(".") || insideName.test(host) ? "must name a public host" : undefined
+    if (/(^|\.)localhost$/.test(host)) return mayBeLocal ? undefined : insideHost
+    return !mayBeInside && (!host.includes(".") || insideName.test(host)) ? insideHost : undefined
   }
 
   const absolute = `must be an absolute ${protocols.join(" or ")} URL`

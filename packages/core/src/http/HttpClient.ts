@@ -46,6 +46,9 @@ export type Exchanged = Data.TaggedEnum<{
 /** The reason of what took longer than it may; others are the codes of Node and undici. */
 export const timeout = "timeout"
 
+/** The reason of what the connector did not connect to: the address is not one of the allowed. */
+export const addressRefused = "ADDRESS_REFUSED"
+
 /** The connection of an exchange that is interrupted is let go of when its fiber ends. */
 export type HttpClient = (request: Request) => Effect.Effect<Exchanged>
 
@@ -162,10 +165,10 @@ const targetOf = (url: string): Target => {
 /**
  * Connections are kept for as long as the scope lives.
  *
- * @param connector who connects; undici itself, by the options, unless said otherwise
+ * @param connector who connects; undici itself unless said otherwise
  */
 export const make = (
-  options: Pick<Agent.Options, "connections"> & { readonly connect?: buildConnector.BuildOptions },
+  options: Pick<Agent.Options, "connections">,
   connector?: () => Promise<buildConnector.connector>
 ): Effect.Effect<HttpClient, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -177,8 +180,8 @@ export const make = (
     /** undici is loaded with the first exchange: it is nearly half of what a start would have to read. */
     const open = async (): Promise<Agent> => {
       const { Agent, buildConnector } = await import("undici")
-      const { connections = null, connect: how = {} } = options
-      const connected = connector === undefined ? buildConnector(how) : await connector()
+      const { connections = null } = options
+      const connected = connector === undefined ? buildConnector({}) : await connector()
       const connect: buildConnector.connector = (target, callback) =>
         connected(target, (error, socket) =>
           error === null ? callback(null, InterimResponses.dropFrom(socket)) : callback(error, null)

@@ -19,11 +19,21 @@ export const make = <A extends object, I>(schema: Schema.Schema<A, I>) => {
       Either.getOrThrowWith(kept(config), () => new TypeError("A session's configuration is broken"))
   )
   return {
-    /** As it is kept: with defaults. A field that nobody asked for is a fault. */
+    /**
+     * As it is kept: with defaults. A field that nobody asked for is a fault.
+     *
+     * @param others faults that the schema does not see
+     */
     read: (
-      given: Readonly<Record<string, unknown>>
-    ): Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault>> =>
-      Either.map(decoder(given), (config) => Object.fromEntries(Object.entries(config))),
+      given: Readonly<Record<string, unknown>>,
+      others: ReadonlyArray<Fault> = []
+    ): Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault>> => {
+      const read = decoder(given)
+      if (Either.isLeft(read)) return Either.left([...read.left, ...others])
+      return others.length === 0
+        ? Either.right(Object.fromEntries(Object.entries(read.right)))
+        : Either.left(others)
+    },
     /** What {@link make} kept; anything else is a bug. */
     decode: (config: unknown): A => {
       if (!isRecord(config)) throw new TypeError("A session has no configuration")

@@ -1,5 +1,8 @@
 /** How a sender asks its platform over HTTP, and what it means for the message that there is no answer. */
-
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Fault from "../domain/Fault.ts"
+import * as PublicUrl from "../domain/PublicUrl.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as HttpClient from "../http/HttpClient.ts"
 import { SendResult } from "./Sender.ts"
@@ -7,17 +10,55 @@ import { SendResult } from "./Sender.ts"
 export interface Options {
   /** To one platform at the most, as many as messages are under way at once; more than are needed cost time. */
   readonly connections?: number
+  /** Networks that are not public and may hold a platform all the same (docs/adr/0023). This machine's own by default. */
+  readonly networks?: ReadonlyArray<PublicUrl.Network>
 }
 
-/** Of a platform: many are asked by few. */
-export const make = ({ connections = 64 }: Options = {}) =>
-  HttpClient.make({ connections, connect: { timeout: 10_000 } })
+export interface Exchange {
+  readonly exchange: HttpClient.HttpClient
+  /** Why a session may not have the URL in this field of its configuration; none for what is no text. */
+  readonly urlFaults: (field: string, url: unknown) => ReadonlyArray<Fault.Fault>
+}
+
+const maximumUrl = 2048
+const connectTimeoutMs = 10_000
+const setting = "SENDER_ALLOWED_NETWORKS"
+
+/** To platforms at allowed addresses only, looked at when a session is configured and at each connection. */
+export const make = ({
+  connections = 64,
+  networks = PublicUrl.loopback
+}: Options = {}): Effect.Effect<Exchange, never, Scope.Scope> => {
+  const { allows, fault } = PublicUrl.make({
+    protocols: ["http", "https"],
+    maximum: maximumUrl,
+    networks,
+    setting
+  })
+  // With undici, which it is made of.
+  const connector = async () => {
+    const { make } = await import("../http/GuardedConnector.ts")
+    return make(allows, { timeoutMs: connectTimeoutMs })
+  }
+  return Effect.map(HttpClient.make({ connections }, connector), (exchange) => ({
+    exchange,
+    urlFaults: (field, url) => {
+      const found = typeof url === "string" ? fault(url) : undefined
+      return found === undefined
+        ? []
+        : [Fault.make(["config", field], "invalid_value", `\`${field}\` ${found}.`)]
+    }
+  }))
+}
 
 /** A platform that was not reached: trying again does no harm. */
 export const unreachable = (reason: string): Failure => ({
   code: "provider_unreachable",
   provider_code: null,
-  message: `The platform could not be reached (${reason}).`,
+  message:
+    reason === HttpClient.addressRefused
+      ? `The platform was not asked: its address is inside a network or reserved. Give the session a public URL, or allow the network by ${setting}.`
+      : `The platform could not be reached (${reason}).`,
   permanent: false
 })
 

@@ -19,7 +19,6 @@ import * as Rendering from "../domain/Rendering.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { TemplateContent } from "../domain/Template.ts"
 import * as Text from "../domain/Text.ts"
-import * as Either from "../effect/Either.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Signature from "../webhook/Signature.ts"
@@ -30,14 +29,8 @@ import { accepted, HookResult, refused } from "./Sender.ts"
 
 const maximumBytes = 64 * 1024
 
-const HttpUrl = Text.between(1, 2048).pipe(
-  Schema.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
-    description: "an absolute http or https URL"
-  })
-)
-
 const Config = Schema.Struct({
-  url: HttpUrl,
+  url: Schema.String,
   /** Signs both ways. */
   secret: Text.between(16, 512),
   headers: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Text.between(0, 4096) }), {
@@ -63,7 +56,9 @@ const reserved: ReadonlySet<string> = new Set([
   "te",
   "trailer",
   "transfer-encoding",
-  "upgrade"
+  "upgrade",
+  // An object cannot keep it.
+  "__proto__"
 ])
 
 /** Why a header cannot be sent; undefined when it can (RFC 9110 §5.1, §5.5). */
@@ -79,19 +74,47 @@ const headerFault = (name: string, value: string): string | undefined => {
     : "A header's value is one line of Latin-1 characters, without control characters."
 }
 
-const configure: Sender["configure"] = (given) => {
-  const config = read(given)
-  const headers = Json.at(given, "headers")
-  const faults = Object.entries(typeof headers === "object" && headers !== null ? headers : {}).flatMap(
-    ([name, value]) => {
-      const fault = typeof value === "string" ? headerFault(name, value) : undefined
-      return fault === undefined ? [] : [Fault.make(["config", "headers", name], "invalid_value", fault)]
-    }
+/** What servers commonly take of a request's head is 8 KiB or more, ours included. */
+const mostHeaders = 32
+const longestHeaders = 6 * 1024
+
+const headersFault = (message: string): ReadonlyArray<Fault.Fault> => [
+  Fault.make(["config", "headers"], "out_of_range", message)
+]
+
+/** Their number and length are looked at before each of them is. */
+const headerFaults = (headers: object): ReadonlyArray<Fault.Fault> => {
+  const all: ReadonlyArray<readonly [string, unknown]> = Object.entries(headers)
+  if (all.length > mostHeaders) return headersFault(`\`headers\` must be at most ${mostHeaders}.`)
+  const length = all.reduce(
+    (sum, [name, value]) => sum + name.length + (typeof value === "string" ? value.length : 0),
+    0
   )
-  return faults.length === 0
-    ? config
-    : Either.left([...(Either.isLeft(config) ? config.left : []), ...faults])
+  if (length > longestHeaders) {
+    return headersFault(
+      `\`headers\` must have at most ${longestHeaders} characters, names and values together.`
+    )
+  }
+  const seen = new Set<string>()
+  return all.flatMap(([name, value]) => {
+    const again = seen.has(name.toLowerCase())
+      ? "Another header has the same name: letter case makes no difference."
+      : undefined
+    seen.add(name.toLowerCase())
+    const fault = again ?? (typeof value === "string" ? headerFault(name, value) : undefined)
+    return fault === undefined ? [] : [Fault.make(["config", "headers", name], "invalid_value", fault)]
+  })
 }
+
+const configure =
+  (urlFaults: Exchange.Exchange["urlFaults"]): NonNullable<Sender["configure"]> =>
+  (given) => {
+    const headers = Json.at(given, "headers")
+    return read(given, [
+      ...urlFaults("url", Json.at(given, "url")),
+      ...(typeof headers === "object" && headers !== null ? headerFaults(headers) : [])
+    ])
+  }
 
 /** The session's headers. One that was configured before such were refused is left out. */
 const headersOf = Memo.ofObject(({ headers }: typeof Config.Type) =>
@@ -268,10 +291,10 @@ const receive = ({ body, headers, method, now }: HookRequest, given: unknown): H
 }
 
 export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
-  Effect.map(Exchange.make(options), (exchange) => ({
+  Effect.map(Exchange.make(options), ({ exchange, urlFaults }) => ({
     provider: "http",
     deduplicates: true,
-    configure,
+    configure: configure(urlFaults),
     receive,
     send: (message) =>
       Effect.clockWith((clock) => {

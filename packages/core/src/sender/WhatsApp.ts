@@ -50,14 +50,7 @@ const Config = Schema.Struct({
   api_version: Schema.optionalWith(Schema.String.pipe(Schema.pattern(/^v[0-9]{1,3}\.[0-9]{1,3}$/)), {
     default: () => "v23.0"
   }),
-  base_url: Schema.optionalWith(
-    Text.between(1, 2048).pipe(
-      Schema.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
-        description: "an absolute http or https URL"
-      })
-    ),
-    { default: () => "https://graph.facebook.com" }
-  ),
+  base_url: Schema.optionalWith(Schema.String, { default: () => "https://graph.facebook.com" }),
   messages_per_second: Schema.optionalWith(Schema.Number.pipe(Schema.between(1, 1000)), {
     default: () => 80
   }),
@@ -519,7 +512,7 @@ const maximumPages = 200
 const templateFields = "id,name,language,status,category,components,parameter_format,quality_score"
 
 export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
-  Effect.map(Exchange.make(options), (exchange) => {
+  Effect.map(Exchange.make(options), ({ exchange, urlFaults }) => {
     const get = (config: Config, path: string): Effect.Effect<Exchanged> =>
       exchange({
         method: "GET",
@@ -554,7 +547,7 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
     return {
       provider: "whatsapp_cloud",
       deduplicates: false,
-      configure: read,
+      configure: (given) => read(given, urlFaults("base_url", given["base_url"])),
       portfolio: (given) => {
         const { portfolio_id, waba_id } = decode(given)
         return portfolio_id ?? waba_id

@@ -25,7 +25,12 @@ const maximumUrl = 2048
 
 /** @param allowed inside networks that may be reached all the same, for development */
 export const layer = (allowed: ReadonlyArray<Network>): Layer.Layer<AddressPolicy> => {
-  const policy = PublicUrl.make({ protocols: ["http", "https"], maximum: maximumUrl, networks: allowed })
+  const policy = PublicUrl.make({
+    protocols: ["http", "https"],
+    maximum: maximumUrl,
+    networks: allowed,
+    setting: "WEBHOOK_ALLOWED_NETWORKS"
+  })
   const check = (url: string): string | undefined => {
     const fault = policy.fault(url)
     return fault === undefined ? undefined : `\`url\` ${fault}.`

@@ -30,7 +30,7 @@ const answerOf = (exchanged: HttpClient.Exchanged): WebhookAnswer => {
     return { _tag: "Answered", status, retryAfter, excerpt }
   }
   const { reason } = exchanged
-  if (reason === "ADDRESS_REFUSED") return addressRefused
+  if (reason === HttpClient.addressRefused) return addressRefused
   const late = reason === HttpClient.timeout || reason.endsWith("_TIMEOUT")
   const status = exchanged._tag === "Lost" ? exchanged.status : null
   return { _tag: "Unanswered", reason: late ? "timeout" : "connection", status }
@@ -48,7 +48,7 @@ export const layer = (options: Options = {}): Layer.Layer<WebhookTransport, neve
           const { make } = await import("./ProxyConnector.ts")
           return make(new URL(Redacted.value(options.proxy)), limitMs)
         }
-        const { make } = await import("./GuardedConnector.ts")
+        const { make } = await import("../http/GuardedConnector.ts")
         return make(allows, { timeoutMs: limitMs })
       }
       const exchange = yield* HttpClient.make({}, connector)

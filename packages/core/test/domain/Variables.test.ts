@@ -5,7 +5,7 @@ import * as PlatformTemplate from "../../src/domain/PlatformTemplate.ts"
 import * as Rendering from "../../src/domain/Rendering.ts"
 import type { TemplateContent } from "../../src/domain/Template.ts"
 import * as Variables from "../../src/domain/Variables.ts"
-import { inside } from "../webhook/Inside.ts"
+import { inside } from "../http/Inside.ts"
 
 const runs = { numRuns: 1000 }
 

@@ -214,15 +214,29 @@ describe("a gateway's headers", () => {
           "x-break": "a\r\nx-forged: b",
           "x-nul": "a\0b",
           "x-wide": "ł",
-          "x-number": 1
+          "x-number": 1,
+          ["__proto__"]: "a",
+          "x-RIGHT": "b"
         }
-        const faults = Either.flip(yield* configured({ ...wrong, "x-right": "a" }))
+        const faults = Either.flip(yield* configured({ "x-right": "a", ...wrong }))
         expect(Either.getOrElse(faults, () => []).toSorted()).toEqual(
           Object.keys(wrong)
             .map((name) => `config/headers/${name}`)
             .toSorted()
         )
       })
+  )
+
+  it.scoped("are at most 32 and 6 KiB, names and values together", () =>
+    Effect.gen(function* () {
+      const named = (count: number, length: number) =>
+        Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-${at}`, "a".repeat(length)]))
+      expect(Either.isRight(yield* configured(named(32, 100)))).toBe(true)
+      const refused = Either.left(["config/headers"])
+      expect(yield* configured(named(33, 1))).toEqual(refused)
+      expect(yield* configured(named(4, 2000))).toEqual(refused)
+      expect(Either.isRight(yield* configured(named(1, 4096)))).toBe(true)
+    })
   )
 
   it.live("of every name that HTTP allows reach it", () =>

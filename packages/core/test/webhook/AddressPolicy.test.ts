@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { AddressPolicy, layer, parseNetwork } from "../../src/webhook/AddressPolicy.ts"
-import { inside } from "./Inside.ts"
+import { inside } from "../http/Inside.ts"
 
 const policy = (...networks: ReadonlyArray<string>) =>
   Effect.runSync(

@@ -7,7 +7,7 @@ import * as Redacted from "effect/Redacted"
 import { parseNetwork, layer as policyLayer } from "../../src/webhook/AddressPolicy.ts"
 import * as UndiciTransport from "../../src/webhook/UndiciTransport.ts"
 import { excerptBytes, type WebhookAnswer, WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
-import { inside } from "./Inside.ts"
+import { inside } from "../http/Inside.ts"
 
 const portOf = (server: { readonly address: () => unknown }): number => {
   const address = server.address()

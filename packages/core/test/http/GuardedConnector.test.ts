@@ -6,7 +6,7 @@ import { isIP } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { Agent, request } from "undici"
-import * as GuardedConnector from "../../src/webhook/GuardedConnector.ts"
+import * as GuardedConnector from "../../src/http/GuardedConnector.ts"
 import { inside } from "./Inside.ts"
 
 type Lookup = NonNullable<Parameters<typeof GuardedConnector.make>[1]["lookup"]>

@@ -8,9 +8,10 @@ import type { LookupAddress, LookupOptions } from "node:dns"
 import { Resolver, lookup as systemLookup } from "node:dns"
 import { isIP } from "node:net"
 import { buildConnector } from "undici"
+import { addressRefused } from "./HttpClient.ts"
 
 export class AddressRefused extends Error {
-  readonly code = "ADDRESS_REFUSED"
+  readonly code = addressRefused
   constructor() {
     super("The address is not public.")
   }
