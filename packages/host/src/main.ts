@@ -8,16 +8,16 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Host from "./Host.ts"
 import * as HostConfig from "./HostConfig.ts"
+import * as Logs from "./Logs.ts"
 import * as Signals from "./Signals.ts"
 import * as StartFailure from "./StartFailure.ts"
 
 const program = Effect.gen(function* () {
   const config = yield* HostConfig.load
   yield* Signals.watch(config.stopGraceMs)
-  const logger = config.logFormat === "json" ? Logger.json : Logger.pretty
   yield* Layer.launch(Host.layer(config)).pipe(
     Logger.withMinimumLogLevel(config.logLevel),
-    Effect.provide(logger)
+    Effect.provide(Logs.layer(config.logFormat, "stdout"))
   )
 })
 
@@ -26,9 +26,11 @@ const alreadyOpen = " Several processes share a PostgreSQL database (DATABASE_UR
 /** What stops a start is told in one line; a bug with all that is known of it. */
 const told = program.pipe(
   Effect.tapError((error) =>
-    Console.error(`Sendwright did not start. ${StartFailure.reason(error, alreadyOpen)}`)
+    Console.error(Logs.inLine(`Sendwright did not start. ${StartFailure.reason(error, alreadyOpen)}`))
   ),
-  Effect.tapDefect((cause) => Console.error(`Sendwright broke. ${Cause.pretty(cause)}`))
+  Effect.tapDefect((cause) =>
+    Console.error(["Sendwright broke.", ...Logs.below(Cause.pretty(cause))].join("\n"))
+  )
 )
 
 // Its own logger would write every line a second time.

@@ -62,3 +62,14 @@ export const otherForm = (phone: string): string | undefined => {
   const found = twoForms.find(([form]) => form.test(phone))
   return found === undefined ? undefined : phone.replace(...found)
 }
+
+/**
+ * Digits that stand for themselves, or follow a plus with whatever people write between them. Not the parts of a UUID, a
+ * longer word or a fraction; nor fewer than eight without a plus, which are codes of platforms.
+ */
+const numbers =
+  /\+[1-9](?:[ ().\-/]{0,2}[0-9]){6,14}(?![0-9])|(?<![A-Za-z0-9-]|[0-9]\.)[1-9][0-9]{7,14}(?![A-Za-z0-9-]|\.[0-9])/g
+
+/** A text with each phone number in it cut to its last four digits, for logs and for what others are told. */
+export const shorten = (text: string): string =>
+  text.replace(numbers, (number) => `…${number.replace(/[^0-9]/g, "").slice(-4)}`)

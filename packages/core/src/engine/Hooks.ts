@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { HookForged, InvalidRequest, NotFound } from "../domain/Errors.ts"
 import * as Fault from "../domain/Fault.ts"
 import type * as Lines from "../sender/Lines.ts"
+import * as Sanitize from "../sender/Sanitize.ts"
 import type { HookRequest } from "../sender/Sender.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { Inbound } from "../worker/Inbound.ts"
@@ -35,7 +36,7 @@ export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbo
       case "Malformed":
         return yield* new InvalidRequest({ faults: [Fault.make([], "invalid_json", result.reason)] })
       case "Content":
-        yield* inbound.content(session, result)
+        yield* inbound.content(session, Sanitize.hookContent(result, line.config))
         yield* Effect.zipRight(wake.deliveries.notify, wake.sends.notify)
         return null
     }

@@ -1,13 +1,19 @@
 /**
- * Makes the text of senders' answers well-formed and cuts it (`domain/ExternalText`). Applied once where it enters the
- * engine, so that it holds for every sender, those of embedders included. What is in order is returned as it is.
+ * Makes the text of senders' answers well-formed, cuts it (`domain/ExternalText`), and takes the secrets of its session out
+ * (`Redaction`). Applied once where it enters the engine, so that it holds for every sender, those of embedders included.
+ * What is in order is returned as it is.
  */
 import * as ExternalText from "../domain/ExternalText.ts"
+import type { Failure } from "../domain/Recipient.ts"
 import type { Report } from "../storage/JobStore.ts"
-import type { TemplateNews } from "./Sender.ts"
+import * as Redaction from "./Redaction.ts"
+import type { HookContent, TemplateNews } from "./Sender.ts"
 import { accepted, SendResult } from "./Sender.ts"
 
-export const sendResult = (result: SendResult): SendResult => {
+export const failure = (given: Failure, config: unknown): Failure =>
+  ExternalText.failure(Redaction.failure(given, config))
+
+export const sendResult = (result: SendResult, config: unknown): SendResult => {
   switch (result._tag) {
     case "Accepted": {
       const providerId = ExternalText.idOrNull(result.providerId)
@@ -19,25 +25,25 @@ export const sendResult = (result: SendResult): SendResult => {
     }
     case "Held": {
       const providerId = ExternalText.idOrNull(result.providerId)
-      return SendResult.Held({ providerId, failure: ExternalText.failure(result.failure) })
+      return SendResult.Held({ providerId, failure: failure(result.failure, config) })
     }
     case "Rejected":
-      return SendResult.Rejected({ failure: ExternalText.failure(result.failure) })
+      return SendResult.Rejected({ failure: failure(result.failure, config) })
     case "Transient": {
-      const { failure, retryAfterMs } = result
-      return SendResult.Transient({ failure: ExternalText.failure(failure), retryAfterMs })
+      const { retryAfterMs } = result
+      return SendResult.Transient({ failure: failure(result.failure, config), retryAfterMs })
     }
     case "Ambiguous":
-      return SendResult.Ambiguous({ failure: ExternalText.failure(result.failure) })
+      return SendResult.Ambiguous({ failure: failure(result.failure, config) })
   }
 }
 
 export const report = (given: Report): Report => {
   const messageId = ExternalText.idOrNull(given.messageId)
   const providerId = ExternalText.idOrNull(given.providerId)
-  const { at, failure, pricing, status } = given
+  const { at, failure: reason, pricing, status } = given
   if (
-    failure === null &&
+    reason === null &&
     pricing === undefined &&
     messageId === given.messageId &&
     providerId === given.providerId
@@ -49,7 +55,7 @@ export const report = (given: Report): Report => {
     providerId,
     status,
     at,
-    failure: failure === null ? null : ExternalText.failure(failure)
+    failure: reason === null ? null : ExternalText.failure(reason)
   }
   if (pricing === undefined) return told
   const { category, free } = pricing
@@ -61,4 +67,17 @@ export const templateNews = ({ language, name, quality, status }: TemplateNews):
   language: ExternalText.code(language),
   ...(status === undefined ? {} : { status: ExternalText.code(status) }),
   ...(quality === undefined ? {} : { quality: ExternalText.code(quality) })
+})
+
+/** What a hook brought, without the session's secrets. */
+export const hookContent = (given: HookContent, config: unknown): HookContent => ({
+  ...given,
+  reports: given.reports.map((report) =>
+    report.failure === null ? report : { ...report, failure: Redaction.failure(report.failure, config) }
+  ),
+  preferences: given.preferences.map((preference) => ({
+    ...preference,
+    proof: Redaction.text(preference.proof, config)
+  })),
+  unread: given.unread.map((reason) => Redaction.text(reason, config))
 })

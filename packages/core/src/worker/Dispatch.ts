@@ -153,7 +153,7 @@ const meaning = (
   said: SendResult,
   uncertain: boolean
 ): Effect.Effect<Attempted> => {
-  const result = Sanitize.sendResult(said)
+  const result = Sanitize.sendResult(said, line?.config)
   const recoverable = line !== undefined && canRecover(line.sender)
   const meant = meaningOf(result, recipient, recoverable, uncertain)
   const outcome = meant._tag === "Again" ? again(recipient, meant) : Effect.succeed(meant)

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Problems from "../http/Problems.ts"
+import * as Logs from "../Logs.ts"
 import * as StartFailure from "../StartFailure.ts"
 import * as Commands from "./Commands.ts"
 import type { NotOpened } from "./Operation.ts"
@@ -45,7 +46,9 @@ export const run = (argv: ReadonlyArray<string>) =>
         ? Effect.succeed(misused)
         : Effect.as(Console.error(told(error)), failed)
     ),
-    Effect.tapDefect((cause) => Console.error(`Sendwright broke. ${Cause.pretty(cause)}`)),
+    Effect.tapDefect((cause) =>
+      Console.error(["Sendwright broke.", ...Logs.below(Cause.pretty(cause))].join("\n"))
+    ),
     Logger.withMinimumLogLevel(LogLevel.Warning),
     Effect.provide(CliConfig.layer({ showBuiltIns: false, showTypes: false, isCaseSensitive: true }))
   )

@@ -14,6 +14,7 @@ import * as AdminHandlers from "../http/AdminHandlers.ts"
 import * as Cursors from "../http/Cursors.ts"
 import * as InFlight from "../http/InFlight.ts"
 import type { Raw } from "../http/Route.ts"
+import * as Logs from "../Logs.ts"
 import * as StartFailure from "../StartFailure.ts"
 import type * as Flags from "./Flags.ts"
 
@@ -39,13 +40,6 @@ const open = (config: HostConfig.HostConfig) =>
   Effect.map(
     Layer.build(EngineLayer.layer(config, { attempts: InFlight.make(), webhooks: InFlight.make() })),
     (context) => Context.get(context, Engine.Engine)
-  )
-
-/** Standard output is the answer's. */
-const logger = ({ logFormat }: HostConfig.HostConfig) =>
-  Logger.replace(
-    Logger.defaultLogger,
-    logFormat === "json" ? Logger.withConsoleError(Logger.jsonLogger) : Logger.prettyLogger({ stderr: true })
   )
 
 /** The success body. */
@@ -75,5 +69,10 @@ export const perform = (endpoint: Endpoint, given: Pick<Raw, "body" | "path" | "
       )
       const { body } = yield* running
       return body
-    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(level), Effect.provide(logger(config)))
+      // Standard output is the answer's.
+    }).pipe(
+      Effect.scoped,
+      Logger.withMinimumLogLevel(level),
+      Effect.provide(Logs.layer(config.logFormat, "stderr"))
+    )
   })

@@ -9,6 +9,7 @@ import * as HashMap from "effect/HashMap"
 import * as List from "effect/List"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
+import * as Logs from "../Logs.ts"
 import type { Answered } from "./Adapter.ts"
 
 const every = "200 millis"
@@ -23,7 +24,8 @@ export const make = ({
 }) =>
   Effect.gen(function* () {
     if (LogLevel.greaterThan(logLevel, LogLevel.Debug)) return undefined
-    const line = logFormat === "json" ? Logger.jsonLogger : Logger.logfmtLogger
+    // Without the lines below it that people have of other events.
+    const line = logFormat === "json" ? Logs.line("json") : Logger.map(Logger.logfmtLogger, Logs.inLine)
     const logger = yield* Logger.batched(line, every, (lines) => Console.log(lines.join("\n")))
     return ({ at, ...answered }: Answered): void =>
       logger.log({

@@ -3,7 +3,6 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { InsideTransaction, InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
-import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import * as Keywords from "../../domain/Keywords.ts"
@@ -16,6 +15,7 @@ import * as Shape from "../../domain/Shape.ts"
 import * as Either from "../../effect/Either.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import * as Lines from "../../sender/Lines.ts"
+import * as Sanitize from "../../sender/Sanitize.ts"
 import { Senders } from "../../sender/Sender.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -242,7 +242,7 @@ export const make = Effect.gen(function* () {
       const line = yield* open(found)
       const unknown = line === undefined ? "This process cannot read the session's configuration." : null
       const failure = line?.sender.check === undefined ? null : yield* line.sender.check(line.config)
-      const reason = unknown ?? (failure === null ? null : ExternalText.message(failure.message))
+      const reason = unknown ?? (failure === null ? null : Sanitize.failure(failure, line?.config).message)
       return yield* transition(reason === null ? "connected" : "disconnected", reason)(id)
     }, outside("admin.sessions.connect")),
     disconnect: transition("disconnected", "operator")

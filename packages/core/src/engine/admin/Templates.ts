@@ -2,7 +2,6 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { type InsideTransaction, InvalidRequest, NotFound, PlatformUnavailable } from "../../domain/Errors.ts"
-import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Fault from "../../domain/Fault.ts"
 import { textAt } from "../../domain/Json.ts"
 import type { Paged } from "../../domain/Page.ts"
@@ -11,6 +10,7 @@ import type { Session } from "../../domain/Session.ts"
 import type { Template, TemplateContent } from "../../domain/Template.ts"
 import * as Turn from "../../loop/Turn.ts"
 import * as Lines from "../../sender/Lines.ts"
+import * as Sanitize from "../../sender/Sanitize.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { TemplateStore } from "../../storage/TemplateStore.ts"
@@ -149,7 +149,7 @@ export const make = Effect.gen(function* () {
       }
       const given = yield* Effect.mapError(
         read(line.config),
-        ({ message }) => new PlatformUnavailable({ reason: ExternalText.message(message) })
+        ({ failure }) => new PlatformUnavailable({ reason: Sanitize.failure(failure, line.config).message })
       )
       const items = yield* readAll(given)
       const contents = contentsOf(items)
