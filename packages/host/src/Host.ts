@@ -74,11 +74,13 @@ const warnOfHalf = ({ database, role }: HostConfig): Effect.Effect<void> =>
       )
     : Effect.void
 
-/** The key file decrypts every secret of the database beside it. */
-const warnOfOpenKey = ({ openKeyFile }: HostConfig): Effect.Effect<void> =>
-  openKeyFile === undefined
+/** The database has phones and texts of people, and the key file beside it decrypts every secret that it has. */
+const warnOfOpenFiles = ({ openFiles }: HostConfig): Effect.Effect<void> =>
+  openFiles.length === 0
     ? Effect.void
-    : Effect.logWarning(`Others than its owner can read ${openKeyFile}: set its mode to 600 (chmod 600).`)
+    : Effect.logWarning(
+        `Others than their owner can read ${openFiles.join(", ")}: set their mode to 600 (chmod 600).`
+      )
 
 /** Released in this order: the server and the loops together, since it answers until they ended; then the engine. */
 export const layer = (config: HostConfig): Layer.Layer<never, Exclude<StartFailure, BadSetting>> =>
@@ -88,7 +90,7 @@ export const layer = (config: HostConfig): Layer.Layer<never, Exclude<StartFailu
     const underWay = () => [`${attempts.count()} attempt(s) to send`, `${webhooks.count()} webhook(s)`]
     const running = Effect.gen(function* () {
       yield* warnOfHalf(config)
-      yield* warnOfOpenKey(config)
+      yield* warnOfOpenFiles(config)
       const end = yield* loops(config.role)
       yield* serve(config, { end, underWay })
     })

@@ -29,8 +29,8 @@ export interface HostConfig {
   readonly secretKey: Redacted.Redacted<Uint8Array>
   /** Further keys, before and after a change: what they encrypted is still read. */
   readonly olderSecretKeys: ReadonlyArray<Redacted.Redacted<Uint8Array>>
-  /** The key file beside the database, where others than its owner can read it. */
-  readonly openKeyFile: string | undefined
+  /** The key file and those of the database, where others than their owner can read them. */
+  readonly openFiles: ReadonlyArray<string>
   readonly logFormat: "pretty" | "json"
   readonly logLevel: LogLevel.LogLevel
   /** Networks that are not public and may hold receivers of webhooks. */
@@ -217,11 +217,6 @@ const settings = Config.all({
   )
 })
 
-interface OwnKey {
-  readonly secretKey: Redacted.Redacted<Uint8Array>
-  readonly openKeyFile: string | undefined
-}
-
 const badKey = (reason: string) => new BadSetting({ variable: "SECRET_KEY", reason })
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
@@ -230,20 +225,25 @@ const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false 
 const hasContent = (database: string): boolean => sizeOf(database) > 0 || sizeOf(`${database}-wal`) > 0
 
 const makeKeyFile = (file: string): void => {
-  mkdirSync(dirname(file), { recursive: true })
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   writeFileSync(file, `${randomBytes(secretBytes).toString("base64")}\n`, { mode: 0o600, flag: "wx" })
 }
 
 /** Windows has other rights than these, and tells 0666 of every file. */
-const isOpen = (file: string): boolean => process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0
+const isOpen = (file: string): boolean =>
+  process.platform !== "win32" && ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0
+
+/** They were made by an older version or opened by somebody, whose choice it stays: a backup may read by it. */
+const openFilesOf = (database: Database): ReadonlyArray<string> =>
+  database.kind === "sqlite" && database.filename !== ":memory:"
+    ? ["", "-wal", "-shm", ".key"].map((end) => database.filename + end).filter(isOpen)
+    : []
 
 /** The embedded default's own key: made beside the database at the first start, readable by its owner only. */
-const keyFile = (database: string): Effect.Effect<OwnKey, BadSetting> =>
+const keyFile = (database: string): Effect.Effect<Redacted.Redacted<Uint8Array>, BadSetting> =>
   Effect.try({
-    try: (): OwnKey => {
-      if (database === ":memory:") {
-        return { secretKey: Redacted.make(new Uint8Array(randomBytes(secretBytes))), openKeyFile: undefined }
-      }
+    try: () => {
+      if (database === ":memory:") return Redacted.make(new Uint8Array(randomBytes(secretBytes)))
       const file = `${database}.key`
       if (!existsSync(file)) {
         if (hasContent(database)) {
@@ -257,13 +257,13 @@ const keyFile = (database: string): Effect.Effect<OwnKey, BadSetting> =>
       if (found === undefined) {
         throw badKey(`the key file beside the database must hold ${secretBytes} bytes in base64`)
       }
-      return { secretKey: found, openKeyFile: isOpen(file) ? file : undefined }
+      return found
     },
     catch: (cause) =>
       cause instanceof BadSetting ? cause : badKey("the key file beside the database cannot be read or made")
   })
 
-const ownKey = (database: Database): Effect.Effect<OwnKey, BadSetting> =>
+const ownKey = (database: Database): Effect.Effect<Redacted.Redacted<Uint8Array>, BadSetting> =>
   database.kind === "sqlite"
     ? keyFile(database.filename)
     : badKey(
@@ -288,13 +288,9 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
       reason: "must be another header than the signature and the previous signature"
     })
   }
-  const { olderSecretKeys, openKeyFile, secretKey } = Option.isSome(given.secretKey)
-    ? {
-        secretKey: given.secretKey.value.current,
-        olderSecretKeys: given.secretKey.value.older,
-        openKeyFile: undefined
-      }
-    : { ...(yield* ownKey(given.database)), olderSecretKeys: [] }
+  const { current: secretKey, older: olderSecretKeys } = Option.isSome(given.secretKey)
+    ? given.secretKey.value
+    : { current: yield* ownKey(given.database), older: [] }
   return {
     ...given,
     baseUrl: Option.getOrUndefined(given.baseUrl),
@@ -308,6 +304,6 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
     },
     secretKey,
     olderSecretKeys,
-    openKeyFile
+    openFiles: openFilesOf(given.database)
   }
 })

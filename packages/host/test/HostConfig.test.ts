@@ -123,6 +123,7 @@ describe("the settings", () => {
       const first = yield* load({ DATABASE_URL: `sqlite:${file}` })
       const second = yield* load({ DATABASE_URL: `sqlite:${file}` })
       expect(statSync(`${file}.key`).mode & 0o777).toBe(0o600)
+      expect(statSync(join(folder, "new")).mode & 0o777).toBe(0o700)
       expect(readFileSync(`${file}.key`, "utf8").trim()).toHaveLength(44)
       expect(Redacted.value(second.secretKey)).toEqual(Redacted.value(first.secretKey))
       expect(String(first.secretKey)).toBe("<redacted>")
@@ -130,15 +131,23 @@ describe("the settings", () => {
     })
   )
 
-  it.effect("tell of a key file that others can read, and not of one that only its owner can", () =>
-    Effect.gen(function* () {
-      const folder = mkdtempSync(join(tmpdir(), "sendwright-config-"))
-      const file = join(folder, "host.db")
-      expect((yield* load({ DATABASE_URL: `sqlite:${file}` })).openKeyFile).toBeUndefined()
-      chmodSync(`${file}.key`, 0o640)
-      expect((yield* load({ DATABASE_URL: `sqlite:${file}` })).openKeyFile).toBe(`${file}.key`)
-      rmSync(folder, { recursive: true })
-    })
+  it.effect(
+    "tell of a database and a key file that others can read, and not of those that only their owner can",
+    () =>
+      Effect.gen(function* () {
+        const folder = mkdtempSync(join(tmpdir(), "sendwright-config-"))
+        const file = join(folder, "host.db")
+        const openFiles = Effect.map(load({ DATABASE_URL: `sqlite:${file}` }), (config) => config.openFiles)
+        expect(yield* openFiles).toEqual([])
+        for (const end of ["", "-wal"]) writeFileSync(`${file}${end}`, "", { mode: 0o600 })
+        expect(yield* openFiles).toEqual([])
+        for (const end of ["", "-wal", ".key"]) chmodSync(`${file}${end}`, 0o640)
+        expect(yield* openFiles).toEqual([file, `${file}-wal`, `${file}.key`])
+        expect(
+          (yield* load({ DATABASE_URL: `sqlite:${file}`, SECRET_KEY: secretKey })).openFiles
+        ).toHaveLength(3)
+        rmSync(folder, { recursive: true })
+      })
   )
 
   it.effect("make no new key file beside a database that has content", () =>

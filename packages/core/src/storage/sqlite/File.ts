@@ -1,5 +1,5 @@
 /** The database's file, or memory: opened for this process alone, and set to sync. */
-import { mkdirSync, realpathSync, unwatchFile, watchFile } from "node:fs"
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, unwatchFile, watchFile } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import Sqlite from "better-sqlite3"
 import * as Effect from "effect/Effect"
@@ -16,10 +16,18 @@ const busyTimeout = 250
 const opening = <A>(step: () => A): Effect.Effect<A, StorageError> =>
   Effect.try({ try: step, catch: (cause) => new StorageError({ operation: "open", cause }) })
 
+/**
+ * Makes a file that its owner alone reads, where there is none: the driver would make it readable for all. The log and its
+ * index get the mode of their database. A file that is there keeps its mode, which somebody may have chosen.
+ */
+const makePrivate = (file: string): void => {
+  if (!existsSync(file)) closeSync(openSync(file, "a", 0o600))
+}
+
 /** Absolute and without links, so that two spellings of one file meet at one lock. */
 const locate = (filename: string): string => {
   const path = resolve(filename)
-  mkdirSync(dirname(path), { recursive: true })
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   try {
     return realpathSync(path)
   } catch {
@@ -33,7 +41,9 @@ const locate = (filename: string): string => {
  * The file stays: removing it would let two processes lock two files of one name.
  */
 const lockOf = (path: string): Sqlite.Database => {
-  const lock = new Sqlite(filesOf(path).lock, { timeout: busyTimeout })
+  const file = filesOf(path).lock
+  makePrivate(file)
+  const lock = new Sqlite(file, { timeout: busyTimeout })
   try {
     lock.pragma("locking_mode = EXCLUSIVE")
     lock.exec("BEGIN EXCLUSIVE")
@@ -75,6 +85,7 @@ const refuseNames = (path: string): Effect.Effect<void, StorageError> =>
   )
 
 const connect = (path: string): Sqlite.Database => {
+  if (path !== ":memory:") makePrivate(path)
   const db = new Sqlite(path, { timeout: busyTimeout })
   const set = (pragma: string, value: string, expected: unknown): void => {
     db.pragma(`${pragma} = ${value}`)

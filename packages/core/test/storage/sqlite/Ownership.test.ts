@@ -1,5 +1,14 @@
 /** One process owns a database file, and writes it only while it is the file that it opened. */
-import { existsSync, linkSync, mkdtempSync, renameSync, rmSync, unlinkSync } from "node:fs"
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -81,6 +90,32 @@ const losses: Readonly<Record<string, (file: string) => void>> = {
 }
 
 describe("a database file", () => {
+  // Windows has other rights than these.
+  it.scopedLive.skipIf(process.platform === "win32")(
+    "that is made is its owner's alone, with its log, its lock and its folders, and one that is there keeps its mode",
+    () =>
+      Effect.gen(function* () {
+        const given = yield* path
+        const file = join(dirname(given), "new", "er", "host.db")
+        const before = process.umask(0)
+        yield* Effect.addFinalizer(() => Effect.sync(() => process.umask(before)))
+        const mode = (of: string) => (statSync(of).mode & 0o777).toString(8)
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const { write } = yield* open(file)
+            yield* write(1)
+            for (const end of ["", "-wal", "-shm", ".lock"]) expect(mode(`${file}${end}`), end).toBe("600")
+            expect(mode(dirname(file))).toBe("700")
+            expect(mode(dirname(dirname(file)))).toBe("700")
+          })
+        )
+        chmodSync(file, 0o640)
+        const { read } = yield* open(file)
+        expect(yield* read).toEqual([{ id: 1 }])
+        expect(mode(file)).toBe("640")
+      })
+  )
+
   for (const [what, lose] of Object.entries(losses)) {
     it.scopedLive(`that ${what} is refused within five seconds, for ever, to who writes and who reads`, () =>
       Effect.gen(function* () {
