@@ -13,6 +13,9 @@ export type Draw = (
   failures: ReadonlyArray<Failure>
 ) => Effect.Effect<void, StorageError>
 
+/** In the catalogue's words: what a platform says may quote a message, and the session's reason has that. */
+const named = ({ code }: Failure): string => `${code}. ${Catalogue.find(code)?.message ?? ""}`.trimEnd()
+
 export const make: Effect.Effect<Draw, never, SessionStore | TemplateStore> = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const templates = yield* TemplateStore
@@ -39,10 +42,10 @@ export const make: Effect.Effect<Draw, never, SessionStore | TemplateStore> = Ef
           return failure.code === "template_disabled" ? yield* mark(job, "disabled") : undefined
         case "disconnect_session":
           yield* sessions.transition({ id: sessionId, state: "disconnected", reason: failure.message, now })
-          return yield* Effect.logWarning(`Session ${sessionId} was disconnected: ${failure.message}`)
+          return yield* Effect.logWarning(`Session ${sessionId} was disconnected: ${named(failure)}`)
         case "block_session":
           yield* sessions.block({ id: sessionId, until: Catalogue.blockedUntil(failure, now), now })
-          return yield* Effect.logWarning(`Session ${sessionId} pauses: ${failure.message}`)
+          return yield* Effect.logWarning(`Session ${sessionId} pauses: ${named(failure)}`)
       }
     })
 

@@ -473,12 +473,29 @@ export const make = (options: Options) =>
         : refuse("method_not_allowed", `This path has ${allow.allow}.`, allow)
     }
 
-    /** Nothing of a request but its route is told to a tracer: headers and bodies hold secrets. */
+    /**
+     * Nothing of a request but its route is told to a tracer, headers and bodies hold secrets, and of a refusal its name:
+     * tracers write an error's text, which may quote a platform or a message.
+     */
     const traced = (exchange: Exchange): Step =>
       Effect.suspend(() => step(exchange)).pipe(
+        Effect.matchEffect({
+          onSuccess: (answer) => Effect.succeed(Effect.succeed(answer)),
+          onFailure: (error) =>
+            error._tag === "StorageError"
+              ? Effect.fail(error)
+              : Effect.as(
+                  Effect.annotateCurrentSpan(
+                    "error.type",
+                    (error._tag === "Refused" ? error.problem : Problems.describe(error)).code
+                  ),
+                  Effect.fail(error)
+                )
+        }),
         Effect.tap(() => Effect.annotateCurrentSpan("http.route", exchange.name)),
         Effect.withSpan(`${exchange.request.method} request`, { captureStackTrace: false, kind: "server" }),
-        Effect.withTracerEnabled(true)
+        Effect.withTracerEnabled(true),
+        Effect.flatten
       )
 
     /** What goes wrong within becomes a 500 that tells nothing, and a line in the log that does. */
