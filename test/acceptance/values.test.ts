@@ -1,6 +1,6 @@
 /** decisions.md §10: times, lengths, blank texts and media URLs are judged alike wherever a request has one. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { inside } from "../../packages/core/test/webhook/Inside.ts"
+import { inside } from "../../packages/core/test/http/Inside.ts"
 import type { Answer, Tenant, TestHost } from "../support/TestHost.ts"
 import { at, consent, items, sendBody, start, tenant } from "../support/TestHost.ts"
 

@@ -29,7 +29,7 @@ export const make = <A extends object, I>(schema: Schema.Schema<A, I>) => {
       others: ReadonlyArray<Fault> = []
     ): Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault>> => {
       const read = decoder(given)
-      if (Either.isLeft(read)) return Either.left([...read.left, ...others])
+      if (Either.isLeft(read)) return Either.left([...others, ...read.left])
       return others.length === 0
         ? Either.right(Object.fromEntries(Object.entries(read.right)))
         : Either.left(others)

@@ -1,6 +1,7 @@
 /**
  * Takes a session's secrets out of what its platform says: platforms echo tokens and numbers in their errors, and tenants
- * read these. Every text of the configuration is taken for a secret but a URL, of which the query may hold one.
+ * read these. Every text of the configuration is taken for a secret. Of a URL that is its query, and what is as long in
+ * its path as only keys are: a redirect has to be told with the rest.
  */
 import * as Memo from "../domain/Memo.ts"
 import * as Phone from "../domain/Phone.ts"
@@ -11,6 +12,8 @@ type Redact = (text: string) => string
 /** Shorter texts are no secrets, and would be found in ordinary words. */
 const shortest = 6
 
+const shortestInPath = 20
+
 /** Longer texts are cut before they are kept, so that the rest is never told. */
 const longest = 16 * 1024
 
@@ -18,8 +21,9 @@ const hidden = "[hidden]"
 
 const ofText = (text: string): ReadonlyArray<string> => {
   if (!/^https?:/i.test(text) || !URL.canParse(text)) return [text]
-  const { search, searchParams } = new URL(text)
-  return [search.slice(1), ...searchParams.values()]
+  const { pathname, search, searchParams } = new URL(text)
+  const keys = pathname.split("/").filter((part) => part.length >= shortestInPath)
+  return [search.slice(1), ...searchParams.values(), ...keys]
 }
 
 const textsOf = (value: unknown): ReadonlyArray<string> => {

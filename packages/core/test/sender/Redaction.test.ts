@@ -4,7 +4,7 @@ import * as Sanitize from "../../src/sender/Sanitize.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
 
 const config = {
-  url: "https://gateway.example/send?key=in-the-query&tenant=4711%2F0815",
+  url: "https://gateway.example/send/a-key-that-is-in-the-path?key=in-the-query&tenant=4711%2F0815",
   secret: "signs-both-ways-1234",
   headers: {
     authorization: "Bearer of-a-header",
@@ -27,6 +27,7 @@ describe("a platform's words", () => {
     ["Bearer of-a-header-and-more", "a value that begins with another"],
     ["deep/inside=", "a value within others"],
     ["deep%2Finside%3D", "a value as a URL has it"],
+    ["a-key-that-is-in-the-path", "a key in the URL's path"],
     ["in-the-query", "a parameter of the URL"],
     ["4711/0815", "a decoded parameter of the URL"]
   ])("have %s hidden, which is %s", (secret) => {
