@@ -40,12 +40,14 @@ const serve = (config: HostConfig, besides: Serve.Options<never, never>["besides
       stopping,
       graceMs: config.stopGraceMs * graceShare,
       besides,
+      limits: config.limits,
+      trustedProxies: config.trustedProxies,
       served: (port) => {
         const baseUrl = baseUrlOf(config, port)
         const content = config.role === "worker" ? Content.ofWorker(engine) : Content.ofApi(engine, baseUrl)
-        const { adminToken, olderSecretKeys, secretKey } = config
+        const { adminToken, limits, olderSecretKeys, secretKey } = config
         const cursors = Cursors.make(secretKey, ...olderSecretKeys)
-        const watching = { answered, spanEvery, stopping }
+        const watching = { answered, limits, spanEvery, stopping }
         return Effect.all({
           handle: Adapter.make({ engine, ...content, ...watching, baseUrl, adminToken, cursors }),
           refuse: Adapter.refusing(baseUrl)

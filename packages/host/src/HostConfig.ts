@@ -12,7 +12,9 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
+import * as Limits from "./http/Limits.ts"
 
 /** Where the stores are. */
 export type Database =
@@ -47,6 +49,9 @@ export interface HostConfig {
   readonly stopGraceMs: number
   /** How long an attempt of the sandbox platform takes. */
   readonly sandboxLatencyMs: number
+  /** The proxies whose `X-Forwarded-For` names the client. */
+  readonly trustedProxies: ReadonlyArray<AddressPolicy.Network>
+  readonly limits: Limits.Limits
 }
 
 /** The public address of a host that listens on the port, which may be another than the one asked for: 0 is any. */
@@ -173,6 +178,15 @@ export const logLevel = setting("LOG_LEVEL", `one of ${Object.keys(levels).join(
   new Map(Object.entries(levels)).get(text.toLowerCase())
 )
 
+const limits = Config.all(
+  Record.map(Limits.table, ({ from, setting, to, value }, name) =>
+    whole(setting, from, to).pipe(
+      Config.withDefault(value),
+      Config.map((given) => Limits.counted(name, given))
+    )
+  )
+)
+
 const settings = Config.all({
   port: whole("PORT", 0, 65_535).pipe(Config.withDefault(8080)),
   host: Config.nonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
@@ -214,7 +228,13 @@ const settings = Config.all({
   ),
   sandboxLatencyMs: whole("SANDBOX_LATENCY_MS", 0, 600_000).pipe(
     Config.withDefault(Sandbox.defaults.latencyMs)
-  )
+  ),
+  trustedProxies: setting(
+    "TRUST_PROXY",
+    "a comma-separated list of CIDR networks such as 10.0.0.0/8",
+    networks
+  ).pipe(Config.withDefault([])),
+  limits
 })
 
 const badKey = (reason: string) => new BadSetting({ variable: "SECRET_KEY", reason })

@@ -47,7 +47,7 @@ describe("the adapter", () => {
       expect(answer.status).toBe(500)
       expect(answer.headers["content-type"]).toBe("application/problem+json")
       expect(answer.body).not.toMatch(/canary|path/)
-      expect(JSON.parse(answer.body)).toMatchObject({
+      expect(JSON.parse(String(answer.body))).toMatchObject({
         ok: false,
         code: "internal",
         type: "http://base/problems/internal"
@@ -73,7 +73,7 @@ describe("the adapter", () => {
       const handle = yield* adapter(() => Effect.fail(new Errors.Overloaded({ retryAfterMs: 1500 })))
       const answer = yield* handle(get())
       expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "2"])
-      expect(JSON.parse(answer.body)).toMatchObject({
+      expect(JSON.parse(String(answer.body))).toMatchObject({
         code: "unavailable",
         detail: expect.stringContaining("same Idempotency-Key")
       })
@@ -140,7 +140,7 @@ describe("while the service stops, the adapter", () => {
       const handle = yield* Adapter.make({
         engine: Engine.Engine.of(engine),
         routes: ServiceHandlers.make(Engine.Engine.of(engine)),
-        pages: new Map([["/docs", { access: "anyone", contentType: "text/html", text: Effect.succeed("") }]]),
+        pages: new Map([["/docs", { access: "anyone", contentType: "text/html", body: Effect.succeed("") }]]),
         baseUrl: "http://base",
         adminToken: Redacted.make("token"),
         stopping: MutableRef.make(true)

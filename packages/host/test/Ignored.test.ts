@@ -45,7 +45,7 @@ const host = Effect.gen(function* () {
       handle({ method, url, headers, hasBody: true, body: () => Effect.succeed(bytes) }),
       (answer) => {
         const told: { readonly errors?: ReadonlyArray<{ readonly code: string; readonly pointer: string }> } =
-          JSON.parse(answer.body)
+          JSON.parse(String(answer.body))
         const unknown = told.errors?.filter(({ code }) => code === "unknown_field") ?? []
         return { status: answer.status, unknown: unknown.map(({ pointer }) => pointer) }
       }

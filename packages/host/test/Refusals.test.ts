@@ -93,7 +93,7 @@ const call = (
       hasBody: bytes.length > 0,
       body: (maximum) => Effect.succeed(bytes.length > maximum ? undefined : bytes)
     })
-    const read: unknown = answer.body === "" ? undefined : JSON.parse(answer.body)
+    const read: unknown = answer.body === "" ? undefined : JSON.parse(String(answer.body))
     return { ...answer, json: read }
   })
 

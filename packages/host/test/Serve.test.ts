@@ -8,6 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import * as Adapter from "../src/http/Adapter.ts"
+import * as Limits from "../src/http/Limits.ts"
 import * as Serve from "../src/http/Serve.ts"
 
 /** Everything the server says to these bytes until it hangs up, or until `enough`. */
@@ -28,13 +29,13 @@ const exchange = (port: number, text: string, enough = /$^/) =>
 interface Serving {
   readonly graceMs?: number
   readonly besides?: Effect.Effect<void>
-  readonly patience?: Serve.Patience
+  readonly limits?: Limits.Limits
 }
 
 /** Stopped by interruption, as a signal stops the process. */
 const serving = (
   handle: Adapter.Adapter,
-  { besides = Effect.void, graceMs = 10_000, patience = Serve.patience }: Serving = {}
+  { besides = Effect.void, graceMs = 10_000, limits = Limits.defaults }: Serving = {}
 ) =>
   Effect.gen(function* () {
     const stopping = MutableRef.make(false)
@@ -44,7 +45,7 @@ const serving = (
       served: () => Effect.map(Adapter.refusing("http://base"), (refuse) => ({ handle, refuse })),
       stopping,
       graceMs,
-      patience,
+      limits,
       besides: { end: besides, underWay: () => [] }
     }).pipe(
       Effect.flatMap((port) => Deferred.succeed(listening, port)),
@@ -61,7 +62,7 @@ const serving = (
   })
 
 const echo: Adapter.Adapter = ({ body }) =>
-  Effect.map(body(10), (bytes) => ({
+  Effect.map(Effect.orDie(body(10)), (bytes) => ({
     status: bytes === undefined ? 413 : 200,
     headers: {},
     body: bytes === undefined ? "too large" : Buffer.from(bytes).toString()
@@ -261,7 +262,9 @@ describe("what is no request", () => {
 
   it.live("is one that never comes to its end", () =>
     Effect.gen(function* () {
-      const { port, stop } = yield* serving(echo, { patience: { headers: 100, request: 200, look: 50 } })
+      const { port, stop } = yield* serving(echo, {
+        limits: { ...Limits.defaults, headersTime: 100, requestTime: 200 }
+      })
       const half = yield* exchange(port, "GET / HTTP/1.1\r\nHost: x\r\n")
       expect(problem(half).body).toMatchObject({ status: 408, code: "request_timeout" })
       const { body } = problem(yield* exchange(port, post(["Content-Length: 9"], "slow")))

@@ -49,7 +49,9 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     receive: dies("receive"),
     readiness: Effect.succeed([]),
     hook: (_, __, { body, method, query }) =>
-      Effect.succeed(method === "GET" ? `${query["hub.challenge"]} ${body.length}` : null),
+      Effect.map(body instanceof Uint8Array ? Effect.succeed(body) : body, ({ length }) =>
+        method === "GET" ? `${query["hub.challenge"]} ${length}` : null
+      ),
     drain: Effect.dieMessage("drain"),
     clock: { health: Effect.dieMessage("clock"), within: identity },
     admin: new Proxy(Object.create(null), {

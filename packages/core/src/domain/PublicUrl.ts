@@ -19,6 +19,15 @@ export const parseNetwork = (cidr: string): Network | undefined =>
 /** This machine's own addresses. */
 export const loopback: ReadonlyArray<Network> = [ipaddr.parseCIDR("127.0.0.0/8"), ipaddr.parseCIDR("::1/128")]
 
+/** Whether an IP address is in one of the networks; an IPv4 one mapped into IPv6 is the IPv4 one. */
+export const isWithin = (text: string, networks: ReadonlyArray<Network>): boolean => {
+  if (isIP(text) === 0) return false
+  const address = ipaddr.process(text)
+  return networks.some(
+    ([network, bits]) => network.kind() === address.kind() && address.match([network, bits])
+  )
+}
+
 export interface Rules {
   readonly protocols: ReadonlyArray<"http" | "https">
   /** The longest URL, in code points. */
@@ -60,12 +69,8 @@ export const make = ({ maximum, networks, protocols, setting }: Rules): Policy =
   const allows = (text: string): boolean => {
     const plain = text.split("%")[0] ?? ""
     if (isIP(plain) === 0) return false
+    if (isWithin(plain, networks)) return true
     const address = ipaddr.process(plain)
-    if (
-      networks.some(([network, bits]) => network.kind() === address.kind() && address.match([network, bits]))
-    ) {
-      return true
-    }
     if (address.range() !== "unicast" || metadata.has(address.toString())) return false
     const within = tunneled(address)
     if (within !== undefined) return allows(within)

@@ -30,7 +30,7 @@ import type { Template } from "../domain/Template.ts"
 import * as MasterKeys from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
-import type { HookRequest, Senders } from "../sender/Sender.ts"
+import type { Senders } from "../sender/Sender.ts"
 import type { Report } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
@@ -144,15 +144,16 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     readonly receive: (reports: ReadonlyArray<Report>) => Effect.Effect<ReadonlyArray<Report>, StorageError>
     /**
      * What a platform sent to the hook of a session; answers the text that a handshake asks for, else null. Nothing is
-     * parsed before its signature is right.
+     * parsed before its signature is right. A `body` that is an effect is read once the session is known to be one of
+     * the provider, so that nothing is held of what is for nobody.
      */
-    readonly hook: (
+    readonly hook: <E = never>(
       provider: string,
       sessionId: string,
-      request: Omit<HookRequest, "now">
+      request: Hooks.HookCall<E>
     ) => Effect.Effect<
       string | null,
-      InsideTransaction | HookForged | InvalidRequest | NotFound | StorageError
+      InsideTransaction | HookForged | InvalidRequest | NotFound | StorageError | E
     >
     /**
      * Tells check by check if this process is able (decisions.md §10) to write to its store, read its secrets,

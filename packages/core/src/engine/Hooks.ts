@@ -11,14 +11,19 @@ import type { Inbound } from "../worker/Inbound.ts"
 import { Wake } from "../worker/Wake.ts"
 import { traced } from "./Traced.ts"
 
+/** What came to a hook; its body may be what reads it. */
+export type HookCall<E> = Omit<HookRequest, "now" | "body"> & {
+  readonly body: Uint8Array | Effect.Effect<Uint8Array, E>
+}
+
 /** Answers the text of a handshake; null when something was brought and applied. */
 export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbound) {
   const sessions = yield* SessionStore
   const wake = yield* Wake
-  const receive = Effect.fnUntraced(function* (
+  const receive = Effect.fnUntraced(function* <E = never>(
     provider: string,
     sessionId: string,
-    request: Omit<HookRequest, "now">
+    request: HookCall<E>
   ) {
     const session = yield* sessions.find(sessionId)
     const line = yield* open(session)
@@ -26,8 +31,9 @@ export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbo
     if (session === null || session.provider !== provider || line === undefined || receive === undefined) {
       return yield* new NotFound({ what: "hook" })
     }
+    const body = request.body instanceof Uint8Array ? request.body : yield* request.body
     const now = yield* Clock.currentTimeMillis
-    const result = receive({ ...request, now }, line.config)
+    const result = receive({ ...request, body, now }, line.config)
     switch (result._tag) {
       case "Challenge":
         return result.text

@@ -9,7 +9,7 @@ import type { Network } from "../domain/PublicUrl.ts"
 import * as PublicUrl from "../domain/PublicUrl.ts"
 
 export type { Network } from "../domain/PublicUrl.ts"
-export { parseNetwork } from "../domain/PublicUrl.ts"
+export { isWithin, parseNetwork } from "../domain/PublicUrl.ts"
 
 export class AddressPolicy extends Context.Tag("@sendwright/core/webhook/AddressPolicy")<
   AddressPolicy,

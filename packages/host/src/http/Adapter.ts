@@ -12,6 +12,7 @@ import { Errors, Fault, Ids } from "@sendwright/core"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Metric from "effect/Metric"
@@ -21,10 +22,13 @@ import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Body from "./Body.ts"
+import * as ClientAddress from "./ClientAddress.ts"
 import * as Cursors from "./Cursors.ts"
+import * as Limits from "./Limits.ts"
 import type { EngineError, Problem } from "./Problems.ts"
 import * as Problems from "./Problems.ts"
-import type { HookRequest, Prepare, Raw, Route } from "./Route.ts"
+import * as Rates from "./Rates.ts"
+import type { HookHandler, Prepare, Raw, Route } from "./Route.ts"
 import { unexpected as unexpectedFaults } from "./Route.ts"
 import type { Matched } from "./Router.ts"
 import * as Router from "./Router.ts"
@@ -40,22 +44,26 @@ export interface PlainRequest {
   /** True when a body comes with it; it may be empty. */
   readonly hasBody: boolean
   /** Reads the body, at most so many bytes; `undefined` when there are more. */
-  readonly body: (maximum: number) => Effect.Effect<Uint8Array | undefined>
+  readonly body: (maximum: number) => Effect.Effect<Uint8Array | undefined, NoRoom>
 }
+
+/** The memory for bodies that are being received is used up. */
+export class NoRoom extends Data.TaggedError("NoRoom") {}
 
 type Headers = Readonly<Record<string, string>>
 
 export interface PlainResponse {
   readonly status: number
   readonly headers: Headers
-  readonly body: string
+  /** Bytes are shared by all answers that have them. */
+  readonly body: string | Uint8Array
 }
 
 /** A page or text that is not JSON, outside the contract. */
 export interface Page {
   readonly access: "anyone" | "operator"
   readonly contentType: string
-  readonly text: Effect.Effect<string>
+  readonly body: Effect.Effect<string | Uint8Array>
 }
 
 /** A request that was answered, for the access log. */
@@ -83,6 +91,8 @@ export interface Options {
   readonly stopping: MutableRef.MutableRef<boolean>
   /** Told of every answer; absent when nobody listens. */
   readonly answered?: ((answered: Answered) => void) | undefined
+  /** Those of hooks; the defaults where they are not given. */
+  readonly limits?: Limits.Limits | undefined
   /** One request in so many gets a span; absent when nobody traces. */
   readonly spanEvery?: number | undefined
 }
@@ -128,7 +138,7 @@ interface Answer {
   readonly status: number
   readonly contentType: string | undefined
   readonly headers: Headers
-  readonly body: string
+  readonly body: string | Uint8Array
 }
 
 /** A request on its way, and what is known of it by now. */
@@ -177,7 +187,7 @@ const json = (status: number, body: unknown, headers: Headers): Answer => ({
   body: JSON.stringify(body)
 })
 
-const text = (contentType: string, body: string): Answer => ({
+const text = (contentType: string, body: string | Uint8Array): Answer => ({
   status: 200,
   contentType,
   headers: none,
@@ -221,10 +231,15 @@ export const refusing = (baseUrl: string) =>
   Effect.map(Ids.RandomBytes, (random) => {
     const ids = Ids.make(random)
     const count = counting()
-    return (code: Problems.HostCode, detail: string): Effect.Effect<PlainResponse> =>
+    return (
+      code: Problems.HostCode,
+      detail: string,
+      retryAfterMs: number | null = null
+    ): Effect.Effect<PlainResponse> =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         const requestId = ids.uuid(now)
-        const answer = problemAnswer(new Refused(Problems.problem(code, detail)), { baseUrl, requestId })
+        const problem = Problems.problem(code, detail, { retryAfterMs })
+        const answer = problemAnswer(new Refused(problem), { baseUrl, requestId })
         count("none", answer.status)
         return sealed({ requestId, rate: undefined }, answer)
       })
@@ -275,6 +290,14 @@ const encoded = refuse("unsupported_media_type", "The body must come without a c
 const tooLarge = refuse("payload_too_large", "The body must be at most 1 MiB.")
 const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
 const noRoute = refuse("not_found", "There is no such route.")
+/** What is still to come of the body is not read, so that the connection is good for nothing else. */
+const noRoom = new Refused(
+  Problems.problem("unavailable", "More bodies are coming in than the host has memory for.", {
+    retryAfterMs: 1000
+  }),
+  { connection: "close" }
+)
+const noRoomLeft = () => noRoom
 const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
 
 /**
@@ -289,7 +312,8 @@ const bodyOf = (request: PlainRequest, isAskedFor: boolean): Effect.Effect<Raw["
   if (Body.isOtherCharset(type)) return otherCharset
   if ((headerOf(request, "content-encoding") ?? "identity").toLowerCase() !== "identity") return encoded
   if (length > Body.maximumBytes) return tooLarge
-  return Effect.flatMap(request.body(Body.maximumBytes), (bytes): Effect.Effect<Raw["body"], Refused> => {
+  const whole = Effect.mapError(request.body(Body.maximumBytes), noRoomLeft)
+  return Effect.flatMap(whole, (bytes): Effect.Effect<Raw["body"], Refused> => {
     if (bytes === undefined) return tooLarge
     if (bytes.length === 0) return noBody
     return Body.isJson(type) ? Effect.succeed(Body.parse(bytes)) : notJson
@@ -312,27 +336,53 @@ const rawOf = (
   cursors
 })
 
-/** A platform's hook. Batches are larger than what clients send. */
+const tooManyHooks = (from: string, retryAfterMs: number) =>
+  new Refused(Problems.problem("rate_limited", `Too many hooks come ${from}.`, { retryAfterMs }))
+
+/** How many hooks may come, for each session and from each address. */
+const hookRates = ({ hooksPerAddress, hooksPerSession }: Limits.Limits) => ({
+  session: Rates.make({ limit: hooksPerSession, periodMs: 1000 }),
+  address: Rates.make({ limit: hooksPerAddress, periodMs: 1000 })
+})
+
+/**
+ * A platform's hook. Batches are larger than what clients send, and nobody has proved who they are: nothing is read
+ * before the address had its rate looked at, the engine has found the session, and that had its rate looked at.
+ */
 const hook = (
   request: PlainRequest,
   { path }: Matched,
   query: string,
-  run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
+  run: HookHandler,
+  rates: ReturnType<typeof hookRates>,
+  now: number
 ): Step => {
   if (Body.isOtherCharset(headerOf(request, "content-type"))) return otherCharset
-  const bytes =
-    request.method === "POST" ? request.body(Body.maximumHookBytes) : Effect.succeed(new Uint8Array())
-  return Effect.flatMap(bytes, (body): Step => {
-    if (body === undefined) return hookTooLarge
-    const headers: Record<string, string> = {}
-    for (const name of Object.keys(request.headers)) {
-      const value = headerOf(request, name)
-      if (value !== undefined) headers[name] = value
+  const { address } = request
+  const wait = address === undefined ? 0 : rates.address(ClientAddress.holder(address), now)
+  if (wait > 0) {
+    Limits.over("hooksPerAddress")
+    return Effect.fail(tooManyHooks("from your address", wait))
+  }
+  if (Number(headerOf(request, "content-length") ?? 0) > Body.maximumHookBytes) return hookTooLarge
+  const body = Effect.suspend((): Effect.Effect<Uint8Array, Refused> => {
+    const wait = rates.session(path["sessionId"] ?? "", now)
+    if (wait > 0) {
+      Limits.over("hooksPerSession")
+      return Effect.fail(tooManyHooks("for this session", wait))
     }
-    return Effect.map(run({ path, query: parameters(query), headers, body }), (told) =>
-      told === null ? json(200, { ok: true }, none) : text("text/plain; charset=utf-8", told)
-    )
+    if (request.method !== "POST") return Effect.succeed(new Uint8Array())
+    const whole = Effect.mapError(request.body(Body.maximumHookBytes), noRoomLeft)
+    return Effect.flatMap(whole, (bytes) => (bytes === undefined ? hookTooLarge : Effect.succeed(bytes)))
   })
+  const headers: Record<string, string> = {}
+  for (const name of Object.keys(request.headers)) {
+    const value = headerOf(request, name)
+    if (value !== undefined) headers[name] = value
+  }
+  return Effect.map(run({ path, query: parameters(query), headers, body }), (told) =>
+    told === null ? json(200, { ok: true }, none) : text("text/plain; charset=utf-8", told)
+  )
 }
 
 /** How to prove who one is (RFC 9110 §11.6.1), by who may call. */
@@ -370,6 +420,7 @@ export const make = (options: Options) =>
     const routesOf = Router.make(options.routes)
     const count = counting()
     const isSampled = sampler(options.spanEvery)
+    const rates = hookRates(options.limits ?? Limits.defaults)
 
     const isOperator = (authorization: string | undefined): boolean => {
       if (adminToken === undefined) return false
@@ -419,7 +470,7 @@ export const make = (options: Options) =>
         case "anyone":
           return finish(exchange, matched, query, handler.prepare)
         case "hook":
-          return hook(request, matched, query, handler.run)
+          return hook(request, matched, query, handler.run, rates, clock.unsafeCurrentTimeMillis())
         case "operator":
           return asOperator(request, () => finish(exchange, matched, query, handler.prepare))
         case "key": {
@@ -441,7 +492,7 @@ export const make = (options: Options) =>
         Effect.flatMap(bodyOf(request, false), (body): Step => {
           const faults = unexpectedFaults(rawOf(request, { path: none, query, cursors }, body))
           if (faults.length > 0) return invalid(faults)
-          return Effect.map(page.text, (found) => text(page.contentType, found))
+          return Effect.map(page.body, (found) => text(page.contentType, found))
         })
       return page.access === "operator" ? asOperator(request, shown) : shown()
     }

@@ -1,15 +1,21 @@
 /** What Node refuses before there is a request: it gets the answer that every refusal has, and the connection ends. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
+import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type { PlainResponse, Refuse } from "./Adapter.ts"
+import type { Connections } from "./Connections.ts"
+import * as Limits from "./Limits.ts"
 import type { HostCode } from "./Problems.ts"
 
 /** How long a client that is still talking is listened to, so that it gets to read the answer. */
 const lingerMs = 1000
+/** More clients at a time are cut without an answer. */
+const mostLingering = 100
+const retryMs = 5000
 
 const refusals: ReadonlyMap<string, readonly [HostCode, string]> = new Map([
   ["HPE_HEADER_OVERFLOW", ["headers_too_large", "The headers must be at most 16 KiB."]],
@@ -49,10 +55,39 @@ const say = (socket: Duplex, response: PlainResponse): Effect.Effect<void> =>
     yield* Effect.timeoutOption(hungUp(socket), lingerMs)
   })
 
-/** Answers for the server for as long as it is there. */
-export const answer = (server: Server, refuse: Refuse): Effect.Effect<void> =>
+/** What a connection is told that is over a limit. */
+const tooMany: Readonly<Record<"connections" | "connectionsPerAddress", string>> = {
+  connections: "The host has as many connections as it may.",
+  connectionsPerAddress: "Your address has as many connections as it may."
+}
+
+/** Answers for the server for as long as it is there, also connections that are over a limit. */
+export const answer = (server: Server, refuse: Refuse, connections: Connections): Effect.Effect<void> =>
   Effect.map(Effect.runtime(), (runtime) => {
     const run = Runtime.runFork(runtime)
+    let lingering = 0
+    const end = (socket: Duplex, told: Effect.Effect<PlainResponse>): void => {
+      if (lingering >= mostLingering) {
+        socket.destroy()
+        return
+      }
+      lingering += 1
+      run(
+        Effect.ensuring(
+          Effect.flatMap(told, (response) => say(socket, response)),
+          Effect.sync(() => {
+            lingering -= 1
+            socket.destroy()
+          })
+        )
+      )
+    }
+    server.on("connection", (socket: Socket) => {
+      const over = connections.take(socket)
+      if (over === undefined) return
+      Limits.over(over)
+      end(socket, refuse("unavailable", tooMany[over], retryMs))
+    })
     const answers = new WeakMap<Duplex, ServerResponse>()
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       answers.set(request.socket, response)
@@ -70,12 +105,6 @@ export const answer = (server: Server, refuse: Refuse): Effect.Effect<void> =>
         return
       }
       const [problem, detail] = refusals.get(code) ?? malformed
-      const told = Effect.flatMap(refuse(problem, detail), (response) => say(socket, response))
-      run(
-        Effect.ensuring(
-          told,
-          Effect.sync(() => socket.destroy())
-        )
-      )
+      end(socket, refuse(problem, detail))
     })
   })

@@ -13,30 +13,34 @@ type Content = Pick<Options, "routes" | "pages">
 
 const metrics: readonly [string, Page] = [
   "/metrics",
-  { access: "operator", contentType: "text/plain; version=0.0.4; charset=utf-8", text: Metrics.text }
+  { access: "operator", contentType: "text/plain; version=0.0.4; charset=utf-8", body: Metrics.text }
 ]
 
+type Description = typeof import("./Description.ts")
+
 /** Loaded when it is first asked for. */
-const description = Effect.promise(() => import("./Description.ts"))
+const description: Effect.Effect<Description> = Effect.promise(() => import("./Description.ts"))
+
+/** A page that is made when it is first asked for; all answers share its bytes, also those that nobody reads. */
+const once = (contentType: string, make: (module: Description) => string): Page => {
+  let made: Uint8Array | undefined
+  return {
+    access: "anyone",
+    contentType,
+    body: Effect.map(description, (module) => {
+      made ??= Buffer.from(make(module))
+      return made
+    })
+  }
+}
 
 const pages = (baseUrl: string): ReadonlyMap<string, Page> =>
-  new Map<string, Page>([
+  new Map([
     [
       "/openapi.json",
-      {
-        access: "anyone",
-        contentType: "application/json; charset=utf-8",
-        text: Effect.map(description, ({ openApi }) => JSON.stringify(openApi(baseUrl)))
-      }
+      once("application/json; charset=utf-8", ({ openApi }) => JSON.stringify(openApi(baseUrl)))
     ],
-    [
-      "/docs",
-      {
-        access: "anyone",
-        contentType: "text/html; charset=utf-8",
-        text: Effect.map(description, ({ docs }) => docs(baseUrl))
-      }
-    ],
+    ["/docs", once("text/html; charset=utf-8", ({ docs }) => docs(baseUrl))],
     metrics
   ])
 

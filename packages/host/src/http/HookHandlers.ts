@@ -8,7 +8,7 @@ import { forPlatform } from "./Route.ts"
 export const make = (engine: Context.Tag.Service<Engine.Engine>): ReadonlyArray<Route> => {
   const to =
     (provider: string, method: "GET" | "POST") =>
-    ({ body, headers, path, query }: HookRequest) =>
+    <E>({ body, headers, path, query }: HookRequest<E>) =>
       engine.hook(provider, path["sessionId"] ?? "", { method, headers, query, body })
   return [
     forPlatform(Api.whatsAppChallenge, to("whatsapp_cloud", "GET")),

@@ -159,7 +159,7 @@ export const catalogue = {
     status: 429,
     title: "Rate limited",
     description:
-      "The API key made more requests than its plan allows per minute. Wait as many seconds as Retry-After says."
+      "The API key made more requests than its plan allows per minute, or more hooks came for a session or from an address than the host takes per second. Wait as many seconds as Retry-After says."
   },
   minimum_wait_active: {
     status: 429,
@@ -183,7 +183,7 @@ export const catalogue = {
     status: 503,
     title: "Unavailable",
     description:
-      "The storage does not answer, more sends wait than it keeps up with, or the service is stopping. Nothing that was acknowledged is lost. Repeat the request after Retry-After with the same Idempotency-Key."
+      "The storage does not answer, more sends wait than it keeps up with, the host has as many connections or as much of bodies coming in as it may, or the service is stopping. Nothing that was acknowledged is lost. Repeat the request after Retry-After with the same Idempotency-Key."
   }
 } as const satisfies Readonly<Record<string, Entry>>
 

@@ -52,12 +52,16 @@ export interface Given<Path, Query, Payload> {
   readonly cursor: (next: number | null) => string | null
 }
 
-export interface HookRequest {
+export interface HookRequest<E> {
   readonly path: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array
+  /** Reads the body, once it is known that it is for somebody. */
+  readonly body: Effect.Effect<Uint8Array, E>
 }
+
+/** Answers the text that a handshake asks for, else null. */
+export type HookHandler = <E>(request: HookRequest<E>) => Effect.Effect<string | null, EngineError | E>
 
 type Running = Effect.Effect<Reply<unknown>, EngineError>
 
@@ -79,7 +83,7 @@ export interface Route {
     | {
         /** A platform's hook: its signature is over the bytes, so they are not looked at here. */
         readonly access: "hook"
-        readonly run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
+        readonly run: HookHandler
       }
     | {
         readonly access: "key"
@@ -274,7 +278,7 @@ export const forKey = <Path, Query, Payload, Headers, Success>(
 /** A hook's answer is `{"ok": true}`, or the text that a handshake asks for. */
 export const forPlatform = <Path, Query, Payload, Headers, Success>(
   endpoint: Endpoint<Path, Query, Payload, Headers, Success>,
-  run: (request: HookRequest) => Effect.Effect<string | null, EngineError>
+  run: HookHandler
 ): Route => ({ ...common(endpoint), handler: { access: "hook", run } })
 
 /** The request of a handler whose body the engine checks. */

@@ -1,5 +1,6 @@
 /** Binds the adapter to node:http, with limits on slow and greedy clients, and ends it gracefully. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { AddressPolicy } from "@sendwright/core"
 import * as Turn from "@sendwright/core/loop/Turn"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
@@ -10,9 +11,14 @@ import * as FiberId from "effect/FiberId"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import type { Adapter, PlainResponse, Refuse } from "./Adapter.ts"
+import { NoRoom } from "./Adapter.ts"
+import * as BodyMemory from "./BodyMemory.ts"
+import * as ClientAddress from "./ClientAddress.ts"
 import * as ClientErrors from "./ClientErrors.ts"
+import * as Connections from "./Connections.ts"
 import * as Fibers from "./Fibers.ts"
 import * as InFlight from "./InFlight.ts"
+import * as Limits from "./Limits.ts"
 import * as Together from "./Together.ts"
 
 /** The address cannot be listened on. */
@@ -38,19 +44,10 @@ export interface Options<E, R> {
   readonly graceMs: number
   /** What else ends while the server still answers; it keeps to the grace by itself. */
   readonly besides: { readonly end: Effect.Effect<void>; readonly underWay: () => ReadonlyArray<string> }
-  readonly patience?: Patience
+  readonly limits?: Limits.Limits
+  /** Proxies whose `X-Forwarded-For` names the client; nobody's does unless they are given. */
+  readonly trustedProxies?: ReadonlyArray<AddressPolicy.Network>
 }
-
-/** How long a client may take, in milliseconds. */
-export interface Patience {
-  readonly headers: number
-  /** Headers and body. */
-  readonly request: number
-  /** How often it is looked whether they took longer. */
-  readonly look: number
-}
-
-export const patience: Patience = { headers: 10_000, request: 15_000, look: 2000 }
 
 /** A body of which all has come: it needs no listeners, and nobody waits for it. */
 const taken = (incoming: IncomingMessage, maximum: number): Uint8Array | undefined => {
@@ -58,39 +55,85 @@ const taken = (incoming: IncomingMessage, maximum: number): Uint8Array | undefin
   return whole.length > maximum ? undefined : whole
 }
 
-/** A body that is still coming; what is over the maximum is let go by, so that the refusal reaches the client. */
-const gathered = (incoming: IncomingMessage, maximum: number): Effect.Effect<Uint8Array | undefined> =>
-  Effect.async<Uint8Array | undefined>((resume) => {
+/** More are put together: a chunk of one byte takes a hundred. */
+const mostChunks = 1024
+
+/** The declared length of a body; 0 where it comes in chunks. */
+const declared = ({ headers }: IncomingMessage): number => Number(headers["content-length"] ?? 0)
+
+/**
+ * A body that is still coming. What is over the maximum is let go by, so that the refusal reaches the client; what the
+ * memory for bodies has no room for is not read.
+ */
+const gathered = (
+  incoming: IncomingMessage,
+  maximum: number,
+  memory: BodyMemory.BodyMemory,
+  holder: string | undefined
+): Effect.Effect<Uint8Array | undefined, NoRoom> =>
+  Effect.async<Uint8Array | undefined, NoRoom>((resume) => {
     // It tells nobody any more that it is over.
     if (incoming.destroyed) return resume(Effect.interrupt)
     const chunks: Array<Buffer> = []
     let length = 0
+    let reserved = 0
     const over = () => length > maximum
-    incoming.on("data", (chunk: Buffer) => {
+    /** Takes room for so many bytes in all. */
+    const hasRoom = (bytes: number): boolean => {
+      if (bytes <= reserved) return true
+      if (!memory.reserve(holder, bytes - reserved)) return false
+      reserved = bytes
+      return true
+    }
+    const end = (exit: Effect.Effect<Uint8Array | undefined, NoRoom>): void => {
+      incoming.off("data", take)
+      chunks.length = 0
+      memory.release(holder, reserved)
+      reserved = 0
+      resume(exit)
+    }
+    const refuse = (): void => {
+      Limits.over("bodies")
+      incoming.pause()
+      end(new NoRoom())
+    }
+    const take = (chunk: Buffer): void => {
       length += chunk.length
       if (over()) {
-        chunks.length = 0
-        resume(Effect.succeed(undefined))
-      } else {
-        chunks.push(chunk)
+        end(Effect.succeed(undefined))
+        incoming.resume()
+      } else if (!hasRoom(length)) {
+        refuse()
+      } else if (chunks.push(chunk) === mostChunks) {
+        chunks.splice(0, mostChunks, Buffer.concat(chunks))
       }
-    })
+    }
+    if (!hasRoom(Math.min(declared(incoming), maximum))) return refuse()
+    incoming.on("data", take)
     incoming.on("end", () => {
       const [first] = chunks
       const whole = first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
-      resume(Effect.succeed(over() ? undefined : whole))
+      end(Effect.succeed(over() ? undefined : whole))
     })
     // The client is gone: nobody is left to answer.
-    incoming.on("error", () => resume(Effect.interrupt))
-    incoming.on("close", () => resume(Effect.interrupt))
+    incoming.on("error", () => end(Effect.interrupt))
+    incoming.on("close", () => end(Effect.interrupt))
+    return Effect.sync(() => end(Effect.interrupt))
   })
 
 /** Reads at most so many bytes. */
 const readBody =
-  (incoming: IncomingMessage) =>
-  (maximum: number): Effect.Effect<Uint8Array | undefined> =>
+  (incoming: IncomingMessage, memory: BodyMemory.BodyMemory, address: string | undefined) =>
+  (maximum: number): Effect.Effect<Uint8Array | undefined, NoRoom> =>
     Effect.suspend(() =>
-      incoming.complete ? Effect.succeed(taken(incoming, maximum)) : gathered(incoming, maximum)
+      incoming.complete
+        ? Effect.succeed(taken(incoming, maximum))
+        : gathered(
+            incoming,
+            maximum,
+            memory,
+            address === undefined ? undefined : ClientAddress.holder(address)
+          )
     )
 
 interface Requests {
@@ -99,6 +142,9 @@ interface Requests {
   /** All whose answer has not left yet. */
   readonly unanswered: InFlight.InFlight
 }
+
+/** A head takes about as much. */
+const headBytes = 512
 
 /** In one piece, head and body. */
 const write = (response: ServerResponse, { body, headers, status }: PlainResponse, last: boolean): void => {
@@ -130,10 +176,15 @@ const answer = (
   server: Server,
   { handle, refuse }: Served,
   { unanswered, underWay }: Requests,
+  connections: Connections.Connections,
   stopping: MutableRef.MutableRef<boolean>
 ) =>
   Effect.map(Fibers.runner<never>(), (run) => {
-    const answerTo = (incoming: IncomingMessage): Effect.Effect<PlainResponse> => {
+    const memory = BodyMemory.make(connections.limits)
+    const answerTo = (
+      incoming: IncomingMessage,
+      { address: peer, isProxy }: Connections.Connection
+    ): Effect.Effect<PlainResponse> => {
       const { headers, method = "GET", url = "/" } = incoming
       const fault = hostFault(incoming)
       // Node would refuse it by itself, without a body, or not at all.
@@ -144,50 +195,81 @@ const answer = (
         }))
       }
       const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
-      const address = incoming.socket.remoteAddress
-      return handle({ method, url, headers, address, hasBody, body: readBody(incoming) })
+      const address = isProxy && peer !== undefined ? connections.clients.of(peer, headers) : peer
+      return handle({ method, url, headers, address, hasBody, body: readBody(incoming, memory, address) })
     }
     // Before what waits for its share of a turn, where something does.
     const begin = Together.make((run) => (Turn.isShared() ? run() : setImmediate(run)), setImmediate)
     const leave = Together.make(process.nextTick)
     server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
+      const connection = connections.of(incoming.socket)
+      // It is over a limit, or closed: it has its answer, or nobody waits for one.
+      if (connection === undefined) return
       const counted = !MutableRef.get(stopping)
       unanswered.enter()
       if (counted) underWay.enter()
       let fiber: Fiber.RuntimeFiber<PlainResponse> | undefined
       let ended = false
+      let gone = false
+      let bytes = 0
       const end = (exit: Exit.Exit<PlainResponse>): void => {
         ended = true
         if (counted) underWay.leave()
-        if (Exit.isSuccess(exit)) leave(() => write(response, exit.value, MutableRef.get(stopping)))
-        else response.destroy()
+        if (gone) return
+        if (Exit.isFailure(exit)) {
+          connection.socket.destroy()
+          return
+        }
+        bytes = headBytes + exit.value.body.length
+        connection.answered(bytes)
+        leave(() => {
+          if (!gone) write(response, exit.value, MutableRef.get(stopping))
+        })
+      }
+      const exchange = {
+        begin: () =>
+          begin(() => {
+            if (ended || connection.socket.destroyed) return
+            fiber = run(answerTo(incoming, connection))
+            const exit = fiber.unsafePoll()
+            if (exit === null) fiber.addObserver(end)
+            else end(exit)
+          }),
+        lost: () => {
+          if (gone) return
+          gone = true
+          unanswered.leave()
+          if (ended) return
+          // What a handler does may outlast its client: a message that is being sent is sent.
+          if (fiber === undefined) end(Exit.interrupt(FiberId.none))
+          else fiber.unsafeInterruptAsFork(fiber.id())
+        }
       }
       response.once("close", () => {
-        unanswered.leave()
-        if (ended) return
-        // What a handler does may outlast its client: a message that is being sent is sent.
-        if (fiber === undefined) end(Exit.interrupt(FiberId.none))
-        else fiber.unsafeInterruptAsFork(fiber.id())
+        if (gone) return
+        exchange.lost()
+        connection.left(exchange, bytes)
       })
-      begin(() => {
-        if (ended) return
-        fiber = run(answerTo(incoming))
-        const exit = fiber.unsafePoll()
-        if (exit === null) fiber.addObserver(end)
-        else end(exit)
-      })
+      connection.came(exchange)
     })
   })
 
-const makeServer = ({ headers, look, request }: Patience) =>
+const makeServer = (
+  { headersTime, idleTime, requestTime }: Limits.Limits,
+  connections: Connections.Connections
+) =>
   createServer({
-    requestTimeout: request,
-    headersTimeout: headers,
-    keepAliveTimeout: 5_000,
-    connectionsCheckingInterval: look,
+    IncomingMessage: connections.requests(),
+    requestTimeout: requestTime,
+    headersTimeout: headersTime,
+    keepAliveTimeout: idleTime,
+    connectionsCheckingInterval: Math.min(lookMs, headersTime / 2),
     maxHeaderSize: 16 * 1024,
     requireHostHeader: false
   })
+
+/** How often it is looked whether requests take longer than they may. */
+const lookMs = 2000
 
 /** How often it is told what is still waited for. */
 const tellEvery = "5 seconds"
@@ -254,15 +336,19 @@ const listen = (server: Server, { host, port }: Options<never, never>["address"]
 /** Listens until it is released, and answers the port. */
 export const start = <E, R>(options: Options<E, R>) =>
   Effect.gen(function* () {
-    const server = makeServer(options.patience ?? patience)
+    const limits = options.limits ?? Limits.defaults
+    const clients = ClientAddress.make(options.trustedProxies ?? [])
+    const connections = new Connections.Connections(limits, clients)
+    const server = makeServer(limits, connections)
     const port = yield* listen(server, options.address)
     const served = yield* options.served(port)
     const requests: Requests = {
       underWay: InFlight.make(),
       unanswered: InFlight.make()
     }
-    yield* ClientErrors.answer(server, served.refuse)
-    yield* answer(server, served, requests, options.stopping)
+    yield* ClientErrors.answer(server, served.refuse, connections)
+    yield* answer(server, served, requests, connections, options.stopping)
+    yield* Effect.forkScoped(connections.watch)
     yield* Effect.addFinalizer(() => stop(server, requests, options))
     return port
   })

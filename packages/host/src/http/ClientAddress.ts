@@ -1,0 +1,85 @@
+/**
+ * Who a client is, where proxies stand in front (`TRUST_PROXY`). Each proxy adds the address that it was called from
+ * to the right of `X-Forwarded-For`, so the list is read from there: the first address that is no trusted proxy is the
+ * client's. What stands left of it is what that client wrote, and says nothing.
+ */
+import { isIP } from "node:net"
+import { AddressPolicy } from "@sendwright/core"
+
+type Headers = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+export interface ClientAddress {
+  /** Whether a peer is a trusted proxy. */
+  readonly isProxy: (peer: string) => boolean
+  /** The client of a request that a peer brings; the peer itself where no trusted proxy tells of another. */
+  readonly of: (peer: string, headers: Headers) => string
+}
+
+/** No chain of proxies is longer; what is left of them is not looked at. */
+const mostHops = 16
+
+/** `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1`, `[2001:db8::1]:443`, and nothing else. */
+const form = /^(?:\[([0-9a-f:.]{2,45})\]|([0-9.]{7,15}))(?::\d{1,5})?$/i
+
+/** One spelling for each address: an IPv4 one mapped into IPv6 is the IPv4 one. */
+export const normal = (address: string): string => {
+  const mapped = /^::ffff:([0-9.]{7,15})$/i.exec(address)?.[1]
+  return mapped !== undefined && isIP(mapped) === 4 ? mapped : address.toLowerCase()
+}
+
+const parse = (hop: string): string | undefined => {
+  const text = hop.trim()
+  if (text.length > 64 || text.includes("%")) return undefined
+  const [, v6, v4] = form.exec(text) ?? []
+  const address = v6 ?? v4 ?? text
+  return isIP(address) === 0 ? undefined : normal(address)
+}
+
+/** The leading groups of an IPv6 address that a provider gives to one customer: 64 bits. */
+const customerGroups = 4
+
+/** What limits per address count by: an IPv4 address, and of an IPv6 one the /64, whose owner has all of it. */
+export const holder = (address: string): string => {
+  if (isIP(address) !== 6) return address
+  const [head = "", tail] = address.split("::")
+  const before = head === "" ? [] : head.split(":")
+  const after = tail === undefined || tail === "" ? [] : tail.split(":")
+  const length = 8 - (after.at(-1)?.includes(".") === true ? 1 : 0)
+  const zeros = Array.from({ length: Math.max(0, length - before.length - after.length) }, () => "0")
+  const groups = tail === undefined ? before : [...before, ...zeros, ...after]
+  return groups
+    .slice(0, customerGroups)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")
+}
+
+/** The last entries of a list, right to left, without looking at the rest of it. */
+const fromRight = (list: string): ReadonlyArray<string> => {
+  const hops: Array<string> = []
+  for (let end = list.length; end >= 0 && hops.length < mostHops; ) {
+    const comma = end === 0 ? -1 : list.lastIndexOf(",", end - 1)
+    hops.push(list.slice(comma + 1, end))
+    end = comma
+  }
+  return hops
+}
+
+export const make = (trusted: ReadonlyArray<AddressPolicy.Network>): ClientAddress => {
+  const isProxy = (peer: string): boolean => trusted.length > 0 && AddressPolicy.isWithin(peer, trusted)
+  return {
+    isProxy,
+    of: (peer, headers) => {
+      const given = headers["x-forwarded-for"]
+      if (given === undefined || !isProxy(peer)) return peer
+      let client = peer
+      for (const hop of fromRight(typeof given === "object" ? given.join(",") : given)) {
+        const address = parse(hop)
+        // What a trusted proxy never writes ends the chain at the last address that one vouches for.
+        if (address === undefined) return client
+        client = address
+        if (!isProxy(address)) return client
+      }
+      return client
+    }
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * The connections of a server and what each may take: how many there are, in all and of one address; how many requests
+ * of one wait and are worked on; how much of its answers lies unread, and for how long.
+ */
+import { IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
+import * as Effect from "effect/Effect"
+import * as ClientAddress from "./ClientAddress.ts"
+import * as Limits from "./Limits.ts"
+
+/** One request of a connection. */
+export interface Exchange {
+  /** Called when its turn has come. */
+  readonly begin: () => void
+  /** Called when the connection is gone before the answer left. */
+  readonly lost: () => void
+}
+
+export class Connection {
+  readonly socket: Socket
+  /** The peer's address. */
+  readonly address: string | undefined
+  /** Whether the peer is a trusted proxy, so that its requests are others'. */
+  readonly isProxy: boolean
+  private readonly all: Connections
+  /** Those whose answer has not left. */
+  private readonly unanswered = new Set<Exchange>()
+  /** Those of them that were not begun. */
+  private readonly waiting: Array<Exchange> = []
+  private working = 0
+  private unsent = 0
+  /** The sweep at which the client last read an answer, or had nothing to read. */
+  private since = 0
+  constructor(all: Connections, socket: Socket) {
+    this.all = all
+    this.socket = socket
+    this.address = socket.remoteAddress === undefined ? undefined : ClientAddress.normal(socket.remoteAddress)
+    this.isProxy = this.address !== undefined && all.clients.isProxy(this.address)
+  }
+
+  get isFull(): boolean {
+    return this.unanswered.size >= this.all.limits.pipelined
+  }
+
+  /** A request came: it is begun now, or once those before it leave room. */
+  came(exchange: Exchange): void {
+    this.unanswered.add(exchange)
+    this.waiting.push(exchange)
+    this.next()
+  }
+
+  /** A handler has ended; its answer lies here until the client reads it. */
+  answered(bytes: number): void {
+    if (this.socket.writableLength === 0) this.since = this.all.sweeps
+    this.working -= 1
+    this.unsent += bytes
+    this.next()
+  }
+
+  /** The client has taken its answer. */
+  left(exchange: Exchange, bytes: number): void {
+    this.unanswered.delete(exchange)
+    this.unsent -= bytes
+    this.since = this.all.sweeps
+    this.next()
+  }
+
+  /** Cuts it when its client reads nothing of what is there for it. */
+  look(): void {
+    const { limits, sweeps } = this.all
+    if (this.socket.writableLength === 0 || (sweeps - this.since) * sweepMs <= limits.stalled) return
+    Limits.over("stalled")
+    // Otherwise the kernel would go on to offer it what it holds.
+    this.socket.resetAndDestroy()
+  }
+
+  closed(): void {
+    // None is begun any more.
+    this.waiting.length = 0
+    for (const exchange of this.unanswered) exchange.lost()
+    this.unanswered.clear()
+  }
+
+  private next(): void {
+    const { concurrent, unsent } = this.all.limits
+    while (this.waiting.length > 0 && this.working < concurrent && this.unsent < unsent) {
+      this.working += 1
+      this.waiting.shift()?.begin()
+    }
+  }
+}
+
+/** How often it is looked at all of them: one timer costs less than one for each. */
+const sweepMs = 1000
+
+export class Connections {
+  readonly limits: Limits.Limits
+  readonly clients: ClientAddress.ClientAddress
+  /** How often it was looked at all of them. */
+  sweeps = 0
+  private readonly open = new Map<Socket, Connection>()
+  /** How many an address has open, where it has any. */
+  private readonly byHolder = new Map<string, number>()
+  constructor(limits: Limits.Limits, clients: ClientAddress.ClientAddress) {
+    this.limits = limits
+    this.clients = clients
+  }
+
+  /** Undefined for one that was refused, or is closed. */
+  of(socket: Socket): Connection | undefined {
+    return this.open.get(socket)
+  }
+
+  /** Takes in a new connection, or answers the limit that it would be over. */
+  take(socket: Socket): "connections" | "connectionsPerAddress" | undefined {
+    if (this.open.size >= this.limits.connections) return "connections"
+    const connection = new Connection(this, socket)
+    const { address, isProxy } = connection
+    const holder = address === undefined || isProxy ? undefined : ClientAddress.holder(address)
+    if (holder !== undefined) {
+      const others = this.byHolder.get(holder) ?? 0
+      if (others >= this.limits.connectionsPerAddress) return "connectionsPerAddress"
+      this.byHolder.set(holder, others + 1)
+    }
+    this.open.set(socket, connection)
+    socket.once("close", () => {
+      this.open.delete(socket)
+      if (holder !== undefined) this.leave(holder)
+      connection.closed()
+    })
+    return undefined
+  }
+
+  private leave(holder: string): void {
+    const left = (this.byHolder.get(holder) ?? 1) - 1
+    if (left > 0) this.byHolder.set(holder, left)
+    else this.byHolder.delete(holder)
+  }
+
+  /** Looks at all of them, now and then. */
+  get watch(): Effect.Effect<never> {
+    const sweep = Effect.sync(() => {
+      this.sweeps += 1
+      for (const connection of this.open.values()) connection.look()
+    })
+    return Effect.forever(Effect.delay(sweep, sweepMs))
+  }
+
+  /**
+   * The class of the server's requests. Node parses all that it read of a socket, up to 64 KiB, before anything else is
+   * done: up to 1,600 requests of several kilobytes each. Only a request that asks for an upgrade ends that midway, since
+   * what is behind it is no HTTP. So a request that is one too many says that it asks for one.
+   */
+  requests(): typeof IncomingMessage {
+    const isFull = (socket: Socket): boolean => this.open.get(socket)?.isFull ?? true
+    return class Request extends IncomingMessage {
+      private asks: boolean | null = null
+      private isOver = false
+      get upgrade(): boolean | null {
+        return this.isOver || this.asks
+      }
+      /** Node's parser sets it once the headers are there, and its constructor before that, to null. */
+      set upgrade(asks: boolean | null) {
+        this.asks = asks
+        if (asks === null || this.isOver || !isFull(this.socket)) return
+        this.isOver = true
+        Limits.over("pipelined")
+        this.socket.destroy()
+      }
+    }
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * Every limit of the host, in one table: what it bounds, its setting and default, and what happens to what is over it.
+ * The table of docs/deployment.md is this one. Bodies have limits of their own, which belong to the contract (`Body`).
+ */
+import * as Metric from "effect/Metric"
+import * as MetricKey from "effect/MetricKey"
+import * as MetricLabel from "effect/MetricLabel"
+import * as Record from "effect/Record"
+
+/** How much one of a setting's unit is in the host: counts, milliseconds, bytes. */
+const units = { "": 1, "per second": 1, seconds: 1000, KiB: 1024, MiB: 1024 * 1024 } as const
+
+export interface Limit {
+  /** The environment variable. */
+  readonly setting: string
+  /** In the setting's unit, like the range. */
+  readonly value: number
+  readonly unit: keyof typeof units
+  readonly from: number
+  readonly to: number
+  readonly bounds: string
+  readonly over: string
+}
+
+export const table = {
+  connections: {
+    setting: "LIMIT_CONNECTIONS",
+    value: 5000,
+    unit: "",
+    from: 1,
+    to: 1_000_000,
+    bounds: "open connections",
+    over: "a new one is answered 503 with `Retry-After` and closed"
+  },
+  connectionsPerAddress: {
+    setting: "LIMIT_CONNECTIONS_PER_ADDRESS",
+    value: 2000,
+    unit: "",
+    from: 1,
+    to: 1_000_000,
+    bounds: "open connections of one address; those of trusted proxies (`TRUST_PROXY`) are not counted",
+    over: "a new one is answered 503 with `Retry-After` and closed"
+  },
+  pipelined: {
+    setting: "LIMIT_PIPELINED",
+    value: 16,
+    unit: "",
+    from: 1,
+    to: 1000,
+    bounds: "requests of one connection that have no answer yet",
+    over: "the connection is cut; none of those that wait is begun"
+  },
+  concurrent: {
+    setting: "LIMIT_CONCURRENT",
+    value: 4,
+    unit: "",
+    from: 1,
+    to: 1000,
+    bounds: "requests of one connection that are worked on at a time",
+    over: "the next one waits"
+  },
+  unsent: {
+    setting: "LIMIT_UNSENT",
+    value: 256,
+    unit: "KiB",
+    from: 1,
+    to: 100_000,
+    bounds: "answers of one connection that its client has not read yet",
+    over: "the connection's next request waits"
+  },
+  stalled: {
+    setting: "LIMIT_STALLED",
+    value: 10,
+    unit: "seconds",
+    from: 1,
+    to: 3600,
+    bounds: "how long a client may take to read an answer",
+    over: "the connection is cut"
+  },
+  headersTime: {
+    setting: "LIMIT_HEADERS_TIME",
+    value: 10,
+    unit: "seconds",
+    from: 1,
+    to: 3600,
+    bounds: "how long the headers of a request may take to come, and a new connection may stay silent",
+    over: "408, and the connection is closed"
+  },
+  requestTime: {
+    setting: "LIMIT_REQUEST_TIME",
+    value: 15,
+    unit: "seconds",
+    from: 1,
+    to: 3600,
+    bounds: "how long a request, headers and body, may take to come",
+    over: "408, and the connection is closed"
+  },
+  idleTime: {
+    setting: "LIMIT_IDLE_TIME",
+    value: 5,
+    unit: "seconds",
+    from: 1,
+    to: 3600,
+    bounds: "how long a connection stays open between two requests",
+    over: "the connection is closed"
+  },
+  bodies: {
+    setting: "LIMIT_BODIES",
+    value: 64,
+    unit: "MiB",
+    from: 5,
+    to: 100_000,
+    bounds: "memory for bodies that are still coming; a declared length counts from the start",
+    over: "503 with `Retry-After`, and the connection is closed without reading the body"
+  },
+  bodiesPerAddress: {
+    setting: "LIMIT_BODIES_PER_ADDRESS",
+    value: 32,
+    unit: "MiB",
+    from: 5,
+    to: 100_000,
+    bounds: "the part of that memory which one client address may take",
+    over: "503 with `Retry-After`, and the connection is closed without reading the body"
+  },
+  hooksPerSession: {
+    setting: "LIMIT_HOOKS_PER_SESSION",
+    value: 1000,
+    unit: "per second",
+    from: 1,
+    to: 1_000_000,
+    bounds: "hooks for one session",
+    over: "429 with `Retry-After`; the body is not read, and platforms repeat it"
+  },
+  hooksPerAddress: {
+    setting: "LIMIT_HOOKS_PER_ADDRESS",
+    value: 2000,
+    unit: "per second",
+    from: 1,
+    to: 1_000_000,
+    bounds: "hooks from one client address, for known sessions or unknown ones",
+    over: "429 with `Retry-After`; neither the store is asked nor the body read"
+  }
+} as const satisfies Readonly<Record<string, Limit>>
+
+export type Name = keyof typeof table
+
+/** What each limit is: a count, milliseconds or bytes. */
+export type Limits = Readonly<Record<Name, number>>
+
+/** A setting's value as the host counts. */
+export const counted = (name: Name, value: number): number => value * units[table[name].unit]
+
+export const defaults: Limits = Record.map(table, ({ value }, name) => counted(name, value))
+
+const refusals = MetricKey.counter("sendwright_http_over_limit_total", {
+  description: "Connections and requests that were refused, cut or closed for being over a limit.",
+  incremental: true
+})
+
+const counters = Record.map(table, ({ setting }) =>
+  Metric.fromMetricKey(MetricKey.taggedWithLabels(refusals, [MetricLabel.make("limit", setting)]))
+)
+
+/** Counts what was over a limit. */
+export const over = (name: Name): void => counters[name].unsafeUpdate(1, [])
