@@ -25,6 +25,8 @@ export interface Ended {
 
 export interface TestHost {
   readonly base: string
+  /** Of its process. */
+  readonly pid: number
   readonly adminToken: string
   readonly output: () => string
   readonly request: (path: string, options?: RequestOptions) => Promise<Answer>
@@ -149,6 +151,7 @@ export const start = async (environment: Readonly<Record<string, string>> = {}):
 
   return {
     base,
+    pid: child.pid ?? 0,
     adminToken,
     output: () => output,
     request,

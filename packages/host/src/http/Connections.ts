@@ -5,6 +5,8 @@
 import { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as MetricKey from "effect/MetricKey"
 import * as ClientAddress from "./ClientAddress.ts"
 import * as Limits from "./Limits.ts"
 
@@ -90,6 +92,10 @@ export class Connection {
   }
 }
 
+const number = Metric.fromMetricKey(
+  MetricKey.gauge("sendwright_http_connections", { description: "Open connections." })
+)
+
 /** How often it is looked at all of them: one timer costs less than one for each. */
 const sweepMs = 1000
 
@@ -141,6 +147,7 @@ export class Connections {
   get watch(): Effect.Effect<never> {
     const sweep = Effect.sync(() => {
       this.sweeps += 1
+      number.unsafeUpdate(this.open.size, [])
       for (const connection of this.open.values()) connection.look()
     })
     return Effect.forever(Effect.delay(sweep, sweepMs))
