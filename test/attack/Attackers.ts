@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { mortal } from "../support/mortal.ts"
-import { sleep } from "./Attack.ts"
+import { sleep } from "./Figures.ts"
 import type { Crowd, Order } from "./hostile.ts"
 
 const program = fileURLToPath(new URL("./hostile.ts", import.meta.url))

@@ -2,9 +2,10 @@
  * A flood without credentials, from another process and simultaneously: clients that pipeline and never read, requests
  * that never end, and bodies that come byte by byte.
  */
-import type { Attack, Figure } from "./Attack.ts"
-import { atMost, sleep, told } from "./Attack.ts"
+
 import { attack } from "./Attackers.ts"
+import type { Attack, Figure } from "./Figures.ts"
+import { atMost, sleep, told } from "./Figures.ts"
 import type { Crowd } from "./hostile.ts"
 import { memoryOf, metricOf, startTarget, watch, watchFor } from "./Target.ts"
 
@@ -58,9 +59,9 @@ export const flood: Attack = {
       const base = await watchFor(target, before)
       const baseMemory = memoryOf(host.pid)
       const crowds = crowdsOf(part, target.gatewaySession)
-      const began = performance.now()
       const watching = watch(target)
       const { end } = await attack(host.base, crowds)
+      const began = performance.now()
       const open = await metricOf(host, "sendwright_http_connections")
       await sleep(during)
       const seen = await watching.end()

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { Agent, request } from "node:http"
 import type { Tenant, TestHost } from "../support/TestHost.ts"
 import { at, start, tenant } from "../support/TestHost.ts"
-import { percentile, sleep } from "./Attack.ts"
+import { percentile, sleep } from "./Figures.ts"
 
 export interface Target {
   readonly host: TestHost

@@ -4,7 +4,7 @@
  *   npm run attack -- [flood] [soak] [--minutes 10] [--quick]
  */
 import { parseArgs } from "node:util"
-import type { Attack } from "./Attack.ts"
+import type { Attack } from "./Figures.ts"
 import { flood } from "./Flood.ts"
 
 const attacks: ReadonlyArray<Attack> = [flood]

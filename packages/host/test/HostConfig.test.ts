@@ -6,6 +6,7 @@ import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as HostConfig from "../src/HostConfig.ts"
+import * as Limits from "../src/http/Limits.ts"
 
 const load = (environment: Readonly<Record<string, string>>) =>
   HostConfig.load.pipe(
@@ -68,6 +69,23 @@ describe("the settings", () => {
     })
   )
 
+  it.effect("of limits are counts, seconds and sizes", () =>
+    Effect.gen(function* () {
+      expect((yield* load({})).limits).toEqual(Limits.defaults)
+      const given = {
+        LIMIT_PIPELINED: "3",
+        LIMIT_STALLED: "4",
+        LIMIT_UNSENT: "5",
+        LIMIT_BODIES: "6",
+        TRUST_PROXY: "10.0.0.0/8, fd00::/8"
+      }
+      const { limits, trustedProxies } = yield* load(given)
+      const wanted = { pipelined: 3, stalled: 4000, unsent: 5 * 1024, bodies: 6 * 1024 * 1024 }
+      expect(limits).toEqual({ ...Limits.defaults, ...wanted })
+      expect(trustedProxies).toHaveLength(2)
+    })
+  )
+
   it.effect("that are bad are named once, with what would be right and without the value", () =>
     Effect.gen(function* () {
       const bad: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -92,6 +110,9 @@ describe("the settings", () => {
         ROLE: ["both"],
         WORKER_CONCURRENCY: ["0", "many"],
         STOP_GRACE: ["0", "25s", "0.5"],
+        TRUST_PROXY: ["10.0.0.1", "10.0.0.0/8;::1/128", "all"],
+        LIMIT_CONNECTIONS: ["0", "many", "-1"],
+        LIMIT_STALLED: ["0", "0.5", "10s"],
         SANDBOX_LATENCY_MS: ["-1", "slow"]
       }
       for (const [variable, values] of Object.entries(bad)) {

@@ -1,0 +1,130 @@
+/** What a platform's hook may cost before anything shows that it is one: nothing is read of what is for nobody. */
+import { describe, expect, it } from "@effect/vitest"
+import { AddressPolicy, Engine, HttpGateway, Memory, SecretBox, Sender } from "@sendwright/core"
+import { RecordingTransport } from "@sendwright/core/testing"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as MutableRef from "effect/MutableRef"
+import * as TestClock from "effect/TestClock"
+import * as Adapter from "../src/http/Adapter.ts"
+import * as Content from "../src/http/Content.ts"
+import * as Limits from "../src/http/Limits.ts"
+
+const engineLayer = Engine.layer().pipe(
+  Layer.provide(Memory.layer),
+  Layer.provide(RecordingTransport.layer),
+  Layer.provide(Layer.unwrapScoped(Effect.map(HttpGateway.make(), (sender) => Sender.layer(sender)))),
+  Layer.provide(SecretBox.layerRandom),
+  Layer.provide(AddressPolicy.layer([]))
+)
+
+const nobody = "0190a0a0-0000-7000-8000-000000000000"
+
+/** The host over an engine in memory with a gateway's session. */
+const serving = (limits: Partial<Limits.Limits> = {}) =>
+  Effect.gen(function* () {
+    const engine = yield* Engine.Engine
+    const { accounts, sessions } = engine.admin
+    const account = yield* accounts.create({ name: "Shop" })
+    const session = yield* sessions.create(account.id, {
+      name: "Gateway",
+      provider: "http",
+      config: { url: "https://gateway.example/send", secret: "a secret of the gateway, long enough" }
+    })
+    const handle = yield* Adapter.make({
+      engine,
+      ...Content.ofApi(engine, "http://base"),
+      baseUrl: "http://base",
+      adminToken: undefined,
+      stopping: MutableRef.make(false),
+      limits: { ...Limits.defaults, ...limits }
+    })
+    let reads = 0
+    const post = (
+      path: string,
+      { address = "192.0.2.1", length = "2" }: { address?: string; length?: string } = {}
+    ) =>
+      Effect.map(
+        handle({
+          method: "POST",
+          url: path,
+          headers: { "content-length": length },
+          address,
+          hasBody: true,
+          body: () =>
+            Effect.sync(() => {
+              reads += 1
+              return new TextEncoder().encode("{}")
+            })
+        }),
+        ({ headers, status }) => ({ status, retryAfter: headers["retry-after"] })
+      )
+    return { post, reads: () => reads, sessionId: session.id, engine }
+  })
+
+describe("the body of a hook", () => {
+  it.effect("is not read for an unknown session, or one of another platform", () =>
+    Effect.gen(function* () {
+      const { post, reads, sessionId } = yield* serving()
+      for (const path of [`/hooks/http/${nobody}`, `/hooks/whatsapp/${sessionId}`, "/hooks/http/nonsense"]) {
+        expect(yield* post(path)).toMatchObject({ status: 404 })
+      }
+      expect(reads()).toBe(0)
+      expect(yield* post(`/hooks/http/${sessionId}`)).toMatchObject({ status: 401 })
+      expect(reads()).toBe(1)
+    }).pipe(Effect.provide(engineLayer))
+  )
+
+  it.effect("is not read when it is declared too long", () =>
+    Effect.gen(function* () {
+      const { post, reads, sessionId } = yield* serving()
+      expect(yield* post(`/hooks/http/${sessionId}`, { length: "4194305" })).toMatchObject({ status: 413 })
+      expect(reads()).toBe(0)
+    }).pipe(Effect.provide(engineLayer))
+  )
+
+  it.effect("is not read over the session's rate, wherever it comes from", () =>
+    Effect.gen(function* () {
+      const { post, reads, sessionId } = yield* serving({ hooksPerSession: 3 })
+      const path = `/hooks/http/${sessionId}`
+      const answers = yield* Effect.forEach([1, 2, 3, 4], (last) =>
+        post(path, { address: `192.0.2.${last}` })
+      )
+      expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 429])
+      expect(answers[3]?.retryAfter).toBe("1")
+      expect(reads()).toBe(3)
+      yield* TestClock.adjust("1 second")
+      expect(yield* post(path)).toMatchObject({ status: 401 })
+    }).pipe(Effect.provide(engineLayer))
+  )
+
+  it.effect("is not read, nor a session looked up, over the address's rate", () =>
+    Effect.gen(function* () {
+      const { post, reads, sessionId } = yield* serving({ hooksPerAddress: 2 })
+      const first = [yield* post(`/hooks/http/${nobody}`), yield* post(`/hooks/http/${nobody}`)]
+      expect(first.map(({ status }) => status)).toEqual([404, 404])
+      expect(yield* post(`/hooks/http/${nobody}`)).toEqual({ status: 429, retryAfter: "1" })
+      expect(yield* post(`/hooks/http/${sessionId}`)).toMatchObject({ status: 429 })
+      expect(reads()).toBe(0)
+      expect(yield* post(`/hooks/http/${sessionId}`, { address: "192.0.2.2" })).toMatchObject({ status: 401 })
+    }).pipe(Effect.provide(engineLayer))
+  )
+})
+
+describe("/openapi.json and /docs", () => {
+  it.effect("are made once, and all answers share their bytes", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* serving()
+      const { pages } = Content.ofApi(engine, "http://base")
+      for (const path of ["/openapi.json", "/docs"]) {
+        const made = yield* Effect.all(
+          Array.from({ length: 3 }, () => pages.get(path)?.body ?? Effect.succeed("")),
+          { concurrency: "unbounded" }
+        )
+        expect(made[0]).toBeInstanceOf(Uint8Array)
+        expect(made[0]?.length).toBeGreaterThan(10_000)
+        expect(made.every((each) => each === made[0])).toBe(true)
+      }
+    }).pipe(Effect.provide(engineLayer))
+  )
+})
