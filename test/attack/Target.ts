@@ -15,7 +15,7 @@ export interface Target {
 
 export const startTarget = async (environment: Readonly<Record<string, string>> = {}): Promise<Target> => {
   const host = await start({ LOG_LEVEL: "warning", ...environment })
-  const owner = await tenant(host)
+  const owner = await tenant(host, { plan: { requests_per_minute: 1_000_000 } })
   const session = await host.admin(`/accounts/${owner.accountId}/sessions`, {
     name: "Gateway",
     provider: "http",

@@ -6,8 +6,9 @@
 import { parseArgs } from "node:util"
 import type { Attack } from "./Figures.ts"
 import { flood } from "./Flood.ts"
+import { soak } from "./Soak.ts"
 
-const attacks: ReadonlyArray<Attack> = [flood]
+const attacks: ReadonlyArray<Attack> = [flood, soak]
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

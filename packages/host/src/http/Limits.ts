@@ -52,7 +52,7 @@ export const table = {
   },
   concurrent: {
     setting: "LIMIT_CONCURRENT",
-    value: 4,
+    value: 2,
     unit: "",
     from: 1,
     to: 1000,
