@@ -42,8 +42,13 @@ const crowdsOf = (part: number, gatewaySession: string): ReadonlyArray<Crowd> =>
 }
 
 const shapes = {
-  full: { part: 1, before: 10_000, during: 30_000 },
-  short: { part: 0.2, before: 2000, during: 3000 }
+  full: { part: 1, before: 10_000, during: 30_000, environment: {} },
+  short: {
+    part: 0.2,
+    before: 2000,
+    during: 3000,
+    environment: { LIMIT_HEADERS_TIME: "2", LIMIT_REQUEST_TIME: "3", LIMIT_STALLED: "2" }
+  }
 }
 
 /** Nothing that a client does holds anything for longer. */
@@ -54,8 +59,8 @@ const ourOwn = 2
 export const flood: Attack = {
   name: "flood",
   run: async ({ size }) => {
-    const { before, during, part } = shapes[size]
-    const target = await startTarget()
+    const { before, during, environment, part } = shapes[size]
+    const target = await startTarget(environment)
     const { host } = target
     try {
       const base = await watchFor(target, before)
