@@ -84,6 +84,13 @@ const warnOfOpenFiles = ({ openFiles }: HostConfig): Effect.Effect<void> =>
         `Others than their owner can read ${openFiles.join(", ")}: set their mode to 600 (chmod 600).`
       )
 
+const warnOfShortToken = ({ hasShortToken }: HostConfig): Effect.Effect<void> =>
+  hasShortToken
+    ? Effect.logWarning(
+        "ADMIN_TOKEN is short enough to be guessed, and is refused where HOST is not a loopback address. Make another: openssl rand -base64 24"
+      )
+    : Effect.void
+
 /** Released in this order: the server and the loops together, since it answers until they ended; then the engine. */
 export const layer = (config: HostConfig): Layer.Layer<never, Exclude<StartFailure, BadSetting>> =>
   Layer.suspend(() => {
@@ -93,6 +100,7 @@ export const layer = (config: HostConfig): Layer.Layer<never, Exclude<StartFailu
     const running = Effect.gen(function* () {
       yield* warnOfHalf(config)
       yield* warnOfOpenFiles(config)
+      yield* warnOfShortToken(config)
       const end = yield* loops(config.role)
       yield* serve(config, { end, underWay })
     })

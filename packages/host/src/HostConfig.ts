@@ -28,6 +28,8 @@ export interface HostConfig {
   readonly baseUrl: string | undefined
   readonly database: Database
   readonly adminToken: Redacted.Redacted<string> | undefined
+  /** The admin token is short enough to be guessed; only a host on loopback starts with it. */
+  readonly hasShortToken: boolean
   readonly secretKey: Redacted.Redacted<Uint8Array>
   /** Further keys, before and after a change: what they encrypted is still read. */
   readonly olderSecretKeys: ReadonlyArray<Redacted.Redacted<Uint8Array>>
@@ -58,6 +60,7 @@ export interface HostConfig {
 export const baseUrlOf = ({ baseUrl, host }: Pick<HostConfig, "baseUrl" | "host">, port: number): string =>
   baseUrl ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`
 
+/** Addresses that only this machine reaches (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3). */
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."))
 
@@ -237,6 +240,23 @@ const settings = Config.all({
   limits
 })
 
+/** Short enough to type, too long to guess at the rate that wrong tokens are answered. */
+const minimumTokenLength = 24
+
+/** A token that can be guessed is refused where others than this machine may reach the host. */
+const checkToken = (
+  host: string,
+  token: Redacted.Redacted<string> | undefined
+): Effect.Effect<boolean, BadSetting> => {
+  const isShort = token !== undefined && Redacted.value(token).length < minimumTokenLength
+  return isShort && !isLoopback(host)
+    ? new BadSetting({
+        variable: "ADMIN_TOKEN",
+        reason: `must have at least ${minimumTokenLength} characters where HOST is not a loopback address (openssl rand -base64 24)`
+      })
+    : Effect.succeed(isShort)
+}
+
 const badKey = (reason: string) => new BadSetting({ variable: "SECRET_KEY", reason })
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
@@ -308,6 +328,8 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
       reason: "must be another header than the signature and the previous signature"
     })
   }
+  const adminToken = Option.getOrUndefined(given.adminToken)
+  const hasShortToken = yield* checkToken(given.host, adminToken)
   const { current: secretKey, older: olderSecretKeys } = Option.isSome(given.secretKey)
     ? given.secretKey.value
     : { current: yield* ownKey(given.database), older: [] }
@@ -315,7 +337,8 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
     ...given,
     baseUrl: Option.getOrUndefined(given.baseUrl),
     senderNetworks: Option.getOrUndefined(given.senderNetworks),
-    adminToken: Option.getOrUndefined(given.adminToken),
+    adminToken,
+    hasShortToken,
     webhookProxy: Option.getOrUndefined(given.webhookProxy),
     webhookHeaders: {
       signature: signatureHeader,

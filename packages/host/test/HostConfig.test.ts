@@ -42,6 +42,30 @@ describe("the settings", () => {
     })
   )
 
+  it.effect("refuse a short admin token where others than this machine reach the host", () =>
+    Effect.gen(function* () {
+      const short = "x".repeat(23)
+      for (const HOST of [
+        "0.0.0.0",
+        "::",
+        "10.0.0.7",
+        "host.example",
+        "127.0.0.1.example",
+        "localhost.example"
+      ]) {
+        const refused = yield* Effect.flip(load({ HOST, ADMIN_TOKEN: short }))
+        expect(refused.message).toBe(
+          "ADMIN_TOKEN: must have at least 24 characters where HOST is not a loopback address (openssl rand -base64 24)"
+        )
+        expect((yield* load({ HOST, ADMIN_TOKEN: `${short}y` })).hasShortToken).toBe(false)
+        expect((yield* load({ HOST })).hasShortToken).toBe(false)
+      }
+      for (const HOST of ["127.0.0.1", "127.9.9.9", "::1", "localhost"]) {
+        expect((yield* load({ HOST, ADMIN_TOKEN: short })).hasShortToken).toBe(true)
+      }
+    })
+  )
+
   it.effect("make a base URL of any address, with the port that is listened on", () =>
     Effect.gen(function* () {
       const { baseUrlOf } = HostConfig

@@ -49,7 +49,7 @@ export interface ApiKey {
 }
 
 /** The hashes that prove this key now: none unless it is active, and none of a secret whose overlap ended. */
-export const validHashes = (key: ApiKey, now: Instant): ReadonlyArray<string> =>
+export const validHashes = (key: Pick<ApiKey, "secrets" | "status">, now: Instant): ReadonlyArray<string> =>
   key.status !== "active"
     ? []
     : key.secrets
@@ -57,7 +57,7 @@ export const validHashes = (key: ApiKey, now: Instant): ReadonlyArray<string> =>
         .map((secret) => secret.hash)
 
 /** The key with a hash replaced where it still has it: the same secret under another pepper. */
-export const rehash = (key: ApiKey, from: string, to: string): ApiKey => ({
+export const rehash = <Key extends Pick<ApiKey, "secrets">>(key: Key, from: string, to: string): Key => ({
   ...key,
   secrets: key.secrets.map((secret) => (secret.hash === from ? { ...secret, hash: to } : secret))
 })
@@ -66,7 +66,11 @@ export const rehash = (key: ApiKey, from: string, to: string): ApiKey => ({
  * The master keys that this API key still needs besides the current one; null stands for one that its hash does not
  * name. A revoked key needs none, nor does a secret whose overlap has ended.
  */
-export const olderKeys = (key: ApiKey, current: string, now: Instant): ReadonlyArray<string | null> =>
+export const olderKeys = (
+  key: Pick<ApiKey, "secrets" | "status">,
+  current: string,
+  now: Instant
+): ReadonlyArray<string | null> =>
   key.status === "revoked"
     ? []
     : key.secrets
@@ -118,6 +122,20 @@ export const change = (
   ...key,
   ...fields,
   status: key.status === "revoked" ? "revoked" : (fields.status ?? key.status)
+})
+
+/** How many secrets may overlap with the newest one. */
+export const maximumOverlaps = 2
+
+/** The key after a rotation. A rotation beyond {@link maximumOverlaps} ends the oldest overlap immediately. */
+export const rotate = <Key extends Pick<ApiKey, "secrets">>(
+  key: Key,
+  fresh: Secret,
+  expireOthersAt: Instant,
+  now: Instant
+): Key => ({
+  ...key,
+  secrets: rotateSecrets(key.secrets, fresh, expireOthersAt, now).slice(0, 1 + maximumOverlaps)
 })
 
 /** The secrets after a rotation: the new one, and the others until the overlap ends; expired ones are dropped. */

@@ -10,6 +10,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { maximumOverlaps } from "../domain/ApiKey.ts"
 import * as Hmac from "../domain/Hmac.ts"
 import { RandomBytes } from "../domain/Ids.ts"
 import * as Keyring from "../domain/Keyring.ts"
@@ -33,8 +34,9 @@ export class SecretBox extends Context.Tag("@sendwright/core/secret/SecretBox")<
     /** The key's id and an HMAC-SHA256, as `v1.<id>.<lowercase hex>`. */
     readonly hash: (secret: string) => string
     /**
-     * Compares with every hash in constant time; without hashes it does the same work. A hash that names no key was
-     * written before hashes did, and may be under any of the given keys.
+     * Compares with every hash in constant time. Fewer hashes than an API key can have, none included, are filled up
+     * with ones that nothing matches, so that their number costs nothing. A hash that names no key was written before
+     * hashes did, and may be under any of the given keys.
      */
     readonly matches: (secret: string, hashes: ReadonlyArray<string>) => boolean
     /** The ids of the given keys, the first one first. */
@@ -45,6 +47,9 @@ export class SecretBox extends Context.Tag("@sendwright/core/secret/SecretBox")<
     readonly inUse: () => string
   }
 >() {}
+
+/** As many as an API key has at most. */
+const comparedHashes = 1 + maximumOverlaps
 
 const nonceBytes = 12
 const tagBytes = 16
@@ -108,15 +113,16 @@ const make = (
   const matches = (secret: string, hashes: ReadonlyArray<string>): boolean => {
     const given = all.map((keys) => ({ id: keys.id, bytes: Buffer.from(hashBy(keys, secret)) }))
     let matched = false
-    for (const each of hashes.length === 0 ? [nobody] : hashes) {
-      const { key, text } = Keyring.read(each)
+    for (let place = 0; place < Math.max(hashes.length, comparedHashes); place++) {
+      const { key, text } = Keyring.read(hashes[place] ?? nobody)
       const kept = Buffer.from(text)
       for (const { bytes, id } of given) {
         if (key !== null && key !== id) continue
-        if (kept.length === bytes.length && timingSafeEqual(kept, bytes)) matched = true
+        const isEqual = kept.length === bytes.length && timingSafeEqual(kept, bytes)
+        if (isEqual && place < hashes.length) matched = true
       }
     }
-    return hashes.length > 0 && matched
+    return matched
   }
 
   return {

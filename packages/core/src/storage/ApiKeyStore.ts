@@ -19,6 +19,7 @@ export class ApiKeyStore extends Context.Tag("@sendwright/core/storage/ApiKeySto
   ApiKeyStore,
   {
     readonly create: (key: ApiKey) => Effect.Effect<void, StorageError>
+    /** An unknown key costs the same reads as a known one: time does not show which keys exist. */
     readonly identify: (publicKey: string) => Effect.Effect<Identity | null, StorageError>
     /** Newest first. */
     readonly list: (query: {
@@ -30,7 +31,10 @@ export class ApiKeyStore extends Context.Tag("@sendwright/core/storage/ApiKeySto
       readonly publicKey: string
       readonly change: Partial<Pick<ApiKey, "name" | "permissions" | "status">>
     }) => Effect.Effect<ApiKey | null, StorageError>
-    /** Adds a secret; those that had no end now expire at `expireOthersAt`, and expired ones are dropped. */
+    /**
+     * Adds a secret; those that had no end now expire at `expireOthersAt`, and expired ones and those over
+     * `ApiKey.maximumOverlaps` are dropped, the oldest first.
+     */
     readonly rotate: (command: {
       readonly publicKey: string
       readonly secret: Secret

@@ -1,9 +1,11 @@
 /** What sends cost, counted in statements and commits: a regression that no slow machine hides and none makes up. */
+import * as crypto from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/TestClock"
+import { vi } from "vitest"
 import { greeting } from "../../../../test/support/Template.ts"
 import * as Shape from "../../src/domain/Shape.ts"
 import type { Template } from "../../src/domain/Template.ts"
@@ -32,7 +34,12 @@ import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 import * as Worker from "../../src/worker/Worker.ts"
 
-const counts = { reads: 0, statements: 0, writes: 0 }
+vi.mock("node:crypto", async (original) => {
+  const actual = await original<typeof crypto>()
+  return { ...actual, hash: vi.fn(actual.hash), timingSafeEqual: vi.fn(actual.timingSafeEqual) }
+})
+
+const counts = { reads: 0, statements: 0, rows: 0, writes: 0 }
 
 const counted = <A>(kind: "reads" | "writes", verb: () => Program<A>) =>
   function* (): Program<A> {
@@ -41,7 +48,9 @@ const counted = <A>(kind: "reads" | "writes", verb: () => Program<A>) =>
     let step = program.next()
     while (step.done !== true) {
       counts.statements += 1
-      step = program.next(yield step.value)
+      const answer = yield step.value
+      counts.rows += answer.rows.length
+      step = program.next(answer)
     }
     return step.value
   }
@@ -117,7 +126,7 @@ const tenant = Effect.gen(function* () {
 
 const during = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
-    Object.assign(counts, { reads: 0, statements: 0, writes: 0 })
+    Object.assign(counts, { reads: 0, statements: 0, rows: 0, writes: 0 })
     return Effect.map(effect, () => ({ ...counts }))
   })
 
@@ -150,6 +159,38 @@ describe("the cost", () => {
         expect([yield* statements, yield* statements]).toEqual([1, 0])
       }
     }).pipe(Effect.provide(layer))
+  )
+
+  it.effect(
+    "of refusing a caller is the same reads, hashes and comparisons for an unknown key as for a wrong secret",
+    () =>
+      Effect.gen(function* () {
+        const { admin, identify } = yield* Engine.Engine
+        const { id } = yield* admin.accounts.create({ name: "Shop" })
+        const session = yield* admin.sessions.create(id, { name: "Shop", provider: "sandbox" })
+        const issue = () => admin.keys.issue(session.id, {})
+        const [key, rotated, inactive, revoked] = yield* Effect.all([issue(), issue(), issue(), issue()])
+        yield* admin.keys.rotate(rotated.key.publicKey, {})
+        yield* admin.keys.rotate(rotated.key.publicKey, {})
+        yield* admin.keys.change(inactive.key.publicKey, { status: "inactive" })
+        yield* admin.keys.revoke(revoked.key.publicKey)
+        const work = Effect.fnUntraced(function* (publicKey: string, secretKey: string) {
+          vi.mocked(crypto.hash).mockClear()
+          vi.mocked(crypto.timingSafeEqual).mockClear()
+          const cost = yield* during(Effect.flip(identify({ publicKey, secretKey })))
+          const [hashes, comparisons] = [crypto.hash, crypto.timingSafeEqual].map(
+            (each) => vi.mocked(each).mock.calls.length
+          )
+          return { ...cost, hashes, comparisons }
+        })
+        const secretKey = `${key.secretKey.slice(0, -1)}~`
+        const ofUnknown = yield* work(`${key.key.publicKey.slice(0, -1)}~`, secretKey)
+        expect(ofUnknown).toEqual({ reads: 1, statements: 1, rows: 1, writes: 0, hashes: 2, comparisons: 3 })
+        for (const { key: wrong } of [key, rotated, inactive, revoked]) {
+          expect(yield* work(wrong.publicKey, secretKey)).toEqual(ofUnknown)
+        }
+        expect(yield* work(revoked.key.publicKey, revoked.secretKey)).toEqual(ofUnknown)
+      }).pipe(Effect.provide(layer))
   )
 
   it.effect("of draining 1,000 recipients is few commits, however many jobs they are in", () =>

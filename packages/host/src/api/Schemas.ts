@@ -331,12 +331,16 @@ export const Sessions = Schema.Struct({
   next_cursor: NextCursor
 })
 
+/** When a secret was made and until when it is accepted; null while it is the newest. */
+const Secret = Schema.Struct({ created_at: Time, expires_at: NullableTime })
+
 const KeyBody = Schema.Struct({
   public_key: Text,
   session_id: Text,
   name: NullableText,
   permissions: Schema.Array(Text),
   status: Schema.Literal("active", "inactive", "revoked"),
+  secrets: Schema.Array(Secret),
   created_at: Time,
   last_used_at: NullableTime
 }).annotations({ identifier: "ApiKey" })
@@ -428,7 +432,7 @@ const WebhookBody = Schema.Struct({
   failing_since: NullableTime,
   deliveries_per_second: Schema.NullOr(Schema.Number),
   batch_recipients: Schema.Boolean,
-  secrets: Schema.Array(Schema.Struct({ created_at: Time, expires_at: NullableTime })),
+  secrets: Schema.Array(Secret),
   created_at: Time,
   updated_at: Time
 }).annotations({ identifier: "Webhook" })

@@ -298,12 +298,19 @@ export const session = (found: Session.Session) => ({
 })
 
 /** Without its secrets' hashes. */
+/** When a secret was made and until when it is accepted; null while it is the newest. */
+const secret = ({ createdAt, expiresAt }: Pick<ApiKey.Secret, "createdAt" | "expiresAt">) => ({
+  created_at: time(createdAt),
+  expires_at: timeOrNull(expiresAt)
+})
+
 export const key = (found: ApiKey.ApiKey) => ({
   public_key: found.publicKey,
   session_id: found.sessionId,
   name: found.name,
   permissions: found.permissions,
   status: found.status,
+  secrets: found.secrets.map(secret),
   created_at: time(found.createdAt),
   last_used_at: timeOrNull(found.lastUsedAt)
 })
@@ -319,10 +326,7 @@ export const webhook = (found: Webhook.Endpoint) => ({
   failing_since: timeOrNull(found.failingSince),
   deliveries_per_second: found.deliveriesPerSecond,
   batch_recipients: found.batchRecipients,
-  secrets: found.secrets.map(({ createdAt, expiresAt }) => ({
-    created_at: time(createdAt),
-    expires_at: timeOrNull(expiresAt)
-  })),
+  secrets: found.secrets.map(secret),
   created_at: time(found.createdAt),
   updated_at: time(found.updatedAt)
 })

@@ -35,8 +35,7 @@ export const layer: Layer.Layer<ApiKeyStore, never, MemoryDatabase> = Layer.effe
       Effect.sync(() => {
         const row = db.apiKeys.get(publicKey)
         if (row === undefined) return null
-        const secrets = ApiKey.rotateSecrets(row.value.secrets, secret, expireOthersAt, now)
-        const value = { ...row.value, secrets }
+        const value = ApiKey.rotate(row.value, secret, expireOthersAt, now)
         db.apiKeys.set(publicKey, { ...row, value })
         return value
       }),

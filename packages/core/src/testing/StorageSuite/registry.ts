@@ -78,6 +78,42 @@ export const suite = (layer: Stored) => {
     )
   })
 
+  describe("a rotated API key", () => {
+    it.effect("keeps two secrets beside the newest: a further rotation ends the oldest overlap", () =>
+      Effect.gen(function* () {
+        const keys = yield* ApiKeyStore
+        const { publicKey } = yield* owner
+        const hashes: Array<ReadonlyArray<string>> = []
+        for (const hash of ["11", "22", "33", "44"]) {
+          const secret = { hash, createdAt: now, expiresAt: null }
+          const rotated = yield* keys.rotate({ publicKey, secret, expireOthersAt: now + 1000, now })
+          hashes.push(rotated?.secrets.map((each) => each.hash) ?? [])
+        }
+        expect(hashes).toEqual([
+          ["11", "00"],
+          ["22", "11", "00"],
+          ["33", "22", "11"],
+          ["44", "33", "22"]
+        ])
+        expect((yield* keys.identify(publicKey))?.key.secrets).toEqual([
+          { hash: "44", createdAt: now, expiresAt: null },
+          { hash: "33", createdAt: now, expiresAt: now + 1000 },
+          { hash: "22", createdAt: now, expiresAt: now + 1000 }
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is not told for an unknown one, which is read like any other", () =>
+      Effect.gen(function* () {
+        const keys = yield* ApiKeyStore
+        expect(yield* keys.identify("pk_nobody")).toBeNull()
+        const { publicKey } = yield* owner
+        expect(yield* keys.identify("pk_nobody")).toBeNull()
+        expect((yield* keys.identify(publicKey))?.key.publicKey).toBe(publicKey)
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
   describe("an API key's hash", () => {
     it.effect(
       "moves to another pepper while its secret is the same, and nothing else of the key changes",
