@@ -45,11 +45,11 @@ const serve = (config: HostConfig, besides: Serve.Options<never, never>["besides
       served: (port) => {
         const baseUrl = baseUrlOf(config, port)
         const content = config.role === "worker" ? Content.ofWorker(engine) : Content.ofApi(engine, baseUrl)
-        const { adminToken, limits, olderSecretKeys, secretKey } = config
+        const { adminToken, guesses, limits, olderSecretKeys, secretKey } = config
         const cursors = Cursors.make(secretKey, ...olderSecretKeys)
         const watching = { answered, limits, spanEvery, stopping }
         return Effect.all({
-          handle: Adapter.make({ engine, ...content, ...watching, baseUrl, adminToken, cursors }),
+          handle: Adapter.make({ engine, ...content, ...watching, baseUrl, adminToken, cursors, guesses }),
           refuse: Adapter.refusing(baseUrl)
         })
       }

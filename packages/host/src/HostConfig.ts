@@ -14,6 +14,7 @@ import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
+import * as Guesses from "./http/Guesses.ts"
 import * as Limits from "./http/Limits.ts"
 
 /** Where the stores are. */
@@ -30,6 +31,8 @@ export interface HostConfig {
   readonly adminToken: Redacted.Redacted<string> | undefined
   /** The admin token is short enough to be guessed; only a host on loopback starts with it. */
   readonly hasShortToken: boolean
+  /** How many wrong credentials are answered before the rest is refused for a while. */
+  readonly guesses: Guesses.Limits
   readonly secretKey: Redacted.Redacted<Uint8Array>
   /** Further keys, before and after a change: what they encrypted is still read. */
   readonly olderSecretKeys: ReadonlyArray<Redacted.Redacted<Uint8Array>>
@@ -200,6 +203,13 @@ const settings = Config.all({
     databaseOf
   ).pipe(Config.withDefault({ kind: "sqlite" as const, filename: resolve("./data/sendwright.db") })),
   adminToken: Config.option(setting("ADMIN_TOKEN", "a text", (text) => Redacted.make(text))),
+  guesses: Config.all({
+    perAddress: whole("GUESSES_PER_ADDRESS", 1, 1_000_000).pipe(
+      Config.withDefault(Guesses.defaults.perAddress)
+    ),
+    perSubject: whole("GUESSES_PER_KEY", 1, 1_000_000).pipe(Config.withDefault(Guesses.defaults.perSubject)),
+    perMinute: whole("GUESSES_PER_MINUTE", 1, 60_000).pipe(Config.withDefault(Guesses.defaults.perMinute))
+  }),
   secretKey: Config.option(
     setting(
       "SECRET_KEY",

@@ -24,6 +24,7 @@ import * as Redacted from "effect/Redacted"
 import * as Body from "./Body.ts"
 import * as ClientAddress from "./ClientAddress.ts"
 import * as Cursors from "./Cursors.ts"
+import * as Guesses from "./Guesses.ts"
 import * as Limits from "./Limits.ts"
 import type { EngineError, Problem } from "./Problems.ts"
 import * as Problems from "./Problems.ts"
@@ -85,6 +86,8 @@ export interface Options {
   readonly pages: ReadonlyMap<string, Page>
   readonly baseUrl: string
   readonly adminToken: Redacted.Redacted<string> | undefined
+  /** Absent: the defaults. */
+  readonly guesses?: Guesses.Limits | undefined
   /** Absent: of a key of this process. */
   readonly cursors?: Cursors.Cursors | undefined
   /** Set once the service stops: what comes then is refused, but for health; what is under way ends. */
@@ -385,6 +388,17 @@ const hook = (
   )
 }
 
+const tooManyGuesses = (retryAfterMs: number) =>
+  Effect.fail(
+    new Refused(
+      Problems.problem(
+        "rate_limited",
+        "Too many wrong credentials came from this address. Wait as long as Retry-After says.",
+        { retryAfterMs }
+      )
+    )
+  )
+
 /** How to prove who one is (RFC 9110 §11.6.1), by who may call. */
 const challenges: Readonly<Record<Route["handler"]["access"], Headers>> = {
   anyone: none,
@@ -392,6 +406,11 @@ const challenges: Readonly<Record<Route["handler"]["access"], Headers>> = {
   operator: { "www-authenticate": 'Bearer realm="admin"' },
   hook: { "www-authenticate": 'Signature realm="hooks"' }
 }
+
+const isWrong = (error: Refused | EngineError): boolean =>
+  error._tag === "Refused"
+    ? error.problem.code === "invalid_credentials"
+    : error._tag === "InvalidCredentials" || error._tag === "HookForged"
 
 const described = (error: EngineError, route: Route | undefined): Refused => {
   const problem = Problems.describe(error)
@@ -421,6 +440,23 @@ export const make = (options: Options) =>
     const count = counting()
     const isSampled = sampler(options.spanEvery)
     const rates = hookRates(options.limits ?? Limits.defaults)
+    const guesses = yield* Guesses.make(options.guesses)
+
+    /** Looks at credentials, unless too many wrong ones came before; what else fails tells nothing of them. */
+    const guarded = <A, E extends Refused | EngineError>(
+      guess: Guesses.Guess,
+      look: () => Effect.Effect<A, E>
+    ): Effect.Effect<A, E | Refused> => {
+      const waitMs = guesses.waitMs(guess, clock.unsafeCurrentTimeMillis())
+      if (waitMs > 0) return tooManyGuesses(waitMs)
+      return Effect.tapBoth(look(), {
+        onFailure: (error) =>
+          Effect.sync(() => {
+            if (isWrong(error)) guesses.wrong(guess, clock.unsafeCurrentTimeMillis())
+          }),
+        onSuccess: () => Effect.sync(() => guesses.right(guess, clock.unsafeCurrentTimeMillis()))
+      })
+    }
 
     const isOperator = (authorization: string | undefined): boolean => {
       if (adminToken === undefined) return false
@@ -442,7 +478,13 @@ export const make = (options: Options) =>
     /** Without a token there is no admin API at all. */
     const asOperator = (request: PlainRequest, step: () => Step): Step => {
       if (adminToken === undefined) return noRoute
-      return isOperator(headerOf(request, "authorization")) ? step() : wrongToken
+      const { address } = request
+      const authorization = headerOf(request, "authorization")
+      const guess = { kind: "operator", address, subject: undefined, secret: authorization } as const
+      return Effect.flatMap(
+        guarded(guess, () => (isOperator(authorization) ? Effect.void : wrongToken)),
+        step
+      )
     }
 
     /** Shape, then the handler. */
@@ -469,14 +511,26 @@ export const make = (options: Options) =>
       switch (handler.access) {
         case "anyone":
           return finish(exchange, matched, query, handler.prepare)
-        case "hook":
-          return hook(request, matched, query, handler.run, rates, clock.unsafeCurrentTimeMillis())
+        case "hook": {
+          const { address } = request
+          const guess = { kind: "hook", address, subject: matched.path["sessionId"] } as const
+          return guarded(guess, () => 
+            hook(request, matched, query, handler.run, rates, clock.unsafeCurrentTimeMillis())
+          )
+        }
         case "operator":
           return asOperator(request, () => finish(exchange, matched, query, handler.prepare))
         case "key": {
           const publicKey = headerOf(request, "x-public-key")
           const secretKey = headerOf(request, "x-secret-key")
-          return Effect.flatMap(engine.identify({ publicKey, secretKey }), (caller) => {
+          const guess = {
+            kind: "key",
+            address: request.address,
+            subject: publicKey,
+            secret: secretKey
+          } as const
+          const identified = guarded(guess, () => engine.identify({ publicKey, secretKey }))
+          return Effect.flatMap(identified, (caller) => {
             const { account, rate } = caller
             exchange.rate = rateLimit(account.plan.requests_per_minute, rate.remaining, rate.resetAfterMs)
             return Effect.flatMap(engine.authorize(caller, handler.permission), (known) =>

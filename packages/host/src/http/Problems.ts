@@ -159,7 +159,7 @@ export const catalogue = {
     status: 429,
     title: "Rate limited",
     description:
-      "The API key made more requests than its plan allows per minute, or more hooks came for a session or from an address than the host takes per second. Wait as many seconds as Retry-After says."
+      "The API key made more requests than its plan allows per minute, more hooks came for a session or from an address than the host takes per second, or too many wrong credentials came from this address. Wait as many seconds as Retry-After says."
   },
   minimum_wait_active: {
     status: 429,

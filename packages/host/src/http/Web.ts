@@ -13,6 +13,7 @@ import * as Adapter from "./Adapter.ts"
 import * as Content from "./Content.ts"
 import * as Cursors from "./Cursors.ts"
 import * as Fibers from "./Fibers.ts"
+import type * as Guesses from "./Guesses.ts"
 import * as InFlight from "./InFlight.ts"
 
 export interface Options {
@@ -22,6 +23,10 @@ export interface Options {
   readonly adminToken?: Redacted.Redacted<string> | undefined
   /** Seals the cursors of lists; of this process, and so read by no other one, unless it is given. */
   readonly secretKey?: Redacted.Redacted<Uint8Array> | undefined
+  /** The client's address, as the server knows it. Without it wrong credentials are counted by public key alone. */
+  readonly address?: ((request: Request) => string | undefined) | undefined
+  /** How many wrong credentials are answered before the rest is refused for a while. */
+  readonly guesses?: Guesses.Limits | undefined
 }
 
 /** Answers a request; rejects only when nobody waits for the answer any more. */
@@ -40,12 +45,13 @@ const read = async (request: Request, maximum: number): Promise<Uint8Array | und
   return first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
 }
 
-const plain = (request: Request): Adapter.PlainRequest => {
+const plain = (request: Request, address: string | undefined): Adapter.PlainRequest => {
   const { pathname, search } = new URL(request.url)
   return {
     method: request.method,
     url: `${pathname}${search}`,
     headers: Object.fromEntries(request.headers),
+    address,
     hasBody: request.body !== null,
     // The client is gone: nobody is left to answer.
     body: (maximum) =>
@@ -68,7 +74,7 @@ const written = (method: string, { body, headers, status }: PlainResponse): Resp
  * Serves the whole API over the engine: the same routes, refusals and headers as the host's own server. When the scope
  * closes, what comes is refused, and what is under way ends.
  */
-export const make = ({ adminToken, baseUrl, secretKey }: Options) =>
+export const make = ({ address: addressOf, adminToken, baseUrl, guesses, secretKey }: Options) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
     const stopping = MutableRef.make(false)
@@ -78,6 +84,7 @@ export const make = ({ adminToken, baseUrl, secretKey }: Options) =>
       ...Content.ofApi(engine, baseUrl),
       baseUrl,
       adminToken,
+      guesses,
       cursors: secretKey === undefined ? undefined : Cursors.make(secretKey),
       stopping
     })
@@ -91,7 +98,7 @@ export const make = ({ adminToken, baseUrl, secretKey }: Options) =>
     const handler: Handler = (request) =>
       new Promise((resolve, reject) => {
         underWay.enter()
-        const fiber = run(handle(plain(request)))
+        const fiber = run(handle(plain(request, addressOf?.(request))))
         const interrupt = (): void => fiber.unsafeInterruptAsFork(fiber.id())
         request.signal.addEventListener("abort", interrupt)
         fiber.addObserver((exit) => {

@@ -1,0 +1,128 @@
+/**
+ * Slows down guessing of credentials (docs/adr/0023-operators.md). Wrong ones are counted by the client's address, and by
+ * what they were for from that address, before any store is asked. Over a limit a request is refused, unless the very same
+ * credentials were right from that address within the last hour: a stranger's guesses do not lock out who shares
+ * an address with them.
+ */
+import { isIPv6 } from "node:net"
+import { Ids } from "@sendwright/core"
+import * as Memo from "@sendwright/core/domain/Memo"
+import * as Throttle from "@sendwright/core/domain/Throttle"
+import * as Effect from "effect/Effect"
+
+/** How many wrong credentials are answered with 401 before the rest is refused with 429. */
+export interface Limits {
+  /** From one address, API keys and operators counted apart. */
+  readonly perAddress: number
+  /** For one public key, or one session's hook, from one address. */
+  readonly perSubject: number
+  /** How many more are answered in each minute from then on. */
+  readonly perMinute: number
+}
+
+export const defaults: Limits = { perAddress: 200, perSubject: 50, perMinute: 60 }
+
+/** What a request tries to prove. */
+export interface Guess {
+  readonly kind: "key" | "operator" | "hook"
+  /** Undefined where nobody tells it: then it is not counted by address. */
+  readonly address: string | undefined
+  /** The public key or the session; undefined where the request names none. */
+  readonly subject: string | undefined
+  /** Absent where right ones are not remembered: a signature is another one each time. */
+  readonly secret?: string | undefined
+}
+
+export interface Guesses {
+  /** Milliseconds to wait before the credentials are looked at; 0 = none. */
+  readonly waitMs: (guess: Guess, now: number) => number
+  readonly wrong: (guess: Guess, now: number) => void
+  readonly right: (guess: Guess, now: number) => void
+}
+
+const minute = 60_000
+const knownForMs = 60 * minute
+/** Only right credentials get here, so that strangers cannot push others out. */
+const mostKnown = 10_000
+
+/**
+ * The network that one client has to itself: an IPv4 address, or the /64 of an IPv6 address (RFC 6177). An IPv4 address
+ * that is written as an IPv6 one counts as what it is.
+ */
+export const networkOf = (address: string): string => {
+  const bare = address.replace(/%.*$/, "")
+  if (!isIPv6(bare)) return address
+  const canonical = new URL(`http://[${bare}]`).hostname.slice(1, -1)
+  const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(canonical)
+  if (mapped !== null) {
+    const [high, low] = mapped.slice(1).map((group) => Number.parseInt(group, 16))
+    return [high, low].flatMap((group = 0) => [group >> 8, group & 0xff]).join(".")
+  }
+  const [before = "", after = ""] = canonical.split("::")
+  const [head, tail] = [before, after].map((part) => (part === "" ? [] : part.split(":")))
+  const zeros = Array.from({ length: 8 - (head?.length ?? 0) - (tail?.length ?? 0) }, () => "0")
+  return `${[...(head ?? []), ...zeros, ...(tail ?? [])].slice(0, 4).join(":")}::/64`
+}
+
+type Counter = readonly [throttle: Throttle.Throttle, key: string]
+
+export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =>
+  Effect.map(Ids.RandomBytes, (randomBytes): Guesses => {
+    const seed = Buffer.from(randomBytes(4)).readInt32LE()
+    const ruleOf = (limit: number) => ({ limit, periodMs: (limit / perMinute) * minute })
+    const byAddress = Throttle.make(ruleOf(perAddress), seed)
+    const bySubject = Throttle.make(ruleOf(perSubject), seed)
+    const networks = Memo.make<string>(1000)
+    /** When credentials were right last, by their hash; the one that was right longest ago comes first. */
+    const known = new Map<number, number>()
+
+    const countersOf = ({ address, kind, subject }: Guess): ReadonlyArray<Counter> => {
+      const network = address === undefined ? "" : networks(address, () => networkOf(address))
+      const ofAddress: Counter = [byAddress, `${kind}|${network}`]
+      const ofSubject: Counter = [bySubject, `${kind}|${network}|${subject}`]
+      switch (kind) {
+        case "key":
+          return [...(network === "" ? [] : [ofAddress]), ...(subject === undefined ? [] : [ofSubject])]
+        case "operator":
+          return [ofAddress]
+        // A platform posts the hooks of all sessions from the same addresses: one with a wrong secret is no reason to
+        // refuse those of others.
+        case "hook":
+          return [ofSubject]
+      }
+    }
+
+    const identityOf = ({ address, kind, secret, subject }: Guess): number | undefined =>
+      secret === undefined ? undefined : Throttle.hash(`${kind}|${address}|${subject}|${secret}`, seed)
+
+    const isKnown = (guess: Guess, now: number): boolean => {
+      const identity = identityOf(guess)
+      const since = identity === undefined ? undefined : known.get(identity)
+      return since !== undefined && now - since < knownForMs
+    }
+
+    return {
+      waitMs: (guess, now) => {
+        // The common case, which costs nothing.
+        if (byAddress.isIdle(now) && bySubject.isIdle(now)) return 0
+        let waitMs = 0
+        for (const [throttle, key] of countersOf(guess)) waitMs = Math.max(waitMs, throttle.waitMs(key, now))
+        return waitMs > 0 && isKnown(guess, now) ? 0 : waitMs
+      },
+      wrong: (guess, now) => {
+        for (const [throttle, key] of countersOf(guess)) throttle.count(key, now)
+        const identity = identityOf(guess)
+        if (identity !== undefined) known.delete(identity)
+      },
+      right: (guess, now) => {
+        const identity = identityOf(guess)
+        if (identity === undefined) return
+        const since = known.get(identity)
+        if (since !== undefined && now >= since && now - since < minute) return
+        known.delete(identity)
+        known.set(identity, now)
+        const [oldest] = known.keys()
+        if (known.size > mostKnown && oldest !== undefined) known.delete(oldest)
+      }
+    }
+  })
