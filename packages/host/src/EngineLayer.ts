@@ -84,6 +84,7 @@ export const layer = (
     concurrency: config.workerConcurrency,
     headerNames: config.webhookHeaders,
     deliveryJitter: config.webhookJitter,
+    auditRetentionMs: config.auditRetentionMs,
     graceMs: config.stopGraceMs * graceShare
   }).pipe(
     Layer.provideMerge(stores(config.database)),

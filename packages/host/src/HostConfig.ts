@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
-import { AddressPolicy, Sandbox, Signature } from "@sendwright/core"
+import { AddressPolicy, Audit, Instant, Sandbox, Signature } from "@sendwright/core"
 import * as PublicUrl from "@sendwright/core/domain/PublicUrl"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
@@ -52,6 +52,8 @@ export interface HostConfig {
   readonly workerConcurrency: number
   /** From the signal to the end of the process. */
   readonly stopGraceMs: number
+  /** How long entries of the audit log are kept. */
+  readonly auditRetentionMs: number
   /** How long an attempt of the sandbox platform takes. */
   readonly sandboxLatencyMs: number
   /** The proxies whose `X-Forwarded-For` names the client. */
@@ -238,6 +240,10 @@ const settings = Config.all({
   stopGraceMs: whole("STOP_GRACE", 1, 3600).pipe(
     Config.withDefault(25),
     Config.map((seconds) => seconds * 1000)
+  ),
+  auditRetentionMs: whole("AUDIT_RETENTION_DAYS", 1, 36_500).pipe(
+    Config.withDefault(Audit.defaultRetentionMs / Instant.day),
+    Config.map((days) => days * Instant.day)
   ),
   sandboxLatencyMs: whole("SANDBOX_LATENCY_MS", 0, 600_000).pipe(
     Config.withDefault(Sandbox.defaults.latencyMs)

@@ -105,10 +105,14 @@ export const checksum = (text: string): string => {
 export const makePublicKey = (randomBytes: (count: number) => Uint8Array): string =>
   `pk_${base62(22, randomBytes)}`
 
-export const makeSecretKey = (randomBytes: (count: number) => Uint8Array): string => {
-  const secret = `sk_${base62(43, randomBytes)}`
+/** The prefix, 43 random base62 digits (256 bits) and a checksum of both. */
+export const makeChecked = (prefix: string, randomBytes: (count: number) => Uint8Array): string => {
+  const secret = `${prefix}${base62(43, randomBytes)}`
   return `${secret}_${checksum(secret)}`
 }
+
+export const makeSecretKey = (randomBytes: (count: number) => Uint8Array): string =>
+  makeChecked("sk_", randomBytes)
 
 /** Whether its use is to be noted again: once a minute is enough, and the note is a write. */
 export const wasIdle = ({ lastUsedAt }: Pick<ApiKey, "lastUsedAt">, now: Instant): boolean =>

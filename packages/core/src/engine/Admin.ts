@@ -1,10 +1,14 @@
 /** The operator's side of the engine: one group of operations per aggregate, each in its own file. */
 import * as Effect from "effect/Effect"
 import * as Accounts from "./admin/Accounts.ts"
+import * as Acts from "./admin/Acts.ts"
 import * as ApiKeys from "./admin/ApiKeys.ts"
+import * as AuditLog from "./admin/AuditLog.ts"
 import * as Consents from "./admin/Consents.ts"
 import * as Jobs from "./admin/Jobs.ts"
+import * as Operators from "./admin/Operators.ts"
 import * as RateCards from "./admin/RateCards.ts"
+import * as Recorder from "./admin/Recorder.ts"
 import * as Secrets from "./admin/Secrets.ts"
 import * as Sessions from "./admin/Sessions.ts"
 import * as Templates from "./admin/Templates.ts"
@@ -22,9 +26,11 @@ export interface Admin {
   readonly rateCards: RateCards.RateCards
   readonly jobs: Jobs.Jobs
   readonly secrets: Secrets.Secrets
+  readonly operators: Operators.Operators
+  readonly audit: AuditLog.AuditLog
 }
 
-export const make = Effect.all({
+const groups = Effect.all({
   accounts: Accounts.make,
   sessions: Sessions.make,
   keys: ApiKeys.make,
@@ -33,5 +39,13 @@ export const make = Effect.all({
   webhooks: Webhooks.make,
   rateCards: RateCards.make,
   jobs: Jobs.make,
-  secrets: Secrets.make
+  secrets: Secrets.make,
+  operators: Operators.make,
+  audit: AuditLog.make
 })
+
+/** Each act of an operator and its entry in the audit log are one commit, by the table in `admin/Acts.ts`. */
+export const make = Effect.map(
+  Effect.all([groups, Acts.make, Recorder.make]),
+  ([admin, acts, record]): Admin => Acts.recording(admin, acts, record)
+)

@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Permission } from "../domain/ApiKey.ts"
+import * as Audit from "../domain/Audit.ts"
 import type {
   ConsentRequired,
   DailyLimitReached,
@@ -43,6 +44,7 @@ import type { ClockHealth } from "../worker/StoreClock.ts"
 import { StoreClock } from "../worker/StoreClock.ts"
 import { Wake } from "../worker/Wake.ts"
 import * as Worker from "../worker/Worker.ts"
+import { Retention } from "./Acting.ts"
 import * as Admin from "./Admin.ts"
 import * as Checks from "./Checks.ts"
 import * as DirectMessages from "./DirectMessages.ts"
@@ -173,6 +175,12 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
   }
 >() {}
 
+/** What is kept for how long. */
+export interface Retained {
+  /** Entries of the audit log: 400 days unless said otherwise. Older ones are deleted as new ones come. */
+  readonly auditRetentionMs: number
+}
+
 /** What the engine stands on. */
 export type Requirements = Stores | Senders | SecretBox | WebhookTransport | AddressPolicy
 
@@ -227,10 +235,11 @@ const make = Effect.gen(function* () {
  * only accepts leaves it out, and a test calls `drain`.
  */
 export const layer = (
-  options: Partial<Worker.Options> = {}
+  options: Partial<Worker.Options> & Partial<Retained> = {}
 ): Layer.Layer<Engine | Worker.Worker, MasterKeys.WrongMasterKey | StorageError, Requirements> =>
   Layer.effect(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
     Layer.provide([Wake.layer, Presence.layer(options.leaseMs ?? defaultLeaseMs), MasterKeys.layer]),
-    Layer.provide(StoreClock.layer)
+    Layer.provide(StoreClock.layer),
+    Layer.provide(Layer.succeed(Retention, options.auditRetentionMs ?? Audit.defaultRetentionMs))
   )

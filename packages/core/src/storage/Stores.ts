@@ -1,11 +1,13 @@
 /** All stores of one backend; they are swapped together, because events and state commit together. */
 import type { AccountStore } from "./AccountStore.ts"
 import type { ApiKeyStore } from "./ApiKeyStore.ts"
+import type { AuditStore } from "./AuditStore.ts"
 import type { ConsentStore } from "./ConsentStore.ts"
 import type { HealthStore } from "./HealthStore.ts"
 import type { InboundStore } from "./InboundStore.ts"
 import type { JobStore } from "./JobStore.ts"
 import type { KeyringStore } from "./KeyringStore.ts"
+import type { OperatorStore } from "./OperatorStore.ts"
 import type { RateCardStore } from "./RateCardStore.ts"
 import type { RateLimitStore } from "./RateLimitStore.ts"
 import type { SessionStore } from "./SessionStore.ts"
@@ -16,11 +18,13 @@ import type { WebhookStore } from "./WebhookStore.ts"
 export type Stores =
   | AccountStore
   | ApiKeyStore
+  | AuditStore
   | ConsentStore
   | HealthStore
   | InboundStore
   | JobStore
   | KeyringStore
+  | OperatorStore
   | RateCardStore
   | RateLimitStore
   | SessionStore

@@ -1,9 +1,10 @@
 /**
- * Transactions that the embedder opens on the stores' own database. A store's verb inside one belongs to it, so an
+ * Transactions on the stores' own database, the engine's and those that the embedder opens. A store's verb inside one belongs to it, so an
  * operation that also acts outside the database has to know where it is.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { StorageError } from "./StorageError.ts"
 
 export class Transactions extends Context.Tag("@sendwright/core/storage/Transactions")<
   Transactions,
@@ -13,5 +14,10 @@ export class Transactions extends Context.Tag("@sendwright/core/storage/Transact
      * forked inside one and outlives it is outside again.
      */
     readonly isInside: Effect.Effect<boolean>
+    /**
+     * Makes one commit of all verbs of an operation, which is undone as a whole when it fails or is interrupted. Inside an
+     * open transaction it belongs to that. Nothing may act outside the database in it.
+     */
+    readonly atomically: <A, E, R>(operation: Effect.Effect<A, E, R>) => Effect.Effect<A, E | StorageError, R>
   }
 >() {}

@@ -2,8 +2,10 @@
 import type { Account } from "../domain/Account.ts"
 import type { ApiKey } from "../domain/ApiKey.ts"
 import * as ApiKeys from "../domain/ApiKey.ts"
+import type { Entry } from "../domain/Audit.ts"
 import * as Ids from "../domain/Ids.ts"
 import * as Keywords from "../domain/Keywords.ts"
+import type { Operator } from "../domain/Operator.ts"
 import { unpaced } from "../domain/Pacing.ts"
 import * as Plan from "../domain/Plan.ts"
 import type { RateCard } from "../domain/RateCard.ts"
@@ -66,6 +68,29 @@ export const apiKey = (sessionId: string, some: Partial<ApiKey> = {}): ApiKey =>
   secrets: [{ hash: "00", createdAt: now, expiresAt: null }],
   createdAt: now,
   lastUsedAt: null,
+  ...some
+})
+
+export const operator = (name: string, some: Partial<Operator> = {}): Operator => ({
+  name,
+  role: "admin",
+  status: "active",
+  secrets: [{ hash: "00", createdAt: now, expiresAt: null }],
+  createdAt: now,
+  lastUsedAt: null,
+  ...some
+})
+
+export const auditEntry = (some: Partial<Entry> = {}): Entry => ({
+  id: ids.uuid(now),
+  at: now,
+  operator: "ana",
+  operation: "accounts.create",
+  target: "account-1",
+  address: "203.0.113.7",
+  requestId: "request-1",
+  before: null,
+  after: { name: "Account" },
   ...some
 })
 

@@ -16,11 +16,13 @@ import * as Sender from "../../src/sender/Sender.ts"
 import * as RateLimitStore from "../../src/storage/memory/RateLimitStore.ts"
 import * as AccountStore from "../../src/storage/sql/AccountStore.ts"
 import * as ApiKeyStore from "../../src/storage/sql/ApiKeyStore.ts"
+import * as AuditStore from "../../src/storage/sql/AuditStore.ts"
 import * as ConsentStore from "../../src/storage/sql/ConsentStore.ts"
 import { Database } from "../../src/storage/sql/Database.ts"
 import * as InboundStore from "../../src/storage/sql/InboundStore.ts"
 import * as JobStore from "../../src/storage/sql/JobStore.ts"
 import * as KeyringStore from "../../src/storage/sql/KeyringStore.ts"
+import * as OperatorStore from "../../src/storage/sql/OperatorStore.ts"
 import type { Program } from "../../src/storage/sql/Program.ts"
 import * as RateCardStore from "../../src/storage/sql/RateCardStore.ts"
 import * as SessionStore from "../../src/storage/sql/SessionStore.ts"
@@ -68,11 +70,13 @@ const counting = Layer.effect(
 const stores = Layer.mergeAll(
   AccountStore.layer,
   ApiKeyStore.layer,
+  AuditStore.layer,
   ConsentStore.layer,
   HealthStore.layer,
   InboundStore.layer,
   JobStore.layer,
   KeyringStore.layer(false),
+  OperatorStore.layer,
   RateCardStore.layer,
   RateLimitStore.layer,
   SessionStore.layer,

@@ -7,6 +7,7 @@ import * as Consent from "@sendwright/core/domain/Consent"
 import { Currency } from "@sendwright/core/domain/Currency"
 import * as Keywords from "@sendwright/core/domain/Keywords"
 import * as Money from "@sendwright/core/domain/Money"
+import * as Operator from "@sendwright/core/domain/Operator"
 import * as Plan from "@sendwright/core/domain/Plan"
 import * as RateCard from "@sendwright/core/domain/RateCard"
 import * as RetrySelection from "@sendwright/core/domain/RetrySelection"
@@ -22,6 +23,8 @@ const id = Schema.Struct({ id: Uuid })
 const publicKey = Schema.Struct({ publicKey: Schema.String })
 
 const Name = Text.line(255)
+
+const OperatorName = Schema.String.pipe(Schema.filter(Operator.isName, { description: Operator.nameRule }))
 
 const maximumCount = 1_000_000_000
 const Limit = Schema.NullOr(Schema.Int.pipe(Schema.between(0, maximumCount)))
@@ -297,6 +300,58 @@ export const resealSecrets = HttpApiEndpoint.post("resealSecrets", "/admin/v1/se
   .setUrlParams(Schema.Struct({ list: optional(Schema.Literal("true")) }))
   .addSuccess(Schemas.Resealed)
 
+const operatorName = Schema.Struct({ name: Schema.String })
+
+export const createOperator = HttpApiEndpoint.post("createOperator", "/admin/v1/operators")
+  .setPayload(Schema.Struct({ name: OperatorName, role: Schema.Literal(...Operator.roles) }))
+  .annotateContext(
+    OpenApi.annotations({
+      summary: "Make an operator",
+      description:
+        "The token is shown once. The role `metrics` reads the metrics, `read` also everything that the admin API tells, `admin` does everything. Names are unique for good."
+    })
+  )
+  .addSuccess(Schemas.AppointedOperator, created)
+export const operators = HttpApiEndpoint.get("operators", "/admin/v1/operators")
+  .setUrlParams(Paging)
+  .annotateContext(OpenApi.annotations({ summary: "List the operators, newest first" }))
+  .addSuccess(Schemas.Operators)
+export const rotateOperator = HttpApiEndpoint.post("rotateOperator", "/admin/v1/operators/:name/rotate")
+  .setPath(operatorName)
+  .setPayload(Schema.Struct({ overlap_seconds: Overlap }))
+  .annotateContext(
+    OpenApi.annotations({
+      summary: "Give an operator a new token",
+      description:
+        "The new token is shown once. Old ones are accepted for `overlap_seconds`, a day unless said otherwise; two at most, so that a further rotation ends the oldest."
+    })
+  )
+  .addSuccess(Schemas.AppointedOperator)
+export const revokeOperator = HttpApiEndpoint.post("revokeOperator", "/admin/v1/operators/:name/revoke")
+  .setPath(operatorName)
+  .annotateContext(OpenApi.annotations({ summary: "Revoke an operator for good" }))
+  .addSuccess(Schemas.OperatorDetail)
+
+export const audit = HttpApiEndpoint.get("audit", "/admin/v1/audit")
+  .setUrlParams(
+    Schema.Struct({
+      ...paging,
+      operator: optional(Text.line(255)),
+      operation: optional(Text.line(255)),
+      target: optional(Text.line(255)),
+      from: optional(TimeText),
+      to: optional(TimeText)
+    })
+  )
+  .annotateContext(
+    OpenApi.annotations({
+      summary: "List what operators did, newest first",
+      description:
+        "An entry is written in the commit of its act: `operation` such as `accounts.change`, `target` the id of what it was done to, and what that was before and after, without secrets. `from` is inclusive, `to` is not."
+    })
+  )
+  .addSuccess(Schemas.AuditEntries)
+
 export const group = HttpApiGroup.make("admin")
   .add(createAccount)
   .add(accounts)
@@ -337,3 +392,8 @@ export const group = HttpApiGroup.make("admin")
   .add(cancelJob)
   .add(retryJob)
   .add(resealSecrets)
+  .add(createOperator)
+  .add(operators)
+  .add(rotateOperator)
+  .add(revokeOperator)
+  .add(audit)

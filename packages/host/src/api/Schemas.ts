@@ -1,5 +1,6 @@
 /** The wire: every body of the contract (decisions.md §3, §5, §8). Nothing here transforms; times are already text. */
 import * as Job from "@sendwright/core/domain/Job"
+import * as Operator from "@sendwright/core/domain/Operator"
 import * as Recipient from "@sendwright/core/domain/Recipient"
 import * as Template from "@sendwright/core/domain/Template"
 import * as Unattributed from "@sendwright/core/domain/Unattributed"
@@ -243,6 +244,7 @@ export const Resealed = Schema.Struct({
     retired: Schema.Array(Text),
     older_keys: Schema.Array(Text),
     api_keys_left: Count,
+    operators_left: Count,
     detail: Text
   }),
   /** With `list=true`. */
@@ -260,6 +262,45 @@ export const Resealed = Schema.Struct({
     )
   )
 }).annotations({ identifier: "Resealed" })
+
+const OperatorBody = Schema.Struct({
+  name: Text,
+  role: Schema.Literal(...Operator.roles),
+  status: Schema.Literal(...Operator.statuses),
+  secrets: Schema.Array(Schema.Struct({ created_at: Time, expires_at: NullableTime })),
+  created_at: Time,
+  last_used_at: NullableTime
+}).annotations({ identifier: "Operator" })
+
+export const OperatorDetail = Schema.Struct({ ok: Ok, operator: OperatorBody })
+/** The token is shown once. */
+export const AppointedOperator = Schema.Struct({ ok: Ok, operator: OperatorBody, token: Text })
+export const Operators = Schema.Struct({
+  ok: Ok,
+  operators: Schema.Array(OperatorBody),
+  next_cursor: NextCursor
+})
+
+/** What is shown of a thing, by the names that it has elsewhere; never a secret. */
+const Shown = Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+
+const AuditEntry = Schema.Struct({
+  id: Text,
+  at: Time,
+  operator: Text,
+  operation: Text,
+  target: NullableText,
+  address: NullableText,
+  request_id: NullableText,
+  before: Shown,
+  after: Shown
+}).annotations({ identifier: "AuditEntry" })
+
+export const AuditEntries = Schema.Struct({
+  ok: Ok,
+  entries: Schema.Array(AuditEntry),
+  next_cursor: NextCursor
+})
 
 export const ProblemDescription = Schema.Struct({
   ok: Ok,

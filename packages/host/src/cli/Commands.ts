@@ -90,6 +90,7 @@ const key = { of: "public-key" }
 const webhook = { of: "webhook-id" }
 const delivery = { of: "delivery-id" }
 const job = { of: "job-id" }
+const operator = { of: "operator" }
 
 export const root = Command.make("sendwright").pipe(
   Command.withDescription("The operator's side of Sendwright, on the database of DATABASE_URL."),
@@ -195,6 +196,15 @@ export const root = Command.make("sendwright").pipe(
         job
       )
     ),
+    group(
+      "operators",
+      "Who may use the admin API, each with a token of its own.",
+      operation("create", Api.createOperator, "Make an operator; its token is shown once."),
+      operation("list", Api.operators, "List the operators."),
+      operation("rotate", Api.rotateOperator, "Give an operator a new token, shown once.", operator),
+      operation("revoke", Api.revokeOperator, "Revoke an operator for good.", operator)
+    ),
+    operation("audit", Api.audit, "List what operators did, newest first."),
     group(
       "secrets",
       "What is encrypted at rest.",

@@ -1,5 +1,6 @@
 /** Does one operation of the admin API on the configured database, by the API's own handler. */
-import { Engine, Errors } from "@sendwright/core"
+import { userInfo } from "node:os"
+import { Acting, Engine, Errors } from "@sendwright/core"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -42,6 +43,12 @@ const open = (config: HostConfig.HostConfig) =>
     (context) => Context.get(context, Engine.Engine)
   )
 
+/** Who is named in the audit log. A process may run as a user without a name. */
+const user = Effect.orElseSucceed(
+  Effect.try(() => `cli:${userInfo().username}`),
+  () => "cli"
+)
+
 /** The success body. */
 export const perform = (endpoint: Endpoint, given: Pick<Raw, "body" | "path" | "query">) =>
   Effect.gen(function* () {
@@ -67,7 +74,7 @@ export const perform = (endpoint: Endpoint, given: Pick<Raw, "body" | "path" | "
         }),
         (faults) => new Errors.InvalidRequest({ faults })
       )
-      const { body } = yield* running
+      const { body } = yield* Acting.as({ operator: yield* user, address: null, requestId: null })(running)
       return body
       // Standard output is the answer's.
     }).pipe(

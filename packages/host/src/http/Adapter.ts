@@ -8,7 +8,7 @@
 
 import { timingSafeEqual } from "node:crypto"
 import type { Engine } from "@sendwright/core"
-import { Errors, Fault, Ids } from "@sendwright/core"
+import { Acting, Errors, Fault, Ids, Operator } from "@sendwright/core"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -61,8 +61,11 @@ export interface PlainResponse {
 }
 
 /** A page or text that is not JSON, outside the contract. */
-export interface Page {
-  readonly access: "anyone" | "operator"
+export type Page = (
+  | { readonly access: "anyone" }
+  /** The role that it needs, at least. */
+  | { readonly access: "operator"; readonly role: Operator.Role }
+) & {
   readonly contentType: string
   readonly body: Effect.Effect<string | Uint8Array>
 }
@@ -458,9 +461,9 @@ export const make = (options: Options) =>
       })
     }
 
-    const isOperator = (authorization: string | undefined): boolean => {
+    const isAdminToken = (token: string): boolean => {
       if (adminToken === undefined) return false
-      const given = Buffer.from(bearer.exec(authorization ?? "")?.[1] ?? "")
+      const given = Buffer.from(token)
       const wanted = Buffer.from(Redacted.value(adminToken))
       return given.length === wanted.length && timingSafeEqual(given, wanted)
     }
@@ -469,22 +472,58 @@ export const make = (options: Options) =>
       new Refused(
         Problems.problem(
           "invalid_credentials",
-          "The admin token is missing or wrong. Send Authorization: Bearer <ADMIN_TOKEN>."
+          "The operator's token is missing or wrong. Send Authorization: Bearer <token>."
         ),
         challenges.operator
       )
     )
 
-    /** Without a token there is no admin API at all. */
-    const asOperator = (request: PlainRequest, step: () => Step): Step => {
-      if (adminToken === undefined) return noRoute
-      const { address } = request
-      const authorization = headerOf(request, "authorization")
-      const guess = { kind: "operator", address, subject: undefined, secret: authorization } as const
-      return Effect.flatMap(
-        guarded(guess, () => (isOperator(authorization) ? Effect.void : wrongToken)),
-        step
+    type Identified = Pick<Operator.Operator, "name" | "role">
+
+    const operatorOf = (token: string): Effect.Effect<Identified, Refused | EngineError> => {
+      if (isAdminToken(token)) return Effect.succeed(Operator.environment)
+      if (Operator.nameOf(token) === undefined) return wrongToken
+      return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
+    }
+
+    const lacksRole = ({ name, role }: Identified, needed: Operator.Role) =>
+      refuse(
+        "insufficient_permission",
+        `The operator ${name} has the role ${role}, and this needs ${needed}.`
       )
+
+    /** What operators may not do is told to the log alone: the audit log has what was done. */
+    const logRefused = (exchange: Exchange, operator: string | null) => (error: Refused | EngineError) =>
+      error._tag === "Refused" && error.problem.code !== "rate_limited"
+        ? Effect.logWarning("An operator's request was refused").pipe(
+            Effect.annotateLogs({
+              code: error.problem.code,
+              operator,
+              address: exchange.request.address,
+              method: exchange.request.method,
+              route: exchange.name,
+              requestId: exchange.requestId
+            })
+          )
+        : Effect.void
+
+    /** Without a token there is no admin API at all. */
+    const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
+      if (adminToken === undefined) return noRoute
+      const { request, requestId } = exchange
+      const { address } = request
+      const token = bearer.exec(headerOf(request, "authorization") ?? "")?.[1] ?? ""
+      const guess = { kind: "operator", address, subject: undefined, secret: token } as const
+      const identified = Effect.tapError(
+        guarded(guess, () => operatorOf(token)),
+        logRefused(exchange, null)
+      )
+      return Effect.flatMap(identified, (operator): Step => {
+        if (!Operator.allows(operator.role, needed)) {
+          return Effect.tapError(lacksRole(operator, needed), logRefused(exchange, operator.name))
+        }
+        return Acting.as({ operator: operator.name, address: address ?? null, requestId })(step)
+      })
     }
 
     /** Shape, then the handler. */
@@ -519,7 +558,11 @@ export const make = (options: Options) =>
           )
         }
         case "operator":
-          return asOperator(request, () => finish(exchange, matched, query, handler.prepare))
+          return asOperator(
+            exchange,
+            handler.role,
+            Effect.suspend(() => finish(exchange, matched, query, handler.prepare))
+          )
         case "key": {
           const publicKey = headerOf(request, "x-public-key")
           const secretKey = headerOf(request, "x-secret-key")
@@ -541,14 +584,16 @@ export const make = (options: Options) =>
       }
     }
 
-    const paged = (request: PlainRequest, query: string, page: Page): Step => {
-      const shown = () =>
+    const paged = (exchange: Exchange, query: string, page: Page): Step => {
+      const { request } = exchange
+      const shown = Effect.suspend(() =>
         Effect.flatMap(bodyOf(request, false), (body): Step => {
           const faults = unexpectedFaults(rawOf(request, { path: none, query, cursors }, body))
           if (faults.length > 0) return invalid(faults)
           return Effect.map(page.body, (found) => text(page.contentType, found))
         })
-      return page.access === "operator" ? asOperator(request, shown) : shown()
+      )
+      return page.access === "operator" ? asOperator(exchange, page.role, shown) : shown
     }
 
     const step = (exchange: Exchange): Step => {
@@ -571,7 +616,7 @@ export const make = (options: Options) =>
       if (known.length === 0) return noRoute
       const [first] = methods.values()
       exchange.name = first === undefined ? path : first.route.pattern
-      if (page !== undefined && method === "GET") return paged(request, query, page)
+      if (page !== undefined && method === "GET") return paged(exchange, query, page)
       const allow = { allow: Router.allowHeader(known) }
       return method === "OPTIONS"
         ? Effect.succeed({ status: 204, contentType: undefined, headers: allow, body: "" })

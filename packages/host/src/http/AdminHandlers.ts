@@ -287,5 +287,40 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
 
   forOperator(Api.resealSecrets, ({ query }) =>
     Effect.map(admin.secrets.reseal, (found) => reply(Views.resealed(found, query.list === "true")))
+  ),
+
+  forOperator(Api.createOperator, ({ payload }) =>
+    Effect.map(admin.operators.create(payload), ({ operator, token }) =>
+      reply({ ...ok, operator: Views.operator(operator), token })
+    )
+  ),
+  forOperator(Api.operators, ({ after, cursor, query }) =>
+    Effect.map(admin.operators.list(page(query, after)), ({ items, next }) =>
+      reply({ ...ok, operators: items.map(Views.operator), next_cursor: cursor(next) })
+    )
+  ),
+  forOperator(Api.rotateOperator, ({ path, payload }) =>
+    Effect.map(
+      admin.operators.rotate(path.name, { overlapSeconds: payload.overlap_seconds }),
+      ({ operator, token }) => reply({ ...ok, operator: Views.operator(operator), token })
+    )
+  ),
+  forOperator(Api.revokeOperator, ({ path }) =>
+    Effect.map(admin.operators.revoke(path.name), (found) =>
+      reply({ ...ok, operator: Views.operator(found) })
+    )
+  ),
+  forOperator(Api.audit, ({ after, cursor, query: { from, operation, operator, target, to, ...query } }) =>
+    Effect.map(
+      admin.audit.list({
+        operation,
+        operator,
+        target,
+        from: from === undefined ? undefined : Instant.parse(from),
+        to: to === undefined ? undefined : Instant.parse(to),
+        page: page(query, after)
+      }),
+      ({ items, next }) => reply({ ...ok, entries: items.map(Views.auditEntry), next_cursor: cursor(next) })
+    )
   )
 ]

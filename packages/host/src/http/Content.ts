@@ -13,7 +13,12 @@ type Content = Pick<Options, "routes" | "pages">
 
 const metrics: readonly [string, Page] = [
   "/metrics",
-  { access: "operator", contentType: "text/plain; version=0.0.4; charset=utf-8", body: Metrics.text }
+  {
+    access: "operator",
+    role: "metrics",
+    contentType: "text/plain; version=0.0.4; charset=utf-8",
+    body: Metrics.text
+  }
 ]
 
 type Description = typeof import("./Description.ts")

@@ -38,6 +38,7 @@ export type HostCode =
   | "malformed_request"
   | "request_timeout"
   | "headers_too_large"
+  | "insufficient_permission"
   | "internal"
   | "unavailable"
 
@@ -59,7 +60,7 @@ export const catalogue = {
     status: 401,
     title: "Invalid credentials",
     description:
-      "The pair of x-public-key and x-secret-key proves no active API key. A missing header, an unknown key, a wrong secret, and an inactive or revoked key are not told apart. The admin API answers the same to a wrong bearer token."
+      "The pair of x-public-key and x-secret-key proves no active API key. A missing header, an unknown key, a wrong secret, and an inactive or revoked key are not told apart. The admin API answers the same to a bearer token that is no operator's."
   },
   subscription_inactive: {
     status: 402,
@@ -89,7 +90,7 @@ export const catalogue = {
     status: 403,
     title: "Insufficient permission",
     description:
-      "The API key lacks the permission that this operation needs. Permissions are changed through the admin API."
+      "The API key lacks the permission that this operation needs, or the operator the role. Permissions of keys are changed through the admin API; an operator of another role is a new one."
   },
   consent_required: {
     status: 403,

@@ -5,7 +5,7 @@
 import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import type * as HttpMethod from "@effect/platform/HttpMethod"
-import type { ApiKey, Engine } from "@sendwright/core"
+import type { ApiKey, Engine, Operator } from "@sendwright/core"
 import { Errors, Fault, Readable, Requests, Shape } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -79,7 +79,12 @@ export interface Route {
   /** For a route that takes a key, the caller is known before the shape is looked at. */
   readonly handler:
     | { readonly access: "anyone"; readonly prepare: Prepare }
-    | { readonly access: "operator"; readonly prepare: Prepare }
+    | {
+        readonly access: "operator"
+        /** The role that it needs, at least. */
+        readonly role: Operator.Role
+        readonly prepare: Prepare
+      }
     | {
         /** A platform's hook: its signature is over the bytes, so they are not looked at here. */
         readonly access: "hook"
@@ -248,13 +253,18 @@ export const forAnyone = <Path, Query, Payload, Headers, Success>(
   handler: { access: "anyone", prepare: prepare(endpoint)(handler, "") }
 })
 
+/** What changes nothing needs the role `read`, all else `admin`. */
 export const forOperator = <Path, Query, Payload, Headers, Success>(
   endpoint: Endpoint<Path, Query, Payload, Headers, Success>,
   handler: Handler<Path, Query, Payload, Success>,
   rules?: Rules<Path, Payload>
 ): Route => ({
   ...common(endpoint),
-  handler: { access: "operator", prepare: prepare(endpoint)(handler, "", rules) }
+  handler: {
+    access: "operator",
+    role: endpoint.method === "GET" ? "read" : "admin",
+    prepare: prepare(endpoint)(handler, "", rules)
+  }
 })
 
 export const forKey = <Path, Query, Payload, Headers, Success>(

@@ -3,11 +3,13 @@ import type {
   Account,
   Admin,
   ApiKey,
+  Audit,
   Consent,
   Engine,
   Estimates,
   Fault,
   Job,
+  Operator,
   RateCard,
   Readiness,
   Secrets,
@@ -411,7 +413,7 @@ const endsBeforeItBegins = Faults.make(
 )
 
 /** The operator's next step. */
-const afterReseal = ({ apiKeys, olderKeys, unreadable }: Secrets.Resealed): string => {
+const afterReseal = ({ apiKeys, olderKeys, operators, unreadable }: Secrets.Resealed): string => {
   const lost = unreadable.session + unreadable.webhook
   const first =
     lost === 0
@@ -419,6 +421,9 @@ const afterReseal = ({ apiKeys, olderKeys, unreadable }: Secrets.Resealed): stri
       : `${lost} secret(s) are under no key that was given: give their key, too, or set them anew. `
   if (apiKeys > 0) {
     return `${first}${apiKeys} API key(s) still need an older master key; each moves when it is next used. Rotate or revoke those that are not used (--list names them), and repeat this.`
+  }
+  if (operators > 0) {
+    return `${first}${operators} operator(s) still need an older master key; each moves when it is next used. Rotate or revoke those that are not used, and repeat this.`
   }
   return olderKeys.length > 0
     ? `${first}The current master key is too new to give up an older one: repeat this in half a minute.`
@@ -434,6 +439,7 @@ export const resealed = (found: Secrets.Resealed, isListed: boolean): View<typeo
     retired: found.retired,
     older_keys: found.olderKeys,
     api_keys_left: found.apiKeys,
+    operators_left: found.operators,
     detail: afterReseal(found)
   },
   ...(isListed
@@ -448,6 +454,27 @@ export const resealed = (found: Secrets.Resealed, isListed: boolean): View<typeo
         }))
       }
     : {})
+})
+
+export const operator = (found: Operator.Operator) => ({
+  name: found.name,
+  role: found.role,
+  status: found.status,
+  secrets: found.secrets.map(secret),
+  created_at: time(found.createdAt),
+  last_used_at: timeOrNull(found.lastUsedAt)
+})
+
+export const auditEntry = (found: Audit.Entry) => ({
+  id: found.id,
+  at: time(found.at),
+  operator: found.operator,
+  operation: found.operation,
+  target: found.target,
+  address: found.address,
+  request_id: found.requestId,
+  before: found.before,
+  after: found.after
 })
 
 export const checks = (found: ReadonlyArray<Readiness.Check>) =>

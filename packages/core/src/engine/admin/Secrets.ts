@@ -11,7 +11,9 @@ import { SecretBox } from "../../secret/SecretBox.ts"
 import * as Lines from "../../sender/Lines.ts"
 import type { Resealing, SealedPlace } from "../../storage/KeyringStore.ts"
 import { KeyringStore } from "../../storage/KeyringStore.ts"
+import { OperatorStore } from "../../storage/OperatorStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
+import * as Recorder from "./Recorder.ts"
 
 /** Of each kind of place, how many. */
 export type Counts = Readonly<Record<SealedPlace["kind"], number>>
@@ -30,6 +32,8 @@ export interface Resealed {
   readonly resealed: Counts
   /** Texts that none of the given keys opens. They stay as they are. */
   readonly unreadable: Counts
+  /** How many operators still need another master key. Each moves when it is next used, or by a rotation. */
+  readonly operators: number
   /** How many API keys still need another master key. Each moves when it is next used, or by a rotation. */
   readonly apiKeys: number
   /** The first {@link listed} of them. */
@@ -65,6 +69,8 @@ const kinds: ReadonlyArray<SealedPlace["kind"]> = ["session", "webhook"]
 export const make = Effect.gen(function* () {
   const box = yield* SecretBox
   const store = yield* KeyringStore
+  const operatorStore = yield* OperatorStore
+  const record = yield* Recorder.make
 
   /** Every page, one after the other. */
   const eachPage = Effect.fnUntraced(function* <A>(
@@ -107,7 +113,12 @@ export const make = Effect.gen(function* () {
             const found = places.flatMap((place) => anew(place, key))
             const resealings = found.flatMap((each) => (each === "unreadable" ? [] : [each]))
             unreadable[kind] += found.length - resealings.length
-            if (resealings.length > 0) resealed[kind] += yield* store.reseal(resealings)
+            const entry = (count: number) => ({ target: null, after: { key, kind, resealed: count } })
+            if (resealings.length > 0)
+              resealed[kind] += yield* record(
+                { operation: "secrets.reseal", entry },
+                store.reseal(resealings)
+              )
           })
         )
       }
@@ -127,13 +138,27 @@ export const make = Effect.gen(function* () {
         })
       )
 
+      let operators = 0
+      yield* eachPage(operatorStore.list, (items) =>
+        Effect.sync(() => {
+          for (const operator of items) {
+            const keys = ApiKey.olderKeys(operator, key, begun)
+            if (keys.length > 0) operators += 1
+            for (const each of keys) needed.add(each)
+          }
+        })
+      )
+
       const older = Keyring.asked(remembered).filter((id) => id !== key)
       const current = remembered.find(({ id }) => id === key)
       const isSettled = !store.isShared || (current !== undefined && begun - current.addedAt >= settledMs)
       const retired = isSettled && !needed.has(null) ? older.filter((id) => !needed.has(id)) : []
-      if (retired.length > 0) yield* store.retire({ keys: retired, now: yield* Clock.currentTimeMillis })
+      const now = yield* Clock.currentTimeMillis
+      const entry = () => ({ target: null, after: { key, retired } })
+      const retire = retired.length > 0 ? store.retire({ keys: retired, now }) : Effect.void
+      yield* record({ operation: "secrets.reseal", entry }, retire)
       const olderKeys = older.filter((id) => !retired.includes(id))
-      return { key, resealed, unreadable, apiKeys, dependents, olderKeys, retired }
+      return { key, resealed, unreadable, apiKeys, operators, dependents, olderKeys, retired }
     })
   }
   return secrets

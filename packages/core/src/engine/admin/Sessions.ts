@@ -1,6 +1,7 @@
 /** Sessions: a connection to a platform, its configuration sealed. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Audit from "../../domain/Audit.ts"
 import type { InsideTransaction, InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
@@ -23,6 +24,7 @@ import type { StorageError } from "../../storage/StorageError.ts"
 import * as Outside from "../../worker/Outside.ts"
 import { Wake } from "../../worker/Wake.ts"
 import { refuse } from "./Faults.ts"
+import * as Recorder from "./Recorder.ts"
 import * as Text from "./Text.ts"
 
 /** Fields that are given; the others keep what they were. */
@@ -114,6 +116,7 @@ export const make = Effect.gen(function* () {
   const wake = yield* Wake
   const open = yield* Lines.make
   const outside = yield* Outside.make
+  const record = yield* Recorder.make
   const ids = Ids.make(yield* Ids.RandomBytes)
 
   const account = Effect.fnUntraced(function* (id: string) {
@@ -243,7 +246,15 @@ export const make = Effect.gen(function* () {
       const unknown = line === undefined ? "This process cannot read the session's configuration." : null
       const failure = line?.sender.check === undefined ? null : yield* line.sender.check(line.config)
       const reason = unknown ?? (failure === null ? null : Sanitize.failure(failure, line?.config).message)
-      return yield* transition(reason === null ? "connected" : "disconnected", reason)(id)
+      return yield* record(
+        {
+          operation: "sessions.connect",
+          on: id,
+          before: Effect.map(store.find(id), (session) => Audit.session(session ?? found)),
+          entry: (session) => ({ target: id, after: Audit.session(session) })
+        },
+        transition(reason === null ? "connected" : "disconnected", reason)(id)
+      )
     }, outside("admin.sessions.connect")),
     disconnect: transition("disconnected", "operator")
   }

@@ -1,6 +1,7 @@
 /** Import of templates in the platform's own form. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Audit from "../../domain/Audit.ts"
 import { type InsideTransaction, InvalidRequest, NotFound, PlatformUnavailable } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import { textAt } from "../../domain/Json.ts"
@@ -17,6 +18,7 @@ import { TemplateStore } from "../../storage/TemplateStore.ts"
 import * as Outside from "../../worker/Outside.ts"
 import { Wake } from "../../worker/Wake.ts"
 import { refuse } from "./Faults.ts"
+import * as Recorder from "./Recorder.ts"
 
 /** The result of one item. One that cannot be sent is imported all the same, and says why. */
 export type ImportResult =
@@ -101,6 +103,7 @@ export const make = Effect.gen(function* () {
   const wake = yield* Wake
   const open = yield* Lines.make
   const outside = yield* Outside.make
+  const record = yield* Recorder.make
 
   /** All that may be sent now: what the platform has withdrawn is among them. */
   const everyTemplate = Effect.fnUntraced(function* (sessionId: string) {
@@ -166,8 +169,14 @@ export const make = Effect.gen(function* () {
         (template) => !there.has(PlatformTemplate.identityOf(template))
       )
       const deleted = gone.map((template) => ({ ...template, status: "deleted" }))
-      const kept = yield* keep(session, [...contents, ...deleted])
-      return outcome(items, kept.slice(0, contents.length))
+      const kept = Effect.map(keep(session, [...contents, ...deleted]), (templates) =>
+        outcome(items, templates.slice(0, contents.length))
+      )
+      const entry = (imported: Imported) => ({
+        target: sessionId,
+        after: { ...Audit.templates(imported), deleted: deleted.length }
+      })
+      return yield* record({ operation: "templates.sync", entry }, kept)
     }, outside("admin.templates.sync"))
   }
   return templates

@@ -19,6 +19,7 @@ import { replayLimit, WebhookStore } from "../../storage/WebhookStore.ts"
 import { AddressPolicy } from "../../webhook/AddressPolicy.ts"
 import { Wake } from "../../worker/Wake.ts"
 import { refuse } from "./Faults.ts"
+import * as Recorder from "./Recorder.ts"
 import * as Text from "./Text.ts"
 
 export interface Registered {
@@ -87,6 +88,7 @@ export const make = Effect.gen(function* () {
   const policy = yield* AddressPolicy
   const store = yield* WebhookStore
   const wake = yield* Wake
+  const record = yield* Recorder.make
   const randomBytes = yield* Ids.RandomBytes
   const ids = Ids.make(randomBytes)
 
@@ -246,7 +248,12 @@ export const make = Effect.gen(function* () {
       // A part at a time, so that a long outage keeps nobody else waiting.
       for (let more = true; more; ) {
         const now = yield* Clock.currentTimeMillis
-        const count = yield* verb({ endpointId: id, since, now })
+        const entry = (replayed: number) => ({
+          target: id,
+          after: { replayed, which, since: Time.format(since) }
+        })
+        const part = verb({ endpointId: id, since, now })
+        const count = yield* record({ operation: "webhooks.replaySince", entry }, part)
         replayed += count
         more = count === replayLimit
         yield* due

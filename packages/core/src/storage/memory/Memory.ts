@@ -3,12 +3,14 @@ import * as Layer from "effect/Layer"
 import type { Stores } from "../Stores.ts"
 import * as AccountStore from "./AccountStore.ts"
 import * as ApiKeyStore from "./ApiKeyStore.ts"
+import * as AuditStore from "./AuditStore.ts"
 import * as ConsentStore from "./ConsentStore.ts"
 import * as HealthStore from "./HealthStore.ts"
 import * as InboundStore from "./InboundStore.ts"
 import * as JobStore from "./JobStore.ts"
 import * as KeyringStore from "./KeyringStore.ts"
 import * as MemoryDatabase from "./MemoryDatabase.ts"
+import * as OperatorStore from "./OperatorStore.ts"
 import * as RateCardStore from "./RateCardStore.ts"
 import * as RateLimitStore from "./RateLimitStore.ts"
 import * as SessionStore from "./SessionStore.ts"
@@ -19,11 +21,13 @@ import * as WebhookStore from "./WebhookStore.ts"
 export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.mergeAll(
   AccountStore.layer,
   ApiKeyStore.layer,
+  AuditStore.layer,
   ConsentStore.layer,
   HealthStore.layer,
   InboundStore.layer,
   JobStore.layer,
   KeyringStore.layer,
+  OperatorStore.layer,
   RateCardStore.layer,
   RateLimitStore.layer,
   SessionStore.layer,

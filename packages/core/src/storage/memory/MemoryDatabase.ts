@@ -8,11 +8,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Account } from "../../domain/Account.ts"
 import type { ApiKey } from "../../domain/ApiKey.ts"
+import type { Entry } from "../../domain/Audit.ts"
 import type { ConsentRecord } from "../../domain/Consent.ts"
 import type { Event } from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Job } from "../../domain/Job.ts"
+import type { Operator } from "../../domain/Operator.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { Key, Link } from "../../domain/Person.ts"
@@ -60,6 +62,9 @@ export interface Tables {
   readonly accounts: Map<string, Positioned & { readonly value: Account }>
   readonly sessions: Map<string, Positioned & { readonly value: Session }>
   readonly apiKeys: Map<string, Positioned & { readonly value: ApiKey }>
+  readonly operators: Map<string, Positioned & { readonly value: Operator }>
+  /** The oldest first. */
+  readonly audit: Array<Positioned & { readonly value: Entry }>
   readonly templates: Map<number, Template>
   /** By account and person. */
   readonly consents: Map<string, Map<Key, ReadonlyArray<ConsentRecord>>>
@@ -102,6 +107,8 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       accounts: new Map(),
       sessions: new Map(),
       apiKeys: new Map(),
+      operators: new Map(),
+      audit: [],
       templates: new Map(),
       consents: new Map(),
       links: new Map(),

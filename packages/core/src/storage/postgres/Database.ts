@@ -20,6 +20,7 @@ import Pg from "pg"
 import type { Instant } from "../../domain/Instant.ts"
 import { StorageError } from "../StorageError.ts"
 import { StoreTime } from "../StoreTime.ts"
+import * as Atomically from "../sql/Atomically.ts"
 import type { Column, Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
 import { insertInto } from "../sql/Insert.ts"
@@ -282,6 +283,7 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
       hasOneOwner: false,
       commitsTogether: false,
       isInside,
+      atomically: Atomically.over(client),
       read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb))
     }).pipe(
       Context.add(Pool, { alone }),

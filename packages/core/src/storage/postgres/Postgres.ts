@@ -7,11 +7,13 @@ import type { Stores } from "../Stores.ts"
 import type { StoreTime } from "../StoreTime.ts"
 import * as AccountStore from "../sql/AccountStore.ts"
 import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
+import * as AuditStore from "../sql/AuditStore.ts"
 import * as ConsentStore from "../sql/ConsentStore.ts"
 import * as InboundStore from "../sql/InboundStore.ts"
 import * as JobStore from "../sql/JobStore.ts"
 import * as KeyringStore from "../sql/KeyringStore.ts"
 import type { MigrationError } from "../sql/Migrations.ts"
+import * as OperatorStore from "../sql/OperatorStore.ts"
 import * as RateCardStore from "../sql/RateCardStore.ts"
 import * as SessionStore from "../sql/SessionStore.ts"
 import * as TemplateStore from "../sql/TemplateStore.ts"
@@ -35,11 +37,13 @@ export const layer = (
   Layer.mergeAll(
     AccountStore.layer,
     ApiKeyStore.layer,
+    AuditStore.layer,
     ConsentStore.layer,
     HealthStore.layer,
     InboundStore.layer,
     JobStore.layer,
     KeyringStore.layer(true),
+    OperatorStore.layer,
     RateCardStore.layer,
     RateLimitStore.layer,
     SessionStore.layer,

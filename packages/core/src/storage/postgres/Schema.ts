@@ -417,6 +417,40 @@ INSERT INTO sendwright_probe (probes) VALUES (0);
 `
 }
 
+const operators: Migration = {
+  id: 10,
+  name: "operators and their acts",
+  statements: `
+CREATE TABLE sendwright_operator (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name TEXT COLLATE "C" NOT NULL UNIQUE,
+  role TEXT NOT NULL,
+  status TEXT NOT NULL,
+  secrets TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  last_used_at BIGINT
+);
+
+-- before_act and after_act: what is shown of the target, in JSON.
+CREATE TABLE sendwright_audit (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT NOT NULL,
+  at BIGINT NOT NULL,
+  operator TEXT COLLATE "C" NOT NULL,
+  operation TEXT COLLATE "C" NOT NULL,
+  target TEXT COLLATE "C",
+  address TEXT,
+  request_id TEXT,
+  before_act TEXT,
+  after_act TEXT
+);
+CREATE INDEX sendwright_audit_operator ON sendwright_audit (operator, seq);
+CREATE INDEX sendwright_audit_operation ON sendwright_audit (operation, seq);
+CREATE INDEX sendwright_audit_target ON sendwright_audit (target, seq) WHERE target IS NOT NULL;
+CREATE INDEX sendwright_audit_at ON sendwright_audit (at);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -426,5 +460,6 @@ export const migrations: ReadonlyArray<Migration> = [
   references,
   heartbeats,
   people,
-  health
+  health,
+  operators
 ]

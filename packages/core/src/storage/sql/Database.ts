@@ -117,6 +117,8 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
     readonly commitsTogether: boolean
     /** True while the running fiber is in an open transaction of the embedder; see `storage/Transactions`. */
     readonly isInside: Effect.Effect<boolean>
+    /** Makes one transaction of several verbs; see `storage/Transactions`. */
+    readonly atomically: <A, E, R>(operation: Effect.Effect<A, E, R>) => Effect.Effect<A, E | StorageError, R>
     /** Runs the verb against committed state (or the caller's own transaction); it may not write. */
     readonly read: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
   }

@@ -5,12 +5,15 @@
 import * as Arrays from "effect/Array"
 import type { Account } from "../../domain/Account.ts"
 import type { ApiKey, Status as KeyStatus } from "../../domain/ApiKey.ts"
+import type { Entry } from "../../domain/Audit.ts"
 import type { ConsentRecord, Status as ConsentStatus } from "../../domain/Consent.ts"
 import * as Consent from "../../domain/Consent.ts"
 import * as Event from "../../domain/Event.ts"
 import type { PauseReason } from "../../domain/Job.ts"
 import * as Job from "../../domain/Job.ts"
 import * as Keywords from "../../domain/Keywords.ts"
+import type { Operator } from "../../domain/Operator.ts"
+import * as Operators from "../../domain/Operator.ts"
 import type { Page } from "../../domain/Page.ts"
 import * as Person from "../../domain/Person.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
@@ -196,6 +199,67 @@ export const toApiKey = (row: Row): ApiKey => ({
   secrets: json(row, "secrets"),
   createdAt: integer(row, "created_at"),
   lastUsedAt: integerOrNull(row, "last_used_at")
+})
+
+export const operatorColumns = ["name", "role", "status", "secrets", "created_at", "last_used_at"]
+
+export const fromOperator = (operator: Operator): Parameters => [
+  operator.name,
+  operator.role,
+  operator.status,
+  JSON.stringify(operator.secrets),
+  operator.createdAt,
+  operator.lastUsedAt
+]
+
+const role = oneOf(Operators.roles)
+const operatorStatus = oneOf(Operators.statuses)
+
+export const toOperator = (row: Row): Operator => ({
+  name: text(row, "name"),
+  role: role(row, "role"),
+  status: operatorStatus(row, "status"),
+  secrets: json(row, "secrets"),
+  createdAt: integer(row, "created_at"),
+  lastUsedAt: integerOrNull(row, "last_used_at")
+})
+
+export const auditColumns = [
+  "id",
+  "at",
+  "operator",
+  "operation",
+  "target",
+  "address",
+  "request_id",
+  "before_act",
+  "after_act"
+]
+
+const jsonOrNull = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+export const fromAuditEntry = (entry: Entry): Parameters => [
+  entry.id,
+  entry.at,
+  entry.operator,
+  entry.operation,
+  entry.target,
+  entry.address,
+  entry.requestId,
+  jsonOrNull(entry.before),
+  jsonOrNull(entry.after)
+]
+
+export const toAuditEntry = (row: Row): Entry => ({
+  id: text(row, "id"),
+  at: integer(row, "at"),
+  operator: text(row, "operator"),
+  operation: text(row, "operation"),
+  target: textOrNull(row, "target"),
+  address: textOrNull(row, "address"),
+  requestId: textOrNull(row, "request_id"),
+  before: textOrNull(row, "before_act") === null ? null : json(row, "before_act"),
+  after: textOrNull(row, "after_act") === null ? null : json(row, "after_act")
 })
 
 export const templateColumns = ["session", "name", "language", "category", "status", "content", "updated_at"]

@@ -1,4 +1,4 @@
-/** The embedder's transactions, as the database's own client knows them. */
+/** Transactions, as the database's own client knows them. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Transactions } from "../Transactions.ts"
@@ -6,5 +6,5 @@ import { Database } from "./Database.ts"
 
 export const layer: Layer.Layer<Transactions, never, Database> = Layer.effect(
   Transactions,
-  Effect.map(Database, ({ isInside }) => ({ isInside }))
+  Effect.map(Database, ({ atomically, isInside }) => ({ atomically, isInside }))
 )

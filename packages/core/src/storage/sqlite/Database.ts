@@ -17,6 +17,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { StorageError } from "../StorageError.ts"
+import * as Atomically from "../sql/Atomically.ts"
 import { Database } from "../sql/Database.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
@@ -164,6 +165,7 @@ const make = Effect.fnUntraced(function* (
     work: writeIn(commits.work),
     commitsTogether: true,
     isInside: sessions.isInside,
+    atomically: Atomically.over(sessions.client),
     read
   }).pipe(Context.add(SqlClient, sessions.client), Context.add(SqliteClient, sessions.client))
 })

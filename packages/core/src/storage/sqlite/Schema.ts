@@ -434,6 +434,40 @@ CREATE TABLE sendwright_probe (content BLOB NOT NULL) STRICT;
 `
 }
 
+const operators: Migration = {
+  id: 12,
+  name: "operators and their acts",
+  statements: `
+CREATE TABLE sendwright_operator (
+  seq INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  role TEXT NOT NULL,
+  status TEXT NOT NULL,
+  secrets TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  last_used_at INTEGER
+) STRICT;
+
+-- before_act and after_act: what is shown of the target, in JSON.
+CREATE TABLE sendwright_audit (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  operator TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  target TEXT,
+  address TEXT,
+  request_id TEXT,
+  before_act TEXT,
+  after_act TEXT
+) STRICT;
+CREATE INDEX sendwright_audit_operator ON sendwright_audit (operator, seq);
+CREATE INDEX sendwright_audit_operation ON sendwright_audit (operation, seq);
+CREATE INDEX sendwright_audit_target ON sendwright_audit (target, seq) WHERE target IS NOT NULL;
+CREATE INDEX sendwright_audit_at ON sendwright_audit (at);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -445,5 +479,6 @@ export const migrations: ReadonlyArray<Migration> = [
   references,
   heartbeats,
   people,
-  health
+  health,
+  operators
 ]

@@ -4,6 +4,7 @@
  */
 import { describe } from "@effect/vitest"
 import * as accept from "./accept.ts"
+import * as audit from "./audit.ts"
 import * as causes from "./causes.ts"
 import * as clocks from "./clocks.ts"
 import * as deliveries from "./deliveries.ts"
@@ -41,6 +42,7 @@ export const suite = (name: string, layer: Stored): void => {
     read.suite(layer)
     paging.suite(layer)
     registry.suite(layer)
+    audit.suite(layer)
     webhooks.suite(layer)
     deliveries.suite(layer)
   })

@@ -1,0 +1,126 @@
+/**
+ * The audit log: who did what as an operator, to what, when and from where, with what it was before and after. An entry
+ * is written in the commit of its act. It has no secret, and of a phone number the last four digits.
+ */
+import type { Account } from "./Account.ts"
+import type { ApiKey, Secret } from "./ApiKey.ts"
+import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
+import type { Job } from "./Job.ts"
+import type { Operator } from "./Operator.ts"
+import type { Page } from "./Page.ts"
+import type { Session } from "./Session.ts"
+import type { Template } from "./Template.ts"
+import type { Endpoint } from "./Webhook.ts"
+
+/** Who acts. */
+export interface Actor {
+  /** An operator's name; who acts otherwise has a name that none can have, such as `cli:ana`. */
+  readonly operator: string
+  readonly address: string | null
+  readonly requestId: string | null
+}
+
+/** What is shown of a thing, by wire names. */
+export type View = Readonly<Record<string, unknown>>
+
+export interface Entry extends Actor {
+  readonly id: string
+  readonly at: Instant
+  /** Such as `accounts.create`. */
+  readonly operation: string
+  /** The id of what it was done to; null where there is no single one. */
+  readonly target: string | null
+  /** Null where there was nothing before, or an act adds to what there was. */
+  readonly before: View | null
+  /** Null where nothing is left. */
+  readonly after: View | null
+}
+
+/** Entries match every member that is there. */
+export interface Query {
+  readonly operator?: string | undefined
+  readonly operation?: string | undefined
+  readonly target?: string | undefined
+  /** Inclusive. */
+  readonly from?: Instant | undefined
+  /** Exclusive. */
+  readonly to?: Instant | undefined
+  readonly page: Page
+}
+
+/** How long an entry is kept, unless the engine is told otherwise: a year and a month. */
+export const defaultRetentionMs = 400 * Time.day
+
+/** Entries over their retention that are deleted with a new one, at most, so that no act waits for a long clearance. */
+export const prunedAtOnce = 100
+
+/** Items of an act on many that are listed one by one; of more there are counts alone. */
+export const listedItems = 25
+
+/** The last four digits tell an operator which number it was, and nobody else. */
+export const phone = (digits: string): string => `…${digits.slice(-4)}`
+
+const time = (instant: Instant | null) => (instant === null ? null : Time.format(instant))
+
+const secrets = (kept: ReadonlyArray<Pick<Secret, "createdAt" | "expiresAt">>) =>
+  kept.map(({ createdAt, expiresAt }) => ({ created_at: time(createdAt), expires_at: time(expiresAt) }))
+
+export const account = ({ currency, name, plan }: Account): View => ({ name, currency, plan })
+
+/** @param config of the configuration nothing is shown but whether it was replaced */
+export const session = (found: Session, config: "kept" | "set" | "changed" = "kept"): View => ({
+  account_id: found.accountId,
+  name: found.name,
+  provider: found.provider,
+  state: found.state,
+  pacing: found.pacing,
+  keywords: found.keywords,
+  config
+})
+
+export const key = (found: ApiKey): View => ({
+  session_id: found.sessionId,
+  name: found.name,
+  permissions: found.permissions,
+  status: found.status,
+  secrets: secrets(found.secrets)
+})
+
+export const webhook = (found: Endpoint): View => ({
+  account_id: found.accountId,
+  url: found.url,
+  events: found.events,
+  description: found.description,
+  enabled: found.enabled,
+  deliveries_per_second: found.deliveriesPerSecond,
+  batch_recipients: found.batchRecipients,
+  secrets: secrets(found.secrets)
+})
+
+export const job = ({ accountId, counts, status }: Job): View => ({ account_id: accountId, status, counts })
+
+export const operator = (found: Operator): View => ({
+  role: found.role,
+  status: found.status,
+  secrets: secrets(found.secrets)
+})
+
+/** An import, of the platform's own or by an operator. */
+export const templates = ({
+  results,
+  templates
+}: {
+  readonly templates: ReadonlyArray<Pick<Template, "language" | "name" | "status" | "templateId">>
+  readonly results: ReadonlyArray<unknown>
+}): View => {
+  const counts = { imported: templates.length, refused: results.length - templates.length }
+  if (results.length > listedItems) return counts
+  const listed = templates.map(({ language, name, status, templateId }) => ({
+    template_id: templateId,
+    name,
+    language,
+    status
+  }))
+  return { ...counts, templates: listed }
+}

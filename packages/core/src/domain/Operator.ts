@@ -1,0 +1,53 @@
+/**
+ * Operators: who may use the admin API, each with a name, a role and a token of its own (docs/adr/0023-operators.md).
+ * A token is shown once; only hashes are kept, and a rotation overlaps tokens as it does the secrets of API keys.
+ */
+import type { Secret } from "./ApiKey.ts"
+import * as ApiKey from "./ApiKey.ts"
+import type { Instant } from "./Instant.ts"
+
+/** `metrics` reads the metrics alone; `read` also all that the admin API tells; `admin` does everything. */
+export const roles = ["metrics", "read", "admin"] as const
+export type Role = (typeof roles)[number]
+
+/** `revoked` is final. */
+export const statuses = ["active", "revoked"] as const
+export type Status = (typeof statuses)[number]
+
+export interface Operator {
+  /** Unique for good, so that the audit log names nobody else. */
+  readonly name: string
+  readonly role: Role
+  readonly status: Status
+  /** The hashes of its tokens, the newest first. */
+  readonly secrets: ReadonlyArray<Secret>
+  readonly createdAt: Instant
+  readonly lastUsedAt: Instant | null
+}
+
+/** The token of the host's environment is an operator, too. No other one can have its name, which has capitals. */
+export const environment = { name: "ADMIN_TOKEN", role: "admin" } as const satisfies Pick<
+  Operator,
+  "name" | "role"
+>
+
+/** Each role may do what those before it may. */
+export const allows = (role: Role, needed: Role): boolean => roles.indexOf(role) >= roles.indexOf(needed)
+
+const nameForm = /^[a-z0-9][a-z0-9._@-]{0,63}$/
+
+export const isName = (text: string): boolean => nameForm.test(text)
+
+export const nameRule = "1 to 64 lower-case letters, digits and . _ @ -, the first a letter or digit"
+
+/** `op_<name>_` before the form of an API key's secret: whoever finds a token knows whose it is. */
+export const makeToken = (name: string, randomBytes: (count: number) => Uint8Array): string =>
+  ApiKey.makeChecked(`op_${name}_`, randomBytes)
+
+const tokenForm = /^op_(.+)_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/
+
+/** The name in a token; undefined for what is no operator's token. */
+export const nameOf = (token: string): string | undefined => {
+  const name = tokenForm.exec(token)?.[1]
+  return name !== undefined && isName(name) ? name : undefined
+}

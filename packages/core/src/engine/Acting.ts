@@ -1,0 +1,25 @@
+/**
+ * Who acts as an operator. What an operator does is recorded in the audit log under this name; an embedder that names
+ * nobody is not recorded.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { Actor } from "../domain/Audit.ts"
+import * as Audit from "../domain/Audit.ts"
+
+export type { Actor, Entry, Query, View } from "../domain/Audit.ts"
+
+export class CurrentActor extends Context.Reference<CurrentActor>()("@sendwright/core/engine/CurrentActor", {
+  defaultValue: (): Actor | null => null
+}) {}
+
+/** Runs operations of `engine.admin` as somebody. */
+export const as =
+  (actor: Actor) =>
+  <A, E, R>(operation: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.provideService(operation, CurrentActor, actor)
+
+/** How long entries of the audit log are kept, in milliseconds. */
+export class Retention extends Context.Reference<Retention>()("@sendwright/core/engine/Retention", {
+  defaultValue: () => Audit.defaultRetentionMs
+}) {}

@@ -1,0 +1,249 @@
+/**
+ * How each operation of the operator's side is recorded in the audit log: the one table of them, complete by its type.
+ * `record` stands around every operation that has an entry here.
+ */
+import * as Effect from "effect/Effect"
+import type { View } from "../../domain/Audit.ts"
+import * as Audit from "../../domain/Audit.ts"
+import * as Instant from "../../domain/Instant.ts"
+import type { RateCard } from "../../domain/RateCard.ts"
+import { AccountStore } from "../../storage/AccountStore.ts"
+import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
+import { JobStore } from "../../storage/JobStore.ts"
+import { OperatorStore } from "../../storage/OperatorStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import type { StorageError } from "../../storage/StorageError.ts"
+import { WebhookStore } from "../../storage/WebhookStore.ts"
+import type { Admin } from "../Admin.ts"
+import type { ConsentResult } from "./Consents.ts"
+import type { Recorder } from "./Recorder.ts"
+
+/** Methods, so that an act of an operation is one of an operation of any arguments. */
+export interface Act<Args extends ReadonlyArray<unknown> = ReadonlyArray<unknown>, A = unknown> {
+  /** The id of what is changed, where that is there before. */
+  on?(...args: Args): string
+  before?(...args: Args): Effect.Effect<View | null, StorageError>
+  entry(answer: A, ...args: Args): { readonly target: string | null; readonly after: View | null }
+}
+
+/** `reads` changes nothing; `records` has more than one commit, or acts outside first, and records each by itself. */
+type Recorded<Operation> = Operation extends (...args: infer Args) => Effect.Effect<infer A, infer _E>
+  ? "reads" | "records" | Act<Args, A>
+  : "records"
+
+export type Acts = {
+  readonly [Group in keyof Admin]: {
+    readonly [Operation in keyof Admin[Group]]: Recorded<Admin[Group][Operation]>
+  }
+}
+
+const seen =
+  <A>(view: (found: A) => View) =>
+  <E>(find: Effect.Effect<A | null, E>): Effect.Effect<View | null, E> =>
+    Effect.map(find, (found) => (found === null ? null : view(found)))
+
+const first = (id: string): string => id
+
+const card = ({ currency, effectiveFrom, id, prices }: RateCard) => ({
+  target: id,
+  after: { currency, effective_from: Instant.format(effectiveFrom), prices: prices.length }
+})
+
+const consents = (results: ReadonlyArray<ConsentResult>): View => {
+  const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
+  const counts = {
+    granted: records.filter(({ status }) => status === "granted").length,
+    revoked: records.filter(({ status }) => status === "revoked").length,
+    refused: results.length - records.length
+  }
+  if (results.length > Audit.listedItems) return counts
+  const listed = records.map(({ id, phone, purpose, source, status }) => ({
+    consent_id: id,
+    phone: Audit.phone(phone),
+    purpose,
+    status,
+    source
+  }))
+  return { ...counts, consents: listed }
+}
+
+export const make = Effect.gen(function* () {
+  const accounts = yield* AccountStore
+  const endpoints = yield* WebhookStore
+  const jobs = yield* JobStore
+  const keys = yield* ApiKeyStore
+  const operators = yield* OperatorStore
+  const sessions = yield* SessionStore
+
+  const account = (id: string) => seen(Audit.account)(accounts.find(id))
+  const session = (id: string) => seen(Audit.session)(sessions.find(id))
+  const webhook = (id: string) => seen(Audit.webhook)(endpoints.find(id))
+  const job = (id: string) => seen(Audit.job)(jobs.find(id))
+  const operator = (name: string) => seen(Audit.operator)(operators.find(name))
+  const key = (publicKey: string) =>
+    Effect.map(keys.identify(publicKey), (found) => (found === null ? null : Audit.key(found.key)))
+
+  const acts: Acts = {
+    accounts: {
+      create: { entry: (made) => ({ target: made.id, after: Audit.account(made) }) },
+      change: {
+        on: first,
+        before: account,
+        entry: (changed) => ({ target: changed.id, after: Audit.account(changed) })
+      },
+      find: "reads",
+      list: "reads",
+      usage: "reads"
+    },
+    sessions: {
+      create: { entry: (made) => ({ target: made.id, after: Audit.session(made, "set") }) },
+      change: {
+        on: first,
+        before: session,
+        entry: (changed, _, { config }) => ({
+          target: changed.id,
+          after: Audit.session(changed, config === undefined ? "kept" : "changed")
+        })
+      },
+      connect: "records",
+      disconnect: {
+        on: first,
+        before: session,
+        entry: (changed) => ({ target: changed.id, after: Audit.session(changed) })
+      },
+      find: "reads",
+      list: "reads"
+    },
+    keys: {
+      issue: { entry: ({ key }) => ({ target: key.publicKey, after: Audit.key(key) }) },
+      rotate: {
+        on: first,
+        before: key,
+        entry: ({ key }) => ({ target: key.publicKey, after: Audit.key(key) })
+      },
+      revoke: {
+        on: first,
+        before: key,
+        entry: (found) => ({ target: found.publicKey, after: Audit.key(found) })
+      },
+      change: {
+        on: first,
+        before: key,
+        entry: (found) => ({ target: found.publicKey, after: Audit.key(found) })
+      },
+      list: "reads"
+    },
+    templates: {
+      importAll: {
+        entry: (imported, sessionId) => ({ target: sessionId, after: Audit.templates(imported) })
+      },
+      sync: "records"
+    },
+    consents: {
+      record: { entry: (results, accountId) => ({ target: accountId, after: consents(results) }) },
+      find: "reads",
+      unattributed: "reads"
+    },
+    webhooks: {
+      create: { entry: ({ endpoint }) => ({ target: endpoint.id, after: Audit.webhook(endpoint) }) },
+      change: {
+        on: first,
+        before: webhook,
+        entry: (changed) => ({ target: changed.id, after: Audit.webhook(changed) })
+      },
+      remove: { on: first, before: webhook, entry: (_, id) => ({ target: id, after: null }) },
+      rotate: {
+        on: first,
+        before: webhook,
+        entry: ({ endpoint }) => ({ target: endpoint.id, after: Audit.webhook(endpoint) })
+      },
+      test: { entry: (deliveryId, id) => ({ target: id, after: { delivery_id: deliveryId } }) },
+      replay: {
+        entry: ({ endpointId, id, status }) => ({ target: id, after: { webhook_id: endpointId, status } })
+      },
+      replaySince: "records",
+      list: "reads",
+      deliveries: "reads"
+    },
+    rateCards: { add: { entry: card }, importList: { entry: card }, list: "reads" },
+    jobs: {
+      cancel: { on: first, before: job, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
+      retry: {
+        on: first,
+        before: job,
+        entry: ({ counts, dryRun, job: found }, _, { codes, phones, statuses } = {}) => ({
+          target: found.id,
+          after: {
+            ...Audit.job(found),
+            retried: counts,
+            dry_run: dryRun,
+            statuses,
+            codes,
+            phones: phones?.slice(0, Audit.listedItems).map(Audit.phone)
+          }
+        })
+      },
+      list: "reads",
+      find: "reads",
+      messages: "reads"
+    },
+    secrets: { reseal: "records" },
+    operators: {
+      create: { entry: ({ operator }) => ({ target: operator.name, after: Audit.operator(operator) }) },
+      rotate: {
+        on: first,
+        before: operator,
+        entry: ({ operator }) => ({ target: operator.name, after: Audit.operator(operator) })
+      },
+      revoke: {
+        on: first,
+        before: operator,
+        entry: (revoked) => ({ target: revoked.name, after: Audit.operator(revoked) })
+      },
+      list: "reads",
+      identify: "reads"
+    },
+    audit: { list: "reads" }
+  }
+  return acts
+})
+
+/** The group with every operation that is an act recorded. */
+const recordGroup = <Group extends object>(
+  name: string,
+  group: Group,
+  acts: Readonly<Record<string, "reads" | "records" | Act>>,
+  record: Recorder
+): Group =>
+  new Proxy(group, {
+    get: (_, member) => {
+      const operation: unknown = Reflect.get(group, member)
+      const act = acts[String(member)]
+      if (typeof operation !== "function" || typeof act !== "object") return operation
+      return (...args: ReadonlyArray<unknown>): unknown => {
+        const effect: unknown = Reflect.apply(operation, undefined, args)
+        if (!Effect.isEffect(effect)) return effect
+        const recording = {
+          operation: `${name}.${String(member)}`,
+          on: act.on?.(...args),
+          before: act.before?.(...args),
+          entry: (answer: unknown) => act.entry(answer, ...args)
+        }
+        return record(recording, effect)
+      }
+    }
+  })
+
+export const recording = (admin: Admin, acts: Acts, record: Recorder): Admin => ({
+  accounts: recordGroup("accounts", admin.accounts, acts.accounts, record),
+  sessions: recordGroup("sessions", admin.sessions, acts.sessions, record),
+  keys: recordGroup("keys", admin.keys, acts.keys, record),
+  templates: recordGroup("templates", admin.templates, acts.templates, record),
+  consents: recordGroup("consents", admin.consents, acts.consents, record),
+  webhooks: recordGroup("webhooks", admin.webhooks, acts.webhooks, record),
+  rateCards: recordGroup("rateCards", admin.rateCards, acts.rateCards, record),
+  jobs: recordGroup("jobs", admin.jobs, acts.jobs, record),
+  secrets: recordGroup("secrets", admin.secrets, acts.secrets, record),
+  operators: recordGroup("operators", admin.operators, acts.operators, record),
+  audit: recordGroup("audit", admin.audit, acts.audit, record)
+})

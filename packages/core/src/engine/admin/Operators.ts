@@ -1,0 +1,115 @@
+/** Operators: made, rotated with an overlap, revoked. A token is shown once. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as ApiKey from "../../domain/ApiKey.ts"
+import { InvalidCredentials, type InvalidRequest, NotFound } from "../../domain/Errors.ts"
+import * as Fault from "../../domain/Fault.ts"
+import { RandomBytes } from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
+import * as Keyring from "../../domain/Keyring.ts"
+import type { Operator, Role } from "../../domain/Operator.ts"
+import { isName, makeToken, nameOf, nameRule } from "../../domain/Operator.ts"
+import type { Page, Paged } from "../../domain/Page.ts"
+import { SecretBox } from "../../secret/SecretBox.ts"
+import { OperatorStore } from "../../storage/OperatorStore.ts"
+import type { StorageError } from "../../storage/StorageError.ts"
+import { refuse } from "./Faults.ts"
+
+/** An operator with the token that is shown now and never again. */
+export interface Appointed {
+  readonly operator: Operator
+  readonly token: string
+}
+
+export interface Operators {
+  readonly create: (input: {
+    readonly name: string
+    readonly role: Role
+  }) => Effect.Effect<Appointed, InvalidRequest | StorageError>
+  readonly list: (page: Page) => Effect.Effect<Paged<Operator>, StorageError>
+  /**
+   * @param overlapSeconds how long the old token lives on; a day unless said otherwise. Two old ones live at most: a
+   * further rotation ends the oldest.
+   */
+  readonly rotate: (
+    name: string,
+    input: { readonly overlapSeconds?: number | undefined }
+  ) => Effect.Effect<Appointed, InvalidRequest | NotFound | StorageError>
+  readonly revoke: (name: string) => Effect.Effect<Operator, NotFound | StorageError>
+  /** Who has the token. An unknown name costs the same work as a wrong token. */
+  readonly identify: (token: string) => Effect.Effect<Operator, InvalidCredentials | StorageError>
+}
+
+const defaultOverlapSeconds = 24 * 60 * 60
+
+const missing = Effect.fail(new NotFound({ what: "operator" }))
+
+const nameFault = (message: string) => [Fault.make(["name"], "invalid_value", message)]
+
+export const make = Effect.gen(function* () {
+  const box = yield* SecretBox
+  const store = yield* OperatorStore
+  const randomBytes = yield* RandomBytes
+
+  const fresh = (name: string, now: Instant) => {
+    const token = makeToken(name, randomBytes)
+    return { token, secret: { hash: box.hash(token), createdAt: now, expiresAt: null } }
+  }
+
+  /** Notes the use, and moves a hash under an older master key to the one in use. Neither is a reason to refuse. */
+  const noteUse = Effect.fnUntraced(function* (
+    { lastUsedAt, name, secrets }: Operator,
+    token: string,
+    now: Instant
+  ) {
+    if (ApiKey.wasIdle({ lastUsedAt }, now)) yield* store.touch({ name, now })
+    const older = secrets.find(
+      ({ hash }) => !Keyring.isUnder(box.inUse(), hash) && box.matches(token, [hash])
+    )
+    if (older !== undefined) yield* store.rehash({ name, from: older.hash, to: box.hash(token) })
+  })
+
+  const operators: Operators = {
+    create: Effect.fnUntraced(function* ({ name, role }) {
+      yield* refuse(isName(name) ? [] : nameFault(`\`name\` must be ${nameRule}.`))
+      const now = yield* Clock.currentTimeMillis
+      const { secret, token } = fresh(name, now)
+      const operator: Operator = {
+        name,
+        role,
+        status: "active",
+        secrets: [secret],
+        createdAt: now,
+        lastUsedAt: null
+      }
+      const isNew = yield* store.create(operator)
+      const taken = "There is or was an operator of this name, and names are unique for good. Choose another."
+      yield* refuse(isNew ? [] : nameFault(taken))
+      return { operator, token }
+    }),
+    list: store.list,
+    rotate: Effect.fnUntraced(function* (name, { overlapSeconds }) {
+      const found = (yield* store.find(name)) ?? (yield* missing)
+      const revoked = "The operator is revoked, and that is final. Make a new one."
+      yield* refuse(found.status === "revoked" ? nameFault(revoked) : [])
+      const now = yield* Clock.currentTimeMillis
+      const { secret, token } = fresh(name, now)
+      const expireOthersAt = now + (overlapSeconds ?? defaultOverlapSeconds) * Time.second
+      const operator = (yield* store.rotate({ name, secret, expireOthersAt, now })) ?? (yield* missing)
+      return { operator, token }
+    }),
+    revoke: Effect.fnUntraced(function* (name) {
+      return (yield* store.revoke(name)) ?? (yield* missing)
+    }),
+    identify: Effect.fnUntraced(function* (token) {
+      const now = yield* Clock.currentTimeMillis
+      const found = yield* store.find(nameOf(token) ?? "")
+      const matches = box.matches(token, found === null ? [] : ApiKey.validHashes(found, now))
+      if (found === null || !matches) return yield* new InvalidCredentials()
+      yield* Effect.catchAll(noteUse(found, token, now), (error) => Effect.logWarning(error.message))
+      return found
+    })
+  }
+  return operators
+})

@@ -1,0 +1,53 @@
+/** Puts an act and its entry in the audit log into one commit. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { View } from "../../domain/Audit.ts"
+import * as Ids from "../../domain/Ids.ts"
+import { AuditStore } from "../../storage/AuditStore.ts"
+import type { StorageError } from "../../storage/StorageError.ts"
+import { Transactions } from "../../storage/Transactions.ts"
+import { Wake } from "../../worker/Wake.ts"
+import { CurrentActor, Retention } from "../Acting.ts"
+
+export interface Recording<A> {
+  /** Such as `accounts.change`. */
+  readonly operation: string
+  /** The id of what is changed, where that is there before: of its acts one is done after the other. */
+  readonly on?: string | undefined
+  /** How it is before the act. */
+  readonly before?: Effect.Effect<View | null, StorageError> | undefined
+  readonly entry: (answer: A) => { readonly target: string | null; readonly after: View | null }
+}
+
+export type Recorder = <A, E, R>(
+  recording: Recording<A>,
+  act: Effect.Effect<A, E, R>
+) => Effect.Effect<A, E | StorageError, R>
+
+export const make = Effect.gen(function* () {
+  const audit = yield* AuditStore
+  const { atomically } = yield* Transactions
+  const retentionMs = yield* Retention
+  const wake = yield* Wake
+  const ids = Ids.make(yield* Ids.RandomBytes)
+  // What the act woke may have looked before the commit.
+  const notify = Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
+
+  const record: Recorder = ({ before, entry, on, operation }, act) =>
+    Effect.flatMap(CurrentActor, (actor) => {
+      if (actor === null) return act
+      const recorded = Effect.gen(function* () {
+        if (on !== undefined) yield* audit.serialize(on)
+        const was = before === undefined ? null : yield* before
+        const answer = yield* act
+        const at = yield* Clock.currentTimeMillis
+        yield* audit.append({
+          entry: { ...actor, id: ids.uuid(at), at, operation, before: was, ...entry(answer) },
+          keptSince: at - retentionMs
+        })
+        return answer
+      })
+      return Effect.zipLeft(atomically(recorded), notify)
+    })
+  return record
+})
