@@ -46,7 +46,12 @@ const host = Effect.gen(function* () {
           : new Errors.HookForged({ reason: "The signature is wrong." })
       })
   })
-  const metrics = { access: "operator", contentType: "text/plain", text: Effect.succeed("metrics") } as const
+  const metrics = {
+    access: "operator",
+    role: "metrics",
+    contentType: "text/plain",
+    text: Effect.succeed("metrics")
+  } as const
   const handle = yield* Adapter.make({
     engine,
     routes: [...Handlers.make(engine), ...HookHandlers.make(engine)],
