@@ -269,6 +269,36 @@ describe("secrets", () => {
   })
 })
 
+describe("operators", () => {
+  it("are made, listed, rotated and revoked, and each act names the user of the command line", async () => {
+    const sendwright = on(fresh())
+    const created = await sendwright("operators", "create", "--name", "ana", "--role", "read")
+    expect(at(created.json, "token")).toMatch(/^op_ana_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/)
+    expect(await sendwright("operators", "create", "--name", "ana", "--role", "read")).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^\/name: .*unique for good/)
+    })
+    const rotated = await sendwright("operators", "rotate", "ana", "--overlap-seconds", "0")
+    expect(at(rotated.json, "operator", "secrets")).toHaveLength(1)
+    expect((await sendwright("operators", "revoke", "ana")).json).toMatchObject({
+      operator: { status: "revoked" }
+    })
+    expect(items((await sendwright("operators", "list")).json, "operators")).toHaveLength(1)
+    const audit = await sendwright("audit", "--target", "ana", "--from", "2020-01-01", "--limit", "2")
+    expect(items(audit.json, "entries")).toMatchObject([
+      {
+        operation: "operators.revoke",
+        operator: expect.stringMatching(/^cli/),
+        address: null,
+        request_id: null
+      },
+      { operation: "operators.rotate", before: { status: "active" }, after: { role: "read" } }
+    ])
+    expect(at(audit.json, "next_cursor")).not.toBeNull()
+    expect(audit.out).not.toContain(String(at(rotated.json, "token")))
+  })
+})
+
 describe("the master key", () => {
   const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString("base64")
 
@@ -360,10 +390,13 @@ describe("what is refused", () => {
     expect(commands).toHaveLength(Object.keys(AdminApi.group.endpoints).length)
     const given = file("given.json", {})
     for (const [, group = "", name = "", usage = ""] of commands) {
-      const command = [group, name]
+      // A command without a group is followed by its flags.
+      const command = [group, name].filter((word) => /^[a-z-]+$/.test(word))
       // Everything that the command asks for, so that nothing else is wrong with it.
       const asked = [...usage.replaceAll(/\[.*?\]/g, "").matchAll(/--[a-z-]+|<[^>]+>/g)].flatMap(([each]) =>
-        each.startsWith("--") ? [each, "sandbox"] : [each.startsWith("<file") ? given : "x"]
+        each.startsWith("--")
+          ? [each, each === "--role" ? "read" : "sandbox"]
+          : [each.startsWith("<file") ? given : "x"]
       )
       const { code, err, out } = await sendwright(...command, ...asked, "--no-such-flag", "x")
       expect([command, code, out, err]).toEqual([command, 2, "", expect.stringContaining("'--no-such-flag'")])

@@ -1,0 +1,186 @@
+/** An act of an operator and its entry in the audit log are one commit, on every store that has commits. */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { describe, expect, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { freshDatabase } from "../../../../test/support/Postgres.ts"
+import * as Acting from "../../src/engine/Acting.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
+import * as Sandbox from "../../src/sender/Sandbox.ts"
+import * as Sender from "../../src/sender/Sender.ts"
+import { AuditStore } from "../../src/storage/AuditStore.ts"
+import * as Postgres from "../../src/storage/postgres/Postgres.ts"
+import { StorageError } from "../../src/storage/StorageError.ts"
+import type { Stores } from "../../src/storage/Stores.ts"
+import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+
+const asAna = Acting.as({ operator: "ana", address: "203.0.113.7", requestId: "request-1" })
+const page = { limit: 100, after: null }
+
+/** What becomes of an entry just before it is appended. */
+const fault: { meet: Effect.Effect<void, StorageError> } = { meet: Effect.void }
+
+/** The stores, whose audit log meets the fault. */
+const faulty = <E>(stores: Layer.Layer<Stores | SqlClient, E>) =>
+  Layer.effect(
+    AuditStore,
+    Effect.map(AuditStore, (audit) => ({
+      ...audit,
+      append: (command) =>
+        Effect.zipRight(
+          Effect.suspend(() => fault.meet),
+          audit.append(command)
+        )
+    }))
+  ).pipe(Layer.provideMerge(stores))
+
+const engineOver = <E>(stores: Layer.Layer<Stores | SqlClient, E>) =>
+  Engine.layer().pipe(
+    Layer.provideMerge(faulty(stores)),
+    Layer.provide(RecordingTransport.layer),
+    Layer.provide(Sender.layer(Sandbox.make())),
+    Layer.provide(SecretBox.layerRandom),
+    Layer.provide(AddressPolicy.layer([]))
+  )
+
+const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =>
+  describe(`an act on ${name}`, () => {
+    const layer = engineOver(stores)
+    const begun = Effect.gen(function* () {
+      const { admin } = yield* Engine.Engine
+      fault.meet = Effect.void
+      const account = yield* admin.accounts.create({ name: "Shop" })
+      const session = yield* admin.sessions.create(account.id, { name: "S", provider: "sandbox" })
+      const { key } = yield* admin.keys.issue(session.id, {})
+      const log = Effect.map(admin.audit.list({ page }), ({ items }) => items)
+      const state = Effect.gen(function* () {
+        const found = yield* admin.sessions.find(session.id)
+        const keys = yield* admin.keys.list(session.id, page)
+        const { name } = yield* admin.accounts.find(account.id)
+        return [name, found.state, keys.items.map(({ secrets, status }) => [status, secrets.length])]
+      })
+      /** One of each kind: recorded by the table, recorded by itself, and with an answer that was shown. */
+      const acts = [
+        admin.accounts.change(account.id, { name: "Another" }),
+        Effect.zipRight(admin.sessions.disconnect(session.id), admin.sessions.connect(session.id)),
+        admin.keys.rotate(key.publicKey, {}),
+        admin.keys.revoke(key.publicKey),
+        admin.consents.record(account.id, [{ phone: "34600001234", source: "form" }])
+      ]
+      return { admin, account, acts, log, state }
+    })
+
+    it.effect("is not recorded where an embedder names nobody, and is where it does", () =>
+      Effect.gen(function* () {
+        const { acts, log } = yield* begun
+        const [first, ...more] = acts
+        if (first !== undefined) yield* first
+        expect(yield* log).toEqual([])
+        for (const act of [first ?? Effect.void, ...more]) yield* asAna(act)
+        const entries = yield* log
+        expect(entries).toHaveLength(acts.length + 1)
+        expect(entries[0]).toMatchObject({ operator: "ana", address: "203.0.113.7", requestId: "request-1" })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is undone when its entry cannot be written", () =>
+      Effect.gen(function* () {
+        const { acts, log, state } = yield* begun
+        const before = yield* state
+        fault.meet = new StorageError({ operation: "disk full", cause: "disk full" })
+        for (const act of acts)
+          expect(yield* Effect.flip(asAna(act))).toMatchObject({ operation: "disk full" })
+        fault.meet = Effect.void
+        expect(yield* state).toEqual(before)
+        expect(yield* log).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("that is interrupted before its commit leaves neither itself nor its entry", () =>
+      Effect.gen(function* () {
+        const { acts, log, state } = yield* begun
+        const before = yield* state
+        for (const act of acts) {
+          const reached = yield* Deferred.make<void>()
+          fault.meet = Effect.zipRight(Deferred.succeed(reached, undefined), Effect.never)
+          const fiber = yield* Effect.fork(asAna(act))
+          yield* Deferred.await(reached)
+          yield* Fiber.interrupt(fiber)
+          fault.meet = Effect.void
+        }
+        expect(yield* state).toEqual(before)
+        expect(yield* log).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("that is refused leaves no entry", () =>
+      Effect.gen(function* () {
+        const { account, admin, log } = yield* begun
+        yield* Effect.flip(asAna(admin.accounts.change(account.id, { name: "" })))
+        yield* Effect.flip(asAna(admin.accounts.change("nobody", { name: "Shop" })))
+        yield* Effect.flip(asAna(admin.jobs.cancel("nobody")))
+        expect(yield* log).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("belongs to the embedder's own transaction, and goes with its rollback", () =>
+      Effect.gen(function* () {
+        const { account, admin, log, state } = yield* begun
+        const before = yield* state
+        const sql = yield* SqlClient
+        const act = asAna(admin.accounts.change(account.id, { name: "Another" }))
+        yield* Effect.flip(sql.withTransaction(Effect.zipRight(act, Effect.fail("rolled back"))))
+        expect([yield* state, yield* log]).toEqual([before, []])
+        yield* sql.withTransaction(act)
+        expect(yield* log).toHaveLength(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("tells what the one before it left, also where ten come together", () =>
+      Effect.gen(function* () {
+        const { account, admin, log } = yield* begun
+        const change = (n: number) => asAna(admin.accounts.change(account.id, { name: `Shop ${n}` }))
+        yield* Effect.all(
+          Array.from({ length: 10 }, (_, n) => change(n)),
+          { concurrency: "unbounded" }
+        )
+        const names = (yield* log).map(({ after, before }) => [before?.["name"], after?.["name"]]).reverse()
+        expect(names.map(([before]) => before)).toEqual([
+          "Shop",
+          ...names.slice(0, -1).map(([, after]) => after)
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("wakes what waits for it, after its commit", () =>
+      Effect.gen(function* () {
+        const engine = yield* Engine.Engine
+        const { admin, log } = yield* begun
+        const account = yield* asAna(admin.accounts.create({ name: "Shop", plan: { minimum_wait_ms: 0 } }))
+        const { endpoint } = yield* asAna(
+          admin.webhooks.create(account.id, { url: "https://shop.example/hook" })
+        )
+        yield* asAna(admin.webhooks.test(endpoint.id))
+        yield* engine.drain
+        const { items } = yield* admin.webhooks.deliveries(endpoint.id, page)
+        expect(items.map(({ status }) => status)).toEqual(["delivered"])
+        expect((yield* log).map(({ operation }) => operation)).toEqual([
+          "webhooks.test",
+          "webhooks.create",
+          "accounts.create"
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+suite("SQLite", Sqlite.layer({ filename: ":memory:" }))
+suite(
+  "PostgreSQL",
+  Layer.unwrapScoped(Effect.map(freshDatabase, (url) => Postgres.layer({ url: Redacted.make(url) })))
+)
