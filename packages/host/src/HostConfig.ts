@@ -264,7 +264,7 @@ const checkToken = (
   host: string,
   token: Redacted.Redacted<string> | undefined
 ): Effect.Effect<boolean, BadSetting> => {
-  const isShort = token !== undefined && Redacted.value(token).length < minimumTokenLength
+  const isShort = token !== undefined && [...Redacted.value(token)].length < minimumTokenLength
   return isShort && !isLoopback(host)
     ? new BadSetting({
         variable: "ADMIN_TOKEN",

@@ -67,7 +67,7 @@ const host = Effect.gen(function* () {
     call("/api/v1/connection", "GET", { "x-public-key": publicKey, "x-secret-key": secretKey }, address)
   const operate = (address: string | undefined, token = "wrong") =>
     call("/metrics", "GET", { authorization: `Bearer ${token}` }, address)
-  const hook = (address: string, sessionId: string, signature = "wrong") =>
+  const hook = (address: string | undefined, sessionId: string, signature = "wrong") =>
     call(`/hooks/http/${sessionId}`, "POST", { "x-signature": signature }, address)
   return { asked, wrong, connect, operate, hook }
 })
@@ -178,6 +178,8 @@ describe("guessing", () => {
       expect(yield* statuses(4, () => hook(stranger, "s1"))).toEqual([401, 401, 401, 429])
       expect(asked).toHaveLength(3)
       expect((yield* hook(stranger, "s2", "right")).status).toBe(200)
+      expect(yield* statuses(50, () => hook(undefined, "s2"))).toEqual(repeated(401, 50))
+      expect((yield* hook(undefined, "s2", "right")).status).toBe(200)
       expect((yield* hook(owner, "s1", "right")).status).toBe(200)
       expect(yield* statuses(50, () => hook(stranger, "s3", "right"))).toEqual(repeated(200, 50))
     })

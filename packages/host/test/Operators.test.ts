@@ -1,6 +1,7 @@
 /** Operators, their roles and the audit log, asked of every route of the admin API over a real store. */
 import { describe, expect, it } from "@effect/vitest"
-import { AddressPolicy, Engine, Sandbox, SecretBox, Sender } from "@sendwright/core"
+import { AddressPolicy, Engine, Sandbox, SecretBox, Sender, type Stores } from "@sendwright/core"
+import { Postgres } from "@sendwright/core/postgres"
 import { Sqlite } from "@sendwright/core/sqlite"
 import { RecordingTransport } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
@@ -10,6 +11,7 @@ import * as LogLevel from "effect/LogLevel"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
+import { freshDatabase } from "../../../test/support/Postgres.ts"
 import { at, items, template } from "../../../test/support/TestHost.ts"
 import * as AdminApi from "../src/api/AdminApi.ts"
 import * as Adapter from "../src/http/Adapter.ts"
@@ -28,12 +30,19 @@ const platform: Sender.Sender = {
   send: () => Effect.succeed(Sender.SendResult.Accepted({ providerId: null, status: "accepted" }))
 }
 
-const layer = Engine.layer().pipe(
-  Layer.provide(Sqlite.layer({ filename: ":memory:" })),
-  Layer.provide(RecordingTransport.layer),
-  Layer.provide(Sender.layer(Sandbox.make({ latencyMs: 0, receiptDelayMs: 0 }), platform)),
-  Layer.provide(SecretBox.layerRandom),
-  Layer.provide(AddressPolicy.layer([]))
+const on = <E>(stores: Layer.Layer<Stores.Stores, E>) =>
+  Engine.layer().pipe(
+    Layer.provide(stores),
+    Layer.provide(RecordingTransport.layer),
+    Layer.provide(Sender.layer(Sandbox.make({ latencyMs: 0, receiptDelayMs: 0 }), platform)),
+    Layer.provide(SecretBox.layerRandom),
+    Layer.provide(AddressPolicy.layer([]))
+  )
+
+const layer = on(Sqlite.layer({ filename: ":memory:" }))
+
+const postgres = on(
+  Layer.unwrapScoped(Effect.map(freshDatabase, (url) => Postgres.layer({ url: Redacted.make(url) })))
 )
 
 interface Answer {
@@ -239,12 +248,18 @@ const everyAct = Effect.gen(function* () {
 const acts = Object.values(AdminApi.group.endpoints).filter(({ method }) => method !== "GET")
 
 describe("the audit log", () => {
-  it.effect("has one entry of each act, whatever the route", () =>
-    Effect.gen(function* () {
-      const { acted } = yield* everyAct
-      expect([...acted.keys()].toSorted()).toEqual(acts.map(({ name }) => name).toSorted())
-      expect(new Set(acted.values()).size).toBe(acted.size)
-    }).pipe(Effect.provide(layer), quiet)
+  const ofEach = Effect.gen(function* () {
+    const { acted } = yield* everyAct
+    expect([...acted.keys()].toSorted()).toEqual(acts.map(({ name }) => name).toSorted())
+    expect(new Set(acted.values()).size).toBe(acted.size)
+  })
+
+  it.effect("has one entry of each act on SQLite, whatever the route", () =>
+    ofEach.pipe(Effect.provide(layer), quiet)
+  )
+
+  it.effect("has one entry of each act on PostgreSQL, whatever the route", () =>
+    ofEach.pipe(Effect.provide(postgres), quiet)
   )
 
   it.effect("tells what a thing was before and after, without secrets and whole phone numbers", () =>

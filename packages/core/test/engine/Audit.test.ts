@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/TestClock"
 import { freshDatabase } from "../../../../test/support/Postgres.ts"
 import * as Acting from "../../src/engine/Acting.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -40,8 +41,8 @@ const faulty = <E>(stores: Layer.Layer<Stores | SqlClient, E>) =>
     }))
   ).pipe(Layer.provideMerge(stores))
 
-const engineOver = <E>(stores: Layer.Layer<Stores | SqlClient, E>) =>
-  Engine.layer().pipe(
+const engineOver = <E>(stores: Layer.Layer<Stores | SqlClient, E>, auditRetentionMs?: number) =>
+  Engine.layer(auditRetentionMs === undefined ? {} : { auditRetentionMs }).pipe(
     Layer.provideMerge(faulty(stores)),
     Layer.provide(RecordingTransport.layer),
     Layer.provide(Sender.layer(Sandbox.make())),
@@ -178,6 +179,21 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
       }).pipe(Effect.provide(layer))
     )
   })
+
+describe("the audit log", () => {
+  it.effect("keeps its entries for as long as the engine is told", () =>
+    Effect.gen(function* () {
+      const { admin } = yield* Engine.Engine
+      yield* asAna(admin.accounts.create({ name: "One" }))
+      yield* TestClock.adjust("1 hour")
+      yield* asAna(admin.accounts.create({ name: "Two" }))
+      yield* TestClock.adjust("1 second")
+      yield* asAna(admin.accounts.create({ name: "Three" }))
+      const { items } = yield* admin.audit.list({ page })
+      expect(items.map(({ after }) => after?.["name"])).toEqual(["Three", "Two"])
+    }).pipe(Effect.provide(engineOver(Sqlite.layer({ filename: ":memory:" }), 3_600_000)))
+  )
+})
 
 suite("SQLite", Sqlite.layer({ filename: ":memory:" }))
 suite(

@@ -25,7 +25,7 @@ export const defaults: Limits = { perAddress: 200, perSubject: 50, perMinute: 60
 /** What a request tries to prove. */
 export interface Guess {
   readonly kind: "key" | "operator" | "hook"
-  /** Undefined where nobody tells it: then it is not counted by address. */
+  /** Undefined where nobody tells it: then only what is guessed at a public key or as an operator is counted. */
   readonly address: string | undefined
   /** The public key or the session; undefined where the request names none. */
   readonly subject: string | undefined
@@ -76,8 +76,12 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
     /** When credentials were right last, by their hash; the one that was right longest ago comes first. */
     const known = new Map<number, number>()
 
-    const countersOf = ({ address, kind, subject }: Guess): ReadonlyArray<Counter> => {
-      const network = address === undefined ? "" : networks(address, () => networkOf(address))
+    const clientOf = ({ address = "" }: Guess): string =>
+      address.includes(":") ? networks(address, () => networkOf(address)) : address
+
+    const countersOf = (guess: Guess): ReadonlyArray<Counter> => {
+      const { kind, subject } = guess
+      const network = clientOf(guess)
       const ofAddress: Counter = [byAddress, `${kind}|${network}`]
       const ofSubject: Counter = [bySubject, `${kind}|${network}|${subject}`]
       switch (kind) {
@@ -86,14 +90,18 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
         case "operator":
           return [ofAddress]
         // A platform posts the hooks of all sessions from the same addresses: one with a wrong secret is no reason to
-        // refuse those of others.
+        // refuse those of others. Without an address a stranger's posts would be one with the platform's.
         case "hook":
-          return [ofSubject]
+          return network === "" ? [] : [ofSubject]
       }
     }
 
-    const identityOf = ({ address, kind, secret, subject }: Guess): number | undefined =>
-      secret === undefined ? undefined : Throttle.hash(`${kind}|${address}|${subject}|${secret}`, seed)
+    const identityOf = (guess: Guess): number | undefined => {
+      const { kind, secret, subject } = guess
+      return secret === undefined
+        ? undefined
+        : Throttle.hash(`${kind}|${clientOf(guess)}|${subject}|${secret}`, seed)
+    }
 
     const isKnown = (guess: Guess, now: number): boolean => {
       const identity = identityOf(guess)
