@@ -17,11 +17,13 @@ import type { StorageError } from "../../packages/core/src/storage/StorageError.
 import type { Stores } from "../../packages/core/src/storage/Stores.ts"
 import * as Accounts from "../../packages/core/src/storage/sql/AccountStore.ts"
 import * as ApiKeys from "../../packages/core/src/storage/sql/ApiKeyStore.ts"
+import * as Audit from "../../packages/core/src/storage/sql/AuditStore.ts"
 import * as Consents from "../../packages/core/src/storage/sql/ConsentStore.ts"
 import { Database } from "../../packages/core/src/storage/sql/Database.ts"
 import * as Inbound from "../../packages/core/src/storage/sql/InboundStore.ts"
 import * as Jobs from "../../packages/core/src/storage/sql/JobStore.ts"
 import * as Keyring from "../../packages/core/src/storage/sql/KeyringStore.ts"
+import * as Operators from "../../packages/core/src/storage/sql/OperatorStore.ts"
 import * as RateCards from "../../packages/core/src/storage/sql/RateCardStore.ts"
 import * as Sessions from "../../packages/core/src/storage/sql/SessionStore.ts"
 import * as Templates from "../../packages/core/src/storage/sql/TemplateStore.ts"
@@ -39,11 +41,13 @@ const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E | St
   Layer.mergeAll(
     Accounts.layer,
     ApiKeys.layer,
+    Audit.layer,
     Consents.layer,
     HealthStore.layer,
     Inbound.layer,
     Jobs.layer,
     Keyring.layer(false),
+    Operators.layer,
     RateCards.layer,
     RateLimitStore.layer,
     Sessions.layer,

@@ -18,11 +18,13 @@ import * as SecretBox from "../../packages/core/src/secret/SecretBox.ts"
 import { Senders } from "../../packages/core/src/sender/Sender.ts"
 import { AccountStore } from "../../packages/core/src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../packages/core/src/storage/ApiKeyStore.ts"
+import { AuditStore } from "../../packages/core/src/storage/AuditStore.ts"
 import { ConsentStore } from "../../packages/core/src/storage/ConsentStore.ts"
 import { HealthStore } from "../../packages/core/src/storage/HealthStore.ts"
 import { InboundStore } from "../../packages/core/src/storage/InboundStore.ts"
 import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
 import { KeyringStore } from "../../packages/core/src/storage/KeyringStore.ts"
+import { OperatorStore } from "../../packages/core/src/storage/OperatorStore.ts"
 import { RateCardStore } from "../../packages/core/src/storage/RateCardStore.ts"
 import { RateLimitStore } from "../../packages/core/src/storage/RateLimitStore.ts"
 import { SessionStore } from "../../packages/core/src/storage/SessionStore.ts"
@@ -115,9 +117,11 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
   const all = Layer.mergeAll(
     store(AccountStore),
     store(ApiKeyStore),
+    store(AuditStore),
     store(ConsentStore),
     store(InboundStore),
     store(JobStore),
+    store(OperatorStore),
     store(RateCardStore),
     store(RateLimitStore),
     store(SessionStore),
