@@ -174,6 +174,27 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
         }).pipe(Effect.provide(stores))
     )
 
+    it.scoped("are needed by operators until each used its token once more", () =>
+      Effect.gen(function* () {
+        const one = yield* idOf(1)
+        const { operators } = (yield* process(1)).engine.admin
+        const used = yield* operators.create({ name: "used", role: "admin" })
+        const idle = yield* operators.create({ name: "idle", role: "read" })
+        const { admin } = (yield* process(2, 1)).engine
+        yield* TestClock.adjust("1 minute")
+        expect(yield* admin.secrets.reseal).toMatchObject({ operators: 2, olderKeys: [one], retired: [] })
+        expect(yield* admin.operators.identify(used.token)).toMatchObject({ name: "used", role: "admin" })
+        expect(yield* admin.secrets.reseal).toMatchObject({ operators: 1, olderKeys: [one], retired: [] })
+        yield* admin.operators.revoke("idle")
+        expect(yield* admin.secrets.reseal).toMatchObject({ operators: 0, olderKeys: [], retired: [one] })
+        const alone = (yield* process(2)).engine.admin.operators
+        expect(yield* alone.identify(used.token)).toMatchObject({ name: "used" })
+        for (const token of [idle.token, `${used.token}x`, used.token.replace("used", "idle"), "", "op_used_"]) {
+          expect(yield* Effect.flip(alone.identify(token))).toMatchObject({ _tag: "InvalidCredentials" })
+        }
+      }).pipe(Effect.provide(stores))
+    )
+
     it.scoped("leave what none of them opens as it is, and tell of it", () =>
       Effect.gen(function* () {
         const store = yield* KeyringStore

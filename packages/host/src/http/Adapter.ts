@@ -493,13 +493,13 @@ export const make = (options: Options) =>
       )
 
     /** What operators may not do is told to the log alone: the audit log has what was done. */
-    const logRefused = (exchange: Exchange, operator: string | null) => (error: Refused | EngineError) =>
+    const logRefused = (exchange: Exchange, operator = "unknown") => (error: Refused | EngineError) =>
       error._tag === "Refused" && error.problem.code !== "rate_limited"
         ? Effect.logWarning("An operator's request was refused").pipe(
             Effect.annotateLogs({
               code: error.problem.code,
               operator,
-              address: exchange.request.address,
+              address: exchange.request.address ?? "unknown",
               method: exchange.request.method,
               route: exchange.name,
               requestId: exchange.requestId
@@ -516,7 +516,7 @@ export const make = (options: Options) =>
       const guess = { kind: "operator", address, subject: undefined, secret: token } as const
       const identified = Effect.tapError(
         guarded(guess, () => operatorOf(token)),
-        logRefused(exchange, null)
+        logRefused(exchange)
       )
       return Effect.flatMap(identified, (operator): Step => {
         if (!Operator.allows(operator.role, needed)) {
