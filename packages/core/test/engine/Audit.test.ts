@@ -164,7 +164,7 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("wakes what waits for it, after its commit", () =>
+    it.effect("that queues a delivery has it delivered after its commit", () =>
       Effect.gen(function* () {
         const engine = yield* Engine.Engine
         const { admin, log } = yield* begun

@@ -189,7 +189,13 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
         expect(yield* admin.secrets.reseal).toMatchObject({ operators: 0, olderKeys: [], retired: [one] })
         const alone = (yield* process(2)).engine.admin.operators
         expect(yield* alone.identify(used.token)).toMatchObject({ name: "used" })
-        for (const token of [idle.token, `${used.token}x`, used.token.replace("used", "idle"), "", "op_used_"]) {
+        for (const token of [
+          idle.token,
+          `${used.token}x`,
+          used.token.replace("used", "idle"),
+          "",
+          "op_used_"
+        ]) {
           expect(yield* Effect.flip(alone.identify(token))).toMatchObject({ _tag: "InvalidCredentials" })
         }
       }).pipe(Effect.provide(stores))

@@ -493,19 +493,21 @@ export const make = (options: Options) =>
       )
 
     /** What operators may not do is told to the log alone: the audit log has what was done. */
-    const logRefused = (exchange: Exchange, operator = "unknown") => (error: Refused | EngineError) =>
-      error._tag === "Refused" && error.problem.code !== "rate_limited"
-        ? Effect.logWarning("An operator's request was refused").pipe(
-            Effect.annotateLogs({
-              code: error.problem.code,
-              operator,
-              address: exchange.request.address ?? "unknown",
-              method: exchange.request.method,
-              route: exchange.name,
-              requestId: exchange.requestId
-            })
-          )
-        : Effect.void
+    const logRefused =
+      (exchange: Exchange, operator = "unknown") =>
+      (error: Refused | EngineError) =>
+        error._tag === "Refused" && error.problem.code !== "rate_limited"
+          ? Effect.logWarning("An operator's request was refused").pipe(
+              Effect.annotateLogs({
+                code: error.problem.code,
+                operator,
+                address: exchange.request.address ?? "unknown",
+                method: exchange.request.method,
+                route: exchange.name,
+                requestId: exchange.requestId
+              })
+            )
+          : Effect.void
 
     /** Without a token there is no admin API at all. */
     const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
