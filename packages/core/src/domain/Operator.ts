@@ -1,5 +1,5 @@
 /**
- * Operators: who may use the admin API, each with a name, a role and a token of its own (docs/adr/0023-operators.md).
+ * Operators: who may use the admin API, each with a name, a role and a token of its own (docs/adr/0024-operators.md).
  * A token is shown once; only hashes are kept, and a rotation overlaps tokens as it does the secrets of API keys.
  */
 import type { Secret } from "./ApiKey.ts"

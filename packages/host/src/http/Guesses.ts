@@ -1,5 +1,5 @@
 /**
- * Slows down guessing of credentials (docs/adr/0023-operators.md). Wrong ones are counted by the client's address, and by
+ * Slows down guessing of credentials (docs/adr/0024-operators.md). Wrong ones are counted by the client's address, and by
  * what they were for from that address, before any store is asked. Over a limit a request is refused, unless the very same
  * credentials were right from that address within the last hour: a stranger's guesses do not lock out who shares
  * an address with them.
