@@ -5,9 +5,8 @@ import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as Tracer from "effect/Tracer"
-import { Api, live } from "../src/api/Api.ts"
+import { live } from "../src/api/Api.ts"
 import * as Adapter from "../src/http/Adapter.ts"
-import * as Description from "../src/http/Description.ts"
 import * as Fibers from "../src/http/Fibers.ts"
 import type { EngineError } from "../src/http/Problems.ts"
 import * as Problems from "../src/http/Problems.ts"
@@ -165,28 +164,7 @@ describe("while the service stops, the adapter", () => {
   )
 })
 
-describe("the description", () => {
-  const spec: {
-    readonly paths: Record<string, Record<string, { readonly security: unknown; readonly responses: object }>>
-  } = JSON.parse(JSON.stringify(Description.openApi("http://base")))
-
-  it("has every endpoint of the contract, each with its security and a problem answer", () => {
-    const count = Object.values(Api.groups).flatMap((group) => Object.keys(group.endpoints)).length
-    const operations = Object.entries(spec.paths).flatMap(([path, methods]) =>
-      Object.values(methods).map((operation) => ({ path, ...operation }))
-    )
-    expect(operations).toHaveLength(count)
-    for (const { path, responses, security } of operations) {
-      expect(Object.keys(responses)).toContain("default")
-      const expected = path.startsWith("/admin/")
-        ? [{ adminToken: [] }]
-        : path.startsWith("/api/")
-          ? [{ publicKey: [], secretKey: [] }]
-          : []
-      expect(security).toEqual(expected)
-    }
-  })
-
+describe("the problems", () => {
   it("explains every problem code and every fault code", () => {
     for (const [code, entry] of Object.entries(Problems.catalogue)) {
       expect([code, entry.description.length > 40]).toEqual([code, true])

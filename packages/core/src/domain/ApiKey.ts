@@ -6,6 +6,7 @@ import { crc32 } from "node:zlib"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import * as Keyring from "./Keyring.ts"
+import type { Feature } from "./Plan.ts"
 
 export type Permission =
   | "connection:read"
@@ -25,6 +26,17 @@ export const permissions: ReadonlyArray<Permission> = [
   "direct:send",
   "direct:read"
 ]
+
+/** The feature that an operation belongs to; reading a connection, past jobs or messages needs none. */
+export const featureOf: Readonly<Record<Permission, Feature | null>> = {
+  "connection:read": null,
+  "templates:read": "templates",
+  "messages:estimate": "templates",
+  "messages:send": "templates",
+  "jobs:read": null,
+  "direct:send": "direct",
+  "direct:read": null
+}
 
 /** `revoked` is final; `inactive` can be made active again. */
 export type Status = "active" | "inactive" | "revoked"

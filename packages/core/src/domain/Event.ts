@@ -5,6 +5,7 @@
 import * as Arrays from "effect/Array"
 import type { Account } from "./Account.ts"
 import type { ConsentRecord } from "./Consent.ts"
+import type * as EventData from "./EventData.ts"
 import * as Ids from "./Ids.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
@@ -49,8 +50,6 @@ export const batchType = "recipient.batch"
 type Single = (typeof types)[number]
 export type Type = Single | typeof batchType
 
-const known: ReadonlySet<string> = new Set(types)
-
 /** The types of a family by what follows its name. */
 const family = (name: "job" | "message" | "recipient"): ReadonlyMap<string, Single> =>
   new Map(types.flatMap((type) => (type.startsWith(`${name}.`) ? [[type.slice(name.length + 1), type]] : [])))
@@ -80,9 +79,17 @@ export const encode = (id: string, draft: Draft, createdAt: Instant): string =>
 /** What an endpoint subscribes to: a type, every type of a family (`job.*`), or everything (`*`). */
 export const defaultSubscription: ReadonlyArray<string> = ["job.*", "recipient.*", "message.*"]
 
+/** Everything that can be subscribed to. */
+export const patterns: ReadonlyArray<string> = [
+  "*",
+  ...new Set(types.map((type) => `${type.split(".")[0]}.*`)),
+  ...types
+]
+
+const known: ReadonlySet<string> = new Set(patterns)
+
 /** Whether a pattern can ever match. */
-export const isPattern = (pattern: string): boolean =>
-  pattern === "*" || known.has(pattern) || types.some((type) => pattern === `${type.split(".")[0]}.*`)
+export const isPattern = (pattern: string): boolean => known.has(pattern)
 
 export const matches = (patterns: ReadonlyArray<string>, type: Type): boolean =>
   patterns.some(
@@ -140,7 +147,7 @@ class RecipientChanged implements Draft {
     this.#recipient = recipient
   }
 
-  get data() {
+  get data(): EventData.MessageData | EventData.RecipientData {
     const { content, id, reference, sessionId: session_id } = this.#job
     const recipient = this.#recipient
     const message_id = Ids.messageId(id, recipient.index)
@@ -180,7 +187,7 @@ class JobChanged implements Draft {
     this.#templateId = templateId
   }
 
-  get data() {
+  get data(): EventData.JobData {
     const job = this.#job
     return {
       job_id: job.id,
@@ -215,7 +222,7 @@ export const sessionChanged = (session: Session): Draft | undefined =>
           provider: session.provider,
           state: session.state,
           reason: session.reason
-        }
+        } satisfies EventData.SessionData
       }
 
 export const templateUpdated = (template: Template): Draft => ({
@@ -228,7 +235,7 @@ export const templateUpdated = (template: Template): Draft => ({
     category: template.category,
     status: template.status,
     quality: template.quality
-  }
+  } satisfies EventData.TemplateData
 })
 
 export const consentRecorded = (record: ConsentRecord): Draft => ({
@@ -240,7 +247,7 @@ export const consentRecorded = (record: ConsentRecord): Draft => ({
     purpose: record.purpose,
     source: record.source,
     occurred_at: Time.format(record.occurredAt)
-  }
+  } satisfies EventData.ConsentData
 })
 
 /** A person's text as it is kept. */
@@ -260,7 +267,7 @@ export const messageReceived = (session: Pick<Session, "id">, message: Received)
     user_id: message.person.userId,
     text: message.text,
     received_at: Time.format(message.at)
-  }
+  } satisfies EventData.ReceivedData
 })
 
 export const inboundUnattributed = (found: Unattributed): Draft => ({
@@ -272,12 +279,16 @@ export const inboundUnattributed = (found: Unattributed): Draft => ({
     message_id: found.messageId,
     text: found.text,
     occurred_at: Time.format(found.occurredAt)
-  }
+  } satisfies EventData.UnattributedData
 })
 
 export const webhookTest = (account: Pick<Account, "id">, endpointId: string): Draft => ({
   type: "webhook.test",
-  data: { account_id: account.id, webhook_id: endpointId, message: "This is a test event." }
+  data: {
+    account_id: account.id,
+    webhook_id: endpointId,
+    message: "This is a test event."
+  } satisfies EventData.WebhookTestData
 })
 
 export const webhookDisabled = (
@@ -285,5 +296,5 @@ export const webhookDisabled = (
   reason: string
 ): Draft => ({
   type: "webhook.disabled",
-  data: { webhook_id: endpoint.id, url: endpoint.url, reason }
+  data: { webhook_id: endpoint.id, url: endpoint.url, reason } satisfies EventData.WebhookDisabledData
 })

@@ -2,24 +2,26 @@
  * What is wrong with one field of a request. A refusal lists every fault at once (decisions.md §2), each with
  * an RFC 6901 pointer to the field. Messages say what would be right and never repeat a secret.
  */
-export type Code =
-  | "required"
-  | "unknown_field"
-  | "invalid_type"
-  | "invalid_json"
-  | "out_of_range"
-  | "recipient_invalid"
-  | "recipient_duplicate"
-  | "variable_missing"
-  | "variable_unknown"
-  | "variable_invalid"
-  | "template_not_found"
-  | "template_not_approved"
-  | "template_unsupported"
-  | "currency_unsupported"
-  | "idempotency_key_invalid"
-  | "invalid_value"
-  | "consent_required"
+export const codes = [
+  "required",
+  "unknown_field",
+  "invalid_type",
+  "invalid_json",
+  "out_of_range",
+  "recipient_invalid",
+  "recipient_duplicate",
+  "variable_missing",
+  "variable_unknown",
+  "variable_invalid",
+  "template_not_found",
+  "template_not_approved",
+  "template_unsupported",
+  "currency_unsupported",
+  "idempotency_key_invalid",
+  "invalid_value",
+  "consent_required"
+] as const
+export type Code = (typeof codes)[number]
 
 export interface Fault {
   /** Where in the request; headers are below `headers`, query parameters below `query`, path parameters below `path`. */

@@ -22,9 +22,9 @@ export const currencies: ReadonlyArray<string> = [
   "SGD"
 ]
 
-const plain = /^(0|[1-9]\d{0,11})(\.\d{1,8})?$/
+/** A plain, non-negative decimal: at most 12 digits before and 8 after the point. */
+export const plain = /^(0|[1-9]\d{0,11})(\.\d{1,8})?$/
 
-/** Whether a text is a plain, non-negative decimal: at most 12 digits before and 8 after the point. */
 export const isAmount = (text: string): boolean => plain.test(text)
 
 const scaleOf = (text: string): number => text.split(".")[1]?.length ?? 0

@@ -15,7 +15,8 @@ export interface Person {
 export type Key = string
 
 const phoneForm = /^[1-9][0-9]{6,14}$/
-const userIdForm = /^[\x21-\x7e]{1,256}$/
+/** Of a platform's user id. */
+export const userIdForm = /^[\x21-\x7e]{1,256}$/
 // Address books copy a number with direction marks around it.
 const invisible = /\p{Cf}/gu
 const separators = /[\s+()./\p{Pd}\u2212]/gu

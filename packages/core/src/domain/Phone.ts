@@ -1,7 +1,8 @@
 /** Phone numbers (decisions.md §3): digits only, starting with a country calling code that exists. */
 import metadata from "libphonenumber-js/min/metadata"
 
-const form = /^[1-9][0-9]{6,14}$/
+/** The digits that a number may have; whether they begin with a calling code, {@link check} tells. */
+export const form = /^[1-9][0-9]{6,14}$/
 
 /** Every assigned calling code, those of no country (international freephone and the like) included. */
 const callingCodes: ReadonlySet<string> = new Set([

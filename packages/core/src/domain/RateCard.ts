@@ -28,7 +28,8 @@ export interface RateCard {
 }
 
 const longestPrefix = 15
-const prefixForm = /^[1-9]\d{0,14}$/
+/** Of a market: a calling code, and the first digits of its numbers. */
+export const prefixForm = /^[1-9]\d{0,14}$/
 
 /** The prefixes that a price speaks of; "" is the rest of the world. */
 const prefixesOf = ({ market, prefixes }: Pick<Price, "market" | "prefixes">): ReadonlyArray<string> =>

@@ -8,7 +8,7 @@ export const maximumLength = 255
 export const Reference = Schema.String.pipe(
   Schema.filter((text) => !Text.isLonger(text, maximumLength), {
     description: `at most ${maximumLength} characters`,
-    jsonSchema: { maxLength: maximumLength }
+    jsonSchema: { minLength: 1, maxLength: maximumLength }
   }),
   Schema.filter((text) => !Text.isBlank(text) && Text.isStorable(text), {
     description: "well-formed text that is not blank and holds no NUL"

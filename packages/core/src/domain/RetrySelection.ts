@@ -10,6 +10,9 @@ import type { RecipientResult } from "./Job.ts"
 export const statuses = ["failed", "unknown"] as const
 export type Status = (typeof statuses)[number]
 
+/** Of a code that is asked for. */
+export const maximumCodeLength = 64
+
 export interface RetrySelection {
   /** The failed when absent. */
   readonly statuses?: ReadonlyArray<Status> | undefined

@@ -37,6 +37,11 @@ export interface Endpoint {
   readonly updatedAt: Instant
 }
 
+/** Of an endpoint's address and description, in code points; of its pace, in deliveries per second. */
+export const maximumUrl = 2048
+export const maximumDescription = 500
+export const maximumPace = 10_000
+
 /** What an operator may change of an endpoint. */
 export type Change = Partial<
   Pick<

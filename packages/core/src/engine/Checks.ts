@@ -42,7 +42,6 @@ import * as Time from "../domain/Instant.ts"
 import * as Keyring from "../domain/Keyring.ts"
 import * as Money from "../domain/Money.ts"
 import * as Phone from "../domain/Phone.ts"
-import type { Feature } from "../domain/Plan.ts"
 import * as Rendering from "../domain/Rendering.ts"
 import * as Shape from "../domain/Shape.ts"
 import type { Template } from "../domain/Template.ts"
@@ -66,20 +65,9 @@ import * as Requests from "./Requests.ts"
 
 // 3, 4, 5 ------------------------------------------------------------------------------------------------------
 
-/** The feature that an operation belongs to; reading a connection, past jobs or messages needs none. */
-const featureOf: Readonly<Record<Permission, Feature | null>> = {
-  "connection:read": null,
-  "templates:read": "templates",
-  "messages:estimate": "templates",
-  "messages:send": "templates",
-  "jobs:read": null,
-  "direct:send": "direct",
-  "direct:read": null
-}
-
 const obstacle = ({ account, key, session }: Caller, permission: Permission | null) => {
   if (account.plan.subscription !== "active") return new SubscriptionInactive()
-  const feature = permission === null ? null : featureOf[permission]
+  const feature = permission === null ? null : ApiKey.featureOf[permission]
   if (feature !== null && !account.plan.features.includes(feature)) return new FeatureUnavailable({ feature })
   if (permission !== null && !key.permissions.includes(permission))
     return new InsufficientPermission({ permission })
@@ -99,8 +87,6 @@ const knownForMs = Time.second
 const decodeTemplate = Shape.decoder(Requests.TemplateMessageRequest)
 const decodeDirect = Shape.decoder(Requests.DirectMessageRequest)
 
-const maximumExternalId = 255
-
 const phoneFault = (phone: unknown): string | undefined =>
   typeof phone === "string" ? Phone.check(phone) : undefined
 
@@ -108,8 +94,8 @@ const externalIdFault = (
   externalId: unknown
 ): { readonly code: Fault.Code; readonly message: string } | undefined => {
   if (typeof externalId !== "string") return undefined
-  if (Text.isLonger(externalId, maximumExternalId)) {
-    const message = `\`external_id\` must be at most ${maximumExternalId} characters.`
+  if (Text.isLonger(externalId, Requests.maximumExternalId)) {
+    const message = `\`external_id\` must be at most ${Requests.maximumExternalId} characters.`
     return { code: "out_of_range", message }
   }
   return Text.isStorable(externalId)

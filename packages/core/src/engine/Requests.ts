@@ -6,6 +6,7 @@
 import * as Schema from "effect/Schema"
 import * as Compile from "../domain/Compile.ts"
 import type { Fault } from "../domain/Fault.ts"
+import * as Phone from "../domain/Phone.ts"
 import { Reference } from "../domain/Reference.ts"
 import * as Template from "../domain/Template.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
@@ -15,6 +16,8 @@ const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
 
 export const maximumRecipients = 250
 export const maximumMessageLength = 4096
+/** In code points. */
+export const maximumExternalId = 255
 /** In one object: as many as a template may ask for. */
 export const maximumVariables = Template.maximumVariables
 
@@ -65,13 +68,20 @@ const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declar
   }
 )
 
+/** JSON Schema takes 1e300 for an integer, too. */
+const safeInteger = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
+
 /** Its members are in the order that `Idempotency` compares them in: what has it need not be copied. */
 export const Recipient = Schema.Struct({
   external_id: Schema.optional(
-    Schema.String.annotations({ description: "Your reference for the recipient, at most 255 characters." })
+    Schema.String.annotations({
+      description: "Your reference for the recipient: well-formed text without NUL.",
+      jsonSchema: { maxLength: maximumExternalId }
+    })
   ),
   phone: Schema.String.annotations({
-    description: "Digits including the country calling code, no separators."
+    description: "Digits including a country calling code that exists, no separators.",
+    jsonSchema: { pattern: Phone.form.source }
   }),
   variables: Schema.optional(Variables)
 }).annotations({ identifier: "Recipient" })
@@ -83,7 +93,7 @@ const reference = Schema.optional(
 )
 
 export const TemplateMessageRequest = Schema.Struct({
-  template_id: Schema.Int.annotations({ description: "Id of the template." }),
+  template_id: Schema.Int.annotations({ description: "Id of the template.", jsonSchema: safeInteger }),
   currency: Schema.optional(
     Schema.String.annotations({ description: "ISO 4217 code; the account's when absent." })
   ),
@@ -94,8 +104,14 @@ export const TemplateMessageRequest = Schema.Struct({
 export type TemplateMessageRequest = typeof TemplateMessageRequest.Type
 
 export const DirectMessageRequest = Schema.Struct({
-  to: Schema.String.annotations({ description: "Digits including the country calling code." }),
-  message: Schema.String.annotations({ description: "1 to 4,096 characters, not blank." }),
+  to: Schema.String.annotations({
+    description: "Digits including a country calling code that exists, no separators.",
+    jsonSchema: { pattern: Phone.form.source }
+  }),
+  message: Schema.String.annotations({
+    description: "Well-formed text without NUL that is not blank.",
+    jsonSchema: { minLength: 1, maxLength: maximumMessageLength }
+  }),
   linkPreview: Schema.optional(
     Schema.Boolean.annotations({ description: "Whether a link preview is made; false when absent." })
   ),

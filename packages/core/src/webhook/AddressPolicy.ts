@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import type { Network } from "../domain/PublicUrl.ts"
 import * as PublicUrl from "../domain/PublicUrl.ts"
+import * as Webhook from "../domain/Webhook.ts"
 
 export type { Network } from "../domain/PublicUrl.ts"
 export { isWithin, parseNetwork } from "../domain/PublicUrl.ts"
@@ -21,13 +22,11 @@ export class AddressPolicy extends Context.Tag("@sendwright/core/webhook/Address
   }
 >() {}
 
-const maximumUrl = 2048
-
 /** @param allowed inside networks that may be reached all the same, for development */
 export const layer = (allowed: ReadonlyArray<Network>): Layer.Layer<AddressPolicy> => {
   const policy = PublicUrl.make({
     protocols: ["http", "https"],
-    maximum: maximumUrl,
+    maximum: Webhook.maximumUrl,
     networks: allowed,
     setting: "WEBHOOK_ALLOWED_NETWORKS"
   })

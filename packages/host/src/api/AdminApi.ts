@@ -5,14 +5,18 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as ApiKey from "@sendwright/core/domain/ApiKey"
 import * as Consent from "@sendwright/core/domain/Consent"
 import { Currency } from "@sendwright/core/domain/Currency"
+import * as Event from "@sendwright/core/domain/Event"
 import * as Keywords from "@sendwright/core/domain/Keywords"
 import * as Money from "@sendwright/core/domain/Money"
 import * as Operator from "@sendwright/core/domain/Operator"
+import * as Person from "@sendwright/core/domain/Person"
+import * as Phone from "@sendwright/core/domain/Phone"
 import * as Plan from "@sendwright/core/domain/Plan"
 import * as RateCard from "@sendwright/core/domain/RateCard"
 import * as RetrySelection from "@sendwright/core/domain/RetrySelection"
 import * as Session from "@sendwright/core/domain/Session"
 import * as Text from "@sendwright/core/domain/Text"
+import * as Webhook from "@sendwright/core/domain/Webhook"
 import * as Schema from "effect/Schema"
 import { JobFilter, Paging, paging, resultFilter, TimeText, Uuid } from "./Parameters.ts"
 import * as Schemas from "./Schemas.ts"
@@ -20,7 +24,9 @@ import * as Schemas from "./Schemas.ts"
 const optional = Schema.optional
 const created = { status: 201 } as const
 const id = Schema.Struct({ id: Uuid })
-const publicKey = Schema.Struct({ publicKey: Schema.String })
+const publicKey = Schema.Struct({
+  publicKey: Schema.String.annotations({ description: "The public key, `pk_` and 22 letters and digits." })
+})
 
 const Name = Text.line(255)
 
@@ -49,6 +55,16 @@ const PacingChange = Schema.Struct({
 /** null = the words that come with Sendwright. */
 const WordList = Schema.NullOr(Schema.Array(Keywords.Word).pipe(Schema.maxItems(Keywords.maximumWords)))
 const KeywordsChange = Schema.Struct({ opt_out: optional(WordList), opt_in: optional(WordList) })
+
+/** The session's sender judges its members: an embedder may bring senders of its own. */
+const Configuration = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
+  jsonSchema: {
+    type: "object",
+    additionalProperties: true,
+    description:
+      "What the provider asks for. `sandbox`: nothing. `http`: `url` and `secret` (16 to 512 characters), and `headers` and `timeout_ms` (100 to 120,000). `whatsapp_cloud`: `phone_number_id`, `waba_id`, `access_token`, `app_secret` and `verify_token`, and `api_version`, `base_url`, `messages_per_second` and `portfolio_id`."
+  }
+})
 
 const Permissions = Schema.Array(Schema.Literal(...ApiKey.permissions)).pipe(
   Schema.maxItems(ApiKey.permissions.length)
@@ -84,7 +100,7 @@ export const createSession = HttpApiEndpoint.post("createSession", "/admin/v1/ac
     Schema.Struct({
       name: Name,
       provider: Schema.Literal(...Session.providers),
-      config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
+      config: optional(Configuration),
       pacing: optional(PacingChange),
       keywords: optional(KeywordsChange)
     })
@@ -104,7 +120,7 @@ export const changeSession = HttpApiEndpoint.patch("changeSession", "/admin/v1/s
       name: optional(Name),
       pacing: optional(PacingChange),
       keywords: optional(KeywordsChange),
-      config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+      config: optional(Configuration)
     })
   )
   .addSuccess(Schemas.SessionDetail)
@@ -141,10 +157,19 @@ export const changeKey = HttpApiEndpoint.patch("changeKey", "/admin/v1/keys/:pub
   )
   .addSuccess(Schemas.Key)
 
+/** Read one by one: what is no template is told by its item. */
+const PlatformTemplate = Schema.Unknown.annotations({
+  jsonSchema: {
+    description: "A template as the platform's API writes it. What cannot be read is refused by its item."
+  }
+})
+
 export const importTemplates = HttpApiEndpoint.put("importTemplates", "/admin/v1/sessions/:id/templates")
   .setPath(id)
   .setPayload(
-    Schema.Struct({ templates: Schema.Array(Schema.Unknown).pipe(Schema.minItems(1), Schema.maxItems(6000)) })
+    Schema.Struct({
+      templates: Schema.Array(PlatformTemplate).pipe(Schema.minItems(1), Schema.maxItems(6000))
+    })
   )
   .addSuccess(Schemas.ImportedTemplates)
 
@@ -152,14 +177,23 @@ export const syncTemplates = HttpApiEndpoint.post("syncTemplates", "/admin/v1/se
   .setPath(id)
   .addSuccess(Schemas.SyncedTemplates)
 
+/** Texts are judged item by item: a wrong one refuses its record, not the request. */
 export const ConsentRecord = Schema.Struct({
-  phone: Schema.String,
-  status: optional(Schema.Literal("granted", "revoked")),
-  purpose: optional(Schema.Literal(...Consent.scopes)),
-  source: Schema.String,
-  proof: optional(Schema.String),
-  occurred_at: optional(Schema.String)
-})
+  phone: Schema.String.annotations({
+    description: "Digits including a country calling code that exists, no separators."
+  }),
+  status: optional(
+    Schema.Literal("granted", "revoked").annotations({ description: "`granted` when absent." })
+  ),
+  purpose: optional(Schema.Literal(...Consent.scopes).annotations({ description: "`all` when absent." })),
+  source: Schema.String.annotations({ description: "Where it was given: 1 to 255 characters, not blank." }),
+  proof: optional(Schema.String.annotations({ description: "1 to 2,000 characters, not blank." })),
+  occurred_at: optional(
+    Schema.String.annotations({
+      description: "An RFC 3339 date-time that is not in the future; now when absent."
+    })
+  )
+}).annotations({ identifier: "NewConsent" })
 
 export const recordConsents = HttpApiEndpoint.post("recordConsents", "/admin/v1/accounts/:id/consents")
   .setPath(id)
@@ -171,7 +205,22 @@ export const recordConsents = HttpApiEndpoint.post("recordConsents", "/admin/v1/
   .addSuccess(Schemas.ConsentResults)
 export const consents = HttpApiEndpoint.get("consents", "/admin/v1/accounts/:id/consents")
   .setPath(id)
-  .setUrlParams(Schema.Struct({ phone: optional(Schema.String), user_id: optional(Schema.String) }))
+  .setUrlParams(
+    Schema.Struct({
+      phone: optional(
+        Schema.String.annotations({
+          description: "Either this or `user_id`.",
+          jsonSchema: { pattern: Phone.form.source }
+        })
+      ),
+      user_id: optional(
+        Schema.String.annotations({
+          description: "As the platform writes it.",
+          jsonSchema: { pattern: Person.userIdForm.source }
+        })
+      )
+    })
+  )
   .addSuccess(Schemas.ConsentState)
 export const unattributed = HttpApiEndpoint.get("unattributed", "/admin/v1/accounts/:id/unattributed")
   .setPath(id)
@@ -179,16 +228,41 @@ export const unattributed = HttpApiEndpoint.get("unattributed", "/admin/v1/accou
   .addSuccess(Schemas.UnattributedList)
 
 const maximumEvents = 100
+const WebhookUrl = Schema.String.annotations({
+  description:
+    "An absolute http or https URL without credentials whose host is not private, unless the operator allows its network.",
+  jsonSchema: { format: "uri", pattern: "^[Hh][Tt][Tt][Pp][Ss]?:", maxLength: Webhook.maximumUrl }
+})
 const endpointFields = {
-  events: optional(Schema.Array(Schema.String).pipe(Schema.maxItems(maximumEvents))),
-  description: optional(Schema.String),
-  deliveries_per_second: optional(Schema.NullOr(Schema.Number)),
-  batch_recipients: optional(Schema.Boolean)
+  events: optional(
+    Schema.Array(Schema.String.annotations({ jsonSchema: { enum: Event.patterns } }))
+      .pipe(Schema.maxItems(maximumEvents))
+      .annotations({
+        description: `Types of events, families and \`*\`; ${Event.defaultSubscription.join(", ")} when absent.`,
+        jsonSchema: { minItems: 1 }
+      })
+  ),
+  description: optional(
+    Schema.String.annotations({
+      description: "Text on one line that is not blank; an empty one removes it.",
+      jsonSchema: { maxLength: Webhook.maximumDescription }
+    })
+  ),
+  deliveries_per_second: optional(
+    Schema.NullOr(
+      Schema.Number.annotations({ jsonSchema: { exclusiveMinimum: 0, maximum: Webhook.maximumPace } })
+    ).annotations({ description: "null = as fast as it answers." })
+  ),
+  batch_recipients: optional(
+    Schema.Boolean.annotations({
+      description: "Whether changes of recipients come up to a hundred to an event, `recipient.batch`."
+    })
+  )
 }
 
 export const createWebhook = HttpApiEndpoint.post("createWebhook", "/admin/v1/accounts/:id/webhooks")
   .setPath(id)
-  .setPayload(Schema.Struct({ url: Schema.String, ...endpointFields }))
+  .setPayload(Schema.Struct({ url: WebhookUrl, ...endpointFields }))
   .addSuccess(Schemas.RegisteredWebhook, created)
 export const webhooks = HttpApiEndpoint.get("webhooks", "/admin/v1/accounts/:id/webhooks")
   .setPath(id)
@@ -197,7 +271,7 @@ export const webhooks = HttpApiEndpoint.get("webhooks", "/admin/v1/accounts/:id/
 export const changeWebhook = HttpApiEndpoint.patch("changeWebhook", "/admin/v1/webhooks/:id")
   .setPath(id)
   .setPayload(
-    Schema.Struct({ url: optional(Schema.String), ...endpointFields, enabled: optional(Schema.Boolean) })
+    Schema.Struct({ url: optional(WebhookUrl), ...endpointFields, enabled: optional(Schema.Boolean) })
   )
   .addSuccess(Schemas.WebhookDetail)
 export const removeWebhook = HttpApiEndpoint.del("removeWebhook", "/admin/v1/webhooks/:id")
@@ -223,7 +297,10 @@ export const replayDelivery = HttpApiEndpoint.post("replayDelivery", "/admin/v1/
   .addSuccess(Schemas.Delivery)
 
 const Price = Schema.String.pipe(
-  Schema.filter(Money.isAmount, { description: 'a plain decimal such as "0.0250"' })
+  Schema.filter(Money.isAmount, {
+    description: 'a plain decimal such as "0.0250"',
+    jsonSchema: { pattern: Money.plain.source }
+  })
 )
 
 /** More than a market has. */
@@ -236,9 +313,17 @@ export const addRateCard = HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-ca
       effective_from: TimeText,
       prices: Schema.Array(
         Schema.Struct({
-          market: Schema.String,
+          market: Schema.String.annotations({
+            description: "A name with `prefixes`; else itself the prefix, or `*` for the rest of the world.",
+            jsonSchema: { minLength: 1 }
+          }),
           prefixes: optional(
-            Schema.Array(Schema.String).pipe(Schema.minItems(1), Schema.maxItems(maximumPrefixes))
+            Schema.Array(
+              Schema.String.annotations({
+                description: "A calling code and the first digits of its numbers.",
+                jsonSchema: { pattern: RateCard.prefixForm.source }
+              })
+            ).pipe(Schema.minItems(1), Schema.maxItems(maximumPrefixes))
           ),
           category: Schema.Literal(...RateCard.categories),
           price: Price
@@ -275,6 +360,11 @@ export const adminJob = HttpApiEndpoint.get("adminJob", "/admin/v1/jobs/:id")
 export const cancelJob = HttpApiEndpoint.post("cancelJob", "/admin/v1/jobs/:id/cancel")
   .setPath(id)
   .addSuccess(Schemas.CanceledJob)
+const FailureCode = Schema.String.annotations({
+  jsonSchema: { minLength: 1, maxLength: RetrySelection.maximumCodeLength }
+})
+const PhoneNumber = Schema.String.annotations({ jsonSchema: { pattern: Phone.form.source } })
+
 export const retryJob = HttpApiEndpoint.post("retryJob", "/admin/v1/jobs/:id/retry")
   .setPath(id)
   .setPayload(
@@ -282,22 +372,21 @@ export const retryJob = HttpApiEndpoint.post("retryJob", "/admin/v1/jobs/:id/ret
       statuses: optional(
         Schema.Array(Schema.Literal(...RetrySelection.statuses)).pipe(Schema.minItems(1), Schema.maxItems(2))
       ),
-      codes: optional(Schema.Array(Schema.String).pipe(Schema.minItems(1), Schema.maxItems(50))),
-      phones: optional(Schema.Array(Schema.String).pipe(Schema.minItems(1), Schema.maxItems(250))),
+      codes: optional(Schema.Array(FailureCode).pipe(Schema.minItems(1), Schema.maxItems(50))),
+      phones: optional(Schema.Array(PhoneNumber).pipe(Schema.minItems(1), Schema.maxItems(250))),
       dry_run: optional(Schema.Boolean)
-    })
-  )
-  .annotateContext(
-    OpenApi.annotations({
-      summary: "Send a job's failed recipients again",
-      description:
-        "Chooses the recipients that match every member. `statuses` is by default `failed`; a recipient that is `unknown` is chosen only when it is named there, and may get the message twice. A failure that is permanent is chosen only by its code in `codes` or its phone in `phones`. With `dry_run` nothing changes: `retried` and `counts` tell how many it would be."
     })
   )
   .addSuccess(Schemas.RetriedJob)
 
 export const resealSecrets = HttpApiEndpoint.post("resealSecrets", "/admin/v1/secrets/reseal")
-  .setUrlParams(Schema.Struct({ list: optional(Schema.Literal("true")) }))
+  .setUrlParams(
+    Schema.Struct({
+      list: optional(
+        Schema.Literal("true").annotations({ description: "Lists the API keys that need an older key." })
+      )
+    })
+  )
   .addSuccess(Schemas.Resealed)
 
 const operatorName = Schema.Struct({ name: Schema.String })
@@ -353,6 +442,7 @@ export const audit = HttpApiEndpoint.get("audit", "/admin/v1/audit")
   .addSuccess(Schemas.AuditEntries)
 
 export const group = HttpApiGroup.make("admin")
+  .annotateContext(OpenApi.annotations({ description: "Administration, with the operator's token." }))
   .add(createAccount)
   .add(accounts)
   .add(account)

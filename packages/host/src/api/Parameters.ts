@@ -24,9 +24,22 @@ export const WholeNumber = Schema.transform(Digits, Schema.Number, {
   strict: true,
   decode: Number,
   encode: String
+}).annotations({
+  jsonSchema: {
+    type: "integer",
+    minimum: -999_999_999_999_999,
+    maximum: 999_999_999_999_999,
+    description: "a whole number"
+  }
 })
 
-const limit = (maximum: number) => Schema.optional(WholeNumber.pipe(Schema.between(1, maximum)))
+/** Refinements of a number that is written in text are told of the number. */
+const limit = (maximum: number) =>
+  Schema.optional(
+    WholeNumber.pipe(Schema.between(1, maximum)).annotations({
+      jsonSchema: { type: "integer", minimum: 1, maximum, description: "The most items of a page." }
+    })
+  )
 
 /** As `http/Cursors` makes them; that opens it, since a cursor is of one list only. */
 export const cursorForm = /^[A-Za-z0-9_-]{48}$/
@@ -34,7 +47,7 @@ export const cursorForm = /^[A-Za-z0-9_-]{48}$/
 const Cursor = Schema.String.pipe(
   Schema.filter((text) => cursorForm.test(text), {
     description: "a `next_cursor` of this very list, with the same filter",
-    jsonSchema: {}
+    jsonSchema: { pattern: cursorForm.source }
   })
 )
 
@@ -52,7 +65,9 @@ export const Paging = Schema.Struct(paging)
 
 export const JobFilter = Schema.Struct({
   ...paging,
-  status: Schema.optional(Schema.Literal(...Job.statuses)),
+  status: Schema.optional(
+    Schema.Literal(...Job.statuses).annotations({ description: "Only jobs of this status." })
+  ),
   reference: Schema.optional(Reference),
   created_after: Schema.optional(Time),
   created_before: Schema.optional(Time)
@@ -61,7 +76,9 @@ export const JobFilter = Schema.Struct({
 export const resultFilter = {
   limit: limit(250),
   cursor: Schema.optional(Cursor),
-  recipient_status: Schema.optional(Schema.Literal(...Recipient.statuses))
+  recipient_status: Schema.optional(
+    Schema.Literal(...Recipient.statuses).annotations({ description: "Only results of this status." })
+  )
 }
 
 /** The page that a query asks for; `after` is the position behind its cursor. */

@@ -1,6 +1,11 @@
 /** The wire: every body of the contract (decisions.md §3, §5, §8). Nothing here transforms; times are already text. */
+import * as ApiKey from "@sendwright/core/domain/ApiKey"
+import * as Consent from "@sendwright/core/domain/Consent"
+import * as EventData from "@sendwright/core/domain/EventData"
+import * as Fault from "@sendwright/core/domain/Fault"
 import * as Job from "@sendwright/core/domain/Job"
 import * as Operator from "@sendwright/core/domain/Operator"
+import * as Plans from "@sendwright/core/domain/Plan"
 import * as Recipient from "@sendwright/core/domain/Recipient"
 import * as Template from "@sendwright/core/domain/Template"
 import * as Unattributed from "@sendwright/core/domain/Unattributed"
@@ -10,10 +15,17 @@ import * as Schema from "effect/Schema"
 const Ok = Schema.Literal(true)
 const Text = Schema.String
 const NullableText = Schema.NullOr(Schema.String)
-const Count = Schema.Int
+const Count = Schema.Int.annotations({ jsonSchema: { type: "integer", minimum: 0 } })
+const Id = Schema.String.annotations({ jsonSchema: { format: "uuid" } })
+/** A sum may have more digits than a price. */
+const Amount = Schema.String.annotations({ jsonSchema: { pattern: "^[0-9]+([.][0-9]+)?$" } })
+const SessionState = Schema.Literal("connected", "connecting", "disconnected")
+const Permission = Schema.Literal(...ApiKey.permissions)
+const KeyStatus = Schema.Literal("active", "inactive", "revoked")
+const ConsentStatus = Schema.Literal("granted", "revoked")
 
 /** RFC 3339, UTC, milliseconds. */
-const Time = Schema.String.annotations({ jsonSchema: { type: "string", format: "date-time" } })
+const Time = Schema.String.annotations({ jsonSchema: { format: "date-time" } })
 const NullableTime = Schema.NullOr(Time)
 const NextCursor = Schema.NullOr(Schema.String)
 
@@ -22,13 +34,13 @@ export const Connection = Schema.Struct({
   authenticated: Schema.Literal(true),
   connected: Schema.Literal(true),
   session: Schema.Struct({
-    id: Text,
+    id: Id,
     name: Text,
     provider: Text,
-    state: Text,
+    state: SessionState,
     connected_since: NullableTime
   }),
-  permissions: Schema.Array(Text),
+  permissions: Schema.Array(Permission),
   limits: Schema.Struct({ requests_per_minute: Count, minimum_wait_ms: Count, recipients_per_request: Count })
 }).annotations({ identifier: "Connection" })
 
@@ -49,12 +61,12 @@ const Rendered = Schema.Struct({
 })
 
 const ConsentRecord = Schema.Struct({
-  consent_id: Text,
+  consent_id: Id,
   /** Null when only the platform's user id is known of the person. */
   phone: NullableText,
   user_id: NullableText,
-  purpose: Text,
-  status: Text,
+  purpose: Schema.Literal(...Consent.scopes),
+  status: ConsentStatus,
   source: Text,
   proof: NullableText,
   occurred_at: Time,
@@ -71,15 +83,21 @@ export const Estimate = Schema.Struct({
   estimate: Schema.Struct({
     binding: Schema.Literal(false),
     currency: Text,
-    total: NullableText.annotations({
+    total: Schema.NullOr(Amount).annotations({
       description: "What the recipients that have a price cost together; null when none has one."
     }),
     complete: Schema.Boolean.annotations({ description: "Whether every recipient has a price." }),
     recipients: Count,
     billable_recipients: Count,
-    rate_card: Schema.NullOr(Schema.Struct({ id: Text, effective_from: Time })),
+    rate_card: Schema.NullOr(Schema.Struct({ id: Id, effective_from: Time })),
     breakdown: Schema.Array(
-      Schema.Struct({ market: Text, category: Category, recipients: Count, unit_price: Text, subtotal: Text })
+      Schema.Struct({
+        market: Text,
+        category: Category,
+        recipients: Count,
+        unit_price: Amount,
+        subtotal: Amount
+      })
     ),
     unpriced: Schema.Array(Schema.Struct({ phone: Text, reason: Text })),
     without_consent: Count,
@@ -93,7 +111,7 @@ export const Estimate = Schema.Struct({
           ),
           rendered: Rendered,
           market: NullableText,
-          unit_price: NullableText,
+          unit_price: Schema.NullOr(Amount),
           consent: Verdict
         })
       )
@@ -103,35 +121,22 @@ export const Estimate = Schema.Struct({
 
 export const Acknowledgement = Schema.Struct({
   ok: Ok,
-  job_id: Text,
+  job_id: Id,
   status: Schema.Literal("queued"),
   recipients: Count,
   links: Schema.Struct({ status: Text })
 }).annotations({ identifier: "Acknowledgement" })
 
-const Counts = Schema.Struct({
-  queued: Count,
-  sending: Count,
-  accepted: Count,
-  sent: Count,
-  delivered: Count,
-  read: Count,
-  failed: Count,
-  skipped: Count,
-  canceled: Count,
-  unknown: Count
-})
-
 const JobStatus = Schema.Literal(...Job.statuses)
 const RecipientStatus = Schema.Literal(...Recipient.statuses)
 
 const listed = {
-  job_id: Text,
+  job_id: Id,
   status: JobStatus,
   template_id: Count,
   reference: NullableText,
   recipients: Count,
-  counts: Counts,
+  counts: EventData.Counts,
   created_at: Time,
   updated_at: Time,
   completed_at: NullableTime,
@@ -140,23 +145,16 @@ const listed = {
 
 export const ListedJob = Schema.Struct(listed).annotations({ identifier: "Job" })
 
-const Failure = Schema.Struct({
-  code: Text,
-  provider_code: NullableText,
-  message: Text,
-  permanent: Schema.Boolean
-}).annotations({ identifier: "Failure" })
-
 export const Result = Schema.Struct({
   phone: Text,
   external_id: NullableText,
   status: RecipientStatus,
-  error: Schema.NullOr(Failure),
+  error: Schema.NullOr(EventData.Failure),
   attempts: Count,
-  message_id: Text,
+  message_id: Id,
   /** The market that priced it, and the price that is due once it is delivered; null without a rate card. */
   market: NullableText,
-  unit_price: NullableText,
+  unit_price: Schema.NullOr(Amount),
   /** As what the platform billed it, once a receipt said so; it may differ from the template's category. */
   pricing: Schema.NullOr(Schema.Struct({ category: Text, free: Schema.Boolean })),
   updated_at: Time,
@@ -173,8 +171,8 @@ export const JobDetail = Schema.Struct({
     ...listed,
     template: Schema.Struct({ template_id: Count, name: Text, language: Text }),
     currency: Text,
-    estimated_cost: NullableText,
-    actual_cost: NullableText,
+    estimated_cost: Schema.NullOr(Amount),
+    actual_cost: Schema.NullOr(Amount),
     pause_reason: NullableText,
     waiting_for: Schema.NullOr(
       Schema.Struct({
@@ -200,7 +198,7 @@ export const ConnectionTest = Schema.Struct({
 
 export const DirectAcknowledgement = Schema.Struct({
   ok: Ok,
-  messageId: Text,
+  messageId: Id,
   to: Text,
   status: Schema.Literal("accepted", "sent"),
   createdAt: Time
@@ -209,14 +207,14 @@ export const DirectAcknowledgement = Schema.Struct({
 export const DirectMessage = Schema.Struct({
   ok: Ok,
   message: Schema.Struct({
-    messageId: Text,
+    messageId: Id,
     to: Text,
     status: RecipientStatus,
     outcome: Schema.NullOr(Schema.Literal("unknown")).annotations({
       description:
         "unknown while it is not known whether the platform took the message; null before and after, and the status tells."
     }),
-    error: Schema.NullOr(Failure),
+    error: Schema.NullOr(EventData.Failure),
     reference: NullableText,
     createdAt: Time,
     updatedAt: Time,
@@ -252,9 +250,9 @@ export const Resealed = Schema.Struct({
     Schema.Array(
       Schema.Struct({
         public_key: Text,
-        session_id: Text,
+        session_id: Id,
         name: NullableText,
-        status: Text,
+        status: KeyStatus,
         last_used_at: NullableTime,
         /** Ids of master keys; null for a hash that does not name its key. */
         older_keys: Schema.Array(NullableText)
@@ -317,12 +315,12 @@ const Plan = Schema.Struct({
   minimum_wait_ms: Count,
   daily_direct_messages: Schema.NullOr(Count),
   daily_template_recipients: Schema.NullOr(Count),
-  features: Schema.Array(Schema.Literal("templates", "direct")),
+  features: Schema.Array(Schema.Literal(...Plans.features)),
   subscription: Schema.Literal("active", "inactive")
 }).annotations({ identifier: "Plan" })
 
 const AccountBody = Schema.Struct({
-  id: Text,
+  id: Id,
   name: Text,
   currency: Text,
   plan: Plan,
@@ -344,8 +342,8 @@ export const Usage = Schema.Struct({
 })
 
 const SessionBody = Schema.Struct({
-  id: Text,
-  account_id: Text,
+  id: Id,
+  account_id: Id,
   name: Text,
   provider: Text,
   pacing: Schema.Struct({
@@ -357,7 +355,7 @@ const SessionBody = Schema.Struct({
     opt_out: Schema.NullOr(Schema.Array(Text)),
     opt_in: Schema.NullOr(Schema.Array(Text))
   }),
-  state: Schema.Literal("connected", "connecting", "disconnected"),
+  state: SessionState,
   reason: NullableText,
   blocked_until: NullableTime,
   connected_since: NullableTime,
@@ -377,10 +375,10 @@ const Secret = Schema.Struct({ created_at: Time, expires_at: NullableTime })
 
 const KeyBody = Schema.Struct({
   public_key: Text,
-  session_id: Text,
+  session_id: Id,
   name: NullableText,
-  permissions: Schema.Array(Text),
-  status: Schema.Literal("active", "inactive", "revoked"),
+  permissions: Schema.Array(Permission),
+  status: KeyStatus,
   secrets: Schema.Array(Secret),
   created_at: Time,
   last_used_at: NullableTime
@@ -390,7 +388,11 @@ export const Key = Schema.Struct({ ok: Ok, key: KeyBody })
 export const IssuedKey = Schema.Struct({ ok: Ok, key: KeyBody, secret_key: Text })
 export const Keys = Schema.Struct({ ok: Ok, keys: Schema.Array(KeyBody), next_cursor: NextCursor })
 
-export const FaultItem = Schema.Struct({ pointer: Text, code: Text, message: Text })
+export const FaultItem = Schema.Struct({
+  pointer: Text.annotations({ description: "An RFC 6901 pointer to the field." }),
+  code: Schema.Literal(...Fault.codes),
+  message: Text.annotations({ description: "Says what would be right." })
+}).annotations({ identifier: "Fault" })
 
 /** One for each item, in the order given. */
 const ImportResult = Schema.Struct({
@@ -425,7 +427,7 @@ export const ConsentResults = Schema.Struct({
       index: Count,
       phone: Text,
       ok: Schema.Boolean,
-      consent_id: Schema.optional(Text),
+      consent_id: Schema.optional(Id),
       errors: Schema.optional(Schema.Array(FaultItem))
     })
   )
@@ -438,9 +440,9 @@ export const ConsentState = Schema.Struct({
   user_id: NullableText,
   current: Schema.Array(
     Schema.Struct({
-      purpose: Text,
+      purpose: Schema.Literal(...Consent.purposes),
       status: Schema.Literal("granted", "revoked", "missing"),
-      consent_id: NullableText
+      consent_id: Schema.NullOr(Id)
     })
   ),
   history: Schema.Array(ConsentRecord)
@@ -450,8 +452,8 @@ export const UnattributedList = Schema.Struct({
   ok: Ok,
   unattributed: Schema.Array(
     Schema.Struct({
-      id: Text,
-      session_id: Text,
+      id: Id,
+      session_id: Id,
       kind: Schema.Literal(...Unattributed.kinds),
       message_id: NullableText,
       text: Text,
@@ -463,8 +465,8 @@ export const UnattributedList = Schema.Struct({
 })
 
 const WebhookBody = Schema.Struct({
-  id: Text,
-  account_id: Text,
+  id: Id,
+  account_id: Id,
   url: Text,
   events: Schema.Array(Text),
   description: NullableText,
@@ -486,12 +488,12 @@ export const Webhooks = Schema.Struct({
   next_cursor: NextCursor
 })
 export const Done = Schema.Struct({ ok: Ok })
-export const TestDelivery = Schema.Struct({ ok: Ok, delivery_id: Text })
+export const TestDelivery = Schema.Struct({ ok: Ok, delivery_id: Id })
 export const Replayed = Schema.Struct({ ok: Ok, replayed: Count })
 
 const DeliveryBody = Schema.Struct({
-  id: Text,
-  event_id: Text,
+  id: Id,
+  event_id: Id,
   event_type: Text,
   status: Schema.Literal("pending", "delivered", "exhausted"),
   next_attempt_at: NullableTime,
@@ -516,7 +518,7 @@ export const Deliveries = Schema.Struct({
 })
 
 const RateCardBody = Schema.Struct({
-  id: Text,
+  id: Id,
   currency: Text,
   effective_from: Time,
   created_at: Time,
@@ -525,7 +527,7 @@ const RateCardBody = Schema.Struct({
       market: Text,
       prefixes: Schema.optional(Schema.Array(Text)),
       category: Category,
-      price: Text
+      price: Amount
     })
   )
 }).annotations({ identifier: "RateCard" })
@@ -550,11 +552,11 @@ export const Messages = Schema.Struct({
   ok: Ok,
   messages: Schema.Array(
     Schema.Struct({
-      message_id: Text,
-      session_id: Text,
+      message_id: Id,
+      session_id: Id,
       to: Text,
       status: RecipientStatus,
-      error: Schema.NullOr(Failure),
+      error: Schema.NullOr(EventData.Failure),
       reference: NullableText,
       attempts: Count,
       created_at: Time,
@@ -566,3 +568,37 @@ export const Messages = Schema.Struct({
   ),
   next_cursor: NextCursor
 })
+
+// What platforms post ----------------------------------------------------------------------------------------------
+
+const UnknownTime = Schema.optional(Schema.String)
+
+export const WhatsAppHook = Schema.Struct({
+  object: Schema.optional(Text),
+  entry: Schema.Array(Schema.Unknown).annotations({ description: "As the WhatsApp Cloud API writes them." })
+}).annotations({ identifier: "WhatsAppHook" })
+
+export const GatewayHook = Schema.Struct({
+  receipts: Schema.optional(
+    Schema.Array(
+      Schema.Struct({
+        message_id: Schema.optional(Text.annotations({ description: "The one that the gateway was given." })),
+        id: Schema.optional(Text.annotations({ description: "The one that the gateway answered." })),
+        status: Schema.Literal("sent", "delivered", "read", "failed"),
+        at: UnknownTime,
+        error: Schema.optional(Schema.Struct({ code: Schema.optional(Text), message: Schema.optional(Text) }))
+      })
+    )
+  ),
+  messages: Schema.optional(
+    Schema.Array(
+      Schema.Struct({
+        id: Schema.optional(Text),
+        from: Schema.optional(Text.annotations({ description: "A phone number." })),
+        user_id: Schema.optional(Text),
+        text: Text,
+        at: UnknownTime
+      })
+    )
+  )
+}).annotations({ identifier: "GatewayHook", description: "`receipts` or `messages`, or both." })

@@ -39,13 +39,13 @@ const once = (contentType: string, make: (module: Description) => string): Page 
   }
 }
 
-const pages = (baseUrl: string): ReadonlyMap<string, Page> =>
+const pages = (baseUrl: string, routes: Content["routes"]): ReadonlyMap<string, Page> =>
   new Map([
     [
       "/openapi.json",
-      once("application/json; charset=utf-8", ({ openApi }) => JSON.stringify(openApi(baseUrl)))
+      once("application/json; charset=utf-8", ({ openApi }) => JSON.stringify(openApi(baseUrl, routes)))
     ],
-    ["/docs", once("text/html; charset=utf-8", ({ docs }) => docs(baseUrl))],
+    ["/docs", once("text/html; charset=utf-8", ({ docs, openApi }) => docs(openApi(baseUrl, routes)))],
     metrics
   ])
 
@@ -55,12 +55,12 @@ export const ofWorker = (engine: Context.Tag.Service<Engine.Engine>): Content =>
   pages: new Map([metrics])
 })
 
-export const ofApi = (engine: Context.Tag.Service<Engine.Engine>, baseUrl: string): Content => ({
-  routes: [
+export const ofApi = (engine: Context.Tag.Service<Engine.Engine>, baseUrl: string): Content => {
+  const routes = [
     ...Handlers.make(engine),
     ...AdminHandlers.make(engine),
     ...HookHandlers.make(engine),
     ...ServiceHandlers.make(engine)
-  ],
-  pages: pages(baseUrl)
-})
+  ]
+  return { routes, pages: pages(baseUrl, routes) }
+}

@@ -8,7 +8,7 @@ import type { Job } from "../../domain/Job.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Phone from "../../domain/Phone.ts"
 import type { Readable } from "../../domain/Readable.ts"
-import type * as RetrySelection from "../../domain/RetrySelection.ts"
+import * as RetrySelection from "../../domain/RetrySelection.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
@@ -49,11 +49,9 @@ export interface Jobs {
   readonly messages: (accountId: string, page: Page) => Effect.Effect<Paged<Message>, NotFound | StorageError>
 }
 
-const maximumCodeLength = 64
-
 const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): ReadonlyArray<Fault.Fault> => [
   ...codes.flatMap((code, index) =>
-    code === undefined ? [] : Text.faults(code, "code", maximumCodeLength, ["codes", index])
+    code === undefined ? [] : Text.faults(code, "code", RetrySelection.maximumCodeLength, ["codes", index])
   ),
   ...phones.flatMap((phone, index) => {
     const fault = phone === undefined ? undefined : Phone.check(phone)

@@ -127,7 +127,7 @@ export const make = Effect.gen(function* () {
         ? [Fault.make(["events"], "out_of_range", "`events` must have at least one pattern.")]
         : []),
       ...(typeof deliveriesPerSecond === "number" &&
-      !(deliveriesPerSecond > 0 && deliveriesPerSecond <= 10_000)
+      !(deliveriesPerSecond > 0 && deliveriesPerSecond <= Webhook.maximumPace)
         ? [
             Fault.make(
               ["deliveries_per_second"],
@@ -136,7 +136,9 @@ export const make = Effect.gen(function* () {
             )
           ]
         : []),
-      ...(description === undefined || description === "" ? [] : Text.faults(description, "description", 500))
+      ...(description === undefined || description === ""
+        ? []
+        : Text.faults(description, "description", Webhook.maximumDescription))
     ]
   }
 

@@ -1,0 +1,314 @@
+/** Values of the examples in the description: one small shop, and what becomes of its order confirmations. */
+import type * as EventData from "@sendwright/core/domain/EventData"
+import * as Plan from "@sendwright/core/domain/Plan"
+
+export const ids = {
+  account: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c01",
+  session: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c02",
+  job: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c03",
+  message: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c04",
+  consent: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c05",
+  webhook: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c06",
+  event: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c07",
+  delivery: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c08",
+  rateCard: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c09",
+  unattributed: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0a",
+  request: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0b"
+}
+export const publicKey = "pk_4fT0aZqL9xYw2RkVb7NcHd"
+export const phone = "34600000100"
+export const at = "2026-11-02T09:30:00.000Z"
+export const later = "2026-11-02T09:30:02.417Z"
+
+export const counts = {
+  queued: 0,
+  sending: 0,
+  accepted: 0,
+  sent: 0,
+  delivered: 1,
+  read: 0,
+  failed: 0,
+  skipped: 0,
+  canceled: 0,
+  unknown: 0
+}
+
+export const template = {
+  template_id: 17,
+  name: "order_confirmation",
+  language: "en_US",
+  category: "utility",
+  status: "approved",
+  components: [{ type: "body", text: "Hello {{1}}, your order is on its way." }],
+  variables: [{ key: "body.1", type: "text", required: true }],
+  sendable: true,
+  unsendable_reason: null,
+  quality: "green",
+  updated_at: at
+} as const
+
+/** As a platform writes it. */
+export const platformTemplate = {
+  name: template.name,
+  language: template.language,
+  category: "UTILITY",
+  status: "APPROVED",
+  components: [{ type: "BODY", text: template.components[0].text }]
+}
+
+export const links = { status: `/api/v1/template-messages/${ids.job}` }
+
+export const job = {
+  job_id: ids.job,
+  status: "completed",
+  template_id: template.template_id,
+  reference: "order A-17",
+  recipients: 1,
+  counts,
+  created_at: at,
+  updated_at: later,
+  completed_at: later,
+  links
+} as const
+
+export const jobDetail = {
+  ...job,
+  template: { template_id: template.template_id, name: template.name, language: template.language },
+  currency: "EUR",
+  estimated_cost: "0.0250",
+  actual_cost: "0.0250",
+  pause_reason: null,
+  waiting_for: null,
+  expected_completion_at: null,
+  results: [
+    {
+      phone,
+      external_id: "customer-9",
+      status: "delivered",
+      error: null,
+      attempts: 1,
+      message_id: ids.message,
+      market: "34",
+      unit_price: "0.0250",
+      pricing: { category: "utility", free: false },
+      updated_at: later,
+      sent_at: at,
+      delivered_at: later,
+      read_at: null
+    }
+  ],
+  next_cursor: null
+} as const
+
+export const templateRequest = {
+  template_id: template.template_id,
+  reference: job.reference,
+  recipients: [{ phone, external_id: "customer-9", variables: { "body.1": "Ana" } }]
+}
+
+export const account = {
+  id: ids.account,
+  name: "Corner Shop",
+  currency: "EUR",
+  plan: Plan.defaults,
+  created_at: at,
+  updated_at: at
+}
+
+export const session = {
+  id: ids.session,
+  account_id: ids.account,
+  name: "Orders",
+  provider: "sandbox",
+  pacing: { messages_per_second: 80, pair_interval_ms: null },
+  keywords: { opt_out: null, opt_in: null },
+  state: "connected",
+  reason: null,
+  blocked_until: null,
+  connected_since: at,
+  created_at: at,
+  updated_at: at
+} as const
+
+export const key = {
+  public_key: publicKey,
+  session_id: ids.session,
+  name: "Web shop",
+  permissions: ["messages:send", "jobs:read"],
+  status: "active",
+  created_at: at,
+  last_used_at: null
+} as const
+
+export const secretKey = "sk_WmZq4cX1tB8nJ0vLr5KyPd2HfGs7QaEu9TiOw3YxMbN_0kQ3zT"
+
+export const consent = {
+  consent_id: ids.consent,
+  phone,
+  user_id: null,
+  purpose: "utility",
+  status: "granted",
+  source: "checkout form",
+  proof: "order A-17",
+  occurred_at: at,
+  recorded_at: at
+} as const
+
+export const webhook = {
+  id: ids.webhook,
+  account_id: ids.account,
+  url: "https://shop.example/hooks/sendwright",
+  events: ["job.*", "recipient.*"],
+  description: "Order desk",
+  enabled: true,
+  disabled_reason: null,
+  failing_since: null,
+  deliveries_per_second: null,
+  batch_recipients: false,
+  secrets: [{ created_at: at, expires_at: null }],
+  created_at: at,
+  updated_at: at
+}
+
+export const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwM7vVj3nEx0A="
+
+export const delivery = {
+  id: ids.delivery,
+  event_id: ids.event,
+  event_type: "job.completed",
+  status: "delivered",
+  next_attempt_at: null,
+  created_at: at,
+  attempts: [{ number: 1, at, status: 200, duration_ms: 41, reason: null, response: "ok" }]
+} as const
+
+export const rateCard = {
+  id: ids.rateCard,
+  currency: "EUR",
+  effective_from: at,
+  created_at: at,
+  prices: [{ market: "Spain", prefixes: ["34"], category: "utility", price: "0.0250" }]
+} as const
+
+export const imported = {
+  ok: true,
+  imported: 1,
+  templates: [template],
+  results: [
+    {
+      index: 0,
+      name: template.name,
+      language: template.language,
+      status: "imported",
+      template_id: template.template_id,
+      sendable: true,
+      unsendable_reason: null
+    }
+  ]
+} as const
+
+const progress = {
+  reference: job.reference,
+  external_id: "customer-9",
+  status: "delivered",
+  error: null,
+  attempts: 1,
+  sequence: 3,
+  sent_at: at,
+  delivered_at: later,
+  read_at: null
+} as const
+
+const recipientData: EventData.RecipientData = {
+  job_id: ids.job,
+  message_id: ids.message,
+  session_id: ids.session,
+  phone,
+  ...progress
+}
+
+const jobData: EventData.JobData = {
+  job_id: ids.job,
+  session_id: ids.session,
+  status: "completed",
+  template_id: template.template_id,
+  reference: job.reference,
+  recipients: 1,
+  counts,
+  pause_reason: null,
+  created_at: at,
+  completed_at: later
+}
+
+const messageData: EventData.MessageData = {
+  message_id: ids.message,
+  session_id: ids.session,
+  to: phone,
+  ...progress,
+  external_id: null
+}
+
+const sessionData: EventData.SessionData = {
+  session_id: ids.session,
+  name: session.name,
+  provider: session.provider,
+  state: "connected",
+  reason: null
+}
+
+const { recorded_at: _, proof: __, status: ___, ...consentData } = consent
+
+/** The `data` of an event of each type. */
+export const eventData = {
+  "job.processing": { ...jobData, status: "processing", completed_at: null },
+  "job.paused": { ...jobData, status: "paused", pause_reason: "session_disconnected", completed_at: null },
+  "job.completed": jobData,
+  "job.failed": { ...jobData, status: "failed" },
+  "job.canceled": { ...jobData, status: "canceled" },
+  "recipient.accepted": { ...recipientData, status: "accepted" },
+  "recipient.sent": { ...recipientData, status: "sent" },
+  "recipient.delivered": recipientData,
+  "recipient.read": { ...recipientData, status: "read", read_at: later },
+  "recipient.failed": { ...recipientData, status: "failed" },
+  "recipient.skipped": { ...recipientData, status: "skipped" },
+  "recipient.unknown": { ...recipientData, status: "unknown" },
+  "recipient.batch": { changes: [{ type: "recipient.delivered", data: recipientData }] },
+  "message.accepted": { ...messageData, status: "accepted" },
+  "message.sent": { ...messageData, status: "sent" },
+  "message.delivered": messageData,
+  "message.read": { ...messageData, status: "read", read_at: later },
+  "message.failed": { ...messageData, status: "failed" },
+  "message.received": {
+    message_id: "wamid.HBgLMzQ2MDAwMDAxMDA",
+    session_id: ids.session,
+    from: phone,
+    user_id: null,
+    text: "When will it be here?",
+    received_at: at
+  },
+  "inbound.unattributed": {
+    unattributed_id: ids.unattributed,
+    session_id: ids.session,
+    kind: "opt_out",
+    message_id: null,
+    text: "STOP",
+    occurred_at: at
+  },
+  "session.connected": sessionData,
+  "session.disconnected": { ...sessionData, state: "disconnected", reason: "operator" },
+  "template.updated": {
+    template_id: template.template_id,
+    session_id: ids.session,
+    name: template.name,
+    language: template.language,
+    category: template.category,
+    status: template.status,
+    quality: template.quality
+  },
+  "consent.granted": consentData,
+  "consent.revoked": consentData,
+  "webhook.test": { account_id: ids.account, webhook_id: ids.webhook, message: "This is a test event." },
+  "webhook.disabled": { webhook_id: ids.webhook, url: webhook.url, reason: "It answered 410." }
+} as const satisfies {
+  readonly [Type in keyof typeof EventData.byType]: (typeof EventData.byType)[Type]["Type"]
+}

@@ -1,0 +1,159 @@
+/** What is refused, by status: from the catalogue of problems, and from who may call a route. */
+import { Fault } from "@sendwright/core"
+import * as ApiKey from "@sendwright/core/domain/ApiKey"
+import * as Struct from "effect/Struct"
+import * as Examples from "../../api/Examples.ts"
+import { type Code, catalogue } from "../Problems.ts"
+import type { Route } from "../Route.ts"
+import { always, ofKeys } from "./Headers.ts"
+import { type Json, ref } from "./Json.ts"
+
+const codes = Struct.keys(catalogue)
+
+const text = { type: "string" }
+const id = { type: "string", format: "uuid" }
+
+/** RFC 9457, and the members that some refusals have besides. */
+export const problem = {
+  type: "object",
+  description: "A refusal (RFC 9457). `GET /problems/{code}` explains its code.",
+  required: ["ok", "type", "title", "status", "code", "detail", "request_id"],
+  properties: {
+    ok: { type: "boolean", const: false },
+    type: { type: "string", format: "uri", description: "Where its code is explained." },
+    title: text,
+    status: { type: "integer", enum: [...new Set(codes.map((code) => catalogue[code].status))].sort() },
+    code: { type: "string", enum: codes },
+    detail: { type: "string", description: "What is wrong with this very request." },
+    request_id: text,
+    errors: {
+      type: "array",
+      maxItems: Fault.maximum,
+      items: ref("schemas", "Fault"),
+      description: "Of `invalid_request` and `consent_required`: every fault."
+    },
+    job_id: { ...id, description: "Of `idempotency_conflict`: the job that the key stands for." },
+    message_id: { ...id, description: "Of `idempotency_conflict`: the message that the key stands for." },
+    messageId: { ...id, description: "Of `send_failed`." },
+    reason: { ...ref("schemas", "Failure"), description: "Of `send_failed`." },
+    outcome: {
+      type: "string",
+      enum: ["unknown"],
+      description: "Of `send_failed`, where it is not known whether the platform took the message."
+    },
+    links: {
+      type: "object",
+      properties: { status: text },
+      description: "Of `send_failed` with an `outcome`."
+    },
+    checks: {
+      type: "array",
+      description: "Of `unavailable`, where readiness was asked for.",
+      items: {
+        type: "object",
+        required: ["name", "ok", "detail"],
+        properties: { name: text, ok: { type: "boolean" }, detail: { type: ["string", "null"] } }
+      }
+    },
+    authenticated: { type: "boolean", description: "Of the connection test." },
+    connected: { type: "boolean", description: "Of the connection test." },
+    message: { type: "string", description: "Of the connection test." }
+  }
+}
+
+/** What any request may meet. */
+const ofAnyone: ReadonlyArray<Code> = [
+  "malformed_request",
+  "request_timeout",
+  "payload_too_large",
+  "unsupported_media_type",
+  "invalid_request",
+  "headers_too_large",
+  "internal",
+  "unavailable"
+]
+
+const ofAccess = ({ handler }: Route): ReadonlyArray<Code> => {
+  switch (handler.access) {
+    case "anyone":
+      return []
+    // Without a token there is no admin API.
+    case "operator":
+      return ["invalid_credentials", "not_found"]
+    case "hook":
+      return ["invalid_credentials"]
+    case "key": {
+      const { permission } = handler
+      return [
+        "invalid_credentials",
+        "subscription_inactive",
+        ...(permission === null ? [] : (["insufficient_permission"] as const)),
+        ...(permission === null || ApiKey.featureOf[permission] === null
+          ? []
+          : (["feature_unavailable"] as const)),
+        "session_disconnected",
+        "rate_limited"
+      ]
+    }
+  }
+}
+
+/** The name of the response that refuses with one of these. */
+export const nameOf = (some: ReadonlyArray<Code>): string =>
+  some.map((code) => code.replaceAll(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase())).join("Or")
+
+/** What a route refuses with: the codes of each status, in the catalogue's order. */
+export const of = (route: Route, besides: ReadonlyArray<Code>): ReadonlyMap<number, ReadonlyArray<Code>> => {
+  const all = new Set<Code>([...ofAnyone, ...ofAccess(route), ...besides])
+  const found = new Map<number, ReadonlyArray<Code>>()
+  for (const code of codes) {
+    const { status } = catalogue[code]
+    if (all.has(code)) found.set(status, [...(found.get(status) ?? []), code])
+  }
+  return found
+}
+
+const waits: ReadonlyArray<Code> = ["rate_limited", "minimum_wait_active", "unavailable"]
+
+const faultExample = {
+  pointer: "/recipients/0/phone",
+  code: "recipient_invalid",
+  message: "Write the number as digits only: 34600000100."
+}
+
+/** The response that refuses with one of these. */
+export const response = (baseUrl: string, some: ReadonlyArray<Code>): Json => {
+  const examples = some.map((code) => {
+    const { description, status, title } = catalogue[code]
+    const value = {
+      ok: false,
+      type: `${baseUrl}/problems/${code}`,
+      title,
+      status,
+      code,
+      detail: description,
+      request_id: Examples.ids.request,
+      ...(code === "invalid_request" ? { errors: [faultExample] } : {})
+    }
+    return [code, { summary: title, value }] as const
+  })
+  return {
+    description: some.map((code) => `\`${code}\`: ${catalogue[code].description}`).join("\n\n"),
+    headers: {
+      ...always,
+      ...ofKeys,
+      ...(some.every((code) => waits.includes(code)) ? { "Retry-After": ref("headers", "RetryAfter") } : {}),
+      ...(some.includes("invalid_credentials")
+        ? { "WWW-Authenticate": ref("headers", "WwwAuthenticate") }
+        : {})
+    },
+    content: {
+      "application/problem+json": {
+        schema: {
+          allOf: [ref("schemas", "Problem"), { type: "object", properties: { code: { enum: some } } }]
+        },
+        examples: Object.fromEntries(examples)
+      }
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/** Who may call. */
+import type { Route } from "../Route.ts"
+import type { Json } from "./Json.ts"
+
+const signed = "The HMAC-SHA256 of what was posted."
+
+/** The components that operations refer to. */
+export const schemes = {
+  publicKey: { type: "apiKey", in: "header", name: "x-public-key", description: "The API key's public key." },
+  secretKey: {
+    type: "apiKey",
+    in: "header",
+    name: "x-secret-key",
+    description: "Its secret. `x-permission` of an operation is the permission that the key must have."
+  },
+  adminToken: { type: "http", scheme: "bearer", description: "The operator's token." },
+  whatsAppToken: {
+    type: "apiKey",
+    in: "query",
+    name: "hub.verify_token",
+    description: "The session's `verify_token`."
+  },
+  whatsAppSignature: { type: "apiKey", in: "header", name: "X-Hub-Signature-256", description: signed },
+  gatewaySignature: { type: "apiKey", in: "header", name: "X-Service-Signature", description: signed },
+  gatewayTimestamp: {
+    type: "apiKey",
+    in: "header",
+    name: "X-Service-Timestamp",
+    description: "When it was signed, in Unix seconds."
+  }
+}
+
+const ofHook = ({ method, pattern }: Route): ReadonlyArray<Json> =>
+  method === "GET"
+    ? [{ whatsAppToken: [] }]
+    : pattern.startsWith("/hooks/whatsapp/")
+      ? [{ whatsAppSignature: [] }]
+      : [{ gatewaySignature: [], gatewayTimestamp: [] }]
+
+/** How the caller of a route proves who it is. */
+export const of = (route: Route): ReadonlyArray<Json> => {
+  const { handler } = route
+  switch (handler.access) {
+    case "anyone":
+      return []
+    case "operator":
+      return [{ adminToken: [] }]
+    case "hook":
+      return ofHook(route)
+    case "key":
+      return [{ publicKey: [], secretKey: [] }]
+  }
+}
