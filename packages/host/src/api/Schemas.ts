@@ -601,4 +601,8 @@ export const GatewayHook = Schema.Struct({
       })
     )
   )
-}).annotations({ identifier: "GatewayHook", description: "`receipts` or `messages`, or both." })
+}).annotations({
+  identifier: "GatewayHook",
+  description: "`receipts` or `messages`, or both.",
+  jsonSchema: { allOf: [{ anyOf: [{ required: ["receipts"] }, { required: ["messages"] }] }] }
+})

@@ -59,8 +59,18 @@ const answersOf = (operation: Json, route: Route, entry: Entry): Json => {
   }))
 }
 
-const described = (operation: Json, route: Route, entry: Entry): Json => {
+/** An absent body counts as an empty object. */
+const isRequired = (content: Json, schemas: Json): boolean =>
+  Object.values(content).some((media) => {
+    const schema = member(media, "schema")
+    const name = String(schema["$ref"] ?? "").replace(/^.*\//, "")
+    const { required } = name === "" ? schema : member(schemas, name)
+    return Array.isArray(required) && required.length > 0
+  })
+
+const described = (operation: Json, route: Route, entry: Entry, schemas: Json): Json => {
   const { requestBody, ...rest } = operation
+  const content = member(requestBody, "content")
   const refusals = Refusals.of(route, entry.refusals)
   return {
     ...rest,
@@ -70,11 +80,14 @@ const described = (operation: Json, route: Route, entry: Entry): Json => {
     ...(route.handler.access === "key" && route.handler.permission !== null
       ? { "x-permission": route.handler.permission }
       : {}),
-    ...(isObject(requestBody)
-      ? {
-          requestBody: { ...requestBody, content: withExample(member(requestBody, "content"), entry.request) }
-        }
-      : {}),
+    ...(requestBody === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: route.handler.access === "hook" || isRequired(content, schemas),
+            content: withExample(content, entry.request)
+          }
+        }),
     responses: {
       ...answersOf(operation, route, entry),
       ...Object.fromEntries(
@@ -109,7 +122,7 @@ export const openApi = (baseUrl: string, routes: ReadonlyArray<Route>): Json => 
     const operation = member(member(member(spec, "paths"), path), method)
     const entry = entries.get(String(operation["operationId"]).replace(/^.*\./, ""))
     if (entry === undefined) continue
-    paths[path] = { ...paths[path], [method]: described(operation, route, entry) }
+    paths[path] = { ...paths[path], [method]: described(operation, route, entry, schemas) }
     for (const codes of Refusals.of(route, entry.refusals).values())
       responses[Refusals.nameOf(codes)] = Refusals.response(baseUrl, codes)
     if (route.handler.access !== "hook") referred(operation["requestBody"], schemas, closed)

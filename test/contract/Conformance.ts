@@ -1,0 +1,202 @@
+/** Asks a host what the cases say, and compares what it answers with its description. */
+import { createHmac } from "node:crypto"
+import { Signature } from "@sendwright/core"
+import type { Description, Operation } from "../support/OpenApi.ts"
+import * as OpenApi from "../support/OpenApi.ts"
+import type { Answer, TestHost } from "../support/TestHost.ts"
+import { at, items, sendBody } from "../support/TestHost.ts"
+import type { Case, Known } from "./Cases.ts"
+import * as Cases from "./Cases.ts"
+import type { Owned } from "./Tenants.ts"
+import * as Tenants from "./Tenants.ts"
+
+export interface Mismatch {
+  readonly what: string
+  readonly request: string
+  readonly answer: string
+}
+
+const gatewaySecret = "gateway-secret-0123456789"
+const appSecret = "app-secret-0123456789"
+const verifyToken = "verify-me"
+
+/** A tenant whose key calls, and one that the operator's requests are about: these may end its key or its session. */
+interface World {
+  readonly caller: Owned
+  readonly subject: Owned
+  readonly gateway: string
+  readonly whatsApp: string
+}
+
+const world = async (host: TestHost, caller: Owned): Promise<World> => {
+  const subject = await Tenants.make(host, "https://receiver.example/hook")
+  const session = async (provider: string, config: unknown) => {
+    const made = await host.admin(`/accounts/${subject.accountId}/sessions`, {
+      name: provider,
+      provider,
+      config
+    })
+    return String(at(made.json, "session", "id"))
+  }
+  return {
+    caller,
+    subject,
+    gateway: await session("http", { url: "https://gateway.example/send", secret: gatewaySecret }),
+    whatsApp: await session("whatsapp_cloud", {
+      phone_number_id: "1",
+      waba_id: "2",
+      access_token: "t",
+      app_secret: appSecret,
+      verify_token: verifyToken
+    })
+  }
+}
+
+const hookHeaders = (operation: Operation, body = ""): Readonly<Record<string, string>> => {
+  if (operation.path.startsWith("/hooks/whatsapp/"))
+    return { "x-hub-signature-256": `sha256=${createHmac("sha256", appSecret).update(body).digest("hex")}` }
+  const timestamp = Math.floor(Date.now() / 1000)
+  return {
+    "x-service-timestamp": String(timestamp),
+    "x-service-signature": Signature.sign(gatewaySecret, timestamp, Buffer.from(body))
+  }
+}
+
+const knownOf = (host: TestHost, { caller, gateway, subject, whatsApp }: World): Known => {
+  const operatorsId = ({ path }: Operation): string =>
+    path.includes("/accounts/")
+      ? subject.accountId
+      : path.includes("/sessions/")
+        ? subject.sessionId
+        : path.includes("/webhooks/")
+          ? subject.webhookId
+          : path.includes("/deliveries/")
+            ? subject.deliveryId
+            : subject.jobId
+  return {
+    parameter: (operation, name) => {
+      const known: Readonly<Record<string, string>> = {
+        id: operatorsId(operation),
+        account_id: subject.accountId,
+        publicKey: subject.publicKey,
+        templateId: String(caller.templateId),
+        jobId: caller.jobId,
+        messageId: caller.messageId,
+        sessionId: operation.path.startsWith("/hooks/http/") ? gateway : whatsApp,
+        code: "consent_required"
+      }
+      return known[name]
+    },
+    body: (operation, body) => {
+      if (operation.id === "public.sendDirect")
+        return OpenApi.isObject(body) ? { ...body, to: "34600000100" } : body
+      const named = ["v1.send", "v1.estimate"].includes(operation.id)
+      if (named && body === operation.example) return sendBody(caller.templateId, "34600000100")
+      return named && OpenApi.isObject(body) ? { ...body, template_id: caller.templateId } : body
+    },
+    query: ({ access, method }) =>
+      access === "hook" && method === "GET" ? `hub.verify_token=${verifyToken}` : "",
+    headers: (operation, body) => ({
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(operation.access === "key" ? caller.credentials : {}),
+      ...(operation.access === "operator" ? { authorization: `Bearer ${host.adminToken}` } : {}),
+      ...(operation.access === "hook" ? hookHeaders(operation, body) : {})
+    })
+  }
+}
+
+/** Faults of a shape that the description tells in words only. */
+const told: ReadonlyArray<readonly [operation: string, pointer: RegExp]> = [
+  // Either of two parameters.
+  ["admin.consents", /^\/query\/(phone|user_id)$/],
+  // The sender of the provider judges them.
+  ["admin.createSession", /^\/config/],
+  ["admin.changeSession", /^\/config/],
+  ["admin.importTemplates", /^\/templates\//],
+  ["admin.importRateCard", /^\/csv/],
+  ["admin.addRateCard", /^\/prices\/\d+\/market$/]
+]
+
+const ofShape = new Set(["required", "unknown_field", "invalid_type", "invalid_json"])
+
+const isTold = (operation: string, pointer: unknown): boolean =>
+  told.some(([id, form]) => id === operation && form.test(String(pointer)))
+
+/** What is wrong with an answer; undefined when it is as described. */
+const fault = (
+  description: Description,
+  { isRight, operation }: Case,
+  answer: Answer
+): string | undefined => {
+  const { headers, json, status, text } = answer
+  if (status >= 500) return `answers ${status}`
+  const described = operation.answers.get(status)
+  if (described === undefined) return `answers ${status}, which is not described`
+  if ((headers.get("content-type") ?? "").split(";")[0] !== described.mediaType)
+    return "answers another media type"
+  const missing = described.headers.filter((name) => headers.get(name) === null)
+  if (missing.length > 0) return `answers without ${missing.join(", ")}`
+  const validate = description.validator(described.schema)
+  if (!validate(described.mediaType === "text/plain" ? text : json))
+    return `answers what its schema does not take: ${JSON.stringify(validate.errors)}`
+  if (!isRight && status < 400 && operation.access !== "hook") return "takes what the description refuses"
+  const shape = items(json, "errors").filter(
+    (each) => ofShape.has(String(at(each, "code"))) && !isTold(operation.id, at(each, "pointer"))
+  )
+  if (isRight && shape.length > 0) return `refuses what the description takes: ${JSON.stringify(shape)}`
+  return undefined
+}
+
+const ask = async (host: TestHost, each: Case): Promise<Answer> => {
+  const { body, headers, operation, path } = each
+  return host.request(path, {
+    method: operation.method,
+    headers,
+    ...(body === undefined ? {} : { raw: body })
+  })
+}
+
+const atOnce = 4
+
+/** So many cases of every operation. */
+export const run = async (
+  host: TestHost,
+  options: { readonly count: number; readonly seed: number; readonly only?: string | undefined }
+): Promise<{
+  readonly asked: number
+  readonly mismatches: ReadonlyArray<Mismatch>
+  readonly statuses: Statuses
+}> => {
+  const description = OpenApi.read((await host.request("/openapi.json")).json)
+  const caller = await Tenants.make(host, "https://receiver.example/hook")
+  const mismatches: Array<Mismatch> = []
+  const statuses = new Map<string, Map<number, number>>()
+  let asked = 0
+  for (const operation of description.operations) {
+    if (options.only !== undefined && operation.id !== options.only) continue
+    const known = knownOf(host, await world(host, caller))
+    const cases = Cases.make(description, known, operation, options)
+    const seen = new Map<number, number>()
+    statuses.set(operation.id, seen)
+    for (let from = 0; from < cases.length; from += atOnce) {
+      await Promise.all(
+        cases.slice(from, from + atOnce).map(async (each) => {
+          const answer = await ask(host, each)
+          asked += 1
+          seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1)
+          const what = fault(description, each, answer)
+          if (what !== undefined)
+            mismatches.push({
+              what: `${operation.id} ${what}`,
+              request: Cases.curl(host.base, each),
+              answer: `${answer.status} ${answer.text.slice(0, 2000)}`
+            })
+        })
+      )
+    }
+  }
+  return { asked, mismatches, statuses }
+}
+
+/** How often each status was answered, by operation. */
+export type Statuses = ReadonlyMap<string, ReadonlyMap<number, number>>

@@ -1,0 +1,23 @@
+/** A thousand generated requests: never 5xx, every answer as described, and what the description refuses is refused. */
+import { afterAll, beforeAll, expect, it } from "vitest"
+import type { TestHost } from "../support/TestHost.ts"
+import { start } from "../support/TestHost.ts"
+import * as Conformance from "./Conformance.ts"
+
+let host: TestHost
+beforeAll(async () => {
+  // Nothing is dispatched, so that addresses that were made up are never called.
+  host = await start({ ROLE: "api", LOG_LEVEL: "error" })
+}, 60_000)
+afterAll(() => host.stop())
+
+it("the host answers a thousand generated requests as it describes", { timeout: 300_000 }, async () => {
+  const { asked, mismatches, statuses } = await Conformance.run(host, { seed: 20_261_122, count: 18 })
+  expect(mismatches.slice(0, 5)).toEqual([])
+  expect(asked).toBeGreaterThanOrEqual(1000)
+  // Where nothing is ever taken, or nothing refused, the cases say little.
+  const isTaken = (seen: ReadonlyMap<number, number>) => [...seen.keys()].some((status) => status < 300)
+  const never = [...statuses].filter(([, seen]) => !isTaken(seen)).map(([operation]) => operation)
+  // The platform of this one is the sandbox, which has no templates of its own.
+  expect(never).toEqual(["admin.syncTemplates"])
+})
