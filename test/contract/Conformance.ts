@@ -1,108 +1,17 @@
 /** Asks a host what the cases say, and compares what it answers with its description. */
-import { createHmac } from "node:crypto"
-import { Signature } from "@sendwright/core"
-import type { Description, Operation } from "../support/OpenApi.ts"
+import type { Description } from "../support/OpenApi.ts"
 import * as OpenApi from "../support/OpenApi.ts"
 import type { Answer, TestHost } from "../support/TestHost.ts"
-import { at, items, sendBody } from "../support/TestHost.ts"
-import type { Case, Known } from "./Cases.ts"
+import { at, items } from "../support/TestHost.ts"
+import type { Case } from "./Cases.ts"
 import * as Cases from "./Cases.ts"
-import type { Owned } from "./Tenants.ts"
 import * as Tenants from "./Tenants.ts"
+import * as World from "./World.ts"
 
 export interface Mismatch {
   readonly what: string
   readonly request: string
   readonly answer: string
-}
-
-const gatewaySecret = "gateway-secret-0123456789"
-const appSecret = "app-secret-0123456789"
-const verifyToken = "verify-me"
-
-/** A tenant whose key calls, and one that the operator's requests are about: these may end its key or its session. */
-interface World {
-  readonly caller: Owned
-  readonly subject: Owned
-  readonly gateway: string
-  readonly whatsApp: string
-}
-
-const world = async (host: TestHost, caller: Owned): Promise<World> => {
-  const subject = await Tenants.make(host, "https://receiver.example/hook")
-  const session = async (provider: string, config: unknown) => {
-    const made = await host.admin(`/accounts/${subject.accountId}/sessions`, {
-      name: provider,
-      provider,
-      config
-    })
-    return String(at(made.json, "session", "id"))
-  }
-  return {
-    caller,
-    subject,
-    gateway: await session("http", { url: "https://gateway.example/send", secret: gatewaySecret }),
-    whatsApp: await session("whatsapp_cloud", {
-      phone_number_id: "1",
-      waba_id: "2",
-      access_token: "t",
-      app_secret: appSecret,
-      verify_token: verifyToken
-    })
-  }
-}
-
-const hookHeaders = (operation: Operation, body = ""): Readonly<Record<string, string>> => {
-  if (operation.path.startsWith("/hooks/whatsapp/"))
-    return { "x-hub-signature-256": `sha256=${createHmac("sha256", appSecret).update(body).digest("hex")}` }
-  const timestamp = Math.floor(Date.now() / 1000)
-  return {
-    "x-service-timestamp": String(timestamp),
-    "x-service-signature": Signature.sign(gatewaySecret, timestamp, Buffer.from(body))
-  }
-}
-
-const knownOf = (host: TestHost, { caller, gateway, subject, whatsApp }: World): Known => {
-  const operatorsId = ({ path }: Operation): string =>
-    path.includes("/accounts/")
-      ? subject.accountId
-      : path.includes("/sessions/")
-        ? subject.sessionId
-        : path.includes("/webhooks/")
-          ? subject.webhookId
-          : path.includes("/deliveries/")
-            ? subject.deliveryId
-            : subject.jobId
-  return {
-    parameter: (operation, name) => {
-      const known: Readonly<Record<string, string>> = {
-        id: operatorsId(operation),
-        account_id: subject.accountId,
-        publicKey: subject.publicKey,
-        templateId: String(caller.templateId),
-        jobId: caller.jobId,
-        messageId: caller.messageId,
-        sessionId: operation.path.startsWith("/hooks/http/") ? gateway : whatsApp,
-        code: "consent_required"
-      }
-      return known[name]
-    },
-    body: (operation, body) => {
-      if (operation.id === "public.sendDirect")
-        return OpenApi.isObject(body) ? { ...body, to: "34600000100" } : body
-      const named = ["v1.send", "v1.estimate"].includes(operation.id)
-      if (named && body === operation.example) return sendBody(caller.templateId, "34600000100")
-      return named && OpenApi.isObject(body) ? { ...body, template_id: caller.templateId } : body
-    },
-    query: ({ access, method }) =>
-      access === "hook" && method === "GET" ? `hub.verify_token=${verifyToken}` : "",
-    headers: (operation, body) => ({
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
-      ...(operation.access === "key" ? caller.credentials : {}),
-      ...(operation.access === "operator" ? { authorization: `Bearer ${host.adminToken}` } : {}),
-      ...(operation.access === "hook" ? hookHeaders(operation, body) : {})
-    })
-  }
 }
 
 /** Faults of a shape that the description tells in words only. */
@@ -174,7 +83,7 @@ export const run = async (
   let asked = 0
   for (const operation of description.operations) {
     if (options.only !== undefined && operation.id !== options.only) continue
-    const known = knownOf(host, await world(host, caller))
+    const known = World.known(host, await World.make(host, caller))
     const cases = Cases.make(description, known, operation, options)
     const seen = new Map<number, number>()
     statuses.set(operation.id, seen)

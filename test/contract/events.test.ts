@@ -80,7 +80,9 @@ it("every event of the sandbox is as described, with the headers", { timeout: 60
   // Slow, so that it is still under way when it is canceled.
   await host.admin(`/sessions/${sessionId}`, { pacing: { messages_per_second: 0.001 } }, "PATCH")
   const slow = await send("slow", endings)
-  await owner.post(`/api/v1/template-messages/${at(slow.json, "job_id")}/cancel`)
+  expect(slow.status, slow.text).toBe(202)
+  const canceled = await owner.post(`/api/v1/template-messages/${at(slow.json, "job_id")}/cancel`)
+  expect(canceled.status, canceled.text).toBe(202)
   await host.admin(`/sessions/${sessionId}/disconnect`, undefined, "POST")
   await host.admin(`/sessions/${sessionId}/connect`, undefined, "POST")
   const gone = await host.admin(`/accounts/${accountId}/webhooks`, {

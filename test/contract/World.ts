@@ -1,0 +1,112 @@
+/** What generated requests name and prove: real ids, real credentials. */
+import { createHmac } from "node:crypto"
+import { Signature } from "@sendwright/core"
+import type { Operation } from "../support/OpenApi.ts"
+import * as OpenApi from "../support/OpenApi.ts"
+import type { TestHost } from "../support/TestHost.ts"
+import { at, sendBody } from "../support/TestHost.ts"
+import type { Known } from "./Cases.ts"
+import type { Owned } from "./Tenants.ts"
+import * as Tenants from "./Tenants.ts"
+
+/** Of the sessions by which platforms post. */
+const gatewaySecret = "gateway-secret-0123456789"
+const appSecret = "app-secret-0123456789"
+const verifyToken = "verify-me"
+export const platformConfig = {
+  phone_number_id: "106540352242922",
+  waba_id: "102290129340398",
+  access_token: "a-token",
+  app_secret: appSecret,
+  verify_token: verifyToken
+}
+
+/** A tenant whose key calls, and one that the operator's requests are about: these may end its key or its session. */
+export interface World {
+  readonly caller: Owned
+  readonly subject: Owned
+  readonly gateway: string
+  readonly whatsApp: string
+}
+
+/** @param platform where the session of the WhatsApp Cloud API asks; nobody asks while it is not connected */
+export const make = async (
+  host: TestHost,
+  caller: Owned,
+  platform = "https://graph.example"
+): Promise<World> => {
+  const subject = await Tenants.make(host, "https://receiver.example/hook")
+  const session = async (provider: string, config: unknown) => {
+    const made = await host.admin(`/accounts/${subject.accountId}/sessions`, {
+      name: provider,
+      provider,
+      config
+    })
+    return String(at(made.json, "session", "id"))
+  }
+  return {
+    caller,
+    subject,
+    gateway: await session("http", { url: "https://gateway.example/send", secret: gatewaySecret }),
+    whatsApp: await session("whatsapp_cloud", {
+      ...platformConfig,
+      base_url: platform
+    })
+  }
+}
+
+const hookHeaders = (operation: Operation, body = ""): Readonly<Record<string, string>> => {
+  if (operation.path.startsWith("/hooks/whatsapp/"))
+    return { "x-hub-signature-256": `sha256=${createHmac("sha256", appSecret).update(body).digest("hex")}` }
+  const timestamp = Math.floor(Date.now() / 1000)
+  return {
+    "x-service-timestamp": String(timestamp),
+    "x-service-signature": Signature.sign(gatewaySecret, timestamp, Buffer.from(body))
+  }
+}
+
+/** What requests name is there, and who sends them is proven. */
+export const known = (host: TestHost, { caller, gateway, subject, whatsApp }: World): Known => {
+  const operatorsId = ({ id, path }: Operation): string =>
+    id === "admin.syncTemplates"
+      ? whatsApp
+      : path.includes("/accounts/")
+        ? subject.accountId
+        : path.includes("/sessions/")
+          ? subject.sessionId
+          : path.includes("/webhooks/")
+            ? subject.webhookId
+            : path.includes("/deliveries/")
+              ? subject.deliveryId
+              : subject.jobId
+  return {
+    parameter: (operation, name) => {
+      const known: Readonly<Record<string, string>> = {
+        id: operatorsId(operation),
+        account_id: subject.accountId,
+        publicKey: subject.publicKey,
+        templateId: String(caller.templateId),
+        jobId: caller.jobId,
+        messageId: caller.messageId,
+        sessionId: operation.path.startsWith("/hooks/http/") ? gateway : whatsApp,
+        code: "consent_required"
+      }
+      return known[name]
+    },
+    body: (operation, body) => {
+      if (operation.id === "public.sendDirect")
+        return OpenApi.isObject(body) ? { ...body, to: "34600000100" } : body
+      const named = ["v1.send", "v1.estimate"].includes(operation.id)
+      if (named && body === operation.example) return sendBody(caller.templateId, "34600000100")
+      return named && OpenApi.isObject(body) ? { ...body, template_id: caller.templateId } : body
+    },
+    query: ({ access, method }) =>
+      access === "hook" && method === "GET" ? `hub.verify_token=${verifyToken}` : "",
+    headers: (operation, body) => ({
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(operation.access === "key" ? caller.credentials : {}),
+      ...(operation.access === "operator" ? { authorization: `Bearer ${host.adminToken}` } : {}),
+      ...(operation.access === "hook" ? hookHeaders(operation, body) : {})
+    })
+  }
+}
