@@ -55,7 +55,7 @@ it("every event of the sandbox is as described, with the headers", { timeout: 60
   const batch = { url: `${url}/batch`, events: ["recipient.*"], batch_recipients: true }
   const other = await host.admin(`/accounts/${accountId}/webhooks`, batch)
   await host.admin(`/webhooks/${at(other.json, "webhook", "id")}/test`, undefined, "POST")
-  const endings = ["0001", "0004", "0006", "0009", "0100"].map((ending) => `3460000${ending}`)
+  const endings = ["0001", "0004", "0006", "0009", "0100", "0101", "0102"].map((ending) => `3460000${ending}`)
   await consent(host, accountId, ...endings)
   const send = (key: string, phones: ReadonlyArray<string>) =>
     owner.send(
@@ -79,7 +79,7 @@ it("every event of the sandbox is as described, with the headers", { timeout: 60
   await host.admin(`/sessions/${sessionId}/templates`, { templates: [template] }, "PUT")
   // Slow, so that it is still under way when it is canceled.
   await host.admin(`/sessions/${sessionId}`, { pacing: { messages_per_second: 0.001 } }, "PATCH")
-  const slow = await send("slow", endings)
+  const slow = await send("slow", ["34600000100", "34600000101", "34600000102"])
   expect(slow.status, slow.text).toBe(202)
   const canceled = await owner.post(`/api/v1/template-messages/${at(slow.json, "job_id")}/cancel`)
   expect(canceled.status, canceled.text).toBe(202)
