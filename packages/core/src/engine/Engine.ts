@@ -149,7 +149,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
      * parsed before its signature is right. A `body` that is an effect is read once the session is known to be one of
      * the provider, so that nothing is held of what is for nobody.
      */
-    readonly hook: <E = never>(
+    readonly hook: <E extends { readonly _tag: string } = never>(
       provider: string,
       sessionId: string,
       request: Hooks.HookCall<E>

@@ -12,7 +12,7 @@ import { Wake } from "../worker/Wake.ts"
 import { traced } from "./Traced.ts"
 
 /** What came to a hook; its body may be what reads it. */
-export type HookCall<E> = Omit<HookRequest, "now" | "body"> & {
+export type HookCall<E extends { readonly _tag: string }> = Omit<HookRequest, "now" | "body"> & {
   readonly body: Uint8Array | Effect.Effect<Uint8Array, E>
 }
 
@@ -20,7 +20,7 @@ export type HookCall<E> = Omit<HookRequest, "now" | "body"> & {
 export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbound) {
   const sessions = yield* SessionStore
   const wake = yield* Wake
-  const receive = Effect.fnUntraced(function* <E = never>(
+  const receive = Effect.fnUntraced(function* <E extends { readonly _tag: string } = never>(
     provider: string,
     sessionId: string,
     request: HookCall<E>

@@ -393,32 +393,16 @@ const operatorName = Schema.Struct({ name: Schema.String })
 
 export const createOperator = HttpApiEndpoint.post("createOperator", "/admin/v1/operators")
   .setPayload(Schema.Struct({ name: OperatorName, role: Schema.Literal(...Operator.roles) }))
-  .annotateContext(
-    OpenApi.annotations({
-      summary: "Make an operator",
-      description:
-        "The token is shown once. The role `metrics` reads the metrics, `read` also everything that the admin API tells, `admin` does everything. Names are unique for good."
-    })
-  )
   .addSuccess(Schemas.AppointedOperator, created)
 export const operators = HttpApiEndpoint.get("operators", "/admin/v1/operators")
   .setUrlParams(Paging)
-  .annotateContext(OpenApi.annotations({ summary: "List the operators, newest first" }))
   .addSuccess(Schemas.Operators)
 export const rotateOperator = HttpApiEndpoint.post("rotateOperator", "/admin/v1/operators/:name/rotate")
   .setPath(operatorName)
   .setPayload(Schema.Struct({ overlap_seconds: Overlap }))
-  .annotateContext(
-    OpenApi.annotations({
-      summary: "Give an operator a new token",
-      description:
-        "The new token is shown once. Old ones are accepted for `overlap_seconds`, a day unless said otherwise; two at most, so that a further rotation ends the oldest."
-    })
-  )
   .addSuccess(Schemas.AppointedOperator)
 export const revokeOperator = HttpApiEndpoint.post("revokeOperator", "/admin/v1/operators/:name/revoke")
   .setPath(operatorName)
-  .annotateContext(OpenApi.annotations({ summary: "Revoke an operator for good" }))
   .addSuccess(Schemas.OperatorDetail)
 
 export const audit = HttpApiEndpoint.get("audit", "/admin/v1/audit")
@@ -430,13 +414,6 @@ export const audit = HttpApiEndpoint.get("audit", "/admin/v1/audit")
       target: optional(Text.line(255)),
       from: optional(TimeText),
       to: optional(TimeText)
-    })
-  )
-  .annotateContext(
-    OpenApi.annotations({
-      summary: "List what operators did, newest first",
-      description:
-        "An entry is written in the commit of its act: `operation` such as `accounts.change`, `target` the id of what it was done to, and what that was before and after, without secrets. `from` is inclusive, `to` is not."
     })
   )
   .addSuccess(Schemas.AuditEntries)

@@ -13,7 +13,8 @@ export const ids = {
   delivery: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c08",
   rateCard: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c09",
   unattributed: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0a",
-  request: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0b"
+  request: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0b",
+  auditEntry: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0c"
 }
 export const publicKey = "pk_4fT0aZqL9xYw2RkVb7NcHd"
 export const phone = "34600000100"
@@ -136,9 +137,33 @@ export const key = {
   name: "Web shop",
   permissions: ["messages:send", "jobs:read"],
   status: "active",
+  secrets: [{ created_at: at, expires_at: null }],
   created_at: at,
   last_used_at: null
 } as const
+
+export const operator = {
+  name: "ana",
+  role: "read",
+  status: "active",
+  secrets: [{ created_at: at, expires_at: null }],
+  created_at: at,
+  last_used_at: null
+} as const
+
+export const operatorToken = "op_ana_WmZq4cX1tB8nJ0vLr5KyPd2HfGs7QaEu9TiOw3YxMbN_0kQ3zT"
+
+export const auditEntry = {
+  id: ids.auditEntry,
+  at,
+  operator: "ADMIN_TOKEN",
+  operation: "accounts.change",
+  target: ids.account,
+  address: "203.0.113.7",
+  request_id: ids.request,
+  before: { name: "My shop" },
+  after: { name: "Our shop" }
+}
 
 export const secretKey = "sk_WmZq4cX1tB8nJ0vLr5KyPd2HfGs7QaEu9TiOw3YxMbN_0kQ3zT"
 

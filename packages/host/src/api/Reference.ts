@@ -634,6 +634,47 @@ const jobs = {
   }
 } as const
 
+const operators = {
+  createOperator: {
+    summary: "Make an operator",
+    description:
+      "The token is shown once. The role `metrics` reads the metrics, `read` also everything that the admin API tells, `admin` does everything. Names are unique for good.",
+    request: { name: "ana", role: "read" },
+    answer: { ...ok, operator: Examples.operator, token: Examples.operatorToken },
+    refusals: nothing
+  },
+  operators: {
+    summary: "List the operators, newest first",
+    description: "Without their tokens: `secrets` tells when each was made and until when it is accepted.",
+    ...noBody,
+    answer: { ...ok, operators: [Examples.operator], ...lastPage },
+    refusals: nothing
+  },
+  rotateOperator: {
+    summary: "Give an operator a new token",
+    description:
+      "The new token is shown once. Old ones are accepted for `overlap_seconds`, a day unless said otherwise; two at most, so that a further rotation ends the oldest.",
+    request: { overlap_seconds: 3600 },
+    answer: { ...ok, operator: Examples.operator, token: Examples.operatorToken },
+    refusals: missing
+  },
+  revokeOperator: {
+    summary: "Revoke an operator for good",
+    description: "Its tokens open nothing from then on, and its name is given to nobody else.",
+    ...noBody,
+    answer: { ...ok, operator: { ...Examples.operator, status: "revoked" } },
+    refusals: missing
+  },
+  audit: {
+    summary: "List what operators did, newest first",
+    description:
+      "An entry is written in the commit of its act: `operation` such as `accounts.change`, `target` the id of what it was done to, and what that was before and after, without secrets. `from` is inclusive, `to` is not.",
+    ...noBody,
+    answer: { ...ok, entries: [Examples.auditEntry], ...lastPage },
+    refusals: nothing
+  }
+} as const
+
 export const reference: Reference = {
   ...versioned,
   ...direct,
@@ -646,5 +687,6 @@ export const reference: Reference = {
   ...consents,
   ...webhooks,
   ...rateCards,
-  ...jobs
+  ...jobs,
+  ...operators
 }

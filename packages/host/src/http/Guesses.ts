@@ -20,7 +20,7 @@ export interface Limits {
   readonly perMinute: number
 }
 
-export const defaults: Limits = { perAddress: 200, perSubject: 50, perMinute: 60 }
+export const defaults: Limits = { perAddress: 500, perSubject: 100, perMinute: 60 }
 
 /** What a request tries to prove. */
 export interface Guess {

@@ -29,7 +29,7 @@ export interface Act<Args extends ReadonlyArray<unknown> = ReadonlyArray<unknown
 /** `reads` changes nothing; `records` has more than one commit, or acts outside first, and records each by itself. */
 type Recorded<Operation> = Operation extends (...args: infer Args) => Effect.Effect<infer A, infer _E>
   ? "reads" | "records" | Act<Args, A>
-  : "records"
+  : "reads" | "records"
 
 export type Acts = {
   readonly [Group in keyof Admin]: {
@@ -106,6 +106,8 @@ export const make = Effect.gen(function* () {
         })
       },
       connect: "records",
+      createFaults: "reads",
+      changeFaults: "reads",
       disconnect: {
         on: first,
         before: session,
@@ -137,12 +139,14 @@ export const make = Effect.gen(function* () {
       importAll: {
         entry: (imported, sessionId) => ({ target: sessionId, after: Audit.templates(imported) })
       },
-      sync: "records"
+      sync: "records",
+      faults: "reads"
     },
     consents: {
       record: { entry: (results, accountId) => ({ target: accountId, after: consents(results) }) },
       find: "reads",
-      unattributed: "reads"
+      unattributed: "reads",
+      faults: "reads"
     },
     webhooks: {
       create: { entry: ({ endpoint }) => ({ target: endpoint.id, after: Audit.webhook(endpoint) }) },
@@ -163,9 +167,10 @@ export const make = Effect.gen(function* () {
       },
       replaySince: "records",
       list: "reads",
-      deliveries: "reads"
+      deliveries: "reads",
+      faults: "reads"
     },
-    rateCards: { add: { entry: card }, importList: { entry: card }, list: "reads" },
+    rateCards: { add: { entry: card }, importList: { entry: card }, list: "reads", faults: "reads" },
     jobs: {
       cancel: { on: first, before: job, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
       retry: {
@@ -185,7 +190,8 @@ export const make = Effect.gen(function* () {
       },
       list: "reads",
       find: "reads",
-      messages: "reads"
+      messages: "reads",
+      retryFaults: "reads"
     },
     secrets: { reseal: "records" },
     operators: {

@@ -79,9 +79,9 @@ const ofAccess = ({ handler }: Route): ReadonlyArray<Code> => {
       return []
     // Without a token there is no admin API.
     case "operator":
-      return ["invalid_credentials", "not_found"]
+      return ["invalid_credentials", "insufficient_permission", "not_found", "rate_limited"]
     case "hook":
-      return ["invalid_credentials"]
+      return ["invalid_credentials", "rate_limited"]
     case "key": {
       const { permission } = handler
       return [
