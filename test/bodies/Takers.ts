@@ -367,7 +367,7 @@ export const make = Effect.gen(function* () {
       ({ body, headers, status }) => ({
         status,
         contentType: headers["content-type"],
-        json: JSON.parse(body)
+        json: JSON.parse(String(body))
       })
     )
 

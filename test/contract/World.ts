@@ -21,6 +21,9 @@ export const platformConfig = {
   verify_token: verifyToken
 }
 
+/** One that is there. */
+const operator = "olga"
+
 /** A tenant whose key calls, and one that the operator's requests are about: these may end its key or its session. */
 export interface World {
   readonly caller: Owned
@@ -36,6 +39,7 @@ export const make = async (
   platform = "https://graph.example"
 ): Promise<World> => {
   const subject = await Tenants.make(host, "https://receiver.example/hook")
+  await host.admin("/operators", { name: operator, role: "read" })
   const session = async (provider: string, config: unknown) => {
     const made = await host.admin(`/accounts/${subject.accountId}/sessions`, {
       name: provider,
@@ -91,7 +95,7 @@ export const known = (host: TestHost, { caller, gateway, subject, whatsApp }: Wo
         sessionId: operation.path.startsWith("/hooks/http/") ? gateway : whatsApp,
         code: "consent_required"
       }
-      return known[name]
+      return name === "name" && operation.path.includes("/operators/") ? operator : known[name]
     },
     body: (operation, body) => {
       if (operation.id === "public.sendDirect")

@@ -39,7 +39,8 @@ const nobodys = "01900000-0000-7000-8000-000000000000"
 const unknownTemplate = 999_999_999
 
 beforeAll(async () => {
-  host = await start()
+  // Every operation is asked with several wrong credentials.
+  host = await start({ GUESSES_PER_ADDRESS: "100000", GUESSES_PER_KEY: "100000" })
   operations = OpenApi.read((await host.request("/openapi.json")).json).operations
   const receiver = `${host.base}/health/live`
   owner = await Tenants.make(host, receiver)

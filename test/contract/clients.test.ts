@@ -44,7 +44,14 @@ afterAll(async () => {
 })
 
 /** Those that end what others need. */
-const last = ["v1.cancel", "admin.cancelJob", "admin.disconnect", "admin.revokeKey", "admin.removeWebhook"]
+const last = [
+  "v1.cancel",
+  "admin.cancelJob",
+  "admin.disconnect",
+  "admin.revokeKey",
+  "admin.revokeOperator",
+  "admin.removeWebhook"
+]
 
 interface Call {
   readonly operation: Operation

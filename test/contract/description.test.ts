@@ -20,7 +20,9 @@ const engine = Engine.Engine.of(
 )
 
 const { pages, routes } = Content.ofApi(engine, "https://api.shop.example")
-const text = Effect.runPromise(pages.get("/openapi.json")?.text ?? Effect.dieMessage("no page"))
+const text = Effect.runPromise(
+  Effect.map(pages.get("/openapi.json")?.body ?? Effect.dieMessage("no page"), String)
+)
 const json: unknown = JSON.parse(await text)
 const description = OpenApi.read(json)
 const { operations, validator } = description

@@ -50,7 +50,7 @@ const host = Effect.gen(function* () {
     access: "operator",
     role: "metrics",
     contentType: "text/plain",
-    text: Effect.succeed("metrics")
+    body: Effect.succeed("metrics")
   } as const
   const handle = yield* Adapter.make({
     engine,
@@ -91,7 +91,7 @@ describe("guessing", () => {
       const refused = yield* connect(stranger, "pk_a")
       expect([refused.status, refused.headers["retry-after"]]).toEqual([429, "1"])
       expect(refused.headers["content-type"]).toBe("application/problem+json")
-      expect(JSON.parse(refused.body)).toMatchObject({ ok: false, code: "rate_limited", status: 429 })
+      expect(JSON.parse(String(refused.body))).toMatchObject({ ok: false, code: "rate_limited", status: 429 })
       expect(asked).toHaveLength(3)
       yield* TestClock.adjust("1 second")
       expect(yield* statuses(2, () => connect(stranger, "pk_a"))).toEqual([401, 429])

@@ -71,7 +71,7 @@ const host = Effect.gen(function* () {
   ) {
     requests += 1
     const bytes = new TextEncoder().encode(body === undefined ? "" : JSON.stringify(body))
-    const { body: text, status } = yield* handle({
+    const { body: answered, status } = yield* handle({
       method,
       url,
       address,
@@ -84,6 +84,7 @@ const host = Effect.gen(function* () {
       hasBody: body !== undefined,
       body: () => Effect.succeed(bytes)
     })
+    const text = String(answered)
     const answer: Answer = { status, json: text.startsWith("{") ? JSON.parse(text) : text }
     return answer
   })

@@ -627,6 +627,7 @@ const jobs = {
         retired: [],
         older_keys: [],
         api_keys_left: 0,
+        operators_left: 0,
         detail: "Nothing needs an older master key: leave it out of SECRET_KEY."
       }
     },

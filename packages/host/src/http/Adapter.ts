@@ -555,7 +555,7 @@ export const make = (options: Options) =>
         case "hook": {
           const { address } = request
           const guess = { kind: "hook", address, subject: matched.path["sessionId"] } as const
-          return guarded(guess, () => 
+          return guarded(guess, () =>
             hook(request, matched, query, handler.run, rates, clock.unsafeCurrentTimeMillis())
           )
         }

@@ -8,7 +8,7 @@ import { forPlatform } from "./Route.ts"
 export const make = (engine: Context.Tag.Service<Engine.Engine>): ReadonlyArray<Route> => {
   const to =
     (provider: string, method: "GET" | "POST") =>
-    <E>({ body, headers, path, query }: HookRequest<E>) =>
+    <E extends { readonly _tag: string }>({ body, headers, path, query }: HookRequest<E>) =>
       engine.hook(provider, path["sessionId"] ?? "", { method, headers, query, body })
   return [
     forPlatform(Api.whatsAppChallenge, to("whatsapp_cloud", "GET")),

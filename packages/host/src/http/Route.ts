@@ -52,7 +52,11 @@ export interface Given<Path, Query, Payload> {
   readonly cursor: (next: number | null) => string | null
 }
 
-export interface HookRequest<E> {
+interface Tagged {
+  readonly _tag: string
+}
+
+export interface HookRequest<E extends Tagged> {
   readonly path: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
@@ -61,7 +65,9 @@ export interface HookRequest<E> {
 }
 
 /** Answers the text that a handshake asks for, else null. */
-export type HookHandler = <E>(request: HookRequest<E>) => Effect.Effect<string | null, EngineError | E>
+export type HookHandler = <E extends Tagged>(
+  request: HookRequest<E>
+) => Effect.Effect<string | null, EngineError | E>
 
 type Running = Effect.Effect<Reply<unknown>, EngineError>
 
