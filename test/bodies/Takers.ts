@@ -41,9 +41,11 @@ export interface Told {
 }
 
 /** An engine with every sender on a database in memory, or in a file. */
-export const engine = (filename = ":memory:") =>
+export const engine = (
+  filename = ":memory:"
+): Layer.Layer<Engine.Engine, Layer.Layer.Error<ReturnType<typeof Engine.layer | typeof Sqlite.layer>>> =>
   Engine.layer().pipe(
-    Layer.provideMerge(Sqlite.layer({ filename })),
+    Layer.provide(Sqlite.layer({ filename })),
     Layer.provide(RecordingTransport.layer),
     Layer.provide(
       Layer.unwrapScoped(
@@ -97,6 +99,7 @@ export const make = Effect.gen(function* () {
   const service = yield* Engine.Engine
   const { admin } = service
   const account = yield* admin.accounts.create({ name: "Shop", currency: "EUR", plan })
+  const { operator } = yield* admin.operators.create({ name: "olga", role: "read" })
   const session = yield* admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
   const gateway = yield* admin.sessions.create(account.id, {
     name: "Gateway",
@@ -270,6 +273,8 @@ export const make = Effect.gen(function* () {
       jobId,
       () => ({ statuses: ["failed", "unknown"], codes: ["131026"], phones: [phone(0)], dry_run: true })
     ],
+    "POST /admin/v1/operators": ["", () => ({ name: `ana-${fresh()}`, role: "read" })],
+    "POST /admin/v1/operators/:name/rotate": [operator.name, () => ({ overlap_seconds: 0 })],
     "POST /hooks/whatsapp/:sessionId": [
       whatsApp.id,
       () => ({
