@@ -4,18 +4,18 @@
  */
 import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import ts from "typescript"
 
-/** The program and what it imports from here, other than types. */
-const names = ["node", "Points", "runMain"] as const
+/** The program and what it imports from the tests, other than types. */
+const names = ["chaos/node", "chaos/Points", "chaos/runMain", "support/Template"] as const
 
 /** Where the workspace's packages are found by their names. */
 const cache = fileURLToPath(new URL("../../node_modules/.cache/sendwright-chaos", import.meta.url))
 
 const compiled = (name: string): string => {
-  const source = readFileSync(new URL(`./${name}.ts`, import.meta.url), "utf8")
+  const source = readFileSync(new URL(`../${name}.ts`, import.meta.url), "utf8")
   const { outputText } = ts.transpileModule(source, {
     compilerOptions: {
       target: ts.ScriptTarget.ES2022,
@@ -37,8 +37,10 @@ export const file = (): string => {
   for (const { name, text } of files) hash.update(name).update(text)
   const folder = join(cache, hash.digest("hex").slice(0, 16))
   const fresh = `${folder}.${process.pid}`
-  mkdirSync(fresh, { recursive: true })
-  for (const { name, text } of files) writeFileSync(join(fresh, name), text)
+  for (const { name, text } of files) {
+    mkdirSync(dirname(join(fresh, name)), { recursive: true })
+    writeFileSync(join(fresh, name), text)
+  }
   writeFileSync(join(fresh, "package.json"), '{ "type": "module" }\n')
   try {
     renameSync(fresh, folder)
@@ -46,6 +48,6 @@ export const file = (): string => {
     // Somebody else has compiled the very same.
     rmSync(fresh, { recursive: true, force: true })
   }
-  known = join(folder, "node.js")
+  known = join(folder, "chaos/node.js")
   return known
 }
