@@ -1,5 +1,5 @@
 /** What the documents show is true. */
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { Catalogue, Signature, verifyWebhook } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { describe, expect, it } from "vitest"
@@ -46,5 +46,15 @@ describe("docs/senders.md", () => {
     expect(rows).toEqual(
       Catalogue.entries.map(({ action, code, permanent, scope }) => ({ code, permanent, scope, action }))
     )
+  })
+})
+
+describe("docs/security.md", () => {
+  it("names tests that are there", () => {
+    const named = [...read("../docs/security.md").matchAll(/`((?:packages|test)\/[^`]*)`/g)].map(
+      ([, path]) => path
+    )
+    expect(named.length).toBeGreaterThan(20)
+    for (const path of named) expect(existsSync(new URL(`../${path}`, import.meta.url)), path).toBe(true)
   })
 })
