@@ -21,11 +21,10 @@ export const platformConfig = {
   verify_token: verifyToken
 }
 
-/** One that is there. */
-const operator = "olga"
-
 /** A tenant whose key calls, and one that the operator's requests are about: these may end its key or its session. */
 export interface World {
+  /** The name of one. */
+  readonly operator: string
   readonly caller: Owned
   readonly subject: Owned
   readonly gateway: string
@@ -39,6 +38,8 @@ export const make = async (
   platform = "https://graph.example"
 ): Promise<World> => {
   const subject = await Tenants.make(host, "https://receiver.example/hook")
+  // Names are unique for good, and a host may have several worlds.
+  const operator = `olga-${subject.accountId}`
   await host.admin("/operators", { name: operator, role: "read" })
   const session = async (provider: string, config: unknown) => {
     const made = await host.admin(`/accounts/${subject.accountId}/sessions`, {
@@ -51,6 +52,7 @@ export const make = async (
   return {
     caller,
     subject,
+    operator,
     gateway: await session("http", { url: "https://gateway.example/send", secret: gatewaySecret }),
     whatsApp: await session("whatsapp_cloud", {
       ...platformConfig,
@@ -70,7 +72,7 @@ const hookHeaders = (operation: Operation, body = ""): Readonly<Record<string, s
 }
 
 /** What requests name is there, and who sends them is proven. */
-export const known = (host: TestHost, { caller, gateway, subject, whatsApp }: World): Known => {
+export const known = (host: TestHost, { caller, gateway, operator, subject, whatsApp }: World): Known => {
   const operatorsId = ({ id, path }: Operation): string =>
     id === "admin.syncTemplates"
       ? whatsApp
@@ -98,6 +100,8 @@ export const known = (host: TestHost, { caller, gateway, subject, whatsApp }: Wo
       return name === "name" && operation.path.includes("/operators/") ? operator : known[name]
     },
     body: (operation, body) => {
+      if (operation.id === "admin.createOperator" && body === operation.example)
+        return { name: `ana-${subject.accountId}`, role: "read" }
       if (operation.id === "public.sendDirect")
         return OpenApi.isObject(body) ? { ...body, to: "34600000100" } : body
       const named = ["v1.send", "v1.estimate"].includes(operation.id)
