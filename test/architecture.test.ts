@@ -36,10 +36,10 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   http: ["domain", "loop"],
   loop: [],
   webhook: ["domain", "http"],
-  sender: ["domain", "http", "storage", "secret", "webhook"],
+  sender: ["domain", "http", "loop", "storage", "secret", "webhook"],
   worker: ["domain", "loop", "storage", "sender", "secret", "webhook"],
   engine: ["domain", "loop", "storage", "sender", "secret", "webhook", "worker", "engine/admin"],
-  "engine/admin": ["domain", "storage", "sender", "secret", "webhook", "worker", "engine"]
+  "engine/admin": ["domain", "loop", "storage", "sender", "secret", "webhook", "worker", "engine"]
 }
 
 describe("core", () => {

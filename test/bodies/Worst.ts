@@ -56,7 +56,7 @@ const repeated = (unit: (index: number) => string, room: number, most = Number.P
 /** What a place may be filled with, whatever belongs there. */
 const anything: Readonly<Record<string, (room: number) => string>> = {
   "arrays within arrays": (room) => "[".repeat(room / 2) + "]".repeat(room / 2),
-  "objects within objects": (room) => '{"a":'.repeat(room / 6) + "1" + "}".repeat(room / 6),
+  "objects within objects": (room) => `${'{"a":'.repeat(room / 6)}1${"}".repeat(room / 6)}`,
   "many numbers": (room) => `[${repeated(() => "1", room)}]`,
   "9,999 arrays of arrays": (room) => `[${repeated(() => `[${"[],".repeat(34)}[]]`, room, 9_999)}]`,
   "many strings": (room) => `[${repeated(() => '""', room)}]`,

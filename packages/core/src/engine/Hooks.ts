@@ -33,7 +33,7 @@ export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbo
     }
     const body = request.body instanceof Uint8Array ? request.body : yield* request.body
     const now = yield* Clock.currentTimeMillis
-    const result = receive({ ...request, body, now }, line.config)
+    const result = yield* receive({ ...request, body, now }, line.config)
     switch (result._tag) {
       case "Challenge":
         return result.text

@@ -37,8 +37,11 @@ export const isSpent = (share?: number): boolean => {
   return false
 }
 
-/** A macrotask: Effect's own yield is a microtask, which timers and sockets never get between. */
-const next = Effect.async<void>((resume) => {
+/**
+ * The next turn: for who has just done much at once and goes on with more. A macrotask, since Effect's own yield is a
+ * microtask, which timers and sockets never get between.
+ */
+export const next: Effect.Effect<void> = Effect.async((resume) => {
   const immediate = setImmediate(() => resume(Effect.void))
   return Effect.sync(() => clearImmediate(immediate))
 })
@@ -47,6 +50,19 @@ const next = Effect.async<void>((resume) => {
 export const taken: Effect.Effect<void> = Effect.suspend(() =>
   isSpent() ? Effect.zipRight(next, taken) : Effect.void
 )
+
+/** Pieces of some microseconds each that are done before the turn is asked for again. */
+const atOnce = 32
+
+/** Goes through what is done piece by piece, in turns; a piece ends where the generator yields. */
+export const through = <A>(pieces: Iterator<void, A>): Effect.Effect<A> =>
+  Effect.suspend(() => {
+    for (let piece = 0; piece < atOnce; piece++) {
+      const { done, value } = pieces.next()
+      if (done === true) return Effect.succeed(value)
+    }
+    return Effect.zipRight(taken, through(pieces))
+  })
 
 /** The same for a piece of what nobody waits for. */
 export const takenByWork: Effect.Effect<void> = Effect.suspend(() => {

@@ -20,11 +20,20 @@ import * as Retry from "../domain/Retry.ts"
 import type { TemplateContent } from "../domain/Template.ts"
 import * as Text from "../domain/Text.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
+import * as Turn from "../loop/Turn.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Signature from "../webhook/Signature.ts"
 import * as Configuration from "./Configuration.ts"
 import * as Exchange from "./Exchange.ts"
-import type { HookRequest, InboundMessage, OutboundMessage, Sender, SendResult } from "./Sender.ts"
+import * as HookBody from "./HookBody.ts"
+import type {
+  HookContent,
+  HookRequest,
+  InboundMessage,
+  OutboundMessage,
+  Sender,
+  SendResult
+} from "./Sender.ts"
 import { accepted, HookResult, refused } from "./Sender.ts"
 
 const maximumBytes = 64 * 1024
@@ -246,49 +255,62 @@ const listOf = (json: unknown, name: string): ReadonlyArray<unknown> | null | un
   return found === null || Array.isArray(found) ? found : undefined
 }
 
-const receive = ({ body, headers, method, now }: HookRequest, given: unknown): HookResult => {
-  if (method === "GET") return HookResult.Forged({ reason: "The gateway posts its receipts." })
-  const { secret } = decode(given)
+/** Reads the items one by one, in their order. */
+function* contentOf(
+  receipts: ReadonlyArray<unknown>,
+  messages: ReadonlyArray<unknown>,
+  now: Instant
+): Generator<void, HookContent> {
+  const reports: Array<Report> = []
+  const readable: Array<Omit<InboundMessage, "sessionId">> = []
+  const kept: Array<Omit<InboundMessage, "sessionId">> = []
+  const unread: Array<string> = []
+  for (const [place, receipt] of receipts.entries()) {
+    const report = reportOf(receipt, now)
+    if (report === undefined) unread.push(`receipts[${place}] cannot be read`)
+    else reports.push(report)
+    yield
+  }
+  for (const [place, item] of messages.entries()) {
+    const message = messageOf(item)
+    if (message === undefined) {
+      unread.push(`messages[${place}] cannot be read`)
+      const unreadable = kept.length < maximumKept ? keptOf(item) : undefined
+      if (unreadable !== undefined) kept.push(unreadable)
+    } else readable.push(message)
+    yield
+  }
+  return { reports, messages: [...readable, ...kept], preferences: [], templates: [], unread }
+}
+
+/** Why a request is not believed; undefined when it is the gateway's. */
+const forgery = ({ body, headers, method, now }: HookRequest, secret: string): string | undefined => {
+  if (method === "GET") return "The gateway posts its receipts."
   const timestamp = Signature.readTimestamp(headers["x-service-timestamp"] ?? "")
   const signature = headers["x-service-signature"]
   if (timestamp === undefined || signature === undefined) {
-    return HookResult.Forged({ reason: "X-Service-Timestamp or X-Service-Signature is missing." })
+    return "X-Service-Timestamp or X-Service-Signature is missing."
   }
   if (!Signature.isFresh(timestamp, Math.floor(now / Time.second))) {
-    return HookResult.Forged({ reason: "X-Service-Timestamp is more than 5 minutes off." })
+    return "X-Service-Timestamp is more than 5 minutes off."
   }
   if (!Signature.matches([signature], [secret], (key) => Signature.sign(key, timestamp, body))) {
-    return HookResult.Forged({ reason: "X-Service-Signature is not this session's." })
+    return "X-Service-Signature is not this session's."
   }
-  const json = Json.parse(new TextDecoder().decode(body))
+  return undefined
+}
+
+const receive = Effect.fnUntraced(function* (request: HookRequest, given: unknown) {
+  const reason = forgery(request, decode(given).secret)
+  if (reason !== undefined) return HookResult.Forged({ reason })
+  const json = yield* HookBody.read(request.body)
   const [receipts, messages] = [listOf(json, "receipts"), listOf(json, "messages")]
   if (receipts === undefined || messages === undefined || (receipts === null && messages === null)) {
-    const reason = "The body must be a JSON object with `receipts` or `messages`, or both, each an array."
+    const reason = `The body must be a JSON object ${HookBody.limits}, and with \`receipts\` or \`messages\`, or both, each an array.`
     return HookResult.Malformed({ reason })
   }
-  const unread: Array<string> = []
-  const kept: Array<Omit<InboundMessage, "sessionId">> = []
-  const reports = (receipts ?? []).flatMap((receipt, place) => {
-    const report = reportOf(receipt, now)
-    if (report === undefined) unread.push(`receipts[${place}] cannot be read`)
-    return report === undefined ? [] : [report]
-  })
-  const readable = (messages ?? []).flatMap((item, place) => {
-    const message = messageOf(item)
-    if (message !== undefined) return [message]
-    unread.push(`messages[${place}] cannot be read`)
-    const unreadable = kept.length < maximumKept ? keptOf(item) : undefined
-    if (unreadable !== undefined) kept.push(unreadable)
-    return []
-  })
-  return HookResult.Content({
-    reports,
-    messages: [...readable, ...kept],
-    preferences: [],
-    templates: [],
-    unread
-  })
-}
+  return HookResult.Content(yield* Turn.through(contentOf(receipts ?? [], messages ?? [], request.now)))
+})
 
 export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
   Effect.map(Exchange.make(options), ({ exchange, urlFaults }) => ({

@@ -170,8 +170,8 @@ export interface Sender {
   readonly templates?: (config: unknown) => Effect.Effect<ReadonlyArray<unknown>, PlatformRefusal>
   /** Within what the platform's ids of people mean somebody; within the session where this is absent. */
   readonly portfolio?: (config: unknown) => string
-  /** Reads what the platform posted to the session's hook. */
-  readonly receive?: (request: HookRequest, config: unknown) => HookResult
+  /** Reads what the platform posted to the session's hook; thousands of items in turns of the event loop. */
+  readonly receive?: (request: HookRequest, config: unknown) => Effect.Effect<HookResult>
   /** Whether the platform drops a second request under one message id, so that repeating it is harmless. */
   readonly deduplicates: boolean
   readonly send: (message: OutboundMessage) => Effect.Effect<SendResult>

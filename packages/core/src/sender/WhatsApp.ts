@@ -20,9 +20,11 @@ import * as Retry from "../domain/Retry.ts"
 import type { TemplateContent } from "../domain/Template.ts"
 import * as Text from "../domain/Text.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
+import * as Turn from "../loop/Turn.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Configuration from "./Configuration.ts"
 import * as Exchange from "./Exchange.ts"
+import * as HookBody from "./HookBody.ts"
 import type {
   Acquaintance,
   HookContent,
@@ -275,21 +277,39 @@ interface Named {
   readonly userId: string | null
 }
 
-const contactsOf = (value: unknown): ReadonlyArray<Named> =>
-  Json.listAt(value, "contacts").flatMap((contact) => {
+/** Who the contacts of a change are, found by either name. */
+interface Contacts {
+  readonly all: ReadonlyArray<Named>
+  /** The place of the first with this phone, and with this user id. */
+  readonly byPhone: ReadonlyMap<string, number>
+  readonly byUserId: ReadonlyMap<string, number>
+}
+
+function* contactsOf(value: unknown): Generator<void, Contacts> {
+  const all: Array<Named> = []
+  const byPhone = new Map<string, number>()
+  const byUserId = new Map<string, number>()
+  for (const contact of Json.listAt(value, "contacts")) {
     const phone = Json.wordAt(contact, "wa_id") ?? null
     const userId = Json.wordAt(contact, "user_id") ?? null
-    return phone === null && userId === null ? [] : [{ phone, userId }]
-  })
+    if (phone !== null && !byPhone.has(phone)) byPhone.set(phone, all.length)
+    if (userId !== null && !byUserId.has(userId)) byUserId.set(userId, all.length)
+    if (phone !== null || userId !== null) all.push({ phone, userId })
+    yield
+  }
+  return { all, byPhone, byUserId }
+}
 
 /** With what the contacts of the same change tell. One who is not named is the only contact, where there is only one. */
-const among = (contacts: ReadonlyArray<Named>, { phone, userId }: Named): Named => {
-  const [only, ...others] = contacts
+const among = ({ all, byPhone, byUserId }: Contacts, { phone, userId }: Named): Named => {
+  const [only] = all
   if (phone === null && userId === null)
-    return only !== undefined && others.length === 0 ? only : { phone, userId }
-  const contact = contacts.find(
-    (each) => (phone !== null && each.phone === phone) || (userId !== null && each.userId === userId)
+    return only !== undefined && all.length === 1 ? only : { phone, userId }
+  const first = Math.min(
+    phone === null ? all.length : (byPhone.get(phone) ?? all.length),
+    userId === null ? all.length : (byUserId.get(userId) ?? all.length)
   )
+  const contact = all[first]
   return { phone: phone ?? contact?.phone ?? null, userId: userId ?? contact?.userId ?? null }
 }
 
@@ -325,7 +345,7 @@ const readSystem = (message: unknown, found: Found): void => {
   found.people.push({ phone, userId, formerly: { phone: from === phone ? null : from, userId: former } })
 }
 
-const readMessage = (message: unknown, contacts: ReadonlyArray<Named>, found: Found): void => {
+const readMessage = (message: unknown, contacts: Contacts, found: Found): void => {
   const id = Json.textAt(message, "id") ?? null
   const ownWords = ownWordsOf(message)
   // None is of media without a caption, and of whatever else has no words.
@@ -357,7 +377,7 @@ const preferenceValues: ReadonlyMap<string, Preference["status"]> = new Map([
   ["resume", "granted"]
 ])
 
-const readPreference = (preference: unknown, contacts: ReadonlyArray<Named>, found: Found): void => {
+const readPreference = (preference: unknown, contacts: Contacts, found: Found): void => {
   const value = Json.textAt(preference, "value")?.trim().toLowerCase() ?? ""
   const status = preferenceValues.get(value)
   if (status === undefined) {
@@ -413,23 +433,23 @@ const readTemplate = (value: unknown, found: Found): void => {
   })
 }
 
-const readChange = (change: unknown, now: Instant, found: Found): void => {
+function* readChange(change: unknown, now: Instant, found: Found): Generator<void, void> {
   const value = Json.at(change, "value")
-  const contacts = contactsOf(value)
-  for (const contact of contacts)
+  const contacts = yield* contactsOf(value)
+  for (const contact of contacts.all)
     if (contact.phone !== null && contact.userId !== null) found.people.push(contact)
   switch (Json.textAt(change, "field")) {
     case "messages":
-      for (const status of Json.listAt(value, "statuses")) readStatus(status, now, found)
-      for (const message of Json.listAt(value, "messages")) readMessage(message, contacts, found)
+      for (const status of Json.listAt(value, "statuses")) yield readStatus(status, now, found)
+      for (const message of Json.listAt(value, "messages")) yield readMessage(message, contacts, found)
       return
     case "user_preferences":
       for (const preference of Json.listAt(value, "user_preferences"))
-        readPreference(preference, contacts, found)
+        yield readPreference(preference, contacts, found)
       return
     case "user_id_update": {
       const updates = Json.listAt(value, "user_id_update")
-      for (const update of updates.length === 0 ? [value] : updates) readUserIdUpdate(update, found)
+      for (const update of updates.length === 0 ? [value] : updates) yield readUserIdUpdate(update, found)
       return
     }
     case "message_template_status_update":
@@ -460,7 +480,31 @@ const sizeOf = (change: unknown): number => {
   )
 }
 
-const receive = ({ body, headers, method, now, query }: HookRequest, given: unknown): HookResult => {
+/** Reads the changes one by one, in their order. */
+function* contentOf(json: unknown, now: Instant, config: Config): Generator<void, HookContent> {
+  const found: Found = {
+    reports: [],
+    messages: [],
+    preferences: [],
+    people: [],
+    templates: [],
+    unread: [],
+    foreign: 0
+  }
+  for (const entry of Json.listAt(json, "entry")) {
+    for (const change of Json.listAt(entry, "changes")) {
+      if (isOurs(entry, change, config)) yield* readChange(change, now, found)
+      else found.foreign += sizeOf(change)
+      yield
+    }
+  }
+  return found
+}
+
+const receive = Effect.fnUntraced(function* (
+  { body, headers, method, now, query }: HookRequest,
+  given: unknown
+) {
   const config = decode(given)
   if (method === "GET") {
     const [token, text] = [Buffer.from(query["hub.verify_token"] ?? ""), query["hub.challenge"] ?? ""]
@@ -473,27 +517,14 @@ const receive = ({ body, headers, method, now, query }: HookRequest, given: unkn
   if (!isSigned(body, headers["x-hub-signature-256"], config.app_secret)) {
     return HookResult.Forged({ reason: "X-Hub-Signature-256 is not by this session's app secret." })
   }
-  const json = Json.parse(new TextDecoder().decode(body))
+  const json = yield* HookBody.read(body)
   if (!Array.isArray(Json.at(json, "entry"))) {
-    return HookResult.Malformed({ reason: "The body must be a JSON object with `entry`." })
+    return HookResult.Malformed({
+      reason: `The body must be a JSON object ${HookBody.limits}, and with \`entry\`.`
+    })
   }
-  const found: Found = {
-    reports: [],
-    messages: [],
-    preferences: [],
-    people: [],
-    templates: [],
-    unread: [],
-    foreign: 0
-  }
-  for (const entry of Json.listAt(json, "entry")) {
-    for (const change of Json.listAt(entry, "changes")) {
-      if (isOurs(entry, change, config)) readChange(change, now, found)
-      else found.foreign += sizeOf(change)
-    }
-  }
-  return HookResult.Content(found)
-}
+  return HookResult.Content(yield* Turn.through(contentOf(json, now, config)))
+})
 
 // The session as a whole
 

@@ -8,6 +8,7 @@ import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import type { Session } from "../domain/Session.ts"
+import * as Turn from "../loop/Turn.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
@@ -30,8 +31,12 @@ const reportsAtOnce = 100
 /** Items that fail one after the other, before any is stored: the store is at fault then, and not one of them. */
 const failuresOfStore = 10
 
-/** Reasons that are told of what could not be read. */
+/** Reasons that are told of what could not be read, and those that are counted. */
 const reasonsTold = 5
+const reasonsCounted = 1000
+
+/** People who are asked for before others have their turn. */
+const atOnce = 32
 
 /** Acquaintances that are not told to the store again. Receipts tell them of every message. */
 const acquaintancesKept = 20_000
@@ -58,11 +63,11 @@ export interface Inbound {
 /** Reasons and how often each, the most frequent first. */
 const summary = (unread: ReadonlyArray<string>): string => {
   const counts = new Map<string, number>()
-  for (const reason of unread) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  for (const reason of unread.slice(0, reasonsCounted)) counts.set(reason, (counts.get(reason) ?? 0) + 1)
   return [...counts]
     .toSorted(([, a], [, b]) => b - a)
     .slice(0, reasonsTold)
-    .map(([reason, count]) => `${count} times: ${reason.slice(0, 200)}`)
+    .map(([reason, count]) => `${count} times: ${ExternalText.message(reason).slice(0, 200)}`)
     .join("; ")
 }
 
@@ -128,17 +133,19 @@ export const make: Effect.Effect<
   const nameOf = (session: Session, { messageId, phone, userId }: Acquaintance): string =>
     JSON.stringify([session.id, phone ?? messageId, userId])
 
-  /** Those who are not known to be known. */
-  const strangers = (session: Session, people: ReadonlyArray<Acquaintance>) => [
-    ...new Map(
-      people
-        .map((each) => [nameOf(session, each), each] as const)
-        .filter(([name, { formerly }]) => formerly !== undefined || !acquainted.has(name))
-    ).values()
-  ]
+  /** Those who are not known to be known, by their names. */
+  function* strangers(session: Session, people: ReadonlyArray<Acquaintance>) {
+    const found = new Map<string, Acquaintance>()
+    for (const each of people) {
+      const name = nameOf(session, each)
+      if (each.formerly !== undefined || !acquainted.has(name)) found.set(name, each)
+      yield
+    }
+    return found
+  }
 
-  const remember = (session: Session, people: ReadonlyArray<Acquaintance>): void => {
-    for (const each of people) acquainted.add(nameOf(session, each))
+  const remember = (names: Iterable<string>): void => {
+    for (const name of names) acquainted.add(name)
     for (const name of acquainted) {
       if (acquainted.size <= acquaintancesKept) return
       acquainted.delete(name)
@@ -172,17 +179,21 @@ export const make: Effect.Effect<
 
   /** Stores what was brought of people, a hundred in one commit. */
   const people = Effect.fnUntraced(function* (session: Session, brought: InboundItems.Brought) {
-    const preferences = (yield* Effect.forEach(brought.preferences, (each) =>
-      withRecipient(session, each)
-    )).flat()
-    const told = strangers(session, brought.people)
-    const known = yield* Effect.forEach(told, (each) =>
-      each.phone === null
-        ? Effect.map(recipientOf(session, each.messageId), (phone) => ({ ...each, phone }))
-        : Effect.succeed(each)
-    )
+    const preferences: Array<Preference> = []
+    for (const [place, each] of brought.preferences.entries()) {
+      if (place % atOnce === atOnce - 1) yield* Turn.taken
+      preferences.push(...(yield* withRecipient(session, each)))
+    }
+    const told = yield* Turn.through(strangers(session, brought.people))
+    const known: Array<Acquaintance> = []
+    for (const each of told.values()) {
+      if (known.length % atOnce === atOnce - 1) yield* Turn.taken
+      known.push(each.phone === null ? { ...each, phone: yield* recipientOf(session, each.messageId) } : each)
+    }
     const now = yield* Clock.currentTimeMillis
-    const items = InboundItems.make(session, { ...brought, preferences, people: known }, ids, now)
+    const items = yield* Turn.through(
+      InboundItems.make(session, { ...brought, preferences, people: known }, ids, now)
+    )
     if (items.length === 0) return
     const line = yield* open(session)
     const portfolio = line?.sender.portfolio?.(line.config) ?? session.id
@@ -205,7 +216,7 @@ export const make: Effect.Effect<
         `A hook of session ${session.id} brought ${lost} item(s) that name nobody; they are listed as unattributed.`
       )
     if (failed !== undefined) return yield* Effect.failCause(failed)
-    remember(session, told)
+    remember(told.keys())
   })
 
   /** The platform's word on a template that we have. */
@@ -223,7 +234,7 @@ export const make: Effect.Effect<
     const { foreign = 0, messages, people: acquaintances = [], preferences, unread } = brought
     if (unread.length > 0)
       yield* Effect.logWarning(
-        `A hook of session ${session.id} brought ${unread.length} item(s) that cannot be read. ${summary(unread.map(ExternalText.message))}`
+        `A hook of session ${session.id} brought ${unread.length} item(s) that cannot be read. ${summary(unread)}`
       )
     if (foreign > 0)
       yield* Effect.logWarning(

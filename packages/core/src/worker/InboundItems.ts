@@ -67,42 +67,57 @@ const statusOf = ({ areOwnWords = true, label, text }: Message, session: Session
   return areOwnWords ? ofText : undefined
 }
 
-/** When the words of one hook occurred. Where one of a person's words has a wrong clock, none of their others is believed. */
-const dating = (
-  words: ReadonlyArray<{ readonly person: Person.Person | null; readonly at: Instant | null }>,
-  now: Instant
-) => {
-  const nameOf = (person: Person.Person): string => person.phone ?? `@${person.userId}`
-  const doubtful = new Set(
-    words.flatMap(({ at, person }) =>
-      person === null || Occurrence.isPlausible(at, now) ? [] : [nameOf(person)]
-    )
-  )
-  return (person: Person.Person, at: Instant | null): Pick<Word, "latest" | "occurredAt"> => {
-    const occurredAt = doubtful.has(nameOf(person)) ? now : Occurrence.occurredAt(at, now)
+const callOf = (person: Person.Person): string => person.phone ?? `@${person.userId}`
+
+/** When the words of one hook occurred. */
+const dating =
+  (doubtful: ReadonlySet<string>, now: Instant) =>
+  (person: Person.Person, at: Instant | null): Pick<Word, "latest" | "occurredAt"> => {
+    const occurredAt = doubtful.has(callOf(person)) ? now : Occurrence.occurredAt(at, now)
     return { occurredAt, latest: Occurrence.latest(occurredAt, now) }
   }
-}
 
-/** The items of one hook, in the order in which they came; those that only say who is who come first. */
-export const make = (
+/**
+ * The items of one hook, in the order in which they came; those that only say who is who come first. Made one by one,
+ * for a hook may bring ten thousand.
+ */
+export function* make(
   session: Session,
   { messages, people, preferences }: Brought,
   ids: Ids,
   now: Instant
-): ReadonlyArray<InboundItem> => {
-  const texts = messages.map((message) => ({
+): Generator<void, ReadonlyArray<InboundItem>> {
+  // Where one of a person's words has a wrong clock, none of their others is believed.
+  const doubtful = new Set<string>()
+  const note = (person: Person.Person | null, at: Instant | null): void => {
+    if (person !== null && !Occurrence.isPlausible(at, now)) doubtful.add(callOf(person))
+  }
+  const textOf = (message: Message) => ({
     ...message,
     id: idOf(message.id),
     person: Person.read(message.from, message.userId),
     status: statusOf(message, session)
-  }))
-  const stated = preferences.map((preference) => ({
+  })
+  const statedOf = (preference: Preference) => ({
     ...preference,
     id: idOf(preference.id),
     person: Person.read(preference.phone, preference.userId)
-  }))
-  const dated = dating([...texts.filter(({ status }) => status !== undefined), ...stated], now)
+  })
+  const texts: Array<ReturnType<typeof textOf>> = []
+  for (const message of messages) {
+    const text = textOf(message)
+    texts.push(text)
+    if (text.status !== undefined) note(text.person, text.at)
+    yield
+  }
+  const stated: Array<ReturnType<typeof statedOf>> = []
+  for (const preference of preferences) {
+    const one = statedOf(preference)
+    stated.push(one)
+    note(one.person, one.at)
+    yield
+  }
+  const dated = dating(doubtful, now)
 
   const unattributed = (
     kind: Kind,
@@ -177,5 +192,9 @@ export const make = (
     }
   }
 
-  return [...people.flatMap(ofPerson), ...texts.map(ofText), ...stated.map(ofPreference)]
+  const items: Array<InboundItem> = []
+  for (const each of people) yield void items.push(...ofPerson(each))
+  for (const text of texts) yield void items.push(ofText(text))
+  for (const preference of stated) yield void items.push(ofPreference(preference))
+  return items
 }

@@ -57,7 +57,10 @@ const resultsOf = (text: string): ReadonlyArray<SendResult> => [
 const saying = (results: ReadonlyArray<SendResult>, reports: ReadonlyArray<Report> = []): Sender =>
   platform(
     {
-      receive: () => HookResult.Content({ reports, messages: [], preferences: [], templates: [], unread: [] })
+      receive: () =>
+        Effect.succeed(
+          HookResult.Content({ reports, messages: [], preferences: [], templates: [], unread: [] })
+        )
     },
     ({ messageId }) => Effect.succeed(results[Number.parseInt(messageId.slice(-3), 16) - 1] ?? accepted)
   ).sender

@@ -9,6 +9,7 @@
 import { timingSafeEqual } from "node:crypto"
 import type { Engine } from "@sendwright/core"
 import { Acting, Errors, Fault, Ids, Operator } from "@sendwright/core"
+import * as Turn from "@sendwright/core/loop/Turn"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -322,7 +323,10 @@ const bodyOf = (request: PlainRequest, isAskedFor: boolean): Effect.Effect<Raw["
   return Effect.flatMap(whole, (bytes): Effect.Effect<Raw["body"], Refused> => {
     if (bytes === undefined) return tooLarge
     if (bytes.length === 0) return noBody
-    return Body.isJson(type) ? Effect.succeed(Body.parse(bytes)) : notJson
+    if (!Body.isJson(type)) return notJson
+    const parsed = Body.parse(bytes)
+    // What follows counts its share of the loop from where it begins.
+    return bytes.length < Body.longText ? Effect.succeed(parsed) : Effect.as(Turn.next, parsed)
   })
 }
 

@@ -9,7 +9,7 @@ export const maximumBytes = 1024 * 1024
 export const maximumHookBytes = 4 * 1024 * 1024
 
 /** From this length on a text is looked at before it is parsed; a shorter one takes the parser no time. */
-const longText = 32 * 1024
+export const longText = 32 * 1024
 
 const quote = 0x22
 const space = 0x20

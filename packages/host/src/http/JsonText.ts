@@ -6,6 +6,7 @@
  */
 import { randomInt } from "node:crypto"
 import * as Fault from "@sendwright/core/domain/Fault"
+import * as JsonScan from "@sendwright/core/domain/JsonScan"
 import * as Either from "effect/Either"
 
 export const maximumDepth = 32
@@ -22,20 +23,6 @@ const comma = 0x2c
 const colon = 0x3a
 const backslash = 0x5c
 const unicode = 0x75
-
-/** The place behind a string whose opening quote is at `start`. */
-const endOfString = (text: string, start: number): number => {
-  const next = text.indexOf('"', start + 1)
-  if (next === -1) return text.length
-  if (text.charCodeAt(next - 1) !== backslash) return next
-  // Half a million escaped quotes would be as many searches.
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === quote) return at
-    if (code === backslash) at += 1
-  }
-  return text.length
-}
 
 /** An object or array that is not closed yet. */
 class Container {
@@ -172,7 +159,7 @@ export const faults = (text: string): ReadonlyArray<Fault.Fault> => {
     const code = text.charCodeAt(at)
     switch (code) {
       case quote: {
-        const end = endOfString(text, at)
+        const end = JsonScan.endOfString(text, at)
         // A string behind a colon is a value: the name before it is kept until the next comma.
         if (innermost.end <= innermost.start) {
           innermost.start = at

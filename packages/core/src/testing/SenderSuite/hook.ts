@@ -9,18 +9,14 @@ import { now, test } from "./Setup.ts"
 interface Receiving {
   readonly hook: Hook
   /** What becomes of a request; says nothing that is secret. */
-  readonly receive: (request: HookRequest, config?: unknown) => HookResult
+  readonly receive: (request: HookRequest, config?: unknown) => Effect.Effect<HookResult>
 }
 
 const receiving = (opened: Opened): Receiving => {
   const receive = opened.able("receive", opened.sender.receive)
   return {
     hook: opened.beside("hook", opened.platform.hook),
-    receive: (request, config = opened.config) => {
-      const result = receive(request, config)
-      opened.discreet(result)
-      return result
-    }
+    receive: (request, config = opened.config) => Effect.tap(receive(request, config), opened.discreet)
   }
 }
 
@@ -34,7 +30,7 @@ export const suite = (make: Make): void => {
         const message = opened.platform.situations.takes(opened.message())
         const sent = yield* opened.send(message)
         const providerId = sent._tag === "Accepted" ? sent.providerId : null
-        const result = receive(hook.signed(hook.delivered(message, providerId), now))
+        const result = yield* receive(hook.signed(hook.delivered(message, providerId), now))
         expect(result).toMatchObject({
           _tag: "Content",
           unread: [],
@@ -52,51 +48,54 @@ export const suite = (make: Make): void => {
     )
 
     test(make, "is closed to what is not signed, is signed by another, or was altered", (opened) =>
-      Effect.sync(() => {
+      Effect.gen(function* () {
         const { hook, receive } = receiving(opened)
         const genuine = hook.signed(hook.delivered(opened.message(), "id-1"), now)
-        expect(receive(genuine)._tag).toBe("Content")
+        expect((yield* receive(genuine))._tag).toBe("Content")
         const text = new TextDecoder().decode(genuine.body)
-        expect(receive({ ...genuine, headers: {} })._tag, "not signed").toBe("Forged")
-        expect(receive(genuine, opened.foreign())._tag, "signed by another").toBe("Forged")
-        expect(receive({ ...genuine, body: bytes(`${text} `) })._tag, "longer").toBe("Forged")
-        expect(receive({ ...genuine, body: bytes(text.slice(1)) })._tag, "shorter").toBe("Forged")
+        expect((yield* receive({ ...genuine, headers: {} }))._tag, "not signed").toBe("Forged")
+        expect((yield* receive(genuine, opened.foreign()))._tag, "signed by another").toBe("Forged")
+        expect((yield* receive({ ...genuine, body: bytes(`${text} `) }))._tag, "longer").toBe("Forged")
+        expect((yield* receive({ ...genuine, body: bytes(text.slice(1)) }))._tag, "shorter").toBe("Forged")
         const other = hook.signed(hook.delivered(opened.message(), "id-2"), now)
-        expect(receive({ ...genuine, body: other.body })._tag, "another's body").toBe("Forged")
+        expect((yield* receive({ ...genuine, body: other.body }))._tag, "another's body").toBe("Forged")
         const empty = Object.fromEntries(Object.keys(genuine.headers).map((name) => [name, ""]))
-        expect(receive({ ...genuine, headers: empty })._tag, "empty headers").toBe("Forged")
-        expect(receive({ ...genuine, method: "GET", body: bytes("") })._tag, "a GET").toBe("Forged")
+        expect((yield* receive({ ...genuine, headers: empty }))._tag, "empty headers").toBe("Forged")
+        expect((yield* receive({ ...genuine, method: "GET", body: bytes("") }))._tag, "a GET").toBe("Forged")
       })
     )
 
     test(make, "parses nothing before it knows from whom it is", (opened) =>
-      Effect.sync(() => {
+      Effect.gen(function* () {
         const { hook, receive } = receiving(opened)
         const genuine = hook.signed("{}", now)
         for (const body of [bytes("not JSON"), new Uint8Array([0xff, 0xfe]), bytes("")]) {
-          expect(receive({ ...genuine, body })._tag).toBe("Forged")
+          expect((yield* receive({ ...genuine, body }))._tag).toBe("Forged")
         }
       })
     )
 
     test(make, "is closed to what is older, or newer, than the platform repeats it", (opened) =>
-      Effect.sync(() => {
+      Effect.gen(function* () {
         const { hook, receive } = receiving(opened)
         const age = opened.given(hook.staleAfterMs)
         const body = hook.delivered(opened.message(), "id-1")
-        const from = (at: number) => receive({ ...hook.signed(body, at), now })._tag
-        expect([from(now - age + 1000), from(now + age - 1000)]).toEqual(["Content", "Content"])
-        expect([from(now - age - 1000), from(now + age + 1000)]).toEqual(["Forged", "Forged"])
+        const from = (...times: ReadonlyArray<number>) =>
+          Effect.forEach(times, (at) =>
+            Effect.map(receive({ ...hook.signed(body, at), now }), ({ _tag }) => _tag)
+          )
+        expect(yield* from(now - age + 1000, now + age - 1000)).toEqual(["Content", "Content"])
+        expect(yield* from(now - age - 1000, now + age + 1000)).toEqual(["Forged", "Forged"])
       })
     )
 
     test(make, "lives through whatever is signed", (opened) =>
-      Effect.sync(() => {
+      Effect.gen(function* () {
         const { hook, receive } = receiving(opened)
         const genuine = hook.delivered(opened.message(), "id-1")
         const cut = Array.from({ length: 10 }, (_, tenth) => genuine.slice(0, (genuine.length * tenth) / 10))
         for (const body of ["not JSON", "null", "7", "[]", "{}", '{"entry":7}', ...cut]) {
-          const result = receive(hook.signed(body, now))
+          const result = yield* receive(hook.signed(body, now))
           expect(["Content", "Malformed"], body).toContain(result._tag)
           expect(result._tag === "Content" ? result.reports : [], body).toEqual([])
         }
