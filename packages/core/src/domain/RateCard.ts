@@ -36,7 +36,7 @@ const prefixesOf = ({ market, prefixes }: Pick<Price, "market" | "prefixes">): R
   prefixes ?? [market === "*" ? "" : market]
 
 /** Of all prices of a card: many times what all markets of the world have. */
-export const maximumPrefixes = 10_000
+export const maximumPrefixes = 5000
 const maximumMarket = 255
 
 const marketFault = (market: string): readonly [Fault.Code, string] | undefined => {

@@ -328,7 +328,7 @@ export const addRateCard = HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-ca
           category: Schema.Literal(...RateCard.categories),
           price: Price
         })
-      ).pipe(Schema.minItems(1), Schema.maxItems(10_000))
+      ).pipe(Schema.minItems(1), Schema.maxItems(RateCard.maximumPrefixes))
     })
   )
   .addSuccess(Schemas.RateCard)

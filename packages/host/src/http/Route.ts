@@ -7,6 +7,7 @@ import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import type * as HttpMethod from "@effect/platform/HttpMethod"
 import type { ApiKey, Engine, Operator } from "@sendwright/core"
 import { Errors, Fault, Readable, Requests, Shape } from "@sendwright/core"
+import * as Turn from "@sendwright/core/loop/Turn"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -198,15 +199,20 @@ const prepare = <Path, Query, Payload, Headers, Success>(
     body: Raw["body"],
     path: Path | undefined
   ): Either.Either<Running, Faults> => {
-    const payload =
-      rules === undefined || told.length >= Fault.maximum || body === null || Either.isLeft(body)
-        ? undefined
-        : readPayload?.(body.right)
-    if (rules === undefined || payload === undefined) return Either.left(told)
-    const broken = Effect.orElseSucceed(rules({ path, payload }), (): Faults => [])
+    if (rules === undefined || told.length >= Fault.maximum || body === null || Either.isLeft(body))
+      return Either.left(told)
+    const input = body.right
+    const broken = Effect.suspend(() => {
+      const payload = readPayload?.(input)
+      return payload === undefined ? Effect.succeed([]) : rules({ path, payload })
+    })
+    // To tell the faults of thousands of items has taken a turn by now.
     return Either.right(
-      Effect.flatMap(broken, (found) =>
-        Effect.fail(new Errors.InvalidRequest({ faults: [...told, ...Fault.untold(told, found)] }))
+      Turn.next.pipe(
+        Effect.zipRight(Effect.orElseSucceed(broken, (): Faults => [])),
+        Effect.flatMap((found) =>
+          Effect.fail(new Errors.InvalidRequest({ faults: [...told, ...Fault.untold(told, found)] }))
+        )
       )
     )
   }

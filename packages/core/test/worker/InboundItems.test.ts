@@ -1,0 +1,70 @@
+/** The items of a hook: thousands are made one by one, so that others have their turn between. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Ids from "../../src/domain/Ids.ts"
+import * as Keywords from "../../src/domain/Keywords.ts"
+import type { Session } from "../../src/domain/Session.ts"
+import * as InboundItems from "../../src/worker/InboundItems.ts"
+
+const session: Session = {
+  id: "s",
+  accountId: "a",
+  name: "Shop",
+  provider: "http",
+  config: "",
+  pacing: { messages_per_second: null, pair_interval_ms: null },
+  keywords: Keywords.standard,
+  state: "connected",
+  reason: null,
+  blockedUntil: null,
+  connectedSince: 0,
+  createdAt: 0,
+  updatedAt: 0
+}
+
+const phone = (index: number): string => `346${String(index).padStart(8, "0")}`
+const now = 1_750_000_000_000
+
+describe("the items of a hook", () => {
+  it.effect("are read and made one by one, in the order in which they came", () =>
+    Effect.gen(function* () {
+      const ids = Ids.make(yield* Ids.RandomBytes)
+      const places = Array.from({ length: 1000 }, (_, index) => index)
+      const making = InboundItems.make(
+        session,
+        {
+          people: places.map((index) => ({ phone: phone(index), userId: `ES.${index}` })),
+          messages: places.map((index) => ({ id: `m${index}`, from: phone(index), text: "STOP", at: now })),
+          preferences: places.map((index) => ({
+            phone: phone(index),
+            purpose: "marketing",
+            status: "revoked",
+            at: now,
+            proof: "Said so"
+          }))
+        },
+        ids,
+        now
+      )
+      let pieces = 0
+      let made = making.next()
+      for (; made.done !== true; made = making.next()) pieces += 1
+      const phones = places.map(phone)
+      expect(made.value.map(({ told }) => told?.person.phone)).toEqual([...phones, ...phones, ...phones])
+      // Messages and preferences are read first, for one word with a wrong clock casts doubt on all of that person's.
+      expect(pieces).toBe(5 * places.length)
+    })
+  )
+
+  it.effect("believe no time of a person of whom a later word has a wrong clock", () =>
+    Effect.gen(function* () {
+      const ids = Ids.make(yield* Ids.RandomBytes)
+      const said = (id: string, at: number) => ({ id, from: phone(1), text: "STOP", at })
+      const messages = [said("first", now - 60_000), said("second", now + 86_400_000)]
+      const making = InboundItems.make(session, { messages, people: [], preferences: [] }, ids, now)
+      let made = making.next()
+      while (made.done !== true) made = making.next()
+      expect(made.value.map(({ word }) => word?.occurredAt)).toEqual([now, now])
+    })
+  )
+})
