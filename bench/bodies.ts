@@ -4,7 +4,7 @@
  * of 250 recipients. Exits with 1 when one is over: 25 ms of the loop at a time, five times the CPU of that send; an
  * accepted body that brings thousands of items, and a hook's of four times the length, is held to the former alone.
  *
- *   npx tsx --conditions=@sendwright/source bench/bodies.ts [part of a route's name] [part of a body's]
+ *   node packages/host/dist/bodies.mjs [part of a route's name] [part of a body's], compiled as bench/README.md says
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

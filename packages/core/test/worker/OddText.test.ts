@@ -89,8 +89,11 @@ const report = (some: Partial<Report>): Report => ({
 const isInOrder = (text: string | null | undefined): boolean =>
   text === null || text === undefined || (text.isWellFormed() && !/\p{Cc}/u.test(text))
 
+/** Hours of retries on a real database take a loaded machine longer than tests have. */
+const storesTimeout = 60_000
+
 for (const [name, layer] of stores) {
-  describe(`${name}: odd text`, () => {
+  describe(`${name}: odd text`, { timeout: storesTimeout }, () => {
     it.effect("from a sender ends every recipient with a status, a reason and text in order", () =>
       Effect.gen(function* () {
         const said = odd.flatMap(resultsOf)
