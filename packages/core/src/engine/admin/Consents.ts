@@ -154,7 +154,7 @@ export const make = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const results: Array<ConsentResult> = []
       for (let from = 0; from < items.length; from += atOnce) {
-        yield* Turn.taken
+        if (from > 0) yield* Turn.taken
         const some = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
           const faults = check(item, from + place, now)
           return faults.length === 0

@@ -91,7 +91,7 @@ const readAll = Effect.fnUntraced(function* (given: ReadonlyArray<unknown>) {
   const read = PlatformTemplate.itemReader()
   const items: Array<PlatformTemplate.Item> = []
   for (const [index, json] of given.entries()) {
-    if (index % atOnce === 0) yield* Turn.taken
+    if (index % atOnce === atOnce - 1) yield* Turn.taken
     items.push(read(json, index))
   }
   return items
@@ -123,7 +123,7 @@ export const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const imported: Array<Template> = []
     for (let from = 0; from < contents.length; from += atOnce) {
-      yield* Turn.taken
+      if (from > 0) yield* Turn.taken
       const some = contents.slice(from, from + atOnce)
       imported.push(...(yield* store.importAll({ accountId, sessionId, contents: some, now })))
     }
