@@ -216,7 +216,7 @@ describe("every route that takes a body", () => {
           expect(kept).toBeGreaterThan(1000)
         })
       ),
-    60_000
+    180_000
   )
 })
 

@@ -45,17 +45,17 @@ const at = "2020-01-01T00:00:00Z"
 const bodies: ReadonlyArray<readonly [route: string, least: number, body: () => object]> = [
   [
     "POST /admin/v1/accounts/:id/consents",
-    12,
+    3,
     () => ({ consents: list((n) => ({ phone: Takers.phone(n), source: "test" })) })
   ],
   [
     "PUT /admin/v1/sessions/:id/templates",
-    20,
+    5,
     () => ({ templates: list((n) => Takers.template(`order_${n}`)).slice(0, 1000) })
   ],
   [
     "PUT /admin/v1/rate-cards",
-    2,
+    1,
     () => ({
       currency: "EUR",
       effective_from: at,
@@ -63,10 +63,10 @@ const bodies: ReadonlyArray<readonly [route: string, least: number, body: () => 
     })
   ],
   // None of these can be read, so that nothing is committed: a commit takes a turn of its own.
-  ["POST /hooks/http/:sessionId", 12, () => ({ receipts: list(() => ({})), messages: list(() => 1) })],
+  ["POST /hooks/http/:sessionId", 20, () => ({ receipts: list(() => ({})), messages: list(() => 1) })],
   [
     "POST /hooks/whatsapp/:sessionId",
-    8,
+    10,
     () => ({ entry: list(() => ({ id: "1", changes: [{}] })), object: "whatsapp_business_account" })
   ]
 ]
