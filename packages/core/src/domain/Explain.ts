@@ -112,9 +112,9 @@ const isIssueList = (
 ): issues is ReadonlyArray<ParseResult.ParseIssue> => Array.isArray(issues)
 
 const refused = (ast: AST.Refinement, path: Path): readonly [Fault.Code, string] => {
-  if (isWhole(ast)) return ["invalid_type", `${named(path)} must be a whole number.`]
   const asked = bound(ast)
   if (asked !== undefined) return ["out_of_range", `${named(path)} must be ${asked}.`]
+  if (isWhole(ast)) return ["invalid_type", `${named(path)} must be a whole number.`]
   const described = Option.getOrElse(AST.getDescriptionAnnotation(ast), () => "another value")
   return ["invalid_value", `${named(path)} must be ${described}.`]
 }
