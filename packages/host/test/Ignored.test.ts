@@ -121,7 +121,9 @@ describe("nothing is ignored", () => {
       const places: Array<{ readonly method: string; readonly path: string; readonly place: Path }> = []
       HttpApi.reflect(Api, {
         onGroup: () => undefined,
-        onEndpoint: ({ endpoint: { method, path, payloadSchema } }) => {
+        onEndpoint: ({ endpoint: { method, path, payloadSchema }, group }) => {
+          // What a platform posts is the platform's, and has members that we do not read.
+          if (group.identifier === "hooks") return
           const ast = Option.map(payloadSchema, (schema) => schema.ast)
           for (const place of Option.match(ast, { onNone: () => [], onSome: (found) => objectsOf(found) }))
             places.push({ method, path, place })

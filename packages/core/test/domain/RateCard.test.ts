@@ -52,7 +52,7 @@ describe("the check of a card", () => {
         return "0,1"
       }
     }
-    expect(faults(Array.from({ length: 50 }, () => price))).toHaveLength(Fault.maximum)
+    expect(faults(Array.from({ length: 20 }, () => price))).toHaveLength(Fault.maximum)
     expect(reads).toBe(1)
   })
 

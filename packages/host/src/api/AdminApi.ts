@@ -389,7 +389,9 @@ export const resealSecrets = HttpApiEndpoint.post("resealSecrets", "/admin/v1/se
   )
   .addSuccess(Schemas.Resealed)
 
-const operatorName = Schema.Struct({ name: Schema.String })
+const operatorName = Schema.Struct({
+  name: Schema.String.annotations({ description: "The operator's name." })
+})
 
 export const createOperator = HttpApiEndpoint.post("createOperator", "/admin/v1/operators")
   .setPayload(Schema.Struct({ name: OperatorName, role: Schema.Literal(...Operator.roles) }))
@@ -409,11 +411,27 @@ export const audit = HttpApiEndpoint.get("audit", "/admin/v1/audit")
   .setUrlParams(
     Schema.Struct({
       ...paging,
-      operator: optional(Text.line(255)),
-      operation: optional(Text.line(255)),
-      target: optional(Text.line(255)),
-      from: optional(TimeText),
-      to: optional(TimeText)
+      operator: optional(
+        Text.line(255).annotations({ jsonSchema: { description: "Only acts of this operator." } })
+      ),
+      operation: optional(
+        Text.line(255).annotations({
+          jsonSchema: { description: "Only acts of this kind, such as `accounts.change`." }
+        })
+      ),
+      target: optional(
+        Text.line(255).annotations({ jsonSchema: { description: "Only acts on what has this id." } })
+      ),
+      from: optional(
+        TimeText.annotations({
+          jsonSchema: { format: "date-time", description: "Only acts at this time or later." }
+        })
+      ),
+      to: optional(
+        TimeText.annotations({
+          jsonSchema: { format: "date-time", description: "Only acts before this time." }
+        })
+      )
     })
   )
   .addSuccess(Schemas.AuditEntries)
