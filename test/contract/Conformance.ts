@@ -67,15 +67,31 @@ const ask = async (host: TestHost, each: Case): Promise<Answer> => {
 
 const atOnce = 4
 
-/** So many cases of every operation. */
-export const run = async (
-  host: TestHost,
-  options: { readonly count: number; readonly seed: number; readonly only?: string | undefined }
-): Promise<{
+export interface Options {
+  /** Cases of each operation. */
+  readonly count: number
+  readonly seed: number
+  /** The one operation to ask. */
+  readonly only?: string | undefined
+}
+
+export interface Found {
   readonly asked: number
   readonly mismatches: ReadonlyArray<Mismatch>
   readonly statuses: Statuses
-}> => {
+}
+
+/** So many cases of every operation. */
+export const run = async (host: TestHost, options: Options): Promise<Found> => {
+  const platform = await World.platform()
+  try {
+    return await compare(host, options, platform.url)
+  } finally {
+    await platform.close()
+  }
+}
+
+const compare = async (host: TestHost, options: Options, platform: string): Promise<Found> => {
   const description = OpenApi.read((await host.request("/openapi.json")).json)
   const caller = await Tenants.make(host, "https://receiver.example/hook")
   const mismatches: Array<Mismatch> = []
@@ -83,7 +99,7 @@ export const run = async (
   let asked = 0
   for (const operation of description.operations) {
     if (options.only !== undefined && operation.id !== options.only) continue
-    const known = World.known(host, await World.make(host, caller))
+    const known = World.known(host, await World.make(host, caller, platform))
     const cases = Cases.make(description, known, operation, options)
     const seen = new Map<number, number>()
     statuses.set(operation.id, seen)

@@ -1,10 +1,11 @@
 /** What generated requests name and prove: real ids, real credentials. */
 import { createHmac } from "node:crypto"
 import { Signature } from "@sendwright/core"
+import * as GraphApi from "../graph/Graph.ts"
 import type { Operation } from "../support/OpenApi.ts"
 import * as OpenApi from "../support/OpenApi.ts"
 import type { TestHost } from "../support/TestHost.ts"
-import { at, sendBody } from "../support/TestHost.ts"
+import { at, sendBody, template } from "../support/TestHost.ts"
 import type { Known } from "./Cases.ts"
 import type { Owned } from "./Tenants.ts"
 import * as Tenants from "./Tenants.ts"
@@ -21,6 +22,19 @@ export const platformConfig = {
   verify_token: verifyToken
 }
 
+/** A platform of the session of the WhatsApp Cloud API, on this machine. */
+export const platform = () => {
+  const { access_token, app_secret, phone_number_id, verify_token, waba_id } = platformConfig
+  return GraphApi.start({
+    phoneNumberId: phone_number_id,
+    wabaId: waba_id,
+    accessToken: access_token,
+    appSecret: app_secret,
+    verifyToken: verify_token,
+    templates: [{ ...template, id: "1", language: "en" }]
+  })
+}
+
 /** A tenant whose key calls, and one that the operator's requests are about: these may end its key or its session. */
 export interface World {
   /** The name of one. */
@@ -31,12 +45,8 @@ export interface World {
   readonly whatsApp: string
 }
 
-/** @param platform where the session of the WhatsApp Cloud API asks; nobody asks while it is not connected */
-export const make = async (
-  host: TestHost,
-  caller: Owned,
-  platform = "https://graph.example"
-): Promise<World> => {
+/** @param platform where the session of the WhatsApp Cloud API asks */
+export const make = async (host: TestHost, caller: Owned, platform: string): Promise<World> => {
   const subject = await Tenants.make(host, "https://receiver.example/hook")
   // Names are unique for good, and a host may have several worlds.
   const operator = `olga-${subject.accountId}`

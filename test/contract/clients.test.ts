@@ -10,11 +10,10 @@ import { createClient } from "@hey-api/openapi-ts"
 import openapiTS, { astToString } from "openapi-typescript"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Graph } from "../graph/Graph.ts"
-import * as GraphApi from "../graph/Graph.ts"
 import type { Operation } from "../support/OpenApi.ts"
 import * as OpenApi from "../support/OpenApi.ts"
 import type { TestHost } from "../support/TestHost.ts"
-import { start, template } from "../support/TestHost.ts"
+import { start } from "../support/TestHost.ts"
 import * as Tenants from "./Tenants.ts"
 import * as World from "./World.ts"
 
@@ -26,15 +25,7 @@ let folder: string
 beforeAll(async () => {
   mkdirSync(join(root, "node_modules/.cache"), { recursive: true })
   folder = mkdtempSync(join(root, "node_modules/.cache/clients-"))
-  const { access_token, app_secret, phone_number_id, verify_token, waba_id } = World.platformConfig
-  graph = await GraphApi.start({
-    phoneNumberId: phone_number_id,
-    wabaId: waba_id,
-    accessToken: access_token,
-    appSecret: app_secret,
-    verifyToken: verify_token,
-    templates: [{ ...template, id: "1", language: "en" }]
-  })
+  graph = await World.platform()
   // Nothing is dispatched, so that jobs stay as they are.
   host = await start({ ROLE: "api" })
 }, 60_000)
