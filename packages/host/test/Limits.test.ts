@@ -127,6 +127,56 @@ describe("a connection", () => {
     })
   )
 
+  it.scopedLive("with heads in the pipeline that are larger than they may be is cut, and none is begun", () =>
+    Effect.gen(function* () {
+      const { begun, handle, release } = held()
+      const { port } = yield* serving(handle)
+      const many = (headers: number) => get.replace("\r\n\r\n", `\r\n${"a: b\r\n".repeat(headers - 1)}\r\n`)
+      const long = get.replace("/", `/${"x".repeat(15 * 1024)}`)
+      for (const heads of [many(99).repeat(6), long.repeat(3)]) {
+        const over = yield* client(port, heads)
+        yield* over.closed
+        expect([begun(), over.heard()]).toEqual([0, ""])
+      }
+      yield* release
+      for (const heads of [many(99).repeat(3), long.repeat(1)]) {
+        const within = yield* client(port, heads + last)
+        yield* within.closed
+        expect(within.heard()).toMatch(/done$/)
+      }
+      // Those that were answered count no more.
+      const often = yield* client(port)
+      for (let asked = 1; asked <= 4; asked++) {
+        often.socket.write(long)
+        yield* until(() => often.heard().match(/done/g)?.length === asked)
+      }
+    })
+  )
+
+  it.scopedLive("is told when a request has too many headers, of which Node would drop some in silence", () =>
+    Effect.gen(function* () {
+      const { begun, handle, release } = held()
+      const { port } = yield* serving(handle)
+      yield* release
+      const ask = (count: number, ...late: ReadonlyArray<string>) =>
+        Effect.gen(function* () {
+          const headers = Array.from({ length: count - 1 - late.length }, (_, at) =>
+            at === 0 ? "Connection: close" : `h${at}: ${at}`
+          )
+          const lines = ["GET / HTTP/1.1", "Host: x", ...headers, ...late, "", ""]
+          const { closed, heard } = yield* client(port, lines.join("\r\n"))
+          yield* closed
+          return heard()
+        })
+      expect(yield* ask(100)).toMatch(/^HTTP\/1\.1 200 /)
+      // The last of those that are allowed is looked at, too.
+      expect(yield* ask(100, "Host: y")).toMatch(/^HTTP\/1\.1 400 .*must be given once/s)
+      const refused = /^HTTP\/1\.1 431 .*connection: close.*"code":"headers_too_large"/is
+      for (const count of [101, 102, 128, 160, 1500]) expect(yield* ask(count, "Host: y")).toMatch(refused)
+      expect(begun()).toBe(1)
+    })
+  )
+
   it.scopedLive("has few of its requests begun at a time, and all of them answered in their order", () =>
     Effect.gen(function* () {
       const { begun, handle, release } = held()

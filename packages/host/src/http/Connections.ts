@@ -10,8 +10,20 @@ import * as MetricKey from "effect/MetricKey"
 import * as ClientAddress from "./ClientAddress.ts"
 import * as Limits from "./Limits.ts"
 
+/** A header takes about as much besides its letters, where it was parsed and where it can be looked up. */
+const headerBytes = 64
+
+/** The memory that the head of a request takes, more or less. */
+export const headOf = ({ rawHeaders, url = "" }: IncomingMessage): number => {
+  let bytes = url.length + (rawHeaders.length / 2) * headerBytes
+  for (const text of rawHeaders) bytes += text.length
+  return bytes
+}
+
 /** One request of a connection. */
 export interface Exchange {
+  /** The memory that its head takes. */
+  readonly head: number
   /** Called when its turn has come. */
   readonly begin: () => void
   /** Called when the connection is gone before the answer left. */
@@ -29,6 +41,8 @@ export class Connection {
   private readonly unanswered = new Set<Exchange>()
   /** Those of them that were not begun. */
   private readonly waiting: Array<Exchange> = []
+  /** The memory that their heads take. */
+  private heads = 0
   private working = 0
   private unsent = 0
   /** The sweep at which the client last read an answer, or had nothing to read. */
@@ -40,13 +54,17 @@ export class Connection {
     this.isProxy = this.address !== undefined && all.clients.isProxy(this.address)
   }
 
-  get isFull(): boolean {
-    return this.unanswered.size >= this.all.limits.pipelined
+  /** The limit that a further request would be over. */
+  over(head: number): "pipelined" | "heads" | undefined {
+    const { heads, pipelined } = this.all.limits
+    if (this.unanswered.size >= pipelined) return "pipelined"
+    return this.heads + head > heads ? "heads" : undefined
   }
 
   /** A request came: it is begun now, or once those before it leave room. */
   came(exchange: Exchange): void {
     this.unanswered.add(exchange)
+    this.heads += exchange.head
     this.waiting.push(exchange)
     this.next()
   }
@@ -61,7 +79,7 @@ export class Connection {
 
   /** The client has taken its answer. */
   left(exchange: Exchange, bytes: number): void {
-    this.unanswered.delete(exchange)
+    if (this.unanswered.delete(exchange)) this.heads -= exchange.head
     this.unsent -= bytes
     this.since = this.all.sweeps
     this.next()
@@ -159,20 +177,27 @@ export class Connections {
    * what is behind it is no HTTP. So a request that is one too many says that it asks for one.
    */
   requests(): typeof IncomingMessage {
-    const isFull = (socket: Socket): boolean => this.open.get(socket)?.isFull ?? true
+    const isOver = (request: IncomingMessage): boolean => {
+      const connection = this.open.get(request.socket)
+      if (connection === undefined) return true
+      const limit = connection.over(headOf(request))
+      if (limit === undefined) return false
+      Limits.over(limit)
+      return true
+    }
     return class Request extends IncomingMessage {
       private asks: boolean | null = null
-      private isOver = false
+      private isOver: boolean | undefined
+      /** Node's server reads it once the head is there, before anything is made of it. */
       get upgrade(): boolean | null {
+        if (this.isOver === undefined) {
+          this.isOver = isOver(this)
+          if (this.isOver) this.socket.destroy()
+        }
         return this.isOver || this.asks
       }
-      /** Node's parser sets it once the headers are there, and its constructor before that, to null. */
       set upgrade(asks: boolean | null) {
         this.asks = asks
-        if (asks === null || this.isOver || !isFull(this.socket)) return
-        this.isOver = true
-        Limits.over("pipelined")
-        this.socket.destroy()
       }
     }
   }

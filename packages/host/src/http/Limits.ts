@@ -50,6 +50,24 @@ export const table = {
     bounds: "requests of one connection that have no answer yet",
     over: "the connection is cut; none of those that wait is begun"
   },
+  heads: {
+    setting: "LIMIT_HEADS",
+    value: 32,
+    unit: "KiB",
+    from: 32,
+    to: 100_000,
+    bounds: "heads of one connection's requests that have no answer yet; each header counts 64 bytes more",
+    over: "the connection is cut; none of those that wait is begun"
+  },
+  headers: {
+    setting: "LIMIT_HEADERS",
+    value: 100,
+    unit: "",
+    from: 20,
+    to: 200,
+    bounds: "headers of one request",
+    over: "431, and the connection is closed"
+  },
   concurrent: {
     setting: "LIMIT_CONCURRENT",
     value: 2,

@@ -172,7 +172,7 @@ export const catalogue = {
     status: 431,
     title: "Headers too large",
     description:
-      "The request line and the headers are over 16 KiB together. Nothing was done, and the connection is closed."
+      "The request line and the headers are over 16 KiB together, or there are more than 100 headers. Nothing was done, and the connection is closed."
   },
   internal: {
     status: 500,

@@ -19,6 +19,7 @@ import * as Connections from "./Connections.ts"
 import * as Fibers from "./Fibers.ts"
 import * as InFlight from "./InFlight.ts"
 import * as Limits from "./Limits.ts"
+import type { HostCode } from "./Problems.ts"
 import * as Together from "./Together.ts"
 
 /** The address cannot be listened on. */
@@ -160,15 +161,23 @@ const write = (response: ServerResponse, { body, headers, status }: PlainRespons
   response.writeHead(status, lines).end(body)
 }
 
+type Fault = readonly [code: HostCode, detail: string]
+
+const malformed = (detail: string): Fault => ["malformed_request", detail]
+
 /** RFC 9112 §3.2: which of two is meant, a proxy before us may see in another way. */
-const hostFault = ({ headers, httpVersion, rawHeaders }: IncomingMessage): string | undefined => {
-  if (headers.host === undefined) return httpVersion === "1.1" ? "The Host header is missing." : undefined
+const faultOf = ({ headers, httpVersion, rawHeaders }: IncomingMessage, most: number): Fault | undefined => {
+  // Node has dropped those beyond, in silence.
+  if (rawHeaders.length > 2 * most) return ["headers_too_large", `A request has at most ${most} headers.`]
+  if (headers.host === undefined) {
+    return httpVersion === "1.1" ? malformed("The Host header is missing.") : undefined
+  }
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]
     if (name?.length === 4 && name.toLowerCase() === "host") hosts += 1
   }
-  return hosts > 1 ? "The Host header must be given once." : undefined
+  return hosts > 1 ? malformed("The Host header must be given once.") : undefined
 }
 
 /** Answers every request of a server, each by one fiber. */
@@ -186,10 +195,11 @@ const answer = (
       { address: peer, isProxy }: Connections.Connection
     ): Effect.Effect<PlainResponse> => {
       const { headers, method = "GET", url = "/" } = incoming
-      const fault = hostFault(incoming)
+      const fault = faultOf(incoming, connections.limits.headers)
       // Node would refuse it by itself, without a body, or not at all.
       if (fault !== undefined) {
-        return Effect.map(refuse("malformed_request", fault), (refusal) => ({
+        if (fault[0] === "headers_too_large") Limits.over("headers")
+        return Effect.map(refuse(...fault), (refusal) => ({
           ...refusal,
           headers: { ...refusal.headers, connection: "close" }
         }))
@@ -227,6 +237,7 @@ const answer = (
         })
       }
       const exchange = {
+        head: Connections.headOf(incoming),
         begin: () =>
           begin(() => {
             if (ended || connection.socket.destroyed) return
@@ -255,10 +266,10 @@ const answer = (
   })
 
 const makeServer = (
-  { headersTime, idleTime, requestTime }: Limits.Limits,
+  { headers, headersTime, idleTime, requestTime }: Limits.Limits,
   connections: Connections.Connections
-) =>
-  createServer({
+) => {
+  const server = createServer({
     IncomingMessage: connections.requests(),
     requestTimeout: requestTime,
     headersTimeout: headersTime,
@@ -267,6 +278,10 @@ const makeServer = (
     maxHeaderSize: 16 * 1024,
     requireHostHeader: false
   })
+  // One more than is allowed, so that it shows that there are too many.
+  server.maxHeadersCount = headers + 1
+  return server
+}
 
 /** How often it is looked whether requests take longer than they may. */
 const lookMs = 2000
