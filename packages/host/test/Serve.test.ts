@@ -71,6 +71,8 @@ const echo: Adapter.Adapter = ({ body }) =>
 const post = (headers: ReadonlyArray<string>, body: string) =>
   ["POST / HTTP/1.1", "Host: x", ...headers, "", body].join("\r\n")
 
+const until = (isSo: () => boolean) => Effect.repeat(Effect.sleep(5), { until: isSo })
+
 const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 /** A handler that ends when it is told to, and says that it has begun. */
@@ -217,15 +219,148 @@ describe("the server", () => {
     })
   )
 
-  it.live("stops although a client never ends its request", () =>
+  it.live("refuses at its stop what is still coming, and waits for none of it", () =>
     Effect.gen(function* () {
-      const { port, stop } = yield* serving(echo, { graceMs: 300 })
-      const client = yield* Effect.fork(exchange(port, post(["Content-Length: 9"], "slow")))
-      yield* exchange(port, post(["Content-Length: 2"], "ok"), /ok$/)
+      const { answer, begun, release } = yield* held
+      const seen: Array<string> = []
+      let asked = 0
+      const { port, stop } = yield* serving(({ body, method }) => {
+        asked += 1
+        return method === "GET"
+          ? Effect.as(answer, fine)
+          : Effect.map(Effect.orDie(body(100)), (bytes) => {
+              seen.push(String(bytes))
+              return fine
+            })
+      })
+      const slow = ["Content-Length: 9", "Transfer-Encoding: chunked"].map((length) =>
+        exchange(port, post([length], length.startsWith("C") ? "slow" : "4\r\nslow\r\n"))
+      )
+      const clients = yield* Effect.fork(Effect.timed(Effect.all(slow, { concurrency: "unbounded" })))
+      const heard = yield* Effect.fork(exchange(port, get))
+      yield* begun
+      yield* exchange(port, post(["Content-Length: 2"], "ok"), /done$/)
+      yield* until(() => asked === 4)
+      const stopped = yield* stop
+      const [took, answers] = yield* Fiber.join(clients)
+      for (const told of answers) {
+        expect(told).toMatch(/^HTTP\/1\.1 503 .*retry-after: 1\r\n.*connection: close.*"unavailable"/is)
+      }
+      expect(Duration.toMillis(took)).toBeLessThan(2000)
+      // During the stop, too.
+      expect(yield* exchange(port, post(["Content-Length: 9"], "slow"))).toMatch(/^HTTP\/1\.1 503 /)
+      expect(yield* stopped.poll).toEqual(Option.none())
+      yield* release
+      const [rest] = yield* Effect.timed(Fiber.join(stopped))
+      expect(Duration.toMillis(rest)).toBeLessThan(1000)
+      expect(yield* Fiber.join(heard)).toMatch(/done$/)
+      expect(seen).toEqual(["ok"])
+    })
+  )
+
+  it.live("begins with no body that comes to its end after it was refused", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      let asked = 0
+      // One that cannot be interrupted while it waits.
+      const { port, stop } = yield* serving(({ body }) => {
+        asked += 1
+        return Effect.uninterruptible(
+          Effect.map(Effect.orDie(body(100)), (bytes) => {
+            seen.push(String(bytes))
+            return fine
+          })
+        )
+      })
+      const client = Effect.async<string>((resume) => {
+        let heard = ""
+        const socket = connect(port, "127.0.0.1", () => socket.write(post(["Content-Length: 4"], "bo")))
+        socket.on("data", (chunk) => {
+          heard += chunk
+          socket.write("dy")
+        })
+        socket.on("close", () => resume(Effect.succeed(heard)))
+      })
+      const asking = yield* Effect.fork(client)
+      yield* exchange(port, post(["Content-Length: 2"], "ok"), /done$/)
+      yield* until(() => asked === 2)
+      yield* Effect.flatMap(stop, Fiber.join)
+      expect(yield* Fiber.join(asking)).toMatch(/^HTTP\/1\.1 503 /)
+      expect(seen).toEqual(["ok"])
+    })
+  )
+
+  it.live("stops at once although clients that it refused go on sending", () =>
+    Effect.gen(function* () {
+      let begun = 0
+      const { port, stop } = yield* serving((request) => {
+        begun += 1
+        return echo(request)
+      })
+      const client = Effect.async<string>((resume) => {
+        let heard = ""
+        const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }, () =>
+          socket.write(post(["Content-Length: 900000"], "slow"))
+        )
+        const more = setInterval(() => socket.write("more"), 20)
+        socket.on("data", (chunk) => {
+          heard += chunk
+        })
+        socket.on("error", () => undefined)
+        socket.on("close", () => {
+          clearInterval(more)
+          resume(Effect.succeed(heard))
+        })
+      })
+      const clients = yield* Effect.fork(Effect.all([client, client, client], { concurrency: "unbounded" }))
+      yield* until(() => begun === 3)
       const [took] = yield* Effect.timed(Effect.flatMap(stop, Fiber.join))
-      expect(Duration.toMillis(took)).toBeGreaterThanOrEqual(290)
+      expect(Duration.toMillis(took)).toBeGreaterThan(400)
+      expect(Duration.toMillis(took)).toBeLessThan(2000)
+      for (const heard of yield* Fiber.join(clients)) expect(heard).toMatch(/^HTTP\/1\.1 503 /)
+    })
+  )
+})
+
+describe("a refusal before the body was read", () => {
+  it.live("closes the connection, and waits only so long for a client that goes on sending", () =>
+    Effect.gen(function* () {
+      const begun: Array<string> = []
+      const { port, stop } = yield* serving(({ url }) =>
+        Effect.sync(() => {
+          begun.push(url)
+          return { status: 404, headers: {}, body: "nothing here" }
+        })
+      )
+      const asked = post(["Content-Length: 1000000"], "x".repeat(50))
+      const client = Effect.async<string>((resume) => {
+        let heard = ""
+        const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }, () => socket.write(asked))
+        const more = setInterval(() => socket.write("more"), 20)
+        socket.on("data", (chunk) => {
+          heard += chunk
+        })
+        socket.on("error", () => undefined)
+        socket.on("close", () => {
+          clearInterval(more)
+          resume(Effect.succeed(heard))
+        })
+      })
+      const [took, heard] = yield* Effect.timed(client)
+      expect(heard).toMatch(/^HTTP\/1\.1 404 .*connection: close.*nothing here$/is)
+      expect(Duration.toMillis(took)).toBeGreaterThan(900)
       expect(Duration.toMillis(took)).toBeLessThan(3000)
-      expect(yield* Fiber.join(client)).toBe("")
+      // Nothing that comes after it is begun.
+      const whole = `${asked}${"x".repeat(1_000_000 - 50)}${get.replace("/", "/later")}`
+      const [fast, again] = yield* Effect.timed(exchange(port, whole))
+      expect(again).toMatch(/^(HTTP\/1\.1 404 .*connection: close.*nothing here)?$/is)
+      expect(Duration.toMillis(fast)).toBeLessThan(3000)
+      expect(begun).toEqual(["/", "/"])
+      // One whose body has come keeps its connection.
+      const kept = post(["Content-Length: 2"], "ok").repeat(2)
+      const both = yield* exchange(port, kept, /nothing here.*nothing here/s)
+      expect(both).not.toMatch(/connection: close/i)
+      yield* Effect.flatMap(stop, Fiber.join)
     })
   )
 })

@@ -45,6 +45,12 @@ const hungUp = (socket: Duplex): Effect.Effect<void> =>
   })
 
 /** To hang up on what is still being sent would take the answer from the client, too. */
+export const linger = (socket: Duplex, ms = lingerMs): Effect.Effect<void> =>
+  Effect.ensuring(
+    Effect.timeoutOption(hungUp(socket), ms),
+    Effect.sync(() => socket.destroy())
+  )
+
 const say = (socket: Duplex, response: PlainResponse): Effect.Effect<void> =>
   Effect.gen(function* () {
     const text = written(response, yield* Clock.currentTimeMillis)
@@ -52,7 +58,7 @@ const say = (socket: Duplex, response: PlainResponse): Effect.Effect<void> =>
       socket.end(text)
       socket.resume()
     })
-    yield* Effect.timeoutOption(hungUp(socket), lingerMs)
+    yield* linger(socket)
   })
 
 /** What a connection is told that is over a limit. */

@@ -26,6 +26,8 @@ export interface Exchange {
   readonly head: number
   /** Called when its turn has come. */
   readonly begin: () => void
+  /** Called at the stop: it is refused unless its handler has all that it needs. */
+  readonly dismiss: () => void
   /** Called when the connection is gone before the answer left. */
   readonly lost: () => void
 }
@@ -36,6 +38,8 @@ export class Connection {
   readonly address: string | undefined
   /** Whether the peer is a trusted proxy, so that its requests are others'. */
   readonly isProxy: boolean
+  /** Set once it is known which answer is its last one: none of those that wait is begun any more. */
+  isLast = false
   private readonly all: Connections
   /** Those whose answer has not left. */
   private readonly unanswered = new Set<Exchange>()
@@ -94,6 +98,10 @@ export class Connection {
     this.socket.resetAndDestroy()
   }
 
+  dismiss(): void {
+    for (const exchange of Array.from(this.unanswered)) exchange.dismiss()
+  }
+
   closed(): void {
     // None is begun any more.
     this.waiting.length = 0
@@ -103,7 +111,7 @@ export class Connection {
 
   private next(): void {
     const { concurrent, unsent } = this.all.limits
-    while (this.waiting.length > 0 && this.working < concurrent && this.unsent < unsent) {
+    while (!this.isLast && this.waiting.length > 0 && this.working < concurrent && this.unsent < unsent) {
       this.working += 1
       this.waiting.shift()?.begin()
     }
@@ -159,6 +167,11 @@ export class Connections {
     const left = (this.byHolder.get(holder) ?? 1) - 1
     if (left > 0) this.byHolder.set(holder, left)
     else this.byHolder.delete(holder)
+  }
+
+  /** Refuses what no handler has begun with. */
+  dismiss(): void {
+    for (const connection of this.open.values()) connection.dismiss()
   }
 
   /** Looks at all of them, now and then. */

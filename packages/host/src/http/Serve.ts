@@ -122,25 +122,31 @@ const gathered = (
     return Effect.sync(() => end(Effect.interrupt))
   })
 
-/** Reads at most so many bytes. */
+/**
+ * Reads at most so many bytes.
+ *
+ * @param mayBegin asked once the body is there: whether its handler may do something with it
+ */
 const readBody =
-  (incoming: IncomingMessage, memory: BodyMemory.BodyMemory, address: string | undefined) =>
+  (
+    incoming: IncomingMessage,
+    memory: BodyMemory.BodyMemory,
+    address: string | undefined,
+    mayBegin: () => boolean
+  ) =>
   (maximum: number): Effect.Effect<Uint8Array | undefined, NoRoom> =>
-    Effect.suspend(() =>
-      incoming.complete
-        ? Effect.succeed(taken(incoming, maximum))
-        : gathered(
-            incoming,
-            maximum,
-            memory,
-            address === undefined ? undefined : ClientAddress.holder(address)
-          )
-    )
+    Effect.suspend(() => {
+      if (incoming.complete) return mayBegin() ? Effect.succeed(taken(incoming, maximum)) : Effect.interrupt
+      const holder = address === undefined ? undefined : ClientAddress.holder(address)
+      return Effect.flatMap(gathered(incoming, maximum, memory, holder), (bytes) =>
+        mayBegin() ? Effect.succeed(bytes) : Effect.interrupt
+      )
+    })
 
 interface Requests {
-  /** Those that came before the stop, for as long as their handlers run. */
+  /** Those that a handler began with, body and all, before the stop; for as long as it runs. */
   readonly underWay: InFlight.InFlight
-  /** All whose answer has not left yet. */
+  /** All whose answer has not left yet, and connections whose client may still be reading it. */
   readonly unanswered: InFlight.InFlight
 }
 
@@ -192,21 +198,42 @@ const answer = (
     const memory = BodyMemory.make(connections.limits)
     const answerTo = (
       incoming: IncomingMessage,
-      { address: peer, isProxy }: Connections.Connection
+      hasBody: boolean,
+      { address: peer, isProxy }: Connections.Connection,
+      mayBegin: () => boolean
     ): Effect.Effect<PlainResponse> => {
       const { headers, method = "GET", url = "/" } = incoming
-      const fault = faultOf(incoming, connections.limits.headers)
-      // Node would refuse it by itself, without a body, or not at all.
-      if (fault !== undefined) {
-        if (fault[0] === "headers_too_large") Limits.over("headers")
-        return Effect.map(refuse(...fault), (refusal) => ({
-          ...refusal,
-          headers: { ...refusal.headers, connection: "close" }
-        }))
-      }
-      const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
       const address = isProxy && peer !== undefined ? connections.clients.of(peer, headers) : peer
-      return handle({ method, url, headers, address, hasBody, body: readBody(incoming, memory, address) })
+      return handle({
+        method,
+        url,
+        headers,
+        address,
+        hasBody,
+        body: readBody(incoming, memory, address, mayBegin)
+      })
+    }
+    const refuseFault = (fault: Fault): Effect.Effect<PlainResponse> => {
+      if (fault[0] === "headers_too_large") Limits.over("headers")
+      return Effect.map(refuse(...fault), (refusal) => ({
+        ...refusal,
+        headers: { ...refusal.headers, connection: "close" }
+      }))
+    }
+    /** What comes during a stop gets the same from the adapter. */
+    const dismissed = refuse("unavailable", "The service is stopping.", 1000)
+    /** Reads on for a while what is still coming, so that the client gets to read the answer. */
+    const lingerAfter = (incoming: IncomingMessage, connection: Connections.Connection): void => {
+      const { socket } = connection
+      connection.isLast = true
+      unanswered.enter()
+      socket.once("close", unanswered.leave)
+      // Node calls it once the last answer is written.
+      socket.destroySoon = () => {
+        socket.end()
+        incoming.resume()
+        run(ClientErrors.linger(socket, MutableRef.get(stopping) ? stoppingLingerMs : undefined))
+      }
     }
     // Before what waits for its share of a turn, where something does.
     const begin = Together.make((run) => (Turn.isShared() ? run() : setImmediate(run)), setImmediate)
@@ -215,14 +242,26 @@ const answer = (
       const connection = connections.of(incoming.socket)
       // It is over a limit, or closed: it has its answer, or nobody waits for one.
       if (connection === undefined) return
-      const counted = !MutableRef.get(stopping)
+      const { headers } = incoming
+      const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+      const isComing = (): boolean => hasBody && !incoming.complete
       unanswered.enter()
-      if (counted) underWay.enter()
       let fiber: Fiber.RuntimeFiber<PlainResponse> | undefined
+      let counted = false
       let ended = false
       let gone = false
       let bytes = 0
+      const mayBegin = (): boolean => {
+        if (ended) return false
+        if (!counted && !MutableRef.get(stopping)) {
+          counted = true
+          underWay.enter()
+        }
+        return true
+      }
       const end = (exit: Exit.Exit<PlainResponse>): void => {
+        // It was dismissed, and its handler has noticed.
+        if (ended) return
         ended = true
         if (counted) underWay.leave()
         if (gone) return
@@ -233,19 +272,43 @@ const answer = (
         bytes = headBytes + exit.value.body.length
         connection.answered(bytes)
         leave(() => {
-          if (!gone) write(response, exit.value, MutableRef.get(stopping))
+          if (gone) return
+          const isUnread = isComing()
+          if (isUnread) lingerAfter(incoming, connection)
+          write(response, exit.value, isUnread || MutableRef.get(stopping))
         })
+      }
+      const endWith = (answer: Effect.Effect<PlainResponse>): Fiber.RuntimeFiber<PlainResponse> => {
+        const answering = run(answer)
+        const exit = answering.unsafePoll()
+        if (exit === null) answering.addObserver(end)
+        else end(exit)
+        return answering
       }
       const exchange = {
         head: Connections.headOf(incoming),
         begin: () =>
           begin(() => {
-            if (ended || connection.socket.destroyed) return
-            fiber = run(answerTo(incoming, connection))
-            const exit = fiber.unsafePoll()
-            if (exit === null) fiber.addObserver(end)
-            else end(exit)
+            if (ended || connection.isLast || connection.socket.destroyed) return
+            const fault = faultOf(incoming, connections.limits.headers)
+            if (fault !== undefined) {
+              // Node would refuse it by itself, without a body, or not at all. What is behind it may be no request.
+              connection.isLast = true
+              fiber = endWith(refuseFault(fault))
+              return
+            }
+            if (!isComing()) mayBegin()
+            fiber = endWith(
+              isComing() && MutableRef.get(stopping)
+                ? dismissed
+                : answerTo(incoming, hasBody, connection, mayBegin)
+            )
           }),
+        dismiss: () => {
+          if (ended || counted || fiber === undefined) return
+          fiber.unsafeInterruptAsFork(fiber.id())
+          endWith(dismissed)
+        },
         lost: () => {
           if (gone) return
           gone = true
@@ -286,6 +349,9 @@ const makeServer = (
 /** How often it is looked whether requests take longer than they may. */
 const lookMs = 2000
 
+/** How long a client that is still sending its body is listened to during a stop. */
+const stoppingLingerMs = 500
+
 /** How often it is told what is still waited for. */
 const tellEvery = "5 seconds"
 
@@ -294,17 +360,19 @@ const endsWithin = (effect: Effect.Effect<void>, ms: number): Effect.Effect<bool
   Effect.map(Effect.timeoutOption(Effect.interruptible(effect), ms), Option.isSome)
 
 /**
- * Stops in this order: what comes is refused, in a way that balancers and clients understand; what is under way ends,
- * or its grace does; nothing is listened to any more; what is left of connections is cut.
+ * Stops in this order: what comes is refused, in a way that balancers and clients understand, and so is what is still
+ * coming; what is under way ends, or its grace does; nothing is listened to any more; what is left of connections is cut.
  */
 const stop = (
   server: Server,
   { unanswered, underWay }: Requests,
+  connections: Connections.Connections,
   { besides, graceMs, stopping }: Pick<Options<never, never>, "besides" | "graceMs" | "stopping">
 ) =>
   Effect.gen(function* () {
     const waitedFor = () => [`${underWay.count()} request(s)`, ...besides.underWay()].join(", ")
     MutableRef.set(stopping, true)
+    connections.dismiss()
     const started = yield* Clock.currentTimeMillis
     yield* Effect.logInfo(`Stopping. Waiting at most ${graceMs / 1000} s for ${waitedFor()}`)
     const tell = Effect.suspend(() => Effect.logInfo(`Still waiting for ${waitedFor()}`))
@@ -364,6 +432,6 @@ export const start = <E, R>(options: Options<E, R>) =>
     yield* ClientErrors.answer(server, served.refuse, connections)
     yield* answer(server, served, requests, connections, options.stopping)
     yield* Effect.forkScoped(connections.watch)
-    yield* Effect.addFinalizer(() => stop(server, requests, options))
+    yield* Effect.addFinalizer(() => stop(server, requests, connections, options))
     return port
   })
