@@ -142,6 +142,48 @@ describe("the server", () => {
     })
   )
 
+  it.live("refuses what a proxy may read in another way, and begins with nothing that is behind it", () =>
+    Effect.gen(function* () {
+      const begun: Array<string> = []
+      const { port } = yield* serving(({ url }) =>
+        Effect.sync(() => {
+          begun.push(url)
+          return fine
+        })
+      )
+      const behind = "GET /behind HTTP/1.1\r\nHost: x\r\n\r\n"
+      const old = post(["Connection: keep-alive", "Transfer-Encoding: chunked"], "0\r\n\r\n").replace(
+        "1.1",
+        "1.0"
+      )
+      const twice = (name: string) => post([`${name}: one`, `${name.toUpperCase()}: one`], "")
+      const cases = [
+        [old, "HTTP/1.0 has no Transfer-Encoding"],
+        ["GET / HTTP/1.1\r\nHost:\r\n\r\n", "The Host header is empty"],
+        ["GET / HTTP/1.1\r\nHost:  \r\n\r\n", "The Host header is empty"],
+        [
+          get.replace("1.1", "1.0").replace("Host", "Connection: keep-alive\r\nHost: x\r\nHost"),
+          "The Host header must be given once"
+        ],
+        [twice("Authorization"), "The Authorization header must be given once"],
+        [twice("x-public-key"), "The x-public-key header must be given once"],
+        [twice("x-secret-key"), "The x-secret-key header must be given once"],
+        [twice("Idempotency-Key"), "The Idempotency-Key header must be given once"]
+      ] as const
+      for (const [asked, detail] of cases) {
+        const heard = yield* exchange(port, asked + behind)
+        expect([asked, heard]).toEqual([
+          asked,
+          expect.stringMatching(/^HTTP\/1\.1 400 [\s\S]*connection: close[\s\S]*"malformed_request"/i)
+        ])
+        expect(heard).toContain(detail)
+        expect(heard.match(/HTTP\/1\.1 /g)).toHaveLength(1)
+      }
+      expect(begun).toEqual([])
+      expect(yield* exchange(port, "GET / HTTP/1.0\r\n\r\n")).toMatch(/done$/)
+    })
+  )
+
   it.live("answers requests that come in one piece in their order", () =>
     Effect.gen(function* () {
       const { port } = yield* serving(echo)

@@ -171,19 +171,38 @@ type Fault = readonly [code: HostCode, detail: string]
 
 const malformed = (detail: string): Fault => ["malformed_request", detail]
 
-/** RFC 9112 §3.2: which of two is meant, a proxy before us may see in another way. */
+/** Which of two is meant, a proxy before us may see in another way (RFC 9112 §3.2); Node drops one, or joins them. */
+const givenOnce: ReadonlyMap<string, string> = new Map(
+  ["Host", "Authorization", "x-public-key", "x-secret-key", "Idempotency-Key"].map((name) => [
+    name.toLowerCase(),
+    name
+  ])
+)
+
+const repeated = (rawHeaders: ReadonlyArray<string>): string | undefined => {
+  const seen: Array<string> = []
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = givenOnce.get((rawHeaders[at] ?? "").toLowerCase())
+    if (name === undefined) continue
+    if (seen.includes(name)) return name
+    seen.push(name)
+  }
+  return undefined
+}
+
 const faultOf = ({ headers, httpVersion, rawHeaders }: IncomingMessage, most: number): Fault | undefined => {
   // Node has dropped those beyond, in silence.
   if (rawHeaders.length > 2 * most) return ["headers_too_large", `A request has at most ${most} headers.`]
-  if (headers.host === undefined) {
-    return httpVersion === "1.1" ? malformed("The Host header is missing.") : undefined
+  if (httpVersion === "1.0") {
+    // A proxy of that version passes it on, and ends the body elsewhere (RFC 9112 §6.1).
+    if (headers["transfer-encoding"] !== undefined) return malformed("HTTP/1.0 has no Transfer-Encoding.")
+  } else if (headers.host === undefined) {
+    return malformed("The Host header is missing.")
+  } else if (headers.host === "") {
+    return malformed("The Host header is empty.")
   }
-  let hosts = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]
-    if (name?.length === 4 && name.toLowerCase() === "host") hosts += 1
-  }
-  return hosts > 1 ? malformed("The Host header must be given once.") : undefined
+  const name = repeated(rawHeaders)
+  return name === undefined ? undefined : malformed(`The ${name} header must be given once.`)
 }
 
 /** Answers every request of a server, each by one fiber. */
