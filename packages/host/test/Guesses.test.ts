@@ -7,7 +7,6 @@ import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import * as Adapter from "../src/http/Adapter.ts"
-import * as Guesses from "../src/http/Guesses.ts"
 import * as Handlers from "../src/http/Handlers.ts"
 import * as HookHandlers from "../src/http/HookHandlers.ts"
 
@@ -184,22 +183,4 @@ describe("guessing", () => {
       expect(yield* statuses(50, () => hook(stranger, "s3", "right"))).toEqual(repeated(200, 50))
     })
   )
-})
-
-describe("a client's network", () => {
-  it("is an IPv4 address, or the /64 of an IPv6 address", () => {
-    const cases: ReadonlyArray<readonly [string, string]> = [
-      ["203.0.113.7", "203.0.113.7"],
-      ["::ffff:203.0.113.7", "203.0.113.7"],
-      ["::FFFF:cb00:7107", "203.0.113.7"],
-      ["::1", "0:0:0:0::/64"],
-      ["2001:db8::1", "2001:db8:0:0::/64"],
-      ["2001:0db8:0000:0000:0001::", "2001:db8:0:0::/64"],
-      ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
-      ["2001:db8:1:2:3:4:5::", "2001:db8:1:2::/64"],
-      ["fe80::1%eth0", "fe80:0:0:0::/64"],
-      ["unknown", "unknown"]
-    ]
-    for (const [address, network] of cases) expect(Guesses.networkOf(address)).toBe(network)
-  })
 })

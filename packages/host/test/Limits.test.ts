@@ -367,6 +367,9 @@ describe("the client's address", () => {
     expect(of("10.0.0.1", "[2001:db8::1]:4711")).toBe("2001:db8::1")
     expect(of("10.0.0.1", "203.0.113.9:80")).toBe("203.0.113.9")
     expect(of("10.0.0.1", "::ffff:203.0.113.9")).toBe("203.0.113.9")
+    expect(of("10.0.0.1", "::ffff:cb00:7109")).toBe("203.0.113.9")
+    expect(of("10.0.0.1", "[0:0:0:0:0:FFFF:cb00:7109]:80")).toBe("203.0.113.9")
+    expect(of("::ffff:a00:1", "203.0.113.9, ::ffff:a01:101")).toBe("203.0.113.9")
     expect(of("10.0.0.1", "10.2.2.2, 10.1.1.1")).toBe("10.2.2.2")
     expect(of("10.0.0.1")).toBe("10.0.0.1")
   })
@@ -379,13 +382,39 @@ describe("the client's address", () => {
     expect(of("10.0.0.1", Array(2000).fill("10.3.3.3").join(","))).toBe("10.3.3.3")
   })
 
+  it("has one spelling, in which an IPv4 one that is mapped into IPv6 is the IPv4 one", () => {
+    const cases: ReadonlyArray<readonly [string, string]> = [
+      ["192.0.2.1", "192.0.2.1"],
+      ["::ffff:1.2.3.4", "1.2.3.4"],
+      ["::ffff:102:304", "1.2.3.4"],
+      ["::FFFF:0102:0304", "1.2.3.4"],
+      ["0:0:0:0:0:ffff:102:304", "1.2.3.4"],
+      ["::ffff:0:0", "0.0.0.0"],
+      ["2001:0DB8:0:0::0001", "2001:db8::1"],
+      ["::102:304", "::102:304"],
+      ["fe80::1%eth0", "fe80::1"],
+      ["::ffff:1.2.3.400", "::ffff:1.2.3.400"],
+      ["unknown", "unknown"]
+    ]
+    for (const [address, spelled] of cases) expect(ClientAddress.normal(address)).toBe(spelled)
+  })
+
   it("counts with those of one customer, which of IPv6 has a /64", () => {
-    expect(ClientAddress.holder("192.0.2.1")).toBe("192.0.2.1")
-    for (const address of ["2001:db8:0:7::1", "2001:db8:0:7:ffff::", "2001:0db8:0000:0007:1:2:3:4"]) {
-      expect(ClientAddress.holder(address)).toBe("2001:db8:0:7")
-    }
-    expect(ClientAddress.holder("::1")).toBe("0:0:0:0")
-    expect(ClientAddress.holder("64:ff9b::192.0.2.1")).toBe("64:ff9b:0:0")
+    const cases: ReadonlyArray<readonly [string, string]> = [
+      ["192.0.2.1", "192.0.2.1"],
+      ["::ffff:192.0.2.1", "192.0.2.1"],
+      ["::FFFF:c000:201", "192.0.2.1"],
+      ["2001:db8:0:7::1", "2001:db8:0:7"],
+      ["2001:db8:0:7:ffff::", "2001:db8:0:7"],
+      ["2001:0db8:0000:0007:1:2:3:4", "2001:db8:0:7"],
+      ["2001:db8::1", "2001:db8:0:0"],
+      ["2001:db8:1:2:3:4:5::", "2001:db8:1:2"],
+      ["::1", "0:0:0:0"],
+      ["64:ff9b::192.0.2.1", "64:ff9b:0:0"],
+      ["fe80::1%eth0", "fe80:0:0:0"],
+      ["unknown", "unknown"]
+    ]
+    for (const [address, holder] of cases) expect(ClientAddress.holder(address)).toBe(holder)
   })
 
   it.scopedLive("reaches the handler by way of a trusted proxy", () =>

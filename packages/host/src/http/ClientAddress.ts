@@ -3,7 +3,7 @@
  * to the right of `X-Forwarded-For`, so the list is read from there: the first address that is no trusted proxy is the
  * client's. What stands left of it is what that client wrote, and says nothing.
  */
-import { isIP } from "node:net"
+import { isIP, isIPv6 } from "node:net"
 import { AddressPolicy } from "@sendwright/core"
 
 type Headers = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
@@ -21,10 +21,24 @@ const mostHops = 16
 /** `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1`, `[2001:db8::1]:443`, and nothing else. */
 const form = /^(?:\[([0-9a-f:.]{2,45})\]|([0-9.]{7,15}))(?::\d{1,5})?$/i
 
-/** One spelling for each address: an IPv4 one mapped into IPv6 is the IPv4 one. */
+/** The IPv4 address in one that is mapped into IPv6, as two groups of the canonical spelling (RFC 4291 §2.5.5.2). */
+const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/
+
+/**
+ * One spelling for each address (RFC 5952), without a zone; an IPv4 one mapped into IPv6 is the IPv4 one, in whichever
+ * form it is written. What is no address stays as it is.
+ */
 export const normal = (address: string): string => {
-  const mapped = /^::ffff:([0-9.]{7,15})$/i.exec(address)?.[1]
-  return mapped !== undefined && isIP(mapped) === 4 ? mapped : address.toLowerCase()
+  if (!address.includes(":")) return address
+  const bare = address.replace(/%.*$/, "")
+  if (!isIPv6(bare)) return address
+  const canonical = new URL(`http://[${bare}]`).hostname.slice(1, -1)
+  const groups = mapped.exec(canonical)?.slice(1)
+  if (groups === undefined) return canonical
+  return groups
+    .map((group) => Number.parseInt(group, 16))
+    .flatMap((group) => [group >> 8, group & 0xff])
+    .join(".")
 }
 
 const parse = (hop: string): string | undefined => {
@@ -35,22 +49,16 @@ const parse = (hop: string): string | undefined => {
   return isIP(address) === 0 ? undefined : normal(address)
 }
 
-/** The leading groups of an IPv6 address that a provider gives to one customer: 64 bits. */
+/** The leading groups of an IPv6 address that a provider gives to one customer: 64 bits (RFC 6177). */
 const customerGroups = 4
 
 /** What limits per address count by: an IPv4 address, and of an IPv6 one the /64, whose owner has all of it. */
 export const holder = (address: string): string => {
-  if (isIP(address) !== 6) return address
-  const [head = "", tail] = address.split("::")
-  const before = head === "" ? [] : head.split(":")
-  const after = tail === undefined || tail === "" ? [] : tail.split(":")
-  const length = 8 - (after.at(-1)?.includes(".") === true ? 1 : 0)
-  const zeros = Array.from({ length: Math.max(0, length - before.length - after.length) }, () => "0")
-  const groups = tail === undefined ? before : [...before, ...zeros, ...after]
-  return groups
-    .slice(0, customerGroups)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(":")
+  const spelled = normal(address)
+  if (!isIPv6(spelled)) return spelled
+  const [before = [], after = []] = spelled.split("::").map((part) => (part === "" ? [] : part.split(":")))
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => "0")
+  return [...before, ...zeros, ...after].slice(0, customerGroups).join(":")
 }
 
 /** The last entries of a list, right to left, without looking at the rest of it. */

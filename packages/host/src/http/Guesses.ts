@@ -4,11 +4,11 @@
  * credentials were right from that address within the last hour: a stranger's guesses do not lock out who shares
  * an address with them.
  */
-import { isIPv6 } from "node:net"
 import { Ids } from "@sendwright/core"
 import * as Memo from "@sendwright/core/domain/Memo"
 import * as Throttle from "@sendwright/core/domain/Throttle"
 import * as Effect from "effect/Effect"
+import * as ClientAddress from "./ClientAddress.ts"
 
 /** How many wrong credentials are answered with 401 before the rest is refused with 429. */
 export interface Limits {
@@ -45,25 +45,6 @@ const knownForMs = 60 * minute
 /** Only right credentials get here, so that strangers cannot push others out. */
 const mostKnown = 10_000
 
-/**
- * The network that one client has to itself: an IPv4 address, or the /64 of an IPv6 address (RFC 6177). An IPv4 address
- * that is written as an IPv6 one counts as what it is.
- */
-export const networkOf = (address: string): string => {
-  const bare = address.replace(/%.*$/, "")
-  if (!isIPv6(bare)) return address
-  const canonical = new URL(`http://[${bare}]`).hostname.slice(1, -1)
-  const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(canonical)
-  if (mapped !== null) {
-    const [high, low] = mapped.slice(1).map((group) => Number.parseInt(group, 16))
-    return [high, low].flatMap((group = 0) => [group >> 8, group & 0xff]).join(".")
-  }
-  const [before = "", after = ""] = canonical.split("::")
-  const [head, tail] = [before, after].map((part) => (part === "" ? [] : part.split(":")))
-  const zeros = Array.from({ length: 8 - (head?.length ?? 0) - (tail?.length ?? 0) }, () => "0")
-  return `${[...(head ?? []), ...zeros, ...(tail ?? [])].slice(0, 4).join(":")}::/64`
-}
-
 type Counter = readonly [throttle: Throttle.Throttle, key: string]
 
 export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =>
@@ -77,7 +58,7 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
     const known = new Map<number, number>()
 
     const clientOf = ({ address = "" }: Guess): string =>
-      address.includes(":") ? networks(address, () => networkOf(address)) : address
+      address.includes(":") ? networks(address, () => ClientAddress.holder(address)) : address
 
     const countersOf = (guess: Guess): ReadonlyArray<Counter> => {
       const { kind, subject } = guess

@@ -10,6 +10,7 @@ import * as MutableRef from "effect/MutableRef"
 import type * as Redacted from "effect/Redacted"
 import type { PlainResponse } from "./Adapter.ts"
 import * as Adapter from "./Adapter.ts"
+import * as ClientAddress from "./ClientAddress.ts"
 import * as Content from "./Content.ts"
 import * as Cursors from "./Cursors.ts"
 import * as Fibers from "./Fibers.ts"
@@ -51,7 +52,7 @@ const plain = (request: Request, address: string | undefined): Adapter.PlainRequ
     method: request.method,
     url: `${pathname}${search}`,
     headers: Object.fromEntries(request.headers),
-    address,
+    address: address === undefined ? undefined : ClientAddress.normal(address),
     hasBody: request.body !== null,
     // The client is gone: nobody is left to answer.
     body: (maximum) =>
