@@ -295,6 +295,7 @@ const otherCharset = refuse(
 )
 const encoded = refuse("unsupported_media_type", "The body must come without a content encoding.")
 const tooLarge = refuse("payload_too_large", "The body must be at most 1 MiB.")
+const unaskedTooLarge = refuse("payload_too_large", "No body is taken here; leave it out, or send at most 1 KiB.")
 const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
 const noRoute = refuse("not_found", "There is no such route.")
 /** What is still to come of the body is not read, so that the connection is good for nothing else. */
@@ -315,13 +316,16 @@ const bodyOf = (request: PlainRequest, isAskedFor: boolean): Effect.Effect<Raw["
   if (!isAskedFor && !request.hasBody) return noBody
   const length = Number(headerOf(request, "content-length") ?? 0)
   const type = headerOf(request, "content-type")
+  const [maximum, over] = isAskedFor
+    ? ([Body.maximumBytes, tooLarge] as const)
+    : ([Body.maximumUnaskedBytes, unaskedTooLarge] as const)
   if (((isAskedFor && type !== undefined) || length > 0) && !Body.isJson(type)) return notJson
   if (Body.isOtherCharset(type)) return otherCharset
   if ((headerOf(request, "content-encoding") ?? "identity").toLowerCase() !== "identity") return encoded
-  if (length > Body.maximumBytes) return tooLarge
-  const whole = Effect.mapError(request.body(Body.maximumBytes), noRoomLeft)
+  if (length > maximum) return over
+  const whole = Effect.mapError(request.body(maximum), noRoomLeft)
   return Effect.flatMap(whole, (bytes): Effect.Effect<Raw["body"], Refused> => {
-    if (bytes === undefined) return tooLarge
+    if (bytes === undefined) return over
     if (bytes.length === 0) return noBody
     if (!Body.isJson(type)) return notJson
     const parsed = Body.parse(bytes)

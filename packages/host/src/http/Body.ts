@@ -5,6 +5,8 @@ import * as Either from "effect/Either"
 import * as JsonText from "./JsonText.ts"
 
 export const maximumBytes = 1024 * 1024
+/** Where none is asked for, room for an empty object and its white space: nobody may fill the memory for bodies there. */
+export const maximumUnaskedBytes = 1024
 /** What a platform may post at once: up to 1,000 changes. */
 export const maximumHookBytes = 4 * 1024 * 1024
 

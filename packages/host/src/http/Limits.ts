@@ -128,7 +128,7 @@ export const table = {
     unit: "MiB",
     from: 5,
     to: 100_000,
-    bounds: "memory for bodies that are still coming; a declared length counts from the start",
+    bounds: "memory for bodies that are still coming; what has come counts, not what is announced",
     over: "503 with `Retry-After`, and the connection is closed without reading the body"
   },
   bodiesPerAddress: {

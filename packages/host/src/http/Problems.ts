@@ -136,7 +136,7 @@ export const catalogue = {
   payload_too_large: {
     status: 413,
     title: "Payload too large",
-    description: "The body is over 1 MiB. Split the request; a send takes at most 250 recipients in any case."
+    description: "The body is over 1 MiB, or over 1 KiB where none is taken. Split the request; a send takes at most 250 recipients in any case."
   },
   unsupported_media_type: {
     status: 415,

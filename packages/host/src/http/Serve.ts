@@ -59,9 +59,6 @@ const taken = (incoming: IncomingMessage, maximum: number): Uint8Array | undefin
 /** More are put together: a chunk of one byte takes a hundred. */
 const mostChunks = 1024
 
-/** The declared length of a body; 0 where it comes in chunks. */
-const declared = ({ headers }: IncomingMessage): number => Number(headers["content-length"] ?? 0)
-
 /**
  * A body that is still coming. What is over the maximum is let go by, so that the refusal reaches the client; what the
  * memory for bodies has no room for is not read.
@@ -79,11 +76,10 @@ const gathered = (
     let length = 0
     let reserved = 0
     const over = () => length > maximum
-    /** Takes room for so many bytes in all. */
-    const hasRoom = (bytes: number): boolean => {
-      if (bytes <= reserved) return true
-      if (!memory.reserve(holder, bytes - reserved)) return false
-      reserved = bytes
+    /** Takes room for what has come. What is only announced takes none: who announces may never send it. */
+    const hasRoom = (): boolean => {
+      if (!memory.reserve(holder, length - reserved)) return false
+      reserved = length
       return true
     }
     const end = (exit: Effect.Effect<Uint8Array | undefined, NoRoom>): void => {
@@ -103,13 +99,12 @@ const gathered = (
       if (over()) {
         end(Effect.succeed(undefined))
         incoming.resume()
-      } else if (!hasRoom(length)) {
+      } else if (!hasRoom()) {
         refuse()
       } else if (chunks.push(chunk) === mostChunks) {
         chunks.splice(0, mostChunks, Buffer.concat(chunks))
       }
     }
-    if (!hasRoom(Math.min(declared(incoming), maximum))) return refuse()
     incoming.on("data", take)
     incoming.on("end", () => {
       const [first] = chunks
