@@ -66,6 +66,8 @@ const anything: Readonly<Record<string, (room: number) => string>> = {
   "one member many times": (room) => `{${repeated(() => '"a":0', room)}}`,
   "objects of 100 members": (room) =>
     `[${repeated(() => `{${repeated((at) => `"${at}":0`, 1e6, 100)}}`, room)}]`,
+  "objects of 99 fresh names": (room) =>
+    `[${repeated((object) => `{${repeated((at) => `"${object}.${at}":0`, 1e6, 99)}}`, room)}]`,
   "a hundred twins in each object": (room) =>
     `[${repeated(() => `{${repeated(() => '"a":0', 1e6, 100)}}`, room)}]`,
   "a long number": (room) => "1".repeat(room),

@@ -38,6 +38,11 @@ describe("a long body", () => {
       [`{${filler},"a\\"b":"[{,","c":[${many(10_001, () => "1")}]}`, "out_of_range /c"],
       [`{"a":[${many(100, () => `[${many(1100, () => "[]")}]`)}]}`, "out_of_range "],
       [`{"a":[${many(7, () => `[${many(9200, () => "1")}]`)}]}`, "out_of_range "],
+      [`[${many(630, (object) => `{${many(99, (at) => `"${object}.${at}":1`)}}`)}]`, "out_of_range "],
+      [
+        `{${filler},"a":[${many(10, (object) => `{${many(99, (at) => `"${object}.${at}":{"b":1}`)}}`)},{"${"\\u0063"}":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1}]}`,
+        "out_of_range "
+      ],
       [`{"${"x".repeat(300)}":[${many(20_000, () => "1")}]}`, "out_of_range "],
       [`{${filler},"a":${"[".repeat(40)}`, "invalid_json "]
     ] as const
@@ -50,6 +55,12 @@ describe("a long body", () => {
 
   it("within the limits is parsed, whatever its strings hold", () => {
     const text = `{${filler},"a":[${many(10_000, () => "1")}],"b":{${names(100)}},"c":"${'[{,\\\\\\"'.repeat(20_000)}"}`
+    expect(told(text)).toEqual({ faults: [], parsed: true })
+  })
+
+  it("may have a thousand names of members that differ, each as often as it likes", () => {
+    const objects = many(10, (object) => `{${many(99, (at) => `"${object}.${at}":1`)}}`)
+    const text = `{${filler},"a":[${objects},${objects},{"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"\\u0062b":1}]}`
     expect(told(text)).toEqual({ faults: [], parsed: true })
   })
 
@@ -71,6 +82,15 @@ describe("a long body", () => {
       `${'"'.repeat(40_001)}`
     ])
       expect(told(text).faults, text.slice(0, 9)).toEqual(["invalid_json "])
+  })
+})
+
+describe("a text that is no JSON", () => {
+  it("is looked at once, though a long name has a colon after the other", () => {
+    const text = `{"${"x".repeat(200_000)}"${":".repeat(200_000)}`
+    const before = performance.now()
+    expect(told(text).faults).toEqual(["invalid_json "])
+    expect(performance.now() - before).toBeLessThan(2000)
   })
 })
 

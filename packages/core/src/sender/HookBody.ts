@@ -5,13 +5,13 @@ import * as JsonScan from "../domain/JsonScan.ts"
 import * as Turn from "../loop/Turn.ts"
 
 /** A platform posts up to a thousand updates at once (whatsapp-cloud.md §1.8), which have some tens of members each. */
-const bounds: JsonScan.Bounds = { levels: 64, values: 100_000 }
+const bounds: JsonScan.Bounds = { levels: 64, values: 100_000, names: 10_000 }
 
 /** From this length on each step has a turn of its own. */
 const longBody = 128 * 1024
 
 /** Why a body that is JSON may still be refused; said beside what it should be. */
-export const limits = `with at most ${bounds.values.toLocaleString("en")} members and items in all, nested at most ${bounds.levels} levels deep`
+export const limits = `with at most ${bounds.values.toLocaleString("en")} members and items in all, of ${bounds.names.toLocaleString("en")} different names, nested at most ${bounds.levels} levels deep`
 
 /** The JSON value; undefined for what is no JSON or goes beyond the limits. */
 export const read = (body: Uint8Array): Effect.Effect<unknown> => {

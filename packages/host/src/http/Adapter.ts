@@ -295,7 +295,10 @@ const otherCharset = refuse(
 )
 const encoded = refuse("unsupported_media_type", "The body must come without a content encoding.")
 const tooLarge = refuse("payload_too_large", "The body must be at most 1 MiB.")
-const unaskedTooLarge = refuse("payload_too_large", "No body is taken here; leave it out, or send at most 1 KiB.")
+const unaskedTooLarge = refuse(
+  "payload_too_large",
+  "No body is taken here; leave it out, or send at most 1 KiB."
+)
 const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
 const noRoute = refuse("not_found", "There is no such route.")
 /** What is still to come of the body is not read, so that the connection is good for nothing else. */

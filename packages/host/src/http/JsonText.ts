@@ -1,10 +1,9 @@
 /**
  * Looks at a JSON text before it is parsed: how deep and how much it is, and which members it gives twice. The parser
- * would take twenty times as long for half a million members as for the largest body that any operation takes, and of a
- * member that is given twice it keeps the last, so that the others would be ignored (decisions.md §10). Whether the
- * text is JSON at all is the parser's word.
+ * would take twenty times as long for half a million members, or for names that all differ, as for the largest body that
+ * any operation takes, and of a member that is given twice it keeps the last, so that the others would be ignored
+ * (decisions.md §10). Whether the text is JSON at all is the parser's word.
  */
-import { randomInt } from "node:crypto"
 import * as Fault from "@sendwright/core/domain/Fault"
 import * as JsonScan from "@sendwright/core/domain/JsonScan"
 import * as Either from "effect/Either"
@@ -15,20 +14,22 @@ const maximumItems = 10_000
 const maximumMembers = 100
 /** Members and items in all: 10,000 consents of five members are the most that an operation is given in 1 MiB. */
 const maximumValues = 64_000
+/** Names that differ, in all: the parser keeps each of them. A body has a few dozen, a template a hundred variables. */
+const maximumNames = 1000
 /** A longer name is in no pointer. */
 const longestName = 255
 
 const quote = 0x22
 const comma = 0x2c
 const colon = 0x3a
-const backslash = 0x5c
-const unicode = 0x75
 
 /** An object or array that is not closed yet. */
 class Container {
   readonly isArray: boolean
   /** Commas by now. */
   count = 0
+  /** Since the last comma. */
+  hasColon = false
   /** Where its last string began and ended: behind a colon, that is the member's name. */
   start = 0
   end = 0
@@ -58,41 +59,6 @@ const pathTo = (text: string, open: ReadonlyArray<Container>): ReadonlyArray<str
     : around.map((each) => (each.isArray ? each.count : nameIn(text, each.start, each.end)))
 }
 
-/** Nobody can choose names that have it in common. */
-const factor = randomInt(2 ** 30) * 2 + 1
-
-/** What a hexadecimal digit is worth. */
-const digitAt = (text: string, at: number): number => {
-  const code = text.charCodeAt(at)
-  return (code & 0xf) + (code > 0x39 ? 9 : 0)
-}
-
-const letters: ReadonlyMap<number, number> = new Map(
-  Object.entries({ b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" }).map(([letter, meant]) => [
-    letter.charCodeAt(0),
-    meant.charCodeAt(0)
-  ])
-)
-
-/** Of a name as it is read, however it is escaped. */
-const hashOf = (text: string, start: number, end: number): number => {
-  let hash = 0
-  for (let at = start + 1; at < end; at++) {
-    let code = text.charCodeAt(at)
-    if (code === backslash) {
-      at += 1
-      code = text.charCodeAt(at)
-      if (code === unicode) {
-        code = 0
-        for (let digit = 1; digit <= 4; digit++) code = code * 16 + digitAt(text, at + digit)
-        at += 4
-      } else code = letters.get(code) ?? code
-    }
-    hash = (Math.imul(hash, factor) + code) | 0
-  }
-  return hash
-}
-
 /** The names of all objects that are open, one after the other. */
 class Names {
   private readonly hashes: Array<number> = []
@@ -100,16 +66,23 @@ class Names {
   private readonly ends: Array<number> = []
   private readonly told: Array<boolean> = []
   private readonly text: string
+  /** The hashes of all names that came, also of objects that are closed. */
+  private readonly different = new Set<number>()
   length = 0
 
   constructor(text: string) {
     this.text = text
   }
 
+  get areTooMany(): boolean {
+    return this.different.size > maximumNames
+  }
+
   /** Adds a name, unless the names from `first` on have it; answers whether it is given twice and was not told. */
   isTwin(first: number, start: number, end: number): boolean {
     const { ends, hashes, starts, text, told } = this
-    const hash = hashOf(text, start, end)
+    const hash = JsonScan.hashOfName(text, start, end)
+    this.different.add(hash)
     for (let at = first; at < this.length; at++) {
       if (hashes[at] !== hash) continue
       if (nameIn(text, starts[at] ?? 0, ends[at] ?? 0) !== nameIn(text, start, end)) continue
@@ -136,6 +109,8 @@ const tooMany = (path: ReadonlyArray<string | number>, noun: string, most: numbe
     `${subject} must have at most ${most.toLocaleString("en")} ${noun}.`
   )
 }
+
+const tooManyNames = [tooMany([], "different names of members in all", maximumNames)]
 
 const tooManyValues = [tooMany([], "members and items in all", maximumValues)]
 
@@ -169,9 +144,13 @@ export const faults = (text: string): ReadonlyArray<Fault.Fault> => {
         break
       }
       case colon: {
-        const { end, isArray, start } = innermost
-        if (!isArray && names.isTwin(innermost.names, start, end))
+        const { end, hasColon, isArray, start } = innermost
+        // No JSON: the parser says so. A long name must not be looked at for each of many colons.
+        if (isArray || hasColon) return twins.list
+        innermost.hasColon = true
+        if (names.isTwin(innermost.names, start, end))
           twins.addAll([givenTwice(pathTo(text, open), nameIn(text, start, end))])
+        if (names.areTooMany) return tooManyNames
         break
       }
       // A member or an item comes behind one of the next three.
@@ -187,6 +166,7 @@ export const faults = (text: string): ReadonlyArray<Fault.Fault> => {
         if (values > maximumValues) return tooManyValues
         innermost.count += 1
         innermost.end = 0
+        innermost.hasColon = false
         const { count, isArray } = innermost
         if (count >= (isArray ? maximumItems : maximumMembers)) {
           return isArray

@@ -136,7 +136,8 @@ export const catalogue = {
   payload_too_large: {
     status: 413,
     title: "Payload too large",
-    description: "The body is over 1 MiB, or over 1 KiB where none is taken. Split the request; a send takes at most 250 recipients in any case."
+    description:
+      "The body is over 1 MiB, or over 1 KiB where none is taken. Split the request; a send takes at most 250 recipients in any case."
   },
   unsupported_media_type: {
     status: 415,
@@ -148,7 +149,7 @@ export const catalogue = {
     status: 422,
     title: "Invalid request",
     description:
-      "The request has faults, all listed in `errors` (at most 250) with a JSON pointer to the field, a code, and what would be right. Nothing is ignored: a member or parameter that the operation does not define is a fault, too. Body fields start at the field's name; headers, query and path parameters are below /headers, /query and /path. A body is nested at most 32 levels deep, and one over 32 KiB has at most 100 members of one object, 10,000 items of one array, and 64,000 members and items in all. Nothing was done."
+      "The request has faults, all listed in `errors` (at most 250) with a JSON pointer to the field, a code, and what would be right. Nothing is ignored: a member or parameter that the operation does not define is a fault, too. Body fields start at the field's name; headers, query and path parameters are below /headers, /query and /path. A body is nested at most 32 levels deep, and one over 32 KiB has at most 100 members of one object, 10,000 items of one array, 1,000 different names of members, and 64,000 members and items in all. Nothing was done."
   },
   send_failed: {
     status: 422,
