@@ -1,8 +1,9 @@
-/** Wrong credentials are counted before any store is asked, and a stranger's lock nobody else out. */
+/** Too many wrong credentials are refused before any store is asked, and a stranger's lock nobody else out. */
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors } from "@sendwright/core"
 import { Fixtures } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
@@ -27,16 +28,25 @@ const caller: Engine.Caller = {
 const host = Effect.gen(function* () {
   const asked: Array<string> = []
   const wrong = new Set<string>()
+  const mayLook = yield* Effect.makeLatch(true)
+  /** Credentials are looked at until this is opened. */
+  const hold = Effect.as(mayLook.close, mayLook)
   const engine = Engine.Engine.of({
     ...Object.create(null),
     authorize: (known: Engine.Caller) => Effect.succeed(known),
     identify: ({ publicKey, secretKey }: Engine.Credentials) =>
       Effect.suspend(() => {
         asked.push(`${publicKey}`)
-        return secretKey === secretOf(`${publicKey}`) && !wrong.has(`${publicKey}`)
-          ? Effect.succeed(caller)
-          : new Errors.InvalidCredentials()
-      }),
+        return mayLook.await
+      }).pipe(
+        Effect.zipRight(
+          Effect.suspend(() =>
+            secretKey === secretOf(`${publicKey}`) && !wrong.has(`${publicKey}`)
+              ? Effect.succeed(caller)
+              : new Errors.InvalidCredentials()
+          )
+        )
+      ),
     hook: (_: string, sessionId: string, { headers }: { headers: Record<string, string> }) =>
       Effect.suspend(() => {
         asked.push(sessionId)
@@ -68,8 +78,11 @@ const host = Effect.gen(function* () {
     call("/metrics", "GET", { authorization: `Bearer ${token}` }, address)
   const hook = (address: string | undefined, sessionId: string, signature = "wrong") =>
     call(`/hooks/http/${sessionId}`, "POST", { "x-signature": signature }, address)
-  return { asked, wrong, connect, operate, hook }
+  return { asked, wrong, hold, connect, operate, hook }
 })
+
+/** What was begun has come to where it waits. */
+const settled = Effect.repeatN(Effect.yieldNow(), 100)
 
 const secretOf = (publicKey: string): string => `secret of ${publicKey}`
 
@@ -155,6 +168,71 @@ describe("guessing", () => {
       const { connect } = yield* host
       expect(yield* statuses(50, (n) => connect(undefined, `pk_${n}`))).toEqual(repeated(401, 50))
       expect(yield* statuses(3, () => connect(undefined, "pk_0"))).toEqual([401, 401, 429])
+    })
+  )
+
+  it.effect("with many secrets at once is answered no more often than one by one", () =>
+    Effect.gen(function* () {
+      const { asked, connect, hold } = yield* host
+      const looked = yield* hold
+      const burst = yield* Effect.fork(
+        Effect.forEach(
+          Array.from({ length: 50 }, (_, n) => n),
+          (n) => connect(stranger, "pk_a", `wrong ${n}`),
+          {
+            concurrency: "unbounded"
+          }
+        )
+      )
+      yield* settled
+      expect(asked).toHaveLength(3)
+      yield* looked.open
+      const told = (yield* Fiber.join(burst)).map(({ status }) => status)
+      expect(told.filter((status) => status === 401)).toHaveLength(3)
+      expect(told.filter((status) => status === 429)).toHaveLength(47)
+      yield* TestClock.adjust("1 minute")
+      expect(yield* statuses(4, () => connect(stranger, "pk_a", "another"))).toEqual([401, 401, 401, 429])
+    })
+  )
+
+  it.effect("is no guessing where a client begins with right credentials in many requests at once", () =>
+    Effect.gen(function* () {
+      const { connect, hold } = yield* host
+      const looked = yield* hold
+      const first = yield* Effect.fork(
+        Effect.all(
+          Array.from({ length: 300 }, () => connect(owner, "pk_a", secretOf("pk_a"))),
+          {
+            concurrency: "unbounded"
+          }
+        )
+      )
+      yield* settled
+      yield* looked.open
+      expect((yield* Fiber.join(first)).map(({ status }) => status)).toEqual(repeated(200, 300))
+      expect(yield* statuses(4, () => connect(owner, "pk_a"))).toEqual([401, 401, 401, 429])
+    })
+  )
+
+  it.effect("takes nothing for requests whose clients hang up before it is known", () =>
+    Effect.gen(function* () {
+      const { asked, connect, hold } = yield* host
+      const looked = yield* hold
+      for (let round = 0; round < 5; round++) {
+        const gone = yield* Effect.fork(
+          Effect.all(
+            Array.from({ length: 3 }, (_, n) => connect(stranger, "pk_a", `wrong ${n}`)),
+            {
+              concurrency: "unbounded"
+            }
+          )
+        )
+        yield* settled
+        yield* Fiber.interrupt(gone)
+      }
+      expect(asked).toHaveLength(15)
+      yield* looked.open
+      expect(yield* statuses(4, () => connect(stranger, "pk_a"))).toEqual([401, 401, 401, 429])
     })
   )
 

@@ -14,8 +14,12 @@ const slotsPerRow = 8192
 export interface Throttle {
   /** Nothing is counted any more: every key has all of its units. */
   readonly isIdle: (now: Instant) => boolean
-  /** Milliseconds until the key has a unit left; 0 when it has one now. Consumes nothing. */
-  readonly waitMs: (key: string, now: Instant) => number
+  /**
+   * Milliseconds until the key has a unit left; 0 when it has one now. Consumes nothing.
+   *
+   * @param promised units that may still be consumed by what has begun already
+   */
+  readonly waitMs: (key: string, now: Instant, promised?: number) => number
   /** Consumes a unit. */
   readonly count: (key: string, now: Instant) => void
 }
@@ -52,8 +56,9 @@ export const make = (rule: RateLimit.Rule, seed: number): Throttle => {
 
   return {
     isIdle: (now) => latest <= now,
-    waitMs: (key, now) => {
-      const { decision } = RateLimit.decide(arrivalOf(slotsOf(key)), rule, now)
+    waitMs: (key, now, promised = 0) => {
+      const arrival = Math.max(arrivalOf(slotsOf(key)), now) + promised * (rule.periodMs / rule.limit)
+      const { decision } = RateLimit.decide(arrival, rule, now)
       return decision.allowed ? 0 : Math.max(1, decision.retryAfterMs)
     },
     count: (key, now) => {

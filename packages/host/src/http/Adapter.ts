@@ -16,6 +16,7 @@ import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
 import * as MetricKey from "effect/MetricKey"
 import * as MetricLabel from "effect/MetricLabel"
@@ -426,6 +427,11 @@ const isWrong = (error: Refused | EngineError): boolean =>
     ? error.problem.code === "invalid_credentials"
     : error._tag === "InvalidCredentials" || error._tag === "HookForged"
 
+const outcomeOf = (exit: Exit.Exit<unknown, Refused | EngineError>): Guesses.Outcome => {
+  if (Exit.isSuccess(exit)) return "right"
+  return Option.exists(Cause.failureOption(exit.cause), isWrong) ? "wrong" : "unclear"
+}
+
 const described = (error: EngineError, route: Route | undefined): Refused => {
   const problem = Problems.describe(error)
   return new Refused(
@@ -460,17 +466,14 @@ export const make = (options: Options) =>
     const guarded = <A, E extends Refused | EngineError>(
       guess: Guesses.Guess,
       look: () => Effect.Effect<A, E>
-    ): Effect.Effect<A, E | Refused> => {
-      const waitMs = guesses.waitMs(guess, clock.unsafeCurrentTimeMillis())
-      if (waitMs > 0) return tooManyGuesses(waitMs)
-      return Effect.tapBoth(look(), {
-        onFailure: (error) =>
-          Effect.sync(() => {
-            if (isWrong(error)) guesses.wrong(guess, clock.unsafeCurrentTimeMillis())
-          }),
-        onSuccess: () => Effect.sync(() => guesses.right(guess, clock.unsafeCurrentTimeMillis()))
+    ): Effect.Effect<A, E | Refused> =>
+      Effect.uninterruptibleMask((restore) => {
+        const end = guesses.begin(guess, clock.unsafeCurrentTimeMillis())
+        if (typeof end === "number") return tooManyGuesses(end)
+        return Effect.onExit(restore(Effect.suspend(look)), (exit) =>
+          Effect.sync(() => end(outcomeOf(exit), clock.unsafeCurrentTimeMillis()))
+        )
       })
-    }
 
     const isAdminToken = (token: string): boolean => {
       if (adminToken === undefined) return false
@@ -565,7 +568,9 @@ export const make = (options: Options) =>
           return finish(exchange, matched, query, handler.prepare)
         case "hook": {
           const { address } = request
-          const guess = { kind: "hook", address, subject: matched.path["sessionId"] } as const
+          // A handshake proves a text that somebody chose, which can be guessed; a post is signed.
+          const secret = request.method === "POST" ? undefined : query
+          const guess = { kind: "hook", address, subject: matched.path["sessionId"], secret } as const
           return guarded(guess, () =>
             hook(request, matched, query, handler.run, rates, clock.unsafeCurrentTimeMillis())
           )

@@ -1,8 +1,12 @@
 /**
  * Slows down guessing of credentials (docs/adr/0024-operators.md). Wrong ones are counted by the client's address, and by
- * what they were for from that address, before any store is asked. Over a limit a request is refused, unless the very same
+ * what they were for from that address. Over a limit a request is refused before any store is asked, unless the very same
  * credentials were right from that address within the last hour: a stranger's guesses do not lock out who shares
  * an address with them.
+ *
+ * Credentials that are being looked at may prove wrong, and count as if they had until they are known: guesses that come
+ * all at once are no more than those that come one by one. The very same ones count once, however many requests have
+ * them, so that a client may begin with as many as it likes.
  */
 import { Ids } from "@sendwright/core"
 import * as Memo from "@sendwright/core/domain/Memo"
@@ -29,15 +33,16 @@ export interface Guess {
   readonly address: string | undefined
   /** The public key or the session; undefined where the request names none. */
   readonly subject: string | undefined
-  /** Absent where right ones are not remembered: a signature is another one each time. */
+  /** Absent where there is nothing to guess, and right ones are not remembered: a signature is another one each time. */
   readonly secret?: string | undefined
 }
 
+/** Unclear: what failed tells nothing of the credentials. */
+export type Outcome = "right" | "wrong" | "unclear"
+
 export interface Guesses {
-  /** Milliseconds to wait before the credentials are looked at; 0 = none. */
-  readonly waitMs: (guess: Guess, now: number) => number
-  readonly wrong: (guess: Guess, now: number) => void
-  readonly right: (guess: Guess, now: number) => void
+  /** Milliseconds to wait before the credentials are looked at; or they are looked at now, and how that ends must be told. */
+  readonly begin: (guess: Guess, now: number) => number | ((outcome: Outcome, now: number) => void)
 }
 
 const minute = 60_000
@@ -46,6 +51,14 @@ const knownForMs = 60 * minute
 const mostKnown = 10_000
 
 type Counter = readonly [throttle: Throttle.Throttle, key: string]
+
+/** Adds to a count of what is there alone. */
+const add = <K>(counts: Map<K, number>, key: K, more: 1 | -1): number => {
+  const count = (counts.get(key) ?? 0) + more
+  if (count > 0) counts.set(key, count)
+  else counts.delete(key)
+  return count
+}
 
 export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =>
   Effect.map(Ids.RandomBytes, (randomBytes): Guesses => {
@@ -56,6 +69,10 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
     const networks = Memo.make<string>(1000)
     /** When credentials were right last, by their hash; the one that was right longest ago comes first. */
     const known = new Map<number, number>()
+    /** Credentials that are being looked at and not known, by their hash: by how many requests. */
+    const looked = new Map<number, number>()
+    /** How many of them each counter would count. */
+    const promised = new Map<string, number>()
 
     const clientOf = ({ address = "" }: Guess): string =>
       address.includes(":") ? networks(address, () => ClientAddress.holder(address)) : address
@@ -84,34 +101,49 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
         : Throttle.hash(`${kind}|${clientOf(guess)}|${subject}|${secret}`, seed)
     }
 
-    const isKnown = (guess: Guess, now: number): boolean => {
-      const identity = identityOf(guess)
-      const since = identity === undefined ? undefined : known.get(identity)
+    const isKnown = (identity: number, now: number): boolean => {
+      const since = known.get(identity)
       return since !== undefined && now - since < knownForMs
     }
 
+    const waitMs = (guess: Guess, isGuessed: boolean, now: number): number => {
+      // The common case of what is not remembered, which costs nothing.
+      if (!isGuessed && byAddress.isIdle(now) && bySubject.isIdle(now)) return 0
+      return countersOf(guess).reduce(
+        (longest, [throttle, key]) =>
+          Math.max(longest, throttle.waitMs(key, now, isGuessed ? promised.get(key) : 0)),
+        0
+      )
+    }
+
+    const remember = (identity: number, now: number): void => {
+      const since = known.get(identity)
+      if (since !== undefined && now >= since && now - since < minute) return
+      known.delete(identity)
+      known.set(identity, now)
+      const [oldest] = known.keys()
+      if (known.size > mostKnown && oldest !== undefined) known.delete(oldest)
+    }
+
     return {
-      waitMs: (guess, now) => {
-        // The common case, which costs nothing.
-        if (byAddress.isIdle(now) && bySubject.isIdle(now)) return 0
-        let waitMs = 0
-        for (const [throttle, key] of countersOf(guess)) waitMs = Math.max(waitMs, throttle.waitMs(key, now))
-        return waitMs > 0 && isKnown(guess, now) ? 0 : waitMs
-      },
-      wrong: (guess, now) => {
-        for (const [throttle, key] of countersOf(guess)) throttle.count(key, now)
+      begin: (guess, begun) => {
         const identity = identityOf(guess)
-        if (identity !== undefined) known.delete(identity)
-      },
-      right: (guess, now) => {
-        const identity = identityOf(guess)
-        if (identity === undefined) return
-        const since = known.get(identity)
-        if (since !== undefined && now >= since && now - since < minute) return
-        known.delete(identity)
-        known.set(identity, now)
-        const [oldest] = known.keys()
-        if (known.size > mostKnown && oldest !== undefined) known.delete(oldest)
+        const isLooked = identity !== undefined && !isKnown(identity, begun)
+        if (identity === undefined || isLooked) {
+          const wait = waitMs(guess, isLooked && !looked.has(identity), begun)
+          if (wait > 0) return wait
+        }
+        if (isLooked && add(looked, identity, 1) === 1)
+          for (const [, key] of countersOf(guess)) add(promised, key, 1)
+        return (outcome, now) => {
+          if (isLooked && add(looked, identity, -1) === 0)
+            for (const [, key] of countersOf(guess)) add(promised, key, -1)
+          if (outcome === "wrong") {
+            for (const [throttle, key] of countersOf(guess)) throttle.count(key, now)
+            if (identity !== undefined) known.delete(identity)
+          }
+          if (outcome === "right" && identity !== undefined) remember(identity, now)
+        }
       }
     }
   })
