@@ -64,13 +64,32 @@ export const otherForm = (phone: string): string | undefined => {
   return found === undefined ? undefined : phone.replace(...found)
 }
 
+/** Not within a UUID, a longer word or a fraction; `tel` of a link is no part of a number. */
+const begins = String.raw`(?:(?<![A-Za-z0-9-]|[0-9]\.)|(?<=\btel))`
+const ends = String.raw`(?![A-Za-z0-9-]|\.[0-9])`
+
 /**
- * Digits that stand for themselves, or follow a plus with whatever people write between them. Not the parts of a UUID, a
- * longer word or a fraction; nor fewer than eight without a plus, which are codes of platforms.
+ * A plus, as a URL or JSON may have it, with whatever people write between the digits behind it; digits that stand for
+ * themselves, of which fewer than eight are codes of platforms; and groups of them behind a calling code, with a space or
+ * a hyphen between, since dots stand in addresses of machines.
  */
-const numbers =
-  /\+[1-9](?:[ ().\-/]{0,2}[0-9]){6,14}(?![0-9])|(?<![A-Za-z0-9-]|[0-9]\.)[1-9][0-9]{7,14}(?![A-Za-z0-9-]|\.[0-9])/g
+const numbers = new RegExp(
+  [
+    String.raw`(?:\+|%2b|\\u002b)[1-9](?:[ ().\-/]{0,2}[0-9]){6,14}(?![0-9])`,
+    `${begins}(?:00)?[1-9][0-9]{7,14}${ends}`,
+    String.raw`${begins}(?:00[ \u00a0-]?)?(?<code>[1-9][0-9]{0,2})(?<groups>(?:[ \u00a0-][0-9]{2,4}){2,6})${ends}`
+  ].join("|"),
+  "gi"
+)
+
+/** A date has eight, with its groups the other way round. */
+const isGrouped = (code: string, groups: string): boolean => {
+  const digits = code + groups.replace(/[^0-9]/g, "")
+  return callingCodes.has(code) && digits.length > 8 && form.test(digits)
+}
 
 /** A text with each phone number in it cut to its last four digits, for logs and for what others are told. */
 export const shorten = (text: string): string =>
-  text.replace(numbers, (number) => `…${number.replace(/[^0-9]/g, "").slice(-4)}`)
+  text.replace(numbers, (number: string, code?: string, groups = "") =>
+    code === undefined || isGrouped(code, groups) ? `…${number.replace(/[^0-9]/g, "").slice(-4)}` : number
+  )

@@ -1,0 +1,63 @@
+/** Phone numbers are personal data: logs and what others are told have the last four digits. */
+import { describe, expect, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import * as Phone from "../../src/domain/Phone.ts"
+
+describe("a text for others", () => {
+  it.each([
+    "34600001234",
+    "+34600001234",
+    "+34 600 001 234",
+    "0034600001234",
+    "00 34 600 001 234",
+    "%2B34600001234",
+    "%2b34600001234",
+    "\\u002b34600001234",
+    "\\u002B34600001234",
+    "34 600 00 12 34",
+    "34\u00a0600\u00a0001\u00a0234",
+    "34-600-001-234",
+    "00-34-600-001-234"
+  ])("has a number's last four digits, written as %s", (number) => {
+    for (const [before, after] of [
+      ["", ""],
+      ["No ", ", sorry."],
+      ['{"to":"', '"}'],
+      ["?to=", "&a=1"]
+    ])
+      expect(Phone.shorten(`${before}${number}${after}`)).toBe(`${before}…1234${after}`)
+  })
+
+  it("has a number's last four digits behind the scheme of a link", () => {
+    for (const text of ["tel34600001234", "tel:34600001234", "TEL34600001234"])
+      expect(Phone.shorten(text)).toBe(text.replace("3460000", "…"))
+  })
+
+  it("has two numbers that stand side by side", () => {
+    expect(Phone.shorten("12 34 56 34600001234 34 600 001 234")).toBe("12 34 56 …1234 …1234")
+  })
+
+  it("keeps UUIDs, dates, addresses of machines and the codes of platforms", () => {
+    const digits = (minimum: number, maximum: number) =>
+      FastCheck.stringMatching(new RegExp(`^[0-9]{${minimum},${maximum}}$`))
+    const kept = FastCheck.oneof(
+      FastCheck.uuid(),
+      digits(32, 32).map((all) => all.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")),
+      FastCheck.date({ noInvalidDate: true, min: new Date("1970-01-01"), max: new Date("2100-01-01") }).chain(
+        (date) => {
+          const iso = date.toISOString()
+          return FastCheck.constantFrom(iso, iso.slice(0, 10), iso.slice(0, 19).replace("T", " "))
+        }
+      ),
+      FastCheck.ipV4(),
+      digits(1, 7)
+    )
+    FastCheck.assert(
+      FastCheck.property(kept, FastCheck.constantFrom("", "of ", '"'), (text, around) => {
+        const whole = `${around}${text}${around === '"' ? '"' : ""}`
+        expect(Phone.shorten(whole)).toBe(whole)
+      }),
+      { numRuns: 2000 }
+    )
+  })
+})
