@@ -9,6 +9,7 @@ import * as Time from "./Instant.ts"
 import type { Job } from "./Job.ts"
 import type { Operator } from "./Operator.ts"
 import type { Page } from "./Page.ts"
+import * as Phone from "./Phone.ts"
 import type { Session } from "./Session.ts"
 import type { Template } from "./Template.ts"
 import type { Endpoint } from "./Webhook.ts"
@@ -61,17 +62,31 @@ export const listedItems = 25
 /** The last four digits tell an operator which number it was, and nobody else. */
 export const phone = (digits: string): string => `…${digits.slice(-4)}`
 
+/** A text that people chose, in which a number may stand. */
+export const free = Phone.shorten
+
+/** A receiver's URL as all operators may read it for over a year: its query and its user are often a secret. */
+const url = (text: string): string => {
+  if (!URL.canParse(text)) return free(text)
+  const { host, pathname, protocol, search } = new URL(text)
+  return free(`${protocol}//${host}${pathname}${search === "" ? "" : "?…"}`)
+}
+
 const time = (instant: Instant | null) => (instant === null ? null : Time.format(instant))
 
 const secrets = (kept: ReadonlyArray<Pick<Secret, "createdAt" | "expiresAt">>) =>
   kept.map(({ createdAt, expiresAt }) => ({ created_at: time(createdAt), expires_at: time(expiresAt) }))
 
-export const account = ({ currency, name, plan }: Account): View => ({ name, currency, plan })
+export const account = ({ currency, name, plan }: Account): View => ({
+  name: free(name),
+  currency,
+  plan
+})
 
 /** @param config of the configuration nothing is shown but whether it was replaced */
 export const session = (found: Session, config: "kept" | "set" | "changed" = "kept"): View => ({
   account_id: found.accountId,
-  name: found.name,
+  name: free(found.name),
   provider: found.provider,
   state: found.state,
   pacing: found.pacing,
@@ -81,7 +96,7 @@ export const session = (found: Session, config: "kept" | "set" | "changed" = "ke
 
 export const key = (found: ApiKey): View => ({
   session_id: found.sessionId,
-  name: found.name,
+  name: found.name === null ? null : free(found.name),
   permissions: found.permissions,
   status: found.status,
   secrets: secrets(found.secrets)
@@ -89,9 +104,9 @@ export const key = (found: ApiKey): View => ({
 
 export const webhook = (found: Endpoint): View => ({
   account_id: found.accountId,
-  url: found.url,
+  url: url(found.url),
   events: found.events,
-  description: found.description,
+  description: found.description === null ? null : free(found.description),
   enabled: found.enabled,
   deliveries_per_second: found.deliveriesPerSecond,
   batch_recipients: found.batchRecipients,
@@ -118,7 +133,7 @@ export const templates = ({
   if (results.length > listedItems) return counts
   const listed = templates.map(({ language, name, status, templateId }) => ({
     template_id: templateId,
-    name,
+    name: free(name),
     language,
     status
   }))

@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import { freshDatabase } from "../../../../test/support/Postgres.ts"
+import * as Audit from "../../src/domain/Audit.ts"
 import type * as Errors from "../../src/domain/Errors.ts"
 import * as Acting from "../../src/engine/Acting.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -19,6 +20,7 @@ import * as Postgres from "../../src/storage/postgres/Postgres.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 
@@ -198,6 +200,37 @@ describe("the audit log", () => {
       expect(items.map(({ after }) => after?.["name"])).toEqual(["Three", "Two"])
     }).pipe(Effect.provide(engineOver(Sqlite.layer({ filename: ":memory:" }), 3_600_000)))
   )
+
+  it.effect("has no secret of a receiver's URL, and of a number in a text the last four digits", () =>
+    Effect.gen(function* () {
+      const { admin } = yield* Engine.Engine
+      const act = Effect.gen(function* () {
+        const account = yield* admin.accounts.create({ name: "Shop of +34 600 001 234" })
+        const session = yield* admin.sessions.create(account.id, { name: "34600001234", provider: "sandbox" })
+        yield* admin.keys.issue(session.id, { name: "for 34600001234" })
+        yield* admin.consents.record(account.id, [{ phone: "34600005678", source: "by 34600001234" }])
+        const url = "https://shop.example/hook?token=canary-query"
+        const { endpoint } = yield* admin.webhooks.create(account.id, { url })
+        yield* admin.webhooks.change(endpoint.id, { description: "calls 34600001234" })
+      })
+      yield* asAna(act)
+      const { items } = yield* admin.audit.list({ page })
+      const told = JSON.stringify(items)
+      expect(told).not.toMatch(/canary|34600001234|34 600/)
+      expect(told).toContain("https://shop.example/hook?…")
+      expect(told.match(/…1234/g)?.length).toBeGreaterThanOrEqual(5)
+    }).pipe(Effect.provide(engineOver(Sqlite.layer({ filename: ":memory:" }))))
+  )
+})
+
+describe("a receiver's URL in the audit log", () => {
+  it.each([
+    ["https://shop.example/hook", "https://shop.example/hook"],
+    ["https://shop.example:8443/hook?token=a", "https://shop.example:8443/hook?…"],
+    ["https://ana:secret@shop.example/hook#part", "https://shop.example/hook"]
+  ])("%s is %s", (url, shown) => {
+    expect(Audit.webhook(Fixtures.endpoint("a", { url }))["url"]).toBe(shown)
+  })
 })
 
 suite("SQLite", Sqlite.layer({ filename: ":memory:" }))

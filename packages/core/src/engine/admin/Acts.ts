@@ -62,7 +62,7 @@ const consents = (results: ReadonlyArray<ConsentResult>): View => {
     phone: Audit.phone(phone),
     purpose,
     status,
-    source
+    source: Audit.free(source)
   }))
   return { ...counts, consents: listed }
 }
