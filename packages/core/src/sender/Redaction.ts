@@ -31,9 +31,17 @@ const textsOf = (value: unknown): ReadonlyArray<string> => {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : []
 }
 
+/** As it is, and as URLs and headers have it; base64 with and without its padding. */
+const spellingsOf = (text: string): ReadonlyArray<string> => {
+  const bytes = Buffer.from(text)
+  const padded = bytes.toString("base64")
+  const bare = padded.replace(/=+$/, "")
+  return [text, encodeURIComponent(text.toWellFormed()), padded, bare, bytes.toString("base64url")]
+}
+
 const ofConfig = Memo.ofObject((config: object): Redact => {
   const texts = textsOf(config).filter((text) => text.length >= shortest)
-  const spellings = new Set(texts.flatMap((text) => [text, encodeURIComponent(text.toWellFormed())]))
+  const spellings = new Set(texts.flatMap(spellingsOf))
   // The longest first: one may be a part of another.
   const secrets = [...spellings].toSorted((a, b) => b.length - a.length)
   return (text) => secrets.reduce((left, secret) => left.replaceAll(secret, hidden), text.slice(0, longest))

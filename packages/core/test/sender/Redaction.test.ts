@@ -8,6 +8,7 @@ const config = {
   secret: "signs-both-ways-1234",
   headers: {
     authorization: "Bearer of-a-header",
+    "x-odd": "ünïcode??>>~~",
     "x-longer": "Bearer of-a-header-and-more",
     "x-short": "abc"
   },
@@ -27,6 +28,10 @@ describe("a platform's words", () => {
     ["Bearer of-a-header-and-more", "a value that begins with another"],
     ["deep/inside=", "a value within others"],
     ["deep%2Finside%3D", "a value as a URL has it"],
+    [Buffer.from("Bearer of-a-header").toString("base64"), "a value in base64"],
+    [Buffer.from("signs-both-ways-1234").toString("base64"), "a value in base64 with padding"],
+    [Buffer.from("signs-both-ways-1234").toString("base64").replace("=", ""), "a value without its padding"],
+    [Buffer.from("ünïcode??>>~~").toString("base64url"), "a value in base64url"],
     ["a-key-that-is-in-the-path", "a key in the URL's path"],
     ["in-the-query", "a parameter of the URL"],
     ["4711/0815", "a decoded parameter of the URL"]
