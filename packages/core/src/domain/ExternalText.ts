@@ -20,14 +20,17 @@ export const longest = {
 
 const replacement = "\ufffd"
 
-/** Control characters and lone surrogates. */
-const unfit = /[\p{Cc}\p{Cs}]/u
-const everyUnfit = /[\p{Cc}\p{Cs}]/gu
+/**
+ * Control characters and lone surrogates; what turns the order of the text behind it, and what takes no room: a text
+ * would seem to be another one. Marks that letters of some scripts need are none of them.
+ */
+const unfit = /[\p{Cc}\p{Cs}\u200b\u202a-\u202e\u2066-\u2069\ufeff]/u
+const everyUnfit = new RegExp(unfit, "gu")
 
 /** Line breaks and tabs; the last two are Unicode's own. */
 const everyBreak = /[\t-\r\x85\u2028\u2029]+/g
-const unfitInLine = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
-const everyUnfitInLine = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu
+const unfitInLine = new RegExp(`${unfit.source}|[\\p{Zl}\\p{Zp}]`, "u")
+const everyUnfitInLine = new RegExp(unfitInLine, "gu")
 
 const cut = (text: string, most: number): string =>
   Text.isLonger(text, most) ? `${Text.head(text, most - 1)}…` : text

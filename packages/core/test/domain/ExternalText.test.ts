@@ -48,6 +48,16 @@ describe("text from outside", () => {
     )
   })
 
+  it("cannot show itself in another order, nor hide a part", () => {
+    for (const control of "\u200b\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff") {
+      for (const kept of [id, code, message].map((kind) => kind(`a${control}b`)))
+        expect([control, kept.slice(0, 3)]).toEqual([control, "a\ufffdb"])
+      const words = `a${control}b`
+      expect(lines(words, 512)).toBe(words)
+    }
+    for (const text of ["مرحبا\u200f!", "क्\u200dष", "👩\u200d💻"]) expect(message(text)).toBe(text)
+  })
+
   it("is the same when it enters again", () => {
     FastCheck.assert(
       FastCheck.property(anyText(1500), (text) => {
