@@ -59,7 +59,7 @@ const serving = (limits: Partial<Limits.Limits> = {}) =>
         }),
         ({ headers, status }) => ({ status, retryAfter: headers["retry-after"] })
       )
-    return { post, reads: () => reads, sessionId: session.id, engine }
+    return { handle, post, reads: () => reads, sessionId: session.id, engine }
   })
 
 describe("the body of a hook", () => {
@@ -72,6 +72,26 @@ describe("the body of a hook", () => {
       expect(reads()).toBe(0)
       expect(yield* post(`/hooks/http/${sessionId}`)).toMatchObject({ status: 401 })
       expect(reads()).toBe(1)
+    }).pipe(Effect.provide(engineLayer))
+  )
+
+  it.effect("is not read, nor a session looked up, where a parameter is given twice", () =>
+    Effect.gen(function* () {
+      const { handle, post, reads, sessionId } = yield* serving()
+      const query = "hub.mode=subscribe&hub.verify_token=wrong&hub.challenge=a&hub.verify_token=verify"
+      const { body, status } = yield* handle({
+        method: "GET",
+        url: `/hooks/whatsapp/${nobody}?${query}`,
+        headers: {},
+        hasBody: false,
+        body: () => Effect.succeed(new Uint8Array())
+      })
+      expect([status, JSON.parse(String(body)).errors]).toMatchObject([
+        422,
+        [{ pointer: "/query/hub.verify_token", code: "invalid_value" }]
+      ])
+      expect(yield* post(`/hooks/http/${sessionId}?a=1&a=2`)).toMatchObject({ status: 422 })
+      expect(reads()).toBe(0)
     }).pipe(Effect.provide(engineLayer))
   )
 

@@ -38,6 +38,9 @@ const nameForm = /^[a-z0-9][a-z0-9._@-]{0,63}$/
 
 export const isName = (text: string): boolean => nameForm.test(text)
 
+/** A name that people would take for that of the environment's token. No new operator has it. */
+export const isReserved = (name: string): boolean => name === environment.name.toLowerCase()
+
 export const nameRule = "1 to 64 lower-case letters, digits and . _ @ -, the first a letter or digit"
 
 /** `op_<name>_` before the form of an API key's secret: whoever finds a token knows whose it is. */

@@ -382,6 +382,8 @@ const hook = (
     Limits.over("hooksPerAddress")
     return Effect.fail(tooManyHooks("from your address", wait))
   }
+  const repeated = repeatedFaults(query)
+  if (repeated.length > 0) return invalid(repeated)
   if (Number(headerOf(request, "content-length") ?? 0) > Body.maximumHookBytes) return hookTooLarge
   const body = Effect.suspend((): Effect.Effect<Uint8Array, Refused> => {
     const wait = rates.session(path["sessionId"] ?? "", now)

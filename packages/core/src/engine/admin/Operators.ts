@@ -9,7 +9,7 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Keyring from "../../domain/Keyring.ts"
 import type { Operator, Role } from "../../domain/Operator.ts"
-import { isName, makeToken, nameOf, nameRule } from "../../domain/Operator.ts"
+import { isName, isReserved, makeToken, nameOf, nameRule } from "../../domain/Operator.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import { OperatorStore } from "../../storage/OperatorStore.ts"
@@ -73,6 +73,8 @@ export const make = Effect.gen(function* () {
   const operators: Operators = {
     create: Effect.fnUntraced(function* ({ name, role }) {
       yield* refuse(isName(name) ? [] : nameFault(`\`name\` must be ${nameRule}.`))
+      const reserved = `\`${name}\` is reserved: it would be taken for the token of the environment. Choose another.`
+      yield* refuse(isReserved(name) ? nameFault(reserved) : [])
       const now = yield* Clock.currentTimeMillis
       const { secret, token } = fresh(name, now)
       const operator: Operator = {
