@@ -469,7 +469,7 @@ export const make = (options: Options) =>
       guess: Guesses.Guess,
       look: () => Effect.Effect<A, E>
     ): Effect.Effect<A, E | Refused> =>
-      Effect.uninterruptibleMask((restore) => {
+      Effect.uninterruptibleMask((restore): Effect.Effect<A, E | Refused> => {
         const end = guesses.begin(guess, clock.unsafeCurrentTimeMillis())
         if (typeof end === "number") return tooManyGuesses(end)
         return Effect.onExit(restore(Effect.suspend(look)), (exit) =>
