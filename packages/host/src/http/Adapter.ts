@@ -99,7 +99,7 @@ export interface Options {
   readonly stopping: MutableRef.MutableRef<boolean>
   /** Told of every answer; absent when nobody listens. */
   readonly answered?: ((answered: Answered) => void) | undefined
-  /** Those of hooks; the defaults where they are not given. */
+  /** Those of hooks and pages; the defaults where they are not given. */
   readonly limits?: Limits.Limits | undefined
   /** One request in so many gets a span; absent when nobody traces. */
   readonly spanEvery?: number | undefined
@@ -405,6 +405,30 @@ const hook = (
   )
 }
 
+/** Who sends many requests ahead gets one refusal, not one for each. */
+const lastAnswer: Headers = { connection: "close" }
+
+/** How often the pages that anybody may read are answered, in all and to each address: they are long. */
+const pageRates = ({ pages, pagesPerAddress }: Limits.Limits) => {
+  const all = Rates.make({ limit: pages, periodMs: 1000 })
+  const ofAddress = Rates.make({ limit: pagesPerAddress, periodMs: 1000 })
+  return ({ address }: PlainRequest, now: number): Refused | undefined => {
+    const wait = address === undefined ? 0 : ofAddress(ClientAddress.holder(address), now)
+    if (wait > 0) {
+      Limits.over("pagesPerAddress")
+      const detail = "Too many pages are read from your address."
+      return new Refused(Problems.problem("rate_limited", detail, { retryAfterMs: wait }), lastAnswer)
+    }
+    const waitAll = all("", now)
+    if (waitAll === 0) return undefined
+    Limits.over("pages")
+    return new Refused(
+      Problems.problem("unavailable", "Too many clients read pages.", { retryAfterMs: waitAll }),
+      lastAnswer
+    )
+  }
+}
+
 const tooManyGuesses = (retryAfterMs: number) =>
   Effect.fail(
     new Refused(
@@ -461,7 +485,9 @@ export const make = (options: Options) =>
     const routesOf = Router.make(options.routes)
     const count = counting()
     const isSampled = sampler(options.spanEvery)
-    const rates = hookRates(options.limits ?? Limits.defaults)
+    const limits = options.limits ?? Limits.defaults
+    const rates = hookRates(limits)
+    const overPages = pageRates(limits)
     const guesses = yield* Guesses.make(options.guesses)
 
     /** Looks at credentials, unless too many wrong ones came before; what else fails tells nothing of them. */
@@ -613,7 +639,9 @@ export const make = (options: Options) =>
           return Effect.map(page.body, (found) => text(page.contentType, found))
         })
       )
-      return page.access === "operator" ? asOperator(exchange, page.role, shown) : shown
+      if (page.access === "operator") return asOperator(exchange, page.role, shown)
+      const refused = overPages(request, clock.unsafeCurrentTimeMillis())
+      return refused === undefined ? shown : Effect.fail(refused)
     }
 
     const step = (exchange: Exchange): Step => {

@@ -24,8 +24,8 @@ export const headOf = ({ rawHeaders, url = "" }: IncomingMessage): number => {
 export interface Exchange {
   /** The memory that its head takes. */
   readonly head: number
-  /** Called when its turn has come. */
-  readonly begin: () => void
+  /** Called when its turn has come; `isPipelined` when others of its connection wait, too. */
+  readonly begin: (isPipelined: boolean) => void
   /** Called at the stop: it is refused unless its handler has all that it needs. */
   readonly dismiss: () => void
   /** Called when the connection is gone before the answer left. */
@@ -113,7 +113,7 @@ export class Connection {
     const { concurrent, unsent } = this.all.limits
     while (!this.isLast && this.waiting.length > 0 && this.working < concurrent && this.unsent < unsent) {
       this.working += 1
-      this.waiting.shift()?.begin()
+      this.waiting.shift()?.begin(this.unanswered.size > 1)
     }
   }
 }

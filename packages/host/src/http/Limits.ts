@@ -140,6 +140,24 @@ export const table = {
     bounds: "the part of that memory which one client address may take",
     over: "503 with `Retry-After`, and the connection is closed without reading the body"
   },
+  pages: {
+    setting: "LIMIT_PAGES",
+    value: 50,
+    unit: "per second",
+    from: 1,
+    to: 1_000_000,
+    bounds: "answers of `/docs` and `/openapi.json`, which anybody may read, in all",
+    over: "503 with `Retry-After`"
+  },
+  pagesPerAddress: {
+    setting: "LIMIT_PAGES_PER_ADDRESS",
+    value: 10,
+    unit: "per second",
+    from: 1,
+    to: 1_000_000,
+    bounds: "answers of `/docs` and `/openapi.json` to one client address",
+    over: "429 with `Retry-After`"
+  },
   hooksPerSession: {
     setting: "LIMIT_HOOKS_PER_SESSION",
     value: 1000,

@@ -283,6 +283,8 @@ const answer = (
           connection.socket.destroy()
           return
         }
+        // None of those behind it is begun for an answer that would not leave any more.
+        if (exit.value.headers["connection"] === "close") connection.isLast = true
         bytes = headBytes + exit.value.body.length
         connection.answered(bytes)
         leave(() => {
@@ -301,7 +303,8 @@ const answer = (
       }
       const exchange = {
         head: Connections.headOf(incoming),
-        begin: () =>
+        // Clients that wait for their answers need not wait for what others send ahead.
+        begin: (isPipelined: boolean) =>
           begin(() => {
             if (ended || connection.isLast || connection.socket.destroyed) return
             const fault = faultOf(incoming, connections.limits.headers)
@@ -317,7 +320,7 @@ const answer = (
                 ? dismissed
                 : answerTo(incoming, hasBody, connection, mayBegin)
             )
-          }),
+          }, isPipelined),
         dismiss: () => {
           if (ended || counted || fiber === undefined) return
           fiber.unsafeInterruptAsFork(fiber.id())
@@ -413,12 +416,15 @@ const stop = (
     yield* Effect.logInfo(`The server is closed, ${ended - started} ms after the signal`)
   })
 
+/** Connections that the kernel keeps until they are accepted; those beyond try again after a second, or three. */
+const mostUnaccepted = 4096
+
 /** Listens until it is released, and answers the port: the one asked for may be 0. */
 const listen = (server: Server, { host, port }: Options<never, never>["address"]) =>
   Effect.acquireRelease(
     Effect.async<number, ServeError>((resume) => {
       server.once("error", (cause) => resume(Effect.fail(new ServeError({ cause }))))
-      server.listen(port, host, () => {
+      server.listen({ port, host, backlog: mostUnaccepted }, () => {
         const address = server.address()
         resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : port))
       })

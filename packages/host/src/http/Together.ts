@@ -9,26 +9,31 @@ const most = 16
 /**
  * @param later when to do what has come by then: `setImmediate` after what was read, `process.nextTick` at once
  * @param again when to do what is left
+ * @returns takes a task; one that may wait is done after the others, but at least one of these with each go
  */
 export const make = (
   later: (run: () => void) => void,
   again: (run: () => void) => void = later
-): ((task: () => void) => void) => {
-  const waiting: Array<() => void> = []
+): ((task: () => void, mayWait?: boolean) => void) => {
+  const urgent: Array<() => void> = []
+  const patient: Array<() => void> = []
   const run = (): void => {
-    const now = waiting.splice(0, most)
-    if (waiting.length > 0) again(run)
+    const now = urgent.splice(0, most)
+    for (const task of patient.splice(0, Math.max(1, most - now.length))) now.push(task)
+    if (urgent.length + patient.length > 0) again(run)
     try {
       for (let task = now.shift(); task !== undefined; task = now.shift()) task()
     } finally {
       // One that throws takes none of the others with it.
       if (now.length > 0) {
-        waiting.unshift(...now)
+        urgent.unshift(...now)
         again(run)
       }
     }
   }
-  return (task) => {
-    if (waiting.push(task) === 1) later(run)
+  return (task, mayWait = false) => {
+    const isFirst = urgent.length + patient.length === 0
+    ;(mayWait ? patient : urgent).push(task)
+    if (isFirst) later(run)
   }
 }
