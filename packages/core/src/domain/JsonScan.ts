@@ -63,23 +63,47 @@ export interface Bounds {
   readonly names: number
 }
 
-/** Whether a text stays within bounds. */
-export const isWithin = (text: string, { levels, names, values }: Bounds): boolean => {
+/** Characters that are looked at in one piece. */
+const atOnce = 16 * 1024
+
+/** Of a longer name only this much is looked at: there is no room for many such names. */
+const longestName = 1024
+
+/** Tells whether a text stays within bounds, piece by piece: a text of some megabytes takes longer than a turn has. */
+export function* isWithin(text: string, { levels, names, values }: Bounds): Generator<void, boolean> {
   let open = 0
   let found = 0
   /** Where the last string began and ended: before a colon, that is a name. */
   let start = 0
   let end = 0
+  let pause = atOnce
   const different = new Set<number>()
   for (let at = 0; at < text.length; at++) {
+    if (at >= pause) {
+      yield
+      pause = at + atOnce
+    }
     switch (text.charCodeAt(at)) {
       case quote:
         start = at
-        end = endOfString(text, at)
+        end = text.indexOf('"', at + 1)
+        if (end === -1) return true
+        if (text.charCodeAt(end - 1) === backslash) {
+          // Half a million escaped quotes would be as many searches.
+          for (end = at + 1; end < text.length; end++) {
+            const code = text.charCodeAt(end)
+            if (code === quote) break
+            if (code === backslash) end += 1
+            if (end >= pause) {
+              yield
+              pause = end + atOnce
+            }
+          }
+        }
         at = end
         break
       case colon:
-        different.add(hashOfName(text, start, end))
+        different.add(hashOfName(text, start, Math.min(end, start + longestName)))
         if (different.size > names) return false
         // Another colon behind it is no JSON, and a long name is looked at once.
         end = start

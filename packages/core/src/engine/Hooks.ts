@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { HookForged, InvalidRequest, NotFound } from "../domain/Errors.ts"
 import * as Fault from "../domain/Fault.ts"
+import * as Turn from "../loop/Turn.ts"
 import type * as Lines from "../sender/Lines.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { HookRequest } from "../sender/Sender.ts"
@@ -42,7 +43,7 @@ export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbo
       case "Malformed":
         return yield* new InvalidRequest({ faults: [Fault.make([], "invalid_json", result.reason)] })
       case "Content":
-        yield* inbound.content(session, Sanitize.hookContent(result, line.config))
+        yield* inbound.content(session, yield* Turn.through(Sanitize.hookContent(result, line.config)))
         yield* Effect.zipRight(wake.deliveries.notify, wake.sends.notify)
         return null
     }

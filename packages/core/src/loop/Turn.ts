@@ -51,16 +51,19 @@ export const taken: Effect.Effect<void> = Effect.suspend(() =>
   isSpent() ? Effect.zipRight(next, taken) : Effect.void
 )
 
-/** Pieces of some microseconds each that are done before the turn is asked for again. */
-const atOnce = 32
+/** How long pieces of some microseconds each are done before the turn is asked for again, in milliseconds. */
+const atOnceMs = 1
 
 /** Goes through what is done piece by piece, in turns; a piece ends where the generator yields. */
 export const through = <A>(pieces: Iterator<void, A>): Effect.Effect<A> =>
   Effect.suspend(() => {
-    for (let piece = 0; piece < atOnce; piece++) {
+    const until = performance.now() + atOnceMs
+    do {
       const { done, value } = pieces.next()
-      if (done === true) return Effect.succeed(value)
-    }
+      if (done !== true) continue
+      // Of a few pieces one may have been as much as thousands are; what follows may be, too.
+      return performance.now() > until ? Effect.as(taken, value) : Effect.succeed(value)
+    } while (performance.now() <= until)
     return Effect.zipRight(taken, through(pieces))
   })
 

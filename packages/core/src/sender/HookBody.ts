@@ -7,20 +7,35 @@ import * as Turn from "../loop/Turn.ts"
 /** A platform posts up to a thousand updates at once (whatsapp-cloud.md §1.8), which have some tens of members each. */
 const bounds: JsonScan.Bounds = { levels: 64, values: 100_000, names: 10_000 }
 
-/** From this length on each step has a turn of its own. */
+/** From this length on the signature's check and the parsing, which cannot be cut, have turns of their own. */
 const longBody = 128 * 1024
+
+/** Bytes that are decoded in one piece: what is not ASCII takes ten times as long. */
+const atOnce = 16 * 1024
 
 /** Why a body that is JSON may still be refused; said beside what it should be. */
 export const limits = `with at most ${bounds.values.toLocaleString("en")} members and items in all, of ${bounds.names.toLocaleString("en")} different names, nested at most ${bounds.levels} levels deep`
+
+/** The body as text, decoded piece by piece. */
+function* textOf(body: Uint8Array): Generator<void, string> {
+  const decoder = new TextDecoder()
+  const pieces: Array<string> = []
+  for (let from = 0; from < body.length; from += atOnce) {
+    pieces.push(decoder.decode(body.subarray(from, from + atOnce), { stream: true }))
+    yield
+  }
+  pieces.push(decoder.decode())
+  return pieces.join("")
+}
 
 /** The JSON value; undefined for what is no JSON or goes beyond the limits. */
 export const read = (body: Uint8Array): Effect.Effect<unknown> => {
   const turn = body.length < longBody ? Effect.void : Turn.next
   return Effect.gen(function* () {
     yield* turn
-    const text = new TextDecoder().decode(body)
+    const text = yield* Turn.through(textOf(body))
+    if (!(yield* Turn.through(JsonScan.isWithin(text, bounds)))) return undefined
     yield* turn
-    if (!JsonScan.isWithin(text, bounds)) return undefined
     const value = Json.parse(text)
     yield* turn
     return value

@@ -69,15 +69,23 @@ export const templateNews = ({ language, name, quality, status }: TemplateNews):
   ...(quality === undefined ? {} : { quality: ExternalText.code(quality) })
 })
 
-/** What a hook brought, without the session's secrets. */
-export const hookContent = (given: HookContent, config: unknown): HookContent => ({
-  ...given,
-  reports: given.reports.map((report) =>
-    report.failure === null ? report : { ...report, failure: Redaction.failure(report.failure, config) }
-  ),
-  preferences: given.preferences.map((preference) => ({
-    ...preference,
-    proof: Redaction.text(preference.proof, config)
-  })),
-  unread: given.unread.map((reason) => Redaction.text(reason, config))
-})
+/** What a hook brought, without the session's secrets. Piece by piece, for a hook may bring thousands of long texts. */
+export function* hookContent(given: HookContent, config: unknown): Generator<void, HookContent> {
+  const reports: Array<Report> = []
+  for (const report of given.reports) {
+    const { failure } = report
+    reports.push(failure === null ? report : { ...report, failure: Redaction.failure(failure, config) })
+    yield
+  }
+  const preferences: Array<HookContent["preferences"][number]> = []
+  for (const preference of given.preferences) {
+    preferences.push({ ...preference, proof: Redaction.text(preference.proof, config) })
+    yield
+  }
+  const unread: Array<string> = []
+  for (const reason of given.unread) {
+    unread.push(Redaction.text(reason, config))
+    yield
+  }
+  return { ...given, reports, preferences, unread }
+}

@@ -20,6 +20,12 @@ export interface Filed {
 
 export type Histories = ReadonlyMap<Key, ReadonlyArray<ConsentRecord>>
 
+/** Whom revocations concern. Of their histories only grants later than the first of them count. */
+export interface Revoking {
+  readonly keys: ReadonlyArray<Key>
+  readonly since: Instant
+}
+
 const none: ReadonlyArray<ConsentRecord> = []
 
 /** The items that are applied: of those with one id the first, where that is new. */
@@ -66,21 +72,25 @@ export const learnt = (
   return [...found.values()]
 }
 
-/** The keys that a word or a new link concerns: their histories have to be known. */
-export const concerned = (
+/** The keys that a new link concerns: their whole histories have to be known. */
+export const linked = (learnt: ReadonlyArray<Link>, circle: Circle): ReadonlyArray<Key> => [
+  ...new Set(learnt.flatMap(({ other, person }) => circle.everything([person, other])))
+]
+
+/** The keys that what is revoked concerns: the grants behind it have to be known. */
+export const revoking = (
   items: ReadonlyArray<InboundItem>,
   portfolio: string,
-  learnt: ReadonlyArray<Link>,
   circle: Circle
-): ReadonlyArray<Key> => {
+): Revoking | undefined => {
   const keys = new Set<Key>()
-  const add = (some: ReadonlyArray<Key>) => {
-    for (const key of circle.everything(some)) keys.add(key)
+  let since = Number.POSITIVE_INFINITY
+  for (const { told, word } of items) {
+    if (told === null || word?.status !== "revoked") continue
+    since = Math.min(since, word.occurredAt)
+    for (const key of circle.everything(Person.keysOf(told.person, portfolio))) keys.add(key)
   }
-  for (const { other, person } of learnt) add([person, other])
-  for (const { told, word } of items)
-    if (told !== null && word?.status === "revoked") add(Person.keysOf(told.person, portfolio))
-  return [...keys]
+  return keys.size === 0 ? undefined : { keys: [...keys], since }
 }
 
 /** Under which keys a word of these holds. */
@@ -160,10 +170,16 @@ const carried = (
 const isBehindGrants = ({ occurredAt, recordedAt, status }: ConsentRecord): boolean =>
   status === "revoked" && occurredAt === recordedAt
 
-/** The keys whose histories have to be known before an account registers these. */
-export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): ReadonlyArray<Key> => [
-  ...new Set(records.filter(isBehindGrants).flatMap(({ phone, status }) => keysFor([phone], status, circle)))
-]
+/** The keys that revocations of those that an account registers concern. */
+export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): Revoking | undefined => {
+  const revoked = records.filter(isBehindGrants)
+  return revoked.length === 0
+    ? undefined
+    : {
+        keys: [...new Set(revoked.flatMap(({ phone, status }) => keysFor([phone], status, circle)))],
+        since: Math.min(...revoked.map(({ occurredAt }) => occurredAt))
+      }
+}
 
 /** What an account registers. */
 export const registered = (

@@ -26,6 +26,9 @@ const plain = /^[\x21-\x7e]{1,256}$/
 
 const hashOf = (value: unknown): string => hash("sha256", JSON.stringify(value), "hex")
 
+/** Of a longer text the rest is never kept, nor does it tell a message apart. Where it may be a keyword it is looked at. */
+const longestText = 16 * 1024
+
 /** A blank id names nothing. */
 const idOf = (id: string | null | undefined): string | null =>
   id === null || id === undefined || id.trim() === "" ? null : id
@@ -94,6 +97,7 @@ export function* make(
   }
   const textOf = (message: Message) => ({
     ...message,
+    text: message.text.slice(0, longestText),
     id: idOf(message.id),
     person: Person.read(message.from, message.userId),
     status: statusOf(message, session)

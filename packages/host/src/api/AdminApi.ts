@@ -239,7 +239,8 @@ const endpointFields = {
       .pipe(Schema.maxItems(maximumEvents))
       .annotations({
         description: `Types of events, families and \`*\`; ${Event.defaultSubscription.join(", ")} when absent.`,
-        jsonSchema: { minItems: 1 }
+        // A rule that is written here takes the place of that of `maxItems`.
+        jsonSchema: { minItems: 1, maxItems: maximumEvents }
       })
   ),
   description: optional(

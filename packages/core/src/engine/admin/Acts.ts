@@ -15,7 +15,6 @@ import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
 import type { Admin } from "../Admin.ts"
-import type { ConsentResult } from "./Consents.ts"
 import type { Recorder } from "./Recorder.ts"
 
 /** Methods, so that an act of an operation is one of an operation of any arguments. */
@@ -48,24 +47,6 @@ const card = ({ currency, effectiveFrom, id, prices }: RateCard) => ({
   target: id,
   after: { currency, effective_from: Instant.format(effectiveFrom), prices: prices.length }
 })
-
-const consents = (results: ReadonlyArray<ConsentResult>): View => {
-  const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
-  const counts = {
-    granted: records.filter(({ status }) => status === "granted").length,
-    revoked: records.filter(({ status }) => status === "revoked").length,
-    refused: results.length - records.length
-  }
-  if (results.length > Audit.listedItems) return counts
-  const listed = records.map(({ id, phone, purpose, source, status }) => ({
-    consent_id: id,
-    phone: Audit.phone(phone),
-    purpose,
-    status,
-    source: Audit.free(source)
-  }))
-  return { ...counts, consents: listed }
-}
 
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
@@ -143,7 +124,7 @@ export const make = Effect.gen(function* () {
       faults: "reads"
     },
     consents: {
-      record: { entry: (results, accountId) => ({ target: accountId, after: consents(results) }) },
+      record: "records",
       find: "reads",
       unattributed: "reads",
       faults: "reads"

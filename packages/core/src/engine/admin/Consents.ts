@@ -1,6 +1,8 @@
 /** Registration of consents, item by item, and what is known of a phone. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type { View } from "../../domain/Audit.ts"
+import * as Audit from "../../domain/Audit.ts"
 import type { ConsentRecord, Purpose, Scope, Status, Verdict } from "../../domain/Consent.ts"
 import * as Consent from "../../domain/Consent.ts"
 import { InvalidRequest, NotFound } from "../../domain/Errors.ts"
@@ -20,6 +22,7 @@ import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { Wake } from "../../worker/Wake.ts"
+import * as Recorder from "./Recorder.ts"
 import * as Text from "./Text.ts"
 
 export interface NewConsent {
@@ -54,8 +57,9 @@ export interface ConsentState {
 
 export interface Consents {
   /**
-   * Items without a fault are recorded, the others are told, in the order given. They are committed some hundreds at a
-   * time: where it fails, those before are recorded, and to record them again does no harm.
+   * Items without a fault are recorded, the others are told, in the order given. They are committed a hundred at a time,
+   * each hundred with its entry in the audit log: where it fails, those before are recorded, and to record them again
+   * does no harm.
    */
   readonly record: (
     accountId: string,
@@ -78,8 +82,8 @@ export interface Consents {
 
 const maximumProof = 2000
 
-/** Looked at and committed in one turn of the event loop. */
-const atOnce = 250
+/** Looked at and committed in one turn of the event loop, with an entry in the audit log. */
+const atOnce = 100
 
 const userIdForm = "`user_id` must be 1 to 256 visible ASCII characters, as the platform writes it."
 
@@ -121,11 +125,31 @@ const askedFor = ({
   return message === undefined ? Effect.succeed({ phone }) : refused("phone", "recipient_invalid", message)
 }
 
+/** Of the audit log. */
+const shown = (results: ReadonlyArray<ConsentResult>): View => {
+  const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
+  const counts = {
+    granted: records.filter(({ status }) => status === "granted").length,
+    revoked: records.filter(({ status }) => status === "revoked").length,
+    refused: results.length - records.length
+  }
+  if (results.length > Audit.listedItems) return counts
+  const listed = records.map(({ id, phone, purpose, source, status }) => ({
+    consent_id: id,
+    phone: Audit.phone(phone),
+    purpose,
+    status,
+    source: Audit.free(source)
+  }))
+  return { ...counts, consents: listed }
+}
+
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const inbound = yield* InboundStore
   const store = yield* ConsentStore
   const wake = yield* Wake
+  const record = yield* Recorder.make
   const ids = Ids.make(yield* Ids.RandomBytes)
 
   const account = Effect.fnUntraced(function* (id: string) {
@@ -148,29 +172,37 @@ export const make = Effect.gen(function* () {
     recordedAt: now
   })
 
+  /** In one commit. */
+  const recordPart = (accountId: string, results: ReadonlyArray<ConsentResult>) => {
+    const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
+    if (records.length === 0) return Effect.succeed(results)
+    return Effect.map(store.record({ accountId, records }), (recorded) => {
+      const byId = new Map(recorded.map((record) => [record.id, record]))
+      return results.map(
+        (result): ConsentResult =>
+          result._tag === "Recorded"
+            ? { ...result, record: byId.get(result.record.id) ?? result.record }
+            : result
+      )
+    })
+  }
+
   const consents: Consents = {
     record: Effect.fnUntraced(function* (accountId, items) {
       yield* account(accountId)
       const now = yield* Clock.currentTimeMillis
+      const entry = (part: ReadonlyArray<ConsentResult>) => ({ target: accountId, after: shown(part) })
       const results: Array<ConsentResult> = []
+      // A part at a time, so that an import of thousands keeps nobody else waiting.
       for (let from = 0; from < items.length; from += atOnce) {
         if (from > 0) yield* Turn.taken
-        const some = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
+        const part = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
           const faults = check(item, from + place, now)
           return faults.length === 0
             ? { _tag: "Recorded", record: recordOf(item, now) }
             : { _tag: "Refused", phone: item.phone, faults }
         })
-        const records = some.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
-        const recorded = records.length === 0 ? [] : yield* store.record({ accountId, records })
-        const byId = new Map(recorded.map((record) => [record.id, record]))
-        for (const result of some) {
-          results.push(
-            result._tag === "Recorded"
-              ? { ...result, record: byId.get(result.record.id) ?? result.record }
-              : result
-          )
-        }
+        results.push(...(yield* record({ operation: "consents.record", entry }, recordPart(accountId, part))))
       }
       yield* wake.deliveries.notify
       return results

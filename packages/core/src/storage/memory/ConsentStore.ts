@@ -22,7 +22,7 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
         Effect.sync(() => {
           const phones = records.map(({ phone }) => phone)
           const circle = Person.circle(People.linksFrom(db, accountId, phones))
-          const outranked = InboundSteps.outranked(records, circle)
+          const outranked = InboundSteps.outranked(records, circle)?.keys ?? []
           const histories = new Map(outranked.map((key) => [key, People.historyOf(db, accountId, key)]))
           const filed = InboundSteps.registered(records, circle, histories)
           for (const { keys, record } of filed) {

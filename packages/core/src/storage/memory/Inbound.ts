@@ -19,7 +19,10 @@ export const apply = (
   const links = People.linksFrom(db, accountId, InboundSteps.named(items, portfolio))
   const learnt = InboundSteps.learnt(items, portfolio, links)
   const circle = Person.circle([...learnt, ...links])
-  const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
+  const concerned = [
+    ...InboundSteps.linked(learnt, circle),
+    ...(InboundSteps.revoking(items, portfolio, circle)?.keys ?? [])
+  ]
   const histories = new Map(concerned.map((key) => [key, People.historyOf(db, accountId, key)]))
   const batch = { items, portfolio, learnt, circle, histories }
   const filed = InboundSteps.records(batch, db.ids, now)

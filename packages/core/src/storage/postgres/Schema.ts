@@ -451,6 +451,15 @@ CREATE INDEX sendwright_audit_at ON sendwright_audit (at);
 `
 }
 
+const recording: Migration = {
+  id: 11,
+  name: "the order in which consents were recorded",
+  statements: `
+-- Whoever revokes thousands of times is asked for the last place with each of them.
+CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -461,5 +470,6 @@ export const migrations: ReadonlyArray<Migration> = [
   heartbeats,
   people,
   health,
-  operators
+  operators,
+  recording
 ]

@@ -90,12 +90,12 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
           yield* serialize(People.serialized(accountId))
           const phones = [...new Set(records.map(({ phone }) => phone))]
           const circle = Person.circle(yield* people.linksFrom(accountId, phones))
-          const histories = yield* people.historiesOf(accountId, InboundSteps.outranked(records, circle))
+          const histories = yield* people.grantsOf(accountId, InboundSteps.outranked(records, circle))
           const filed = InboundSteps.registered(records, circle, histories)
+          yield* people.file(accountId, filed)
           const drafts = new Map<Instant, Array<Draft>>()
-          for (const { keys, record } of filed) {
+          for (const { record } of filed) {
             const { recordedAt } = record
-            yield* People.file(accountId, record, keys)
             const recorded = drafts.get(recordedAt)
             if (recorded === undefined) drafts.set(recordedAt, [Event.consentRecorded(record)])
             else recorded.push(Event.consentRecorded(record))

@@ -34,11 +34,16 @@ export const make = (dialect: Dialect, ids: Ids) => {
     const learnt = InboundSteps.learnt(items, portfolio, links)
     yield* People.link(accountId, learnt, now)
     const circle = Person.circle([...learnt, ...links])
-    const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
-    const histories = yield* people.historiesOf(accountId, concerned)
+    const linked = InboundSteps.linked(learnt, circle)
+    const revoking = InboundSteps.revoking(items, portfolio, circle)
+    // A whole history has the grants among it.
+    const histories = new Map([
+      ...(yield* people.grantsOf(accountId, revoking)),
+      ...(yield* people.historiesOf(accountId, linked))
+    ])
     const batch = { items, portfolio, learnt, circle, histories }
     const filed = InboundSteps.records(batch, ids, now)
-    for (const { keys, record } of filed) yield* People.file(accountId, record, keys)
+    yield* people.file(accountId, filed)
     yield* insertUnattributed(
       items.flatMap(({ unattributed }) => (unattributed === null ? [] : [fromUnattributed(unattributed)]))
     )

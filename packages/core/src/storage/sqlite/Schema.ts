@@ -468,6 +468,15 @@ CREATE INDEX sendwright_audit_at ON sendwright_audit (at);
 `
 }
 
+const recording: Migration = {
+  id: 13,
+  name: "the order in which consents were recorded",
+  statements: `
+-- Whoever revokes thousands of times is asked for the last place with each of them.
+CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -480,5 +489,6 @@ export const migrations: ReadonlyArray<Migration> = [
   heartbeats,
   people,
   health,
-  operators
+  operators,
+  recording
 ]
