@@ -147,4 +147,44 @@ describe("/openapi.json and /docs", () => {
       }
     }).pipe(Effect.provide(engineLayer))
   )
+
+  const reading = (limits: Partial<Limits.Limits>) =>
+    Effect.map(
+      serving(limits),
+      ({ handle }) =>
+        (url: string, address: string) =>
+          Effect.map(
+            handle({
+              method: "GET",
+              url,
+              headers: {},
+              address,
+              hasBody: false,
+              body: () => Effect.succeed(new Uint8Array())
+            }),
+            ({ headers, status }) => [status, headers["retry-after"], headers["connection"]]
+          )
+    )
+
+  it.effect("are read so often from one address; one more is its connection's last answer", () =>
+    Effect.gen(function* () {
+      const read = yield* reading({ pagesPerAddress: 2 })
+      expect((yield* read("/openapi.json", "192.0.2.1"))[0]).toBe(200)
+      expect((yield* read("/docs", "192.0.2.1"))[0]).toBe(200)
+      expect(yield* read("/docs", "192.0.2.1")).toEqual([429, "1", "close"])
+      expect((yield* read("/docs", "192.0.2.2"))[0]).toBe(200)
+      expect((yield* read("/health/live", "192.0.2.1"))[0]).toBe(200)
+      yield* TestClock.adjust("1 second")
+      expect((yield* read("/docs", "192.0.2.1"))[0]).toBe(200)
+    }).pipe(Effect.provide(engineLayer))
+  )
+
+  it.effect("are read so often in all", () =>
+    Effect.gen(function* () {
+      const read = yield* reading({ pages: 2 })
+      expect((yield* read("/docs", "192.0.2.1"))[0]).toBe(200)
+      expect((yield* read("/docs", "192.0.2.2"))[0]).toBe(200)
+      expect(yield* read("/docs", "192.0.2.3")).toEqual([503, "1", "close"])
+    }).pipe(Effect.provide(engineLayer))
+  )
 })

@@ -191,6 +191,23 @@ describe("a connection", () => {
     })
   )
 
+  it.scopedLive("that is told that an answer is its last one has none of those behind it begun", () =>
+    Effect.gen(function* () {
+      let begun = 0
+      const handle: Adapter.Adapter = () =>
+        Effect.sync(() => {
+          begun += 1
+          // Too long to leave at once: the connection is still open when the next one could begin.
+          return { status: 429, headers: { connection: "close" }, body: "no".repeat(4_000_000) }
+        })
+      const { port } = yield* serving(handle, { limits: { concurrent: 1, unsent: 100_000_000 } })
+      const { closed, heard } = yield* client(port, get.repeat(9))
+      yield* closed
+      expect(begun).toBe(1)
+      expect(heard().match(/HTTP\/1.1 429/g)).toHaveLength(1)
+    })
+  )
+
   it.scopedLive("whose answers lie unread has no more of its requests begun, until they are read", () =>
     Effect.gen(function* () {
       let begun = 0

@@ -81,4 +81,16 @@ describe("tasks that come together", () => {
     next()
     expect(done).toEqual([0, 2])
   })
+
+  it("come before those that may wait, of which one at least is done with each go", () => {
+    const { later, next } = putOff()
+    const done: Array<string> = []
+    const together = Together.make(later)
+    for (let n = 0; n < 3; n++) together(() => done.push("patient"), true)
+    for (let n = 0; n < 16; n++) together(() => done.push("urgent"))
+    next()
+    expect(done).toEqual([...Array.from({ length: 16 }, () => "urgent"), "patient"])
+    next()
+    expect(done.slice(17)).toEqual(["patient", "patient"])
+  })
 })

@@ -53,6 +53,14 @@ export type Verdict =
     }
   | { readonly _tag: "TooSoon"; readonly retryAt: Instant }
 
+const allowed: Verdict = { _tag: "Allowed" }
+
+/**
+ * A send takes its time before it waits for those of the same key, so that one which was accepted meanwhile is later than
+ * it. By more than this nobody waits: then a clock was set back.
+ */
+const longestAcceptMs = 10 * Time.second
+
 /** Quota first, then the minimum wait: the order of decisions.md §2. */
 export const decide = (demand: Demand, usage: Usage, now: Instant): Verdict => {
   if (demand.dailyLimit !== null && usage.usedToday + demand.units > demand.dailyLimit) {
@@ -63,9 +71,10 @@ export const decide = (demand: Demand, usage: Usage, now: Instant): Verdict => {
       resetsAt: Time.endOfUtcDay(now)
     }
   }
-  const retryAt = usage.lastAcceptedAt === null ? now : usage.lastAcceptedAt + demand.minimumWaitMs
-  // A clock that stepped back must not lock a key out for longer than one wait.
-  return retryAt > now && retryAt - now <= demand.minimumWaitMs
-    ? { _tag: "TooSoon", retryAt }
-    : { _tag: "Allowed" }
+  const { lastAcceptedAt } = usage
+  if (demand.minimumWaitMs === 0 || lastAcceptedAt === null) return allowed
+  // A clock that was set back must not lock a key out until it is there again.
+  if (lastAcceptedAt - now > longestAcceptMs) return allowed
+  const retryAt = lastAcceptedAt + demand.minimumWaitMs
+  return retryAt > now ? { _tag: "TooSoon", retryAt } : allowed
 }

@@ -81,8 +81,15 @@ describe("quota and minimum wait", () => {
       retryAt: 5500
     })
     expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 4000 }, 5000)._tag).toBe("Allowed")
+    // It was accepted while this one waited for the store.
+    expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 5001 }, 5000)).toEqual({
+      _tag: "TooSoon",
+      retryAt: 6001
+    })
+    // A clock was set back since.
+    expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 15_001 }, 5000)._tag).toBe("Allowed")
     const none = { ...demand, minimumWaitMs: 0 }
-    expect(Plan.decide(none, { usedToday: 0, lastAcceptedAt: 5000 }, 5000)._tag).toBe("Allowed")
+    expect(Plan.decide(none, { usedToday: 0, lastAcceptedAt: 5001 }, 5000)._tag).toBe("Allowed")
   })
 })
 

@@ -142,21 +142,21 @@ export const table = {
   },
   pages: {
     setting: "LIMIT_PAGES",
-    value: 50,
+    value: 100,
     unit: "per second",
     from: 1,
     to: 1_000_000,
-    bounds: "answers of `/docs` and `/openapi.json`, which anybody may read, in all",
-    over: "503 with `Retry-After`"
+    bounds: "readings of `/docs` and `/openapi.json`, which are long and open to anybody",
+    over: "503 with `Retry-After`, and the connection is closed"
   },
   pagesPerAddress: {
     setting: "LIMIT_PAGES_PER_ADDRESS",
-    value: 10,
+    value: 20,
     unit: "per second",
     from: 1,
     to: 1_000_000,
-    bounds: "answers of `/docs` and `/openapi.json` to one client address",
-    over: "429 with `Retry-After`"
+    bounds: "readings of these from one client address",
+    over: "429 with `Retry-After`, and the connection is closed"
   },
   hooksPerSession: {
     setting: "LIMIT_HOOKS_PER_SESSION",

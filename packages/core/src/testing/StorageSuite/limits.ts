@@ -37,6 +37,8 @@ export const suite = (layer: Stored): void => {
           Effect.map(jobs.accept(Fixtures.send(by, { phones: 2, demand, ...some })), ({ _tag }) => _tag)
         expect(yield* accept({})).toBe("Accepted")
         expect(yield* accept({ now: now + 999 })).toBe("TooSoon")
+        // It took its time first, and came to the store second.
+        expect(yield* accept({ now: now - 1 })).toBe("TooSoon")
         expect(yield* accept({}, other)).toBe("Accepted")
         expect(yield* accept({ now: now + 5000 })).toBe("QuotaExhausted")
         expect(yield* accept({ now: now + 5000 }, other)).toBe("QuotaExhausted")
