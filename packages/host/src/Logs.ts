@@ -23,8 +23,11 @@ const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}]/gu
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
+/** As a part of one line, with all that it says. Of JSON it makes JSON that says the same. */
+export const printable = (text: string): string => text.replace(unprintable, escaped)
+
 /** As a part of one line. */
-export const inLine = (text: string): string => Phone.shorten(text).replace(unprintable, escaped)
+export const inLine = (text: string): string => printable(Phone.shorten(text))
 
 /** Lines below another one: none of them looks like the first of an event. */
 export const below = (text: string): ReadonlyArray<string> =>
@@ -41,7 +44,7 @@ const json: Logger.Logger<unknown, string> = Logger.make((options) => {
   const line: unknown = JSON.parse(text, (_, value: unknown) =>
     typeof value === "string" ? Phone.shorten(value) : value
   )
-  return JSON.stringify(line).replace(unprintable, escaped)
+  return printable(JSON.stringify(line))
 })
 
 const colors: Readonly<Record<LogLevel.LogLevel["_tag"], number>> = {

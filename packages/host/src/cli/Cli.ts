@@ -27,14 +27,18 @@ const failed = 1
 const misused = 2
 
 /** Every fault on a line of its own, or why there is no answer. */
-const told = (error: NotOpened | Problems.EngineError): string => {
-  if (error._tag === "NotOpened") return error.message
-  if (error._tag === "StorageError") return `The storage does not answer: ${StartFailure.causeOf(error)}`
+const linesOf = (error: NotOpened | Problems.EngineError): ReadonlyArray<string> => {
+  if (error._tag === "NotOpened") return [error.message]
+  if (error._tag === "StorageError") return [`The storage does not answer: ${StartFailure.causeOf(error)}`]
   const { detail, faults } = Problems.describe(error)
   return faults === null
-    ? detail
-    : faults.map((fault) => [Fault.pointer(fault), fault.message].filter(Boolean).join(": ")).join("\n")
+    ? [detail]
+    : faults.map((fault) => [Fault.pointer(fault), fault.message].filter(Boolean).join(": "))
 }
+
+/** Files and platforms have written part of it, and a terminal may be what reads it. */
+const told = (error: NotOpened | Problems.EngineError): string =>
+  linesOf(error).map(Logs.printable).join("\n")
 
 /** Runs what a process was started with, its program and script included, and answers how the process should end. */
 export const run = (argv: ReadonlyArray<string>) =>

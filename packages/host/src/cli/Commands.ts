@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Api from "../api/AdminApi.ts"
+import * as Logs from "../Logs.ts"
 import * as Files from "./Files.ts"
 import * as Flags from "./Flags.ts"
 import type { Endpoint } from "./Operation.ts"
@@ -71,7 +72,7 @@ const operation = (name: string, endpoint: Endpoint, description: string, { inpu
         query: asText(given.query),
         body: Option.isSome(endpoint.payloadSchema) ? Either.right(bodyOf(given.fields, given.content)) : null
       })
-      yield* Console.log(JSON.stringify(body))
+      yield* Console.log(Logs.printable(JSON.stringify(body)))
     })
   ).pipe(Command.withDescription(description))
 }
