@@ -385,13 +385,19 @@ describe("what is refused", () => {
     const hostile = "a\u001b]0;b\u0007\u009b2J\nc\u2028\u202e"
     const sendwright = on(fresh())
     const id = "01930000-0000-7000-8000-000000000000"
-    const { err } = await sendwright("templates", "import", id, file("hostile.json", { templates: [], [hostile]: 1 }))
+    const { err } = await sendwright(
+      "templates",
+      "import",
+      id,
+      file("hostile.json", { templates: [], [hostile]: 1 })
+    )
     expect(err.split("\n").map((line) => line.slice(0, 8))).toEqual(["/templat", "/a\\u001b", ""])
     const unread = await sendwright("templates", "import", id, `${folder}/${hostile}`)
     const made = await sendwright("accounts", "create", "--name", "Shop \u202e\u2028")
     expect(at(made.json, "account", "name")).toBe("Shop \u202e\u2028")
-    const printed = [err, unread.err, made.out].join("").replaceAll("\n", "")
-    expect(printed).not.toMatch(/[\p{Cc}\p{Zl}\p{Bidi_Control}]/u)
+    // The parser colours its own lines.
+    const printed = [err, stripVTControlCharacters(unread.err), made.out].flatMap((text) => text.split("\n"))
+    expect(printed.filter((line) => /[\p{Cc}\p{Zl}\p{Bidi_Control}]/u.test(line))).toEqual([])
   })
 
   it("is an unknown flag of any command, with 2", async () => {

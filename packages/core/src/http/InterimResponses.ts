@@ -14,6 +14,13 @@ const isInterim = (bytes: Buffer): boolean =>
 /** Of the headers of one, in bytes; undici is left to refuse what is longer. */
 const longest = 16 * 1024
 
+/** Of all that come before one response, in bytes: who sends more never answers, and reading it takes time from others. */
+const mostDropped = 64 * 1024
+
+const tooMany = Object.assign(new Error("Interim responses come without end."), {
+  code: "TOO_MANY_INTERIM_RESPONSES"
+})
+
 const nothing = Buffer.alloc(0)
 const headEnd = "\r\n\r\n"
 
@@ -27,6 +34,7 @@ export const dropFrom = <S extends Socket>(socket: S): S => {
   /** True when the bytes that come next begin a response. */
   let begins = false
   let held: Buffer = nothing
+  let dropped = 0
 
   /** The bytes that are for undici; a part of a status line or of an interim response is held back. */
   const rest = (chunk: Buffer): Buffer => {
@@ -39,7 +47,13 @@ export const dropFrom = <S extends Socket>(socket: S): S => {
         held = bytes
         return nothing
       }
-      bytes = bytes.subarray(end + headEnd.length)
+      const length = end + headEnd.length
+      bytes = bytes.subarray(length)
+      dropped += length
+      if (dropped > mostDropped) {
+        socket.destroy(tooMany)
+        return nothing
+      }
     }
     if (bytes.length < statusLength) {
       held = bytes
@@ -53,6 +67,7 @@ export const dropFrom = <S extends Socket>(socket: S): S => {
     if (socket.bytesWritten !== written) {
       written = socket.bytesWritten
       begins = true
+      dropped = 0
     }
     if (!begins) return push(chunk, encoding)
     if (!Buffer.isBuffer(chunk)) {

@@ -152,6 +152,24 @@ describe("an exchange", () => {
     })
   )
 
+  it.scopedLive("is lost when interim responses come without end, long before its time is over", () =>
+    Effect.gen(function* () {
+      const exchange = yield* HttpClient.make({})
+      for (const each of ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 E\r\na:\r\nb:\r\n\r\n"]) {
+        const { url } = yield* server((socket) => {
+          const flood = (): void => {
+            while (!socket.destroyed && socket.write(each.repeat(100))) {}
+          }
+          socket.on("drain", flood)
+          socket.on("error", () => {})
+          flood()
+        })
+        const lost = yield* exchange(request(url, 10_000))
+        expect(lost).toEqual({ _tag: "Lost", reason: "TOO_MANY_INTERIM_RESPONSES", status: null })
+      }
+    })
+  )
+
   it.scopedLive("tells where a redirect leads, and does not go there", () =>
     Effect.gen(function* () {
       const { seen, url } = yield* server((socket) =>

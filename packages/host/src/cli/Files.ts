@@ -9,11 +9,12 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { ConsentRecord } from "../api/AdminApi.ts"
 import * as Body from "../http/Body.ts"
+import * as Logs from "../Logs.ts"
 
 export type Read<A> = Effect.Effect<A, HelpDoc.HelpDoc, FileSystem.FileSystem>
 
 const wrong = (file: string, reason: string): HelpDoc.HelpDoc =>
-  HelpDoc.p(`${file === "-" ? "The standard input" : file} ${reason}`)
+  HelpDoc.p(Logs.printable(`${file === "-" ? "The standard input" : file} ${reason}`))
 
 const bytes = (file: string): Read<Uint8Array> =>
   file === "-"
