@@ -29,13 +29,6 @@ interface Asked {
   readonly purpose: Consent.Purpose
 }
 
-/** In the order of recording, as far as the decision depends on it: by the time they occurred, then as recorded. */
-const inOrder = <R extends Consent.Standing>(history: ReadonlyArray<Recorded<R>>): ReadonlyArray<R> =>
-  (history.length < 2
-    ? history
-    : history.toSorted((a, b) => a.record.occurredAt - b.record.occurredAt || a.seq - b.seq)
-  ).map(({ record }) => record)
-
 export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
   ConsentStore,
   Effect.gen(function* () {
@@ -43,27 +36,32 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
     const ids = Ids.make(yield* Ids.RandomBytes)
     const { elements, lookUp, serialize } = db.dialect
     const people = People.make(db.dialect)
-    const ofPurpose = `consent.account = ? AND consent.person = ${elements.value} AND consent.purpose IN (?, 'all')`
-    // Nothing but granted needs no decision, and is what most have.
-    const notAllGranted = `SELECT ${elements.place} AS place FROM ${elements.from}
-      WHERE coalesce((SELECT min(CASE consent.status WHEN 'granted' THEN 1 ELSE 0 END)
-        FROM sendwright_consent AS consent WHERE ${ofPurpose}), 0) = 0
-      ORDER BY ${elements.place}`
-    // In no certain order: to sort them all takes as long as to find them.
+    // What decides, found by itself: people may say yes and no a thousand times.
+    const deciding = (column: string) => `(SELECT last.${column} FROM sendwright_consent AS last
+      WHERE last.account = ? AND last.person = ${elements.value} AND last.purpose IN (?, 'all')
+      ORDER BY last.occurred_at DESC, last.seq DESC LIMIT 1)`
+    const notGranted = `SELECT ${elements.place} AS place FROM ${elements.from}
+      WHERE coalesce(${deciding("status")}, 'missing') <> 'granted' ORDER BY ${elements.place}`
     const recordsOf = (
       columns: string
-    ) => `SELECT ${db.dialect.jsonArrays(`${elements.place}, ${columns}`)} AS records
-      FROM ${elements.from} ${lookUp("sendwright_consent", "consent", ofPurpose)}`
+    ) => `SELECT ${db.dialect.jsonArrays(`${elements.place}, ${columns}`)} AS records FROM ${elements.from}
+      ${lookUp(
+        "sendwright_consent",
+        "consent",
+        `consent.account = ? AND consent.person = ${elements.value}
+          AND consent.occurred_at = ${deciding("occurred_at")} AND consent.seq = ${deciding("seq")}`
+      )}`
     const decided = <R extends Consent.Standing>(
       columns: string,
       toRecords: (row: Row | undefined) => ReadonlyArray<Recorded<R>>
     ) => {
       const statement = recordsOf(columns)
       return function* ({ accountId, phones, purpose }: Asked): Program<ReadonlyArray<Consent.Verdict<R>>> {
-        const found = phones.map((): Array<Recorded<R>> => [])
-        const row = yield* get(statement, JSON.stringify(phones), accountId, purpose)
-        for (const recorded of toRecords(row)) found[recorded.place]?.push(recorded)
-        return found.map((history) => Consent.decide(inOrder(history), purpose))
+        const found = phones.map((): Array<R> => [])
+        const asked = [accountId, purpose]
+        const row = yield* get(statement, JSON.stringify(phones), accountId, ...asked, ...asked)
+        for (const { place, record } of toRecords(row)) found[place]?.push(record)
+        return found.map((history) => Consent.decide(history, purpose))
       }
     }
     const standings = decided(standingColumns, toStandings)
@@ -71,7 +69,7 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
 
     function* refusals(asked: Asked): Program<ReadonlyMap<number, Consent.Refusal>> {
       const { accountId, phones, purpose } = asked
-      const rows = yield* all(notAllGranted, JSON.stringify(phones), accountId, purpose)
+      const rows = yield* all(notGranted, JSON.stringify(phones), accountId, purpose)
       const places = rows.map((row) => integer(row, "place"))
       if (places.length === 0) return new Map()
       const doubtful = places.flatMap((place) => phones[place] ?? [])

@@ -319,26 +319,19 @@ export const toConsent = (row: Row): ConsentRecord => ({
 })
 
 /** What {@link toStandings} reads of a `consent`, after the place of the phone. */
-export const standingColumns = "consent.seq, consent.purpose, consent.status, consent.occurred_at"
+export const standingColumns = "consent.purpose, consent.status, consent.occurred_at"
 
 /** What {@link toHistories} reads. */
 export const historyColumns = `${standingColumns}, consent.id, consent.person, consent.source, consent.proof,
     consent.recorded_at, consent.phone, consent.user_id`
 
-/** A record, the place of its phone among those asked for, and its own among the phone's. */
+/** A record, and the place of its phone among those asked for. */
 export interface Recorded<R> {
   readonly place: number
-  readonly seq: number
   readonly record: R
 }
 
-type StandingTuple = readonly [
-  place: number,
-  seq: number,
-  purpose: string,
-  status: string,
-  occurredAt: number
-]
+type StandingTuple = readonly [place: number, purpose: string, status: string, occurredAt: number]
 
 type HistoryTuple = readonly [
   ...StandingTuple,
@@ -358,11 +351,10 @@ const consentStatusOf = wordOf<ConsentStatus>(["granted", "revoked"])
 export const toStandings = (row: Row | undefined): ReadonlyArray<Recorded<Consent.Standing>> =>
   json<ReadonlyArray<StandingTuple>>(row ?? {}, "records").map((tuple) => ({
     place: tuple[0],
-    seq: tuple[1],
     record: {
-      purpose: scopeOf("purpose", tuple[2]),
-      status: consentStatusOf("status", tuple[3]),
-      occurredAt: tuple[4]
+      purpose: scopeOf("purpose", tuple[1]),
+      status: consentStatusOf("status", tuple[2]),
+      occurredAt: tuple[3]
     }
   }))
 
@@ -370,16 +362,15 @@ export const toStandings = (row: Row | undefined): ReadonlyArray<Recorded<Consen
 export const toHistories = (row: Row | undefined): ReadonlyArray<Recorded<ConsentRecord>> =>
   json<ReadonlyArray<HistoryTuple>>(row ?? {}, "records").map((tuple) => ({
     place: tuple[0],
-    seq: tuple[1],
     record: {
-      ...personOf(tuple[6], tuple[10], tuple[11]),
-      id: tuple[5],
-      purpose: scopeOf("purpose", tuple[2]),
-      status: consentStatusOf("status", tuple[3]),
-      source: tuple[7],
-      proof: tuple[8],
-      occurredAt: tuple[4],
-      recordedAt: tuple[9]
+      ...personOf(tuple[5], tuple[9], tuple[10]),
+      id: tuple[4],
+      purpose: scopeOf("purpose", tuple[1]),
+      status: consentStatusOf("status", tuple[2]),
+      source: tuple[6],
+      proof: tuple[7],
+      occurredAt: tuple[3],
+      recordedAt: tuple[8]
     }
   }))
 
