@@ -82,6 +82,18 @@ describe("the description", () => {
   })
 })
 
+/** The pointers of what of a schema is a list and says nothing of its most items. */
+const unbounded = (value: unknown, pointer = ""): ReadonlyArray<string> => {
+  if (Array.isArray(value)) return value.flatMap((each, at) => unbounded(each, `${pointer}/${at}`))
+  if (!OpenApi.isObject(value)) return []
+  const schema = value["$ref"] === undefined ? value : description.resolve(value)
+  const isUnbounded = schema["type"] === "array" && schema["maxItems"] === undefined
+  return [
+    ...(isUnbounded ? [pointer] : []),
+    ...Object.entries(schema).flatMap(([name, each]) => unbounded(each, `${pointer}/${name}`))
+  ]
+}
+
 describe.each(operations)("$id in the description", (operation) => {
   const { answers, body, example, id, parameters } = operation
   const path = ["paths", operation.path, operation.method.toLowerCase()]
@@ -121,6 +133,10 @@ describe.each(operations)("$id in the description", (operation) => {
   it("describes its parameters", () => {
     for (const [index, { name }] of parameters.entries())
       expect(at(items(json, ...path, "parameters")[index], "description"), name).toBeTypeOf("string")
+  })
+
+  it("takes no list without a most of items, whose length is looked at first", () => {
+    if (body !== undefined && operation.access !== "hook") expect(unbounded(body)).toEqual([])
   })
 
   it("takes no member that it does not name, unless it is a platform's hook", () => {

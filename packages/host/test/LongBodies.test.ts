@@ -68,7 +68,10 @@ const bodies: ReadonlyArray<readonly [route: string, least: number, body: () => 
     "POST /hooks/whatsapp/:sessionId",
     10,
     () => ({ entry: list(() => ({ id: "1", changes: [{}] })), object: "whatsapp_business_account" })
-  ]
+  ],
+  // One item that is as long as thousands, and takes the decoder or the look before parsing as long.
+  ["POST /hooks/http/:sessionId", 20, () => ({ receipts: [], more: "é".repeat(1_500_000) })],
+  ["POST /hooks/whatsapp/:sessionId", 20, () => ({ entry: [], more: '"'.repeat(1_000_000) })]
 ]
 
 describe("a long body", () => {

@@ -78,4 +78,21 @@ describe("a turn of the event loop", () => {
       expect(counter.count - before).toBeLessThan(5)
     })
   )
+
+  it.scopedLive("ends behind a long piece, though it was one of a few", () =>
+    Effect.gen(function* () {
+      const counter = yield* turns
+      function* pieces(): Generator<void, number> {
+        work(Turn.longestMs + 2)
+        yield
+        return counter.count
+      }
+      // The turn is counted from where it is first asked for.
+      yield* Turn.taken
+      const first = yield* Turn.through(pieces())
+      const second = yield* Turn.through(pieces())
+      const third = yield* Turn.through(pieces())
+      expect(new Set([first, second, third]).size).toBe(3)
+    })
+  )
 })

@@ -1,5 +1,7 @@
 /** A session's secrets do not come back in what its platform says. */
 import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Turn from "../../src/loop/Turn.ts"
 import * as Sanitize from "../../src/sender/Sanitize.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
 
@@ -56,8 +58,8 @@ describe("a platform's words", () => {
     expect(told("No 34600001234, no +34 600 001 234.").message).toBe("No …1234, no …1234.")
   })
 
-  it("of a hook are without secrets, too", () => {
-    const content = Sanitize.hookContent(
+  it("of a hook are without secrets, too", async () => {
+    const pieces = Sanitize.hookContent(
       {
         reports: [
           {
@@ -83,6 +85,7 @@ describe("a platform's words", () => {
       },
       config
     )
+    const content = await Effect.runPromise(Turn.through(pieces))
     expect(JSON.stringify(content)).not.toContain("signs-both-ways")
     expect(content.preferences[0]?.phone).toBe("34600001234")
   })

@@ -172,20 +172,20 @@ export const make = Effect.gen(function* () {
     recordedAt: now
   })
 
-  /** In one commit. */
-  const recordPart = (accountId: string, results: ReadonlyArray<ConsentResult>) => {
+  /** In one commit. One that was begun is finished, whoever hangs up. */
+  const recordPart = Effect.fnUntraced(function* (accountId: string, results: ReadonlyArray<ConsentResult>) {
     const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
-    if (records.length === 0) return Effect.succeed(results)
-    return Effect.map(store.record({ accountId, records }), (recorded) => {
-      const byId = new Map(recorded.map((record) => [record.id, record]))
-      return results.map(
-        (result): ConsentResult =>
-          result._tag === "Recorded"
-            ? { ...result, record: byId.get(result.record.id) ?? result.record }
-            : result
-      )
-    })
-  }
+    if (records.length === 0) return results
+    const recorded = yield* store.record({ accountId, records })
+    yield* wake.deliveries.notify
+    const byId = new Map(recorded.map((record) => [record.id, record]))
+    return results.map(
+      (result): ConsentResult =>
+        result._tag === "Recorded"
+          ? { ...result, record: byId.get(result.record.id) ?? result.record }
+          : result
+    )
+  }, Effect.uninterruptible)
 
   const consents: Consents = {
     record: Effect.fnUntraced(function* (accountId, items) {
@@ -204,9 +204,8 @@ export const make = Effect.gen(function* () {
         })
         results.push(...(yield* record({ operation: "consents.record", entry }, recordPart(accountId, part))))
       }
-      yield* wake.deliveries.notify
       return results
-    }, Effect.uninterruptible),
+    }),
     faults: (items) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         const faults = new Fault.Faults()
