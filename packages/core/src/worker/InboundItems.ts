@@ -29,9 +29,9 @@ const hashOf = (value: unknown): string => hash("sha256", JSON.stringify(value),
 /** Of a longer text the rest is never kept, nor does it tell a message apart. Where it may be a keyword it is looked at. */
 const longestText = 16 * 1024
 
-/** A blank id names nothing. */
+/** A blank id names nothing. One that is too long is hashed once, for all that is made of it. */
 const idOf = (id: string | null | undefined): string | null =>
-  id === null || id === undefined || id.trim() === "" ? null : id
+  id === null || id === undefined || id.trim() === "" ? null : ExternalText.id(id)
 
 /**
  * Under what an item is remembered, so that it is applied once; null = it may be applied again. An id is its sender's
@@ -57,10 +57,10 @@ const nameOf = (
 ): string | null => {
   const named = (id: string): string => `${session.id} ${id}`
   if (status === "revoked")
-    return id === null || at === null ? null : named(hashOf([id.toWellFormed(), person, status, at]))
+    return id === null || at === null ? null : named(hashOf([id, person, status, at]))
   if (id === null) return named(hashOf([...told, at]))
-  if (status === "granted") return named(hashOf([id.toWellFormed(), person, status]))
-  return named(plain.test(id) ? id : hashOf(id.toWellFormed()))
+  if (status === "granted") return named(hashOf([id, person, status]))
+  return named(plain.test(id) ? id : hashOf(id))
 }
 
 /** An opt-out counts wherever it stands; an opt-in only in the person's own words (decisions.md §9). */
@@ -137,7 +137,7 @@ export function* make(
       accountId: session.accountId,
       sessionId: session.id,
       kind,
-      messageId: messageId === null ? null : ExternalText.id(messageId),
+      messageId,
       text: ExternalText.lines(text, ExternalText.longest.words),
       occurredAt: Occurrence.occurredAt(at, now),
       recordedAt: now
@@ -166,7 +166,7 @@ export function* make(
     const name = nameOf(session, { id, at, person, status, told })
     if (person === null) return { id: name, ...unattributed("message", id, text || (label ?? ""), at) }
     const kept = ExternalText.lines(text, ExternalText.longest.words)
-    const messageId = ExternalText.id(id ?? "")
+    const messageId = id ?? ""
     const proof = ExternalText.lines(`Message ${messageId}: ${kept.trim()}`, ExternalText.longest.words)
     return {
       id: name,
