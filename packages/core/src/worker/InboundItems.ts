@@ -56,8 +56,7 @@ const nameOf = (
   }
 ): string | null => {
   const named = (id: string): string => `${session.id} ${id}`
-  if (status === "revoked")
-    return id === null || at === null ? null : named(hashOf([id, person, status, at]))
+  if (status === "revoked") return id === null || at === null ? null : named(hashOf([id, person, status, at]))
   if (id === null) return named(hashOf([...told, at]))
   if (status === "granted") return named(hashOf([id, person, status]))
   return named(plain.test(id) ? id : hashOf(id))
