@@ -1,5 +1,6 @@
 /** What sends cost, counted in statements and commits: a regression that no slow machine hides and none makes up. */
-import * as crypto from "node:crypto"
+import crypto from "node:crypto"
+import { syncBuiltinESMExports } from "node:module"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -36,10 +37,20 @@ import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 import * as Worker from "../../src/worker/Worker.ts"
 
-vi.mock("node:crypto", async (original) => {
-  const actual = await original<typeof crypto>()
-  return { ...actual, hash: vi.fn(actual.hash), timingSafeEqual: vi.fn(actual.timingSafeEqual) }
-})
+/** What the sources import of `node:crypto` by name, until the scope ends. */
+const spied = Effect.acquireRelease(
+  Effect.sync(() => {
+    const spies = { hash: vi.spyOn(crypto, "hash"), timingSafeEqual: vi.spyOn(crypto, "timingSafeEqual") }
+    syncBuiltinESMExports()
+    return spies
+  }),
+  ({ hash, timingSafeEqual }) =>
+    Effect.sync(() => {
+      hash.mockRestore()
+      timingSafeEqual.mockRestore()
+      syncBuiltinESMExports()
+    })
+)
 
 const counts = { reads: 0, statements: 0, rows: 0, writes: 0 }
 
@@ -179,14 +190,10 @@ describe("the cost", () => {
         yield* admin.keys.change(inactive.key.publicKey, { status: "inactive" })
         yield* admin.keys.revoke(revoked.key.publicKey)
         const work = Effect.fnUntraced(function* (publicKey: string, secretKey: string) {
-          vi.mocked(crypto.hash).mockClear()
-          vi.mocked(crypto.timingSafeEqual).mockClear()
+          const { hash, timingSafeEqual } = yield* spied
           const cost = yield* during(Effect.flip(identify({ publicKey, secretKey })))
-          const [hashes, comparisons] = [crypto.hash, crypto.timingSafeEqual].map(
-            (each) => vi.mocked(each).mock.calls.length
-          )
-          return { ...cost, hashes, comparisons }
-        })
+          return { ...cost, hashes: hash.mock.calls.length, comparisons: timingSafeEqual.mock.calls.length }
+        }, Effect.scoped)
         const secretKey = `${key.secretKey.slice(0, -1)}~`
         const ofUnknown = yield* work(`${key.key.publicKey.slice(0, -1)}~`, secretKey)
         expect(ofUnknown).toEqual({ reads: 1, statements: 1, rows: 1, writes: 0, hashes: 2, comparisons: 3 })
