@@ -75,7 +75,8 @@ const freePort = () =>
     })
   })
 
-const main = fileURLToPath(new URL("../../packages/host/dist/main.js", import.meta.url))
+/** As `npm start` does: the bundle starts in a third of the time of the modules that it is made of. */
+const main = fileURLToPath(new URL("../../packages/host/dist/bundle/main.mjs", import.meta.url))
 
 export const start = async (environment: Readonly<Record<string, string>> = {}): Promise<TestHost> => {
   const folder = mkdtempSync(join(tmpdir(), "sendwright-test-"))
