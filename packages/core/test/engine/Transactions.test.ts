@@ -8,7 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { prepare } from "../../../../examples/support/prepare.ts"
-import { freshDatabase } from "../../../../test/support/Postgres.ts"
+import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import * as Errors from "../../src/domain/Errors.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
@@ -22,7 +22,7 @@ import * as Worker from "../../src/worker/Worker.ts"
 
 const sqlite = Sqlite.layer({ filename: ":memory:" })
 const postgres = Layer.unwrapScoped(
-  Effect.map(freshDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
+  Effect.map(migratedDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
 )
 
 const phone = "34600001234"

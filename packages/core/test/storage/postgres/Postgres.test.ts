@@ -10,7 +10,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import Pg from "pg"
-import { freshDatabase } from "../../../../../test/support/Postgres.ts"
+import { freshDatabase, migratedDatabase } from "../../../../../test/support/Postgres.ts"
 import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
 import * as Database from "../../../src/storage/postgres/Database.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
@@ -28,7 +28,7 @@ import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
 
 const stores = (url: string) => Postgres.layer({ url: Redacted.make(url) })
 
-StorageSuite.suite("postgres", Layer.unwrapScoped(Effect.map(freshDatabase, stores)))
+StorageSuite.suite("postgres", Layer.unwrapScoped(Effect.map(migratedDatabase, stores)))
 
 /** A connection that has no part in ours. */
 const outside = (url: string) =>
