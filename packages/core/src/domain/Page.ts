@@ -18,11 +18,26 @@ export interface Paged<A> {
 export const defaultLimit = 25
 export const maximumLimit = 100
 
-/** Cuts a page from rows read with one more than the limit. */
-export const cut = <A>(rows: ReadonlyArray<A>, limit: number, position: (row: A) => number): Paged<A> => {
+/**
+ * Rows that a page with a filter looks at, at the most: a filter that few rows pass would have all of them read. Such a
+ * page is short, or empty, and another one follows.
+ */
+export const mostLookedAt = 5000
+
+/**
+ * Cuts a page from rows read with one more than the limit.
+ *
+ * @param lookedAt the position of the last row that was looked at; null when that was the last there is
+ */
+export const cut = <A>(
+  rows: ReadonlyArray<A>,
+  limit: number,
+  position: (row: A) => number,
+  lookedAt: number | null = null
+): Paged<A> => {
   const items = rows.slice(0, limit)
   const last = items.at(-1)
-  return { items, next: rows.length > limit && last !== undefined ? position(last) : null }
+  return { items, next: rows.length > limit && last !== undefined ? position(last) : lookedAt }
 }
 
 /** Maps the rows of a page. */

@@ -289,13 +289,17 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const ofSnapshot = "job.snapshot = snapshot.seq"
     const heldBy = `${rows.select()} WHERE ${ofSnapshot} AND ${progress.as}.worker = ? ORDER BY job.id${dialect.forUpdate(progress.as)}`
     const listBy = (column: "public_key" | "account", more = "") => `${rows.select(", job.seq")}
-      WHERE ${ofSnapshot} AND job.${column} = ?${more} AND job.kind = ? AND job.seq < ?
+      WHERE ${ofSnapshot} AND job.${column} = ?${more} AND job.kind = ? AND job.seq < ? AND job.seq >= ?
         AND ${progress.as}.status = coalesce(?, ${progress.as}.status) AND job.created_at >= ? AND job.created_at < ?
       ORDER BY job.seq DESC ${limited}`
-    const lists = {
-      publicKey: { all: listBy("public_key"), named: listBy("public_key", " AND job.reference = ?") },
-      account: { all: listBy("account"), named: listBy("account", " AND job.reference = ?") }
-    }
+    const lastLookedAt = (column: "public_key" | "account") => `SELECT seq FROM sendwright_job
+      WHERE ${column} = ? AND kind = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ${Page.mostLookedAt - 1}`
+    const listsBy = (column: "public_key" | "account") => ({
+      all: listBy(column),
+      named: listBy(column, " AND job.reference = ?"),
+      lastLookedAt: lastLookedAt(column)
+    })
+    const lists = { publicKey: listsBy("public_key"), account: listsBy("account") }
 
     /**
      * What was taken and not touched since, by job, so that settling reads of it only what else may change in the job.
@@ -565,18 +569,22 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           const name = reference === undefined ? [] : [reference]
           const [before, limit] = newestFirst(page)
           const since = createdAfter ?? -end
+          const isFiltered = [status, createdAfter, createdBefore].some((filter) => filter !== undefined)
+          const lookedAt = isFiltered ? yield* get(list.lastLookedAt, owner, kind, before) : undefined
+          const least = lookedAt === undefined ? null : seq(lookedAt)
           const found = yield* all(
             reference === undefined ? list.all : list.named,
             owner,
             ...name,
             kind,
             before,
+            least ?? 0,
             status ?? null,
             since,
             createdBefore ?? end,
             limit
           )
-          const { items, next } = Page.cut(found, page.limit, seq)
+          const { items, next } = Page.cut(found, page.limit, seq, least)
           const jobs: Array<Job.Job> = []
           for (const row of items) jobs.push((yield* rows.toJob(row)).job)
           return { items: jobs, next }
