@@ -19,13 +19,13 @@ import type { DeliveryClaim } from "../storage/WebhookStore.ts"
 /** A time far from any test clock: what is stored can only come from the argument. */
 export const now = 1_900_000_000_000
 
-/** Ids that are the same in every run: bytes of a counter. */
+/** Ids that are the same in every run: the high bytes of a linear congruential generator with a period of 2^32. */
 export const makeIds = (): Ids.Ids => {
-  let count = 0
+  let state = 0
   return Ids.make((length) =>
     Uint8Array.from({ length }, () => {
-      count = (count * 1_103_515_245 + 12_345) % 2_147_483_648
-      return (count >> 16) & 0xff
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+      return state >>> 24
     })
   )
 }

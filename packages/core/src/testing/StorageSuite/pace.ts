@@ -128,6 +128,27 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect(
+      "lets two direct messages to one phone go at once, and what waits keeps its distance to the later",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const who = yield* paced(null, 6000)
+          const direct = { kind: "direct", text: "Hello", linkPreview: false } as const
+          for (const at of [now, now + 1000]) {
+            const command = Fixtures.send(who, { now: at, content: direct, claim: "me" })
+            const accepted = yield* jobs.accept(command)
+            expect(accepted).toMatchObject({ _tag: "Accepted", claimed: { recipients: [{ index: 0 }] } })
+          }
+          const waiting = Fixtures.send(who, { now: now + 2000 })
+          yield* jobs.accept(waiting)
+          expect(yield* send(10, now + 6999)).toBe(0)
+          expect(yield* jobs.nextDue(now + 6999)).toBe(now + 7000)
+          expect(yield* send(10, now + 7000)).toBe(1)
+          expect((yield* find(waiting.jobId)).status).toBe("completed")
+        }).pipe(Effect.provide(layer))
+    )
+
     it.effect("keeps apart what one job has for one phone", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore

@@ -1,0 +1,199 @@
+/**
+ * Nobody waits for somebody else's limits: neither behind sessions that may send nothing now, nor behind a crash, nor
+ * behind phones that had a message lately. Not a part of {@link file://./index.ts} while a store of this package owes
+ * one of these cases: a suite run by others must not fail for it.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { AccountStore } from "../../storage/AccountStore.ts"
+import type { Claim, ClaimedJob } from "../../storage/JobStore.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import type { Owner } from "../Fixtures.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, now, owner } from "./Setup.ts"
+
+const recoverable = ["sandbox"] as const
+
+const unpaced = Fixtures.session("").pacing
+
+/** Sessions of one account, in the order of their ids, which is the order of their turns. */
+const sessionsOf = Effect.fnUntraced(function* (
+  count: number,
+  some: (place: number) => Parameters<typeof Fixtures.session>[1] = () => ({})
+) {
+  const account = Fixtures.account()
+  yield* (yield* AccountStore).create(account)
+  const sessions = yield* SessionStore
+  const ids = Array.from({ length: count }, () => Fixtures.session(account.id).id).sort()
+  return yield* Effect.forEach(
+    ids,
+    (id, place): Effect.Effect<Owner, unknown> =>
+      Effect.as(sessions.create(Fixtures.session(account.id, { id, ...some(place) })), {
+        accountId: account.id,
+        sessionId: id,
+        publicKey: `pk_${id}`
+      }),
+    { concurrency: 16 }
+  )
+})
+
+const accept = (who: Owner, some: Parameters<typeof Fixtures.send>[1] = {}) =>
+  Effect.gen(function* () {
+    const command = Fixtures.send(who, some)
+    yield* (yield* JobStore).accept(command)
+    return command.jobId
+  })
+
+/** Claims, and settles all of it as accepted. */
+const serve = Effect.fnUntraced(function* (asked: Partial<Claim> = {}) {
+  const jobs = yield* JobStore
+  const { claimed } = yield* jobs.exchange({
+    now,
+    settlements: [],
+    claim: { worker: "worker-1", limit: 16, ...asked }
+  })
+  const outcome = Outcome.Accepted({ providerId: null, status: "accepted" })
+  const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
+    recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
+  )
+  yield* jobs.exchange({ now, settlements, claim: null })
+  return claimed
+})
+
+const countOf = (claimed: ReadonlyArray<ClaimedJob>, { sessionId }: Owner): number =>
+  claimed.reduce((sum, job) => sum + (job.sessionId === sessionId ? job.recipients.length : 0), 0)
+
+/** A recipient over which two workers died: the next attempt is its last. */
+const suspectOf = Effect.fnUntraced(function* (who: Owner, phones: number) {
+  const jobs = yield* JobStore
+  const jobId = yield* accept(who, { phones })
+  for (let death = 0; death < 2; death++) {
+    yield* claim(1)
+    yield* jobs.rescue({ worker: "worker-1", now, recoverable })
+  }
+  return jobId
+})
+
+/** Everybody but the last but one may send nothing for more than a minute, and has a message that waits. */
+const behindPaced = (paced: number) =>
+  Effect.gen(function* () {
+    const pacing = { messages_per_second: 0.01, pair_interval_ms: null }
+    const sessions = yield* sessionsOf(paced + 1, (place) => ({
+      pacing: place === paced - 1 ? unpaced : pacing
+    }))
+    const free = sessions[paced - 1]
+    if (free === undefined) return yield* Effect.dieMessage("There is no session without a pace.")
+    const others = sessions.filter((each) => each !== free)
+    yield* Effect.forEach(
+      others,
+      (each) => Effect.zipRight(accept(each, { claim: "direct" }), accept(each)),
+      { concurrency: 16 }
+    )
+    yield* accept(free)
+    let served = 0
+    for (let claims = 0; claims < 10 && served === 0; claims++) served += countOf(yield* serve(), free)
+    expect(served).toBe(1)
+  })
+
+/** Each by its title. */
+const cases = {
+  "an unpaced session is served within 10 claims behind 20 paced ones that may send nothing": behindPaced(20),
+
+  "an unpaced session is served within 10 claims behind 300 paced ones that may send nothing":
+    behindPaced(300),
+
+  "an unpaced session is served within 10 claims behind 2,000 paced ones that may send nothing":
+    behindPaced(2000),
+
+  "sessions whose recipients a crash would leave unknown share what may be at risk": Effect.gen(function* () {
+    const [first, second, third] = yield* sessionsOf(3, (place) => ({
+      provider: place < 2 ? "http" : "sandbox"
+    }))
+    if (first === undefined || second === undefined || third === undefined) return
+    for (const each of [first, second, third]) {
+      for (let job = 0; job < 2; job++) yield* accept(each, { phones: 200 })
+    }
+    const served = [0, 0, 0]
+    for (let claims = 0; claims < 12; claims++) {
+      const claimed = yield* serve({ limit: 30, atRisk: { limit: 10, recoverable } })
+      for (const [place, each] of [first, second, third].entries())
+        served[place] = (served[place] ?? 0) + countOf(claimed, each)
+    }
+    // 12 claims of 10 at risk, for two; what is not at risk has the rest.
+    expect(served).toEqual([60, 60, 240])
+  }),
+
+  "a poison suspect has its turn between sessions that have a little to send in each claim": Effect.gen(
+    function* () {
+      const [first, other, last] = yield* sessionsOf(3)
+      if (first === undefined || other === undefined || last === undefined) return
+      const suspect = yield* suspectOf(other, 1)
+      yield* accept(last)
+      yield* serve({ without: [other.sessionId] })
+      const served: Array<string> = []
+      for (let claims = 0; claims < 12; claims++) {
+        for (const busy of [first, last]) yield* accept(busy)
+        served.push(...(yield* serve()).map(({ jobId }) => jobId))
+      }
+      expect(served).toContain(suspect)
+    }
+  ),
+
+  "a poison suspect is the only one of its session in a claim, and keeps back no other session": Effect.gen(
+    function* () {
+      const [first, second, third] = yield* sessionsOf(3)
+      if (first === undefined || second === undefined || third === undefined) return
+      yield* suspectOf(second, 4)
+      yield* accept(second, { phones: 3 })
+      for (const each of [first, third]) yield* accept(each, { phones: 3 })
+      const claimed = yield* claim(16)
+      expect([first, second, third].map((each) => countOf(claimed, each))).toEqual([3, 1, 3])
+      const suspects = claimed.flatMap(({ recipients }) => recipients.filter(({ suspect }) => suspect))
+      expect(suspects).toHaveLength(1)
+    }
+  ),
+
+  "recipients whose phones had a message lately leave their places in a claim to others": Effect.gen(
+    function* () {
+      const jobs = yield* JobStore
+      const [who] = yield* sessionsOf(1, () => ({
+        pacing: { messages_per_second: null, pair_interval_ms: 60_000 }
+      }))
+      if (who === undefined) return
+      yield* accept(who, { phones: 10 })
+      expect(countOf(yield* serve(), who)).toBe(10)
+      // The first ten of its phones are the same.
+      yield* accept(who, { phones: 30 })
+      let served = 0
+      for (let some = -1; some !== 0; served += some) some = countOf(yield* serve({ limit: 8 }), who)
+      expect(served).toBe(20)
+      expect(yield* jobs.nextDue(now)).toBe(now + 60_000)
+    }
+  ),
+
+  "what waits for a session that is blocked is due for nobody": Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const who = yield* owner
+    yield* accept(who)
+    yield* (yield* SessionStore).block({ id: who.sessionId, until: now + 60_000, now })
+    expect(yield* jobs.nextDue(now)).toBeNull()
+    expect(yield* claim()).toEqual([])
+  })
+} satisfies Readonly<Record<string, Effect.Effect<void, unknown, unknown>>>
+
+export type Case = keyof typeof cases
+
+/** Cases that a store does not pass yet, each with what is wrong today. One that passes fails, and is struck off. */
+export type Owed = Readonly<Partial<Record<Case, string>>>
+
+export const suite = (name: string, layer: Stored, owed: Owed = {}): void => {
+  describe(`${name}, however others fare`, () => {
+    const titles = Object.keys(cases) as ReadonlyArray<Case>
+    for (const title of titles) {
+      const test = owed[title] === undefined ? it.effect : it.effect.fails
+      test(title, () => Effect.provide(cases[title], layer), 120_000)
+    }
+  })
+}

@@ -1,0 +1,435 @@
+/**
+ * The rules by which a lane collects outcomes, stores them with its next claim, and attempts what it got, as far as no
+ * other file has them. Each is tried with a store or a platform that does what the rule is there for.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
+import { prepare } from "../../../../examples/support/prepare.ts"
+import type { Failure } from "../../src/domain/Recipient.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as Sender from "../../src/sender/Sender.ts"
+import { ConsentStore } from "../../src/storage/ConsentStore.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import { SessionStore } from "../../src/storage/SessionStore.ts"
+import { StorageError } from "../../src/storage/StorageError.ts"
+import type { Stores } from "../../src/storage/Stores.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+import * as Worker from "../../src/worker/Worker.ts"
+import {
+  accept,
+  accepted,
+  backlog,
+  during,
+  embedded,
+  platform,
+  running,
+  secretBox,
+  timedOut
+} from "./Support.ts"
+
+type Jobs = Effect.Effect.Success<typeof JobStore>
+
+/** The loops over the test's stores, with some verbs of the jobs' store changed. */
+const over = (sender: Sender.Sender, change: (jobs: Jobs) => Partial<Jobs>) =>
+  Layer.provide(
+    running(sender),
+    Layer.effect(
+      JobStore,
+      Effect.map(JobStore, (jobs) => ({ ...jobs, ...change(jobs) }))
+    )
+  )
+
+const down = new StorageError({ operation: "JobStore.exchange", cause: "The connection broke." })
+
+const statusesOf = (jobId: string) =>
+  Effect.map(results(jobId), (recipients) => recipients.map(({ status }) => status))
+
+const taking = (time: `${number} seconds`) => () => Effect.as(Effect.sleep(time), accepted)
+
+/** Starts the loops and stops them after a while; answers how much time that took. */
+const stopping = Effect.fnUntraced(function* (
+  loops: Layer.Layer<Engine.Engine, unknown, Stores>,
+  after: `${number} millis`
+) {
+  const scope = yield* Scope.make()
+  yield* Layer.buildWithScope(loops, scope)
+  yield* TestClock.adjust(after)
+  const stop = yield* Effect.fork(Scope.close(scope, Exit.void))
+  yield* TestClock.adjust("1 minute")
+  yield* Fiber.join(stop)
+})
+
+describe("what a failure asks of the engine", () => {
+  const rejected: Failure = {
+    code: "credentials_rejected",
+    provider_code: "190",
+    message: "The token has expired.",
+    permanent: false
+  }
+
+  it.effect("is done before its outcome is stored, and once for all recipients whom it meets", () =>
+    Effect.gen(function* () {
+      const order: Array<string> = []
+      const sessions = yield* SessionStore
+      const noting = Layer.succeed(SessionStore, {
+        ...sessions,
+        transition: (command) => {
+          order.push(command.state)
+          return sessions.transition(command)
+        }
+      })
+      const { sender } = platform({ deduplicates: true }, () =>
+        Effect.succeed(Sender.SendResult.Transient({ failure: rejected, retryAfterMs: null }))
+      )
+      const { jobId } = yield* accept(6)
+      const loops = over(sender, ({ exchange }) => ({
+        exchange: (command) => {
+          if (command.settlements.length > 0) order.push("stored")
+          return exchange(command)
+        }
+      }))
+      yield* Effect.provide(TestClock.adjust("2 seconds"), Layer.provide(loops, noting))
+      // Two at a time: of a batch, both say so.
+      expect(order).toEqual(["disconnected", "stored"])
+      expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "session_disconnected" })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("the commit of outcomes and the next claim", () => {
+  it.effect("is not interrupted by a stop, and what it brings is released", () =>
+    Effect.gen(function* () {
+      let [begun, ended] = [0, 0]
+      const { sender, sent } = platform({})
+      const { jobId } = yield* accept(10)
+      const slow = over(sender, ({ exchange }) => ({
+        exchange: (command) =>
+          Effect.gen(function* () {
+            begun += 1
+            yield* Effect.sleep("1 second")
+            const answer = yield* exchange(command)
+            ended += 1
+            return answer
+          })
+      }))
+      yield* stopping(slow, "500 millis")
+      expect(begun).toBeGreaterThan(0)
+      expect(ended).toBe(begun)
+      expect(sent).toEqual([])
+      const recipients = yield* results(jobId)
+      expect(recipients.map(({ attempts }) => attempts)).toEqual(recipients.map(() => 0))
+      expect(recipients.every(({ nextAt }) => nextAt !== null)).toBe(true)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect(
+    "is made again with the same outcomes until one was answered, and nobody is attempted twice",
+    () =>
+      Effect.gen(function* () {
+        const { sender, sent } = platform({})
+        const { jobId } = yield* accept(4)
+        let failures = 0
+        const failing = over(sender, ({ exchange }) => ({
+          exchange: (command) => {
+            if (command.settlements.length === 0 || failures === 6) return exchange(command)
+            failures += 1
+            // Every other one was made all the same; without the claim, which would be lost with its name.
+            return failures % 2 === 0 ? Effect.zipRight(exchange({ ...command, claim: null }), down) : down
+          }
+        }))
+        yield* Effect.provide(TestClock.adjust("40 seconds"), failing)
+        expect(failures).toBe(6)
+        expect(yield* statusesOf(jobId)).toEqual(["accepted", "accepted", "accepted", "accepted"])
+        expect(new Set(sent).size).toBe(4)
+        expect(sent).toHaveLength(4)
+      }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("that was lost leaves a name alive while a batch runs under it, and silent afterwards", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = platform({}, ({ messageId }) =>
+        messageId.endsWith("001") ? Effect.as(Effect.sleep("60 seconds"), accepted) : Effect.succeed(accepted)
+      )
+      const { jobId } = yield* accept(2)
+      let name: string | undefined
+      let lost = false
+      const beats: Array<readonly [at: number, alive: boolean]> = []
+      const losing = over(sender, ({ beat, exchange }) => ({
+        exchange: (command) =>
+          Effect.gen(function* () {
+            const answer = yield* exchange(command)
+            if (answer.claimed.length > 0) name ??= command.claim?.worker
+            if (lost || command.settlements.length === 0) return answer
+            lost = true
+            return yield* down
+          }),
+        beat: (command) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            if (name !== undefined) beats.push([now, command.workers.includes(name)])
+            return beat(command)
+          })
+      }))
+      yield* Effect.provide(TestClock.adjust("80 seconds"), losing)
+      expect(lost).toBe(true)
+      // Nobody took it for dead: it cannot be repeated, and would be unknown.
+      expect(yield* statusesOf(jobId)).toEqual(["accepted", "accepted"])
+      expect(sent).toHaveLength(2)
+      expect(new Set(beats.filter(([at]) => at < 60_000).map(([, alive]) => alive))).toEqual(new Set([true]))
+      expect(new Set(beats.filter(([at]) => at > 66_000).map(([, alive]) => alive))).toEqual(new Set([false]))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("that fails is told in the log and made again a second later", () =>
+    Effect.gen(function* () {
+      const { sender } = platform({ deduplicates: true })
+      const { jobId } = yield* accept(2)
+      const logged: Array<string> = []
+      const times = new Set<number>()
+      const failing = over(sender, ({ exchange }) => ({
+        exchange: (command) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now): ReturnType<Jobs["exchange"]> => {
+            if (now >= 3000) return exchange(command)
+            times.add(now)
+            return down
+          })
+      }))
+      const log = Logger.replace(
+        Logger.defaultLogger,
+        Logger.make(({ message }) => logged.push(String(message)))
+      )
+      yield* TestClock.adjust("4 seconds").pipe(Effect.provide(failing), Effect.provide(log))
+      expect([...times]).toEqual([0, 1000, 2000])
+      expect(logged).toContain("Dispatch failed")
+      expect((yield* find(jobId)).status).toBe("completed")
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("that fails fails who drains", () =>
+    Effect.gen(function* () {
+      yield* accept(2)
+      const failing = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({ ...jobs, exchange: () => down }))
+      )
+      const drain = Effect.flatMap(Engine.Engine, ({ drain }) => Effect.flip(drain))
+      const engine = Layer.provide(embedded(platform({}).sender), failing)
+      expect(yield* Effect.provide(drain, engine)).toBe(down)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  // Each lane gives up a name in each second, and the process says of all of them that they live.
+  it.effect.fails("gives up one name for an outage, however long that is", () =>
+    Effect.gen(function* () {
+      const names = new Set<string>()
+      const failing = over(platform({}).sender, ({ beat }) => ({
+        exchange: () => down,
+        beat: (command) => {
+          for (const worker of command.workers) names.add(worker)
+          return beat(command)
+        }
+      }))
+      yield* Effect.provide(TestClock.adjust("20 seconds"), failing)
+      // Four lanes, the webhooks' loop, and one name for each that was given up.
+      expect(names.size).toBeLessThanOrEqual(10)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("that fills a lane wakes the next one", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = platform({ deduplicates: true }, taking("10 seconds"))
+      const scope = yield* Scope.make()
+      const engine = Context.get(yield* Layer.buildWithScope(running(sender), scope), Engine.Engine)
+      const phone = "34600000055"
+      const { caller, templateId } = yield* prepare(engine, [phone])
+      yield* TestClock.adjust("3500 millis")
+      // Nobody says that these are there.
+      yield* backlog(6)
+      const variables = { "body.1": "Ana", "body.2": "today" }
+      const request = { template_id: templateId, recipients: [{ phone, variables }] }
+      yield* engine.send(caller, { idempotencyKey: "key", request })
+      yield* TestClock.adjust("100 millis")
+      expect(sent).toHaveLength(8)
+      const stop = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(stop)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a batch", () => {
+  const one = Effect.fnUntraced(function* (sessionId: string, provider: "http" | "sandbox") {
+    const { accountId, publicKey } = yield* owner
+    yield* (yield* SessionStore).create(Fixtures.session(accountId, { id: sessionId, provider }))
+    const command = Fixtures.send({ accountId, publicKey, sessionId }, { now: 0 })
+    const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: 0 }))
+    yield* (yield* ConsentStore).record({ accountId, records })
+    yield* (yield* JobStore).accept(command)
+    return command.jobId
+  })
+
+  it.effect("begins with the recipients that a crash would leave unknown", () =>
+    Effect.gen(function* () {
+      const sent: Array<string> = []
+      const senders = (["sandbox", "http"] as const).map(
+        (provider): Sender.Sender => ({
+          provider,
+          deduplicates: provider === "sandbox",
+          send: ({ messageId }) =>
+            Effect.sync(() => {
+              sent.push(messageId.slice(0, -3))
+              return accepted
+            })
+        })
+      )
+      yield* TestClock.adjust(1)
+      // The first by its session's id, and by its age.
+      const first = yield* one("00000000-0000-7000-8000-000000000001", "sandbox")
+      const second = yield* one("00000000-0000-7000-8000-000000000002", "http")
+      const loops = Layer.provideMerge(
+        Worker.layerLoops,
+        Engine.layer({ concurrency: 8 }).pipe(
+          Layer.provide(RecordingTransport.layer),
+          Layer.provide(Sender.layer(...senders)),
+          Layer.provide(secretBox),
+          Layer.provide(AddressPolicy.layer([]))
+        )
+      )
+      yield* Effect.provide(TestClock.adjust("2 seconds"), loops)
+      expect(sent).toEqual([second.slice(0, -3), first.slice(0, -3)])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  for (const [how, broken] of [
+    [
+      "fails",
+      Effect.fail(new StorageError({ operation: "SessionStore.find", cause: "The connection broke." }))
+    ],
+    ["breaks", Effect.die(new TypeError("undefined is not a function"))]
+  ] as const) {
+    it.effect(`that ${how} before its first attempt is released, at no cost of an attempt`, () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        let left = 2
+        const breaking = Layer.succeed(SessionStore, {
+          ...sessions,
+          find: (id) => {
+            left -= 1
+            return left >= 0 ? broken : sessions.find(id)
+          }
+        })
+        const { sender, sent } = platform({})
+        const { jobId } = yield* accept(4)
+        yield* Effect.provide(TestClock.adjust("10 seconds"), Layer.provide(running(sender), breaking))
+        expect(left).toBeLessThan(0)
+        expect(sent).toHaveLength(4)
+        const recipients = yield* results(jobId)
+        expect(recipients.map(({ attempts, status }) => [status, attempts])).toEqual(
+          recipients.map(() => ["accepted", 1])
+        )
+      }).pipe(Effect.provide(Memory.layer))
+    )
+  }
+
+  // A lane has the slots of its own only: two of eight, and the job takes 35 seconds.
+  it.effect.fails(
+    "borrows the slots of lanes that rest when its platform is slow, but never the last quarter",
+    () =>
+      Effect.gen(function* () {
+        let [underWay, most] = [0, 0]
+        const { sender } = platform({ deduplicates: true }, () =>
+          Effect.gen(function* () {
+            underWay += 1
+            most = Math.max(most, underWay)
+            yield* Effect.sleep("700 millis")
+            underWay -= 1
+            return accepted
+          })
+        )
+        const { jobId } = yield* accept(100)
+        const sending = Effect.gen(function* () {
+          yield* TestClock.adjust("15 seconds")
+          expect((yield* find(jobId)).status).toBe("completed")
+          expect(most).toBe(6)
+        })
+        yield* during(sender, sending)
+      }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("who watches other workers", () => {
+  it.effect("begins to watch anew when the store could not be read", () =>
+    Effect.gen(function* () {
+      const { sender } = platform({ deduplicates: true })
+      const { jobId, jobs } = yield* accept(1)
+      yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      const unreadable = over(sender, ({ holders }) => ({
+        holders: Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          now >= 9000 && now < 12_000 ? down : holders
+        )
+      }))
+      const watching = Effect.gen(function* () {
+        // It was first seen at the start, and again at 12 seconds.
+        yield* TestClock.adjust("26 seconds")
+        expect(yield* statusesOf(jobId)).toEqual(["sending"])
+        yield* TestClock.adjust("8 seconds")
+        expect(yield* statusesOf(jobId)).toEqual(["accepted"])
+      })
+      yield* Effect.provide(watching, unreadable)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a recipient that killed two workers", () => {
+  // It waits until nothing is under way in the whole process, and nothing else is attempted until it has its answer.
+  it.effect.fails("keeps back no other session, however long its attempt takes", () =>
+    Effect.gen(function* () {
+      const { jobId, jobs } = yield* accept(1)
+      for (let death = 0; death < 2; death++) {
+        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+        yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })
+      }
+      const { sender } = platform({ deduplicates: true }, ({ messageId }) =>
+        messageId.slice(0, -3) === jobId.slice(0, -3)
+          ? Effect.as(Effect.sleep("10 minutes"), timedOut)
+          : Effect.succeed(accepted)
+      )
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("5 seconds")
+        expect(yield* statusesOf(jobId)).toEqual(["sending"])
+        const other = yield* accept(20)
+        yield* TestClock.adjust("10 seconds")
+        expect((yield* find(other.jobId)).status).toBe("completed")
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a platform that is down for three minutes", () => {
+  // Eight attempts are used up within two minutes, and the recipients have failed for good.
+  it.effect.fails(
+    "fails nobody: what is queued is sent when it is back",
+    () =>
+      Effect.gen(function* () {
+        const { sender } = platform({ deduplicates: true }, () =>
+          Effect.map(Clock.currentTimeMillis, (now) => (now < 180_000 ? timedOut : accepted))
+        )
+        const { jobId } = yield* accept(3)
+        yield* during(sender, TestClock.adjust("5 minutes"))
+        expect(yield* statusesOf(jobId)).toEqual(["accepted", "accepted", "accepted"])
+      }).pipe(Effect.provide(Memory.layer)),
+    60_000
+  )
+})
