@@ -1,0 +1,373 @@
+/**
+ * Runs one history over several stores side by side and compares, after every step, all that a caller can see of them:
+ * the answer, jobs, recipients, events, sessions, and what is due next. None of them is taken for right.
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { random } from "../../../../test/support/Random.ts"
+import * as Ids from "../../src/domain/Ids.ts"
+import { utcDay } from "../../src/domain/Instant.ts"
+import { AccountStore } from "../../src/storage/AccountStore.ts"
+import type { ClaimedJob } from "../../src/storage/JobStore.ts"
+import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
+import { SessionStore } from "../../src/storage/SessionStore.ts"
+import type { Stores } from "../../src/storage/Stores.ts"
+import { TemplateStore } from "../../src/storage/TemplateStore.ts"
+import { WebhookStore } from "../../src/storage/WebhookStore.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import type { Ending, History, Step } from "./History.ts"
+import { sessions } from "./History.ts"
+
+export interface Subject {
+  readonly name: string
+  readonly stores: Context.Context<Stores>
+  /** Makes it as empty as it was. */
+  readonly clear: Effect.Effect<void, unknown>
+}
+
+/** Where two stores part. */
+export interface Difference {
+  /** The place of the step after which they do. */
+  readonly step: number
+  /** By their names. */
+  readonly stores: string
+  /** Of what is compared, with both values. */
+  readonly at: string
+}
+
+const failure = { code: "broken", provider_code: "1", message: "It broke.", permanent: true }
+
+const outcomeOf = (ending: Ending, now: number, providerId: string): Outcome => {
+  switch (ending.end) {
+    case "accepted":
+    case "sent":
+      return Outcome.Accepted({ providerId: ending.providerId ? providerId : null, status: ending.end })
+    case "failed":
+      return Outcome.Failed({ failure, stopsJob: ending.stopsJob })
+    case "unknown":
+      return Outcome.Unknown({ failure })
+    case "skipped":
+      return Outcome.Skipped({ failure })
+    case "retry":
+      return Outcome.Retry({ at: now + ending.afterMs, failure, uncertain: ending.uncertain })
+    case "released":
+      return Outcome.Released({ uncertain: ending.uncertain })
+  }
+}
+
+/** What all stores of a run are told the same of. */
+interface Cast {
+  now: number
+  readonly accountId: string
+  readonly sessionIds: ReadonlyArray<string>
+  readonly jobIds: Map<number, string>
+  /** Every attempt that was given out, in the order of the claims. */
+  readonly attempts: Array<{ readonly jobId: string; readonly fence: number; readonly index: number }>
+  readonly idOf: (place: number) => string
+}
+
+let runs = 0
+
+/** Ids grow from run to run, so that nothing that a store remembers of an earlier one can mean anything in this one. */
+const cast = (): Cast => {
+  runs += 1
+  const bytes = (place: number) => (length: number) => {
+    const next = random(place)
+    return Uint8Array.from({ length }, () => Math.floor(next() * 256))
+  }
+  const idOf = (place: number) => Ids.make(bytes(place)).jobId(Fixtures.now + runs)
+  const sessionIds = Array.from({ length: sessions }, (_, place) => idOf(1000 + place)).sort()
+  return {
+    now: Fixtures.now,
+    accountId: idOf(2000),
+    sessionIds,
+    jobIds: new Map(),
+    attempts: [],
+    idOf
+  }
+}
+
+/** The sandbox for the first two, and one of which a crash leaves unknown what was under way. */
+const providerOf = (place: number) => (place === sessions - 1 ? "http" : "sandbox")
+
+const prepare = ({ accountId, idOf, sessionIds }: Cast) =>
+  Effect.gen(function* () {
+    yield* (yield* AccountStore).create(Fixtures.account({ id: accountId }))
+    yield* (yield* WebhookStore).create(Fixtures.endpoint(accountId, { id: idOf(3000) }))
+    for (const [place, id] of sessionIds.entries()) {
+      yield* (yield* SessionStore).create(Fixtures.session(accountId, { id, provider: providerOf(place) }))
+      const contents = [Fixtures.template()]
+      yield* (yield* TemplateStore).importAll({ accountId, sessionId: id, contents, now: Fixtures.now })
+    }
+  })
+
+const workerOf = (place: number): string => `worker-${place}`
+
+/** What a store is asked by a step. */
+const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Stores> =>
+  Effect.gen(function* () {
+    const { accountId, attempts, jobIds, now, sessionIds } = world
+    const jobs = yield* JobStore
+    const sessions = yield* SessionStore
+    const session = (place: number): string => sessionIds[place] ?? ""
+    const job = (place: number): string => jobIds.get(place) ?? world.idOf(place)
+    switch (step.do) {
+      case "accept": {
+        const sessionId = session(step.session)
+        const { templates } = yield* templatesOf(world, sessionId)
+        const template = templates[0] ?? Fixtures.template()
+        const { claim, fingerprint, key, kind, phones } = step
+        return yield* jobs.accept({
+          now,
+          jobId: job(step.job),
+          accountId,
+          sessionId,
+          publicKey: `pk ${sessionId}`,
+          content:
+            kind === "direct"
+              ? { kind, text: "Hello", linkPreview: false }
+              : { kind, templateId: templates[0]?.templateId ?? 1, template },
+          reference: null,
+          recipients: phones.map((phone, index) => ({
+            phone: `3460000000${phone}`,
+            externalId: index === 0 ? null : `r${index}`,
+            values: [`Name ${index}`],
+            market: "*",
+            price: "0.0100"
+          })),
+          currency: "EUR",
+          estimatedCost: null,
+          idempotency: key === null ? null : { key: `key-${key}`, fingerprint: `print-${fingerprint}` },
+          demand: {
+            units: phones.length,
+            dailyLimit: step.dailyLimit,
+            minimumWaitMs: step.minimumWaitMs
+          },
+          claim: claim === null ? null : workerOf(claim)
+        })
+      }
+      case "exchange": {
+        const settlements = step.settle.flatMap(([place, ending]) => {
+          const attempt = attempts.at(-1 - (place % Math.max(1, attempts.length)))
+          if (attempt === undefined) return []
+          const outcome = outcomeOf(ending, now, providerIdOf(attempt.jobId, attempt.index))
+          return [{ ...attempt, outcome }]
+        })
+        const { claim } = step
+        return yield* jobs.exchange({
+          now,
+          settlements,
+          claim:
+            claim === null
+              ? null
+              : {
+                  worker: workerOf(claim.worker),
+                  limit: claim.limit,
+                  without: claim.without.map(session),
+                  ...(claim.atRisk !== null && {
+                    atRisk: { limit: claim.atRisk, recoverable: ["sandbox"] }
+                  })
+                }
+        })
+      }
+      case "rescue":
+        return yield* jobs.rescue({
+          worker: workerOf(step.worker),
+          now,
+          recoverable: step.recoverable ? ["sandbox"] : []
+        })
+      case "receive": {
+        const bySession = new Map<string | undefined, Array<(typeof step.reports)[number]>>()
+        for (const report of step.reports) {
+          const of = report.byPlatform === null ? undefined : session(report.byPlatform)
+          bySession.set(of, [...(bySession.get(of) ?? []), report])
+        }
+        return yield* Effect.forEach(bySession, ([sessionId, reports]) =>
+          jobs.receive({
+            now,
+            ...(sessionId !== undefined && { sessionId }),
+            reports: reports.map(({ index, job: place, status }) => ({
+              messageId: sessionId === undefined ? Ids.messageId(job(place), index) : null,
+              providerId: sessionId === undefined ? null : providerIdOf(job(place), index),
+              status,
+              at: now,
+              failure: status === "failed" ? failure : null
+            }))
+          })
+        )
+      }
+      case "unpark":
+        return yield* jobs.unpark({ now })
+      case "unblock":
+        return yield* sessions.unblock({ now })
+      case "makeDue":
+        return yield* jobs.makeDue({ now })
+      case "cancel":
+        return yield* jobs.cancel({ jobId: job(step.job), now })
+      case "retry": {
+        const { dryRun, selection } = step
+        return yield* jobs.retry({ jobId: job(step.job), now, selection, dryRun })
+      }
+      case "transition":
+        return yield* sessions.transition({ id: session(step.session), state: step.state, reason: null, now })
+      case "block":
+        return yield* sessions.block({ id: session(step.session), until: now + step.ms, now })
+      case "template": {
+        const status = step.approved ? "approved" : "paused"
+        const contents = [Fixtures.template({ status })]
+        const store = yield* TemplateStore
+        const imported = yield* store.importAll({
+          accountId,
+          sessionId: session(step.session),
+          contents,
+          now
+        })
+        return imported.map(({ status }) => status)
+      }
+      case "pace": {
+        const pacing = { messages_per_second: step.messagesPerSecond, pair_interval_ms: step.pairMs }
+        return yield* sessions.change({ id: session(step.session), change: { pacing }, now })
+      }
+      case "beat": {
+        const workers = [...new Set(step.workers)].map(workerOf)
+        return yield* jobs.beat({ workers, beats: step.beats, dispatchesAt: now })
+      }
+      case "clock":
+        return null
+    }
+  })
+
+const providerIdOf = (jobId: string, index: number): string => `p-${jobId}-${index}`
+
+const templatesOf = (_: Cast, sessionId: string) =>
+  Effect.gen(function* () {
+    const store = yield* TemplateStore
+    const { language, name } = Fixtures.template()
+    const found = yield* store.findNamed({ sessionId, name, language })
+    return { templates: found === null ? [] : [found] }
+  })
+
+const everything = { limit: 250, after: null }
+
+/** Events since the last time, in any order. */
+const news = ({ now }: Cast) =>
+  Effect.gen(function* () {
+    const { claimed } = yield* (yield* WebhookStore).exchange({
+      now,
+      settlements: [],
+      claim: Fixtures.deliveryClaim({ worker: "events" })
+    })
+    return claimed
+      .map(({ body }) => {
+        const { created_at, data, type } = JSON.parse(body)
+        return JSON.stringify([created_at, type, data])
+      })
+      .sort()
+  })
+
+/** What tells of every change of a job at once. */
+const glance = (world: Cast) =>
+  Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const { accountId, now } = world
+    const of = (kind: "template" | "direct") =>
+      Effect.map(jobs.list({ by: { accountId }, kind, page: everything }), ({ items }) => items)
+    return {
+      nextDue: yield* jobs.nextDue(now),
+      jobs: [...(yield* of("template")), ...(yield* of("direct"))]
+    }
+  })
+
+/** All that a caller can see, beside the answers. */
+const look = (world: Cast) =>
+  Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const sessions = yield* SessionStore
+    const { accountId, jobIds, now, sessionIds } = world
+    return {
+      ...(yield* glance(world)),
+      events: yield* news(world),
+      recipients: yield* Effect.forEach(jobIds.values(), (jobId) =>
+        Effect.map(jobs.results({ jobId, page: everything }), ({ items }) => items)
+      ),
+      sessions: yield* Effect.forEach(sessionIds, (id) => sessions.find(id)),
+      holders: [...(yield* jobs.holders)].sort((a, b) => (a.worker < b.worker ? -1 : 1)),
+      usage: yield* jobs.usage({ accountId, day: utcDay(now) })
+    }
+  })
+
+/** Looks that cost most are taken after so many steps, and after the last. */
+const lookEvery = 4
+
+/** As text; templates have numbers of their store's own. */
+const textOf = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/(template_?[iI]d\\?":)\d+/g, "$10")
+
+/** What a step and a look at everything came to; a failure is told by its name. */
+const seen = <A>(effect: Effect.Effect<A, unknown, Stores>): Effect.Effect<A | string, never, Stores> =>
+  Effect.catchAllCause(effect, (cause) => Effect.succeed(`failed: ${cause.toString().split("\n")[0]}`))
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null
+
+/** The places in which two values part. */
+const partings = function* (a: unknown, b: unknown, path: string): Generator<string> {
+  if (!isRecord(a) || !isRecord(b)) {
+    if (!Object.is(a, b)) yield `${path}: ${JSON.stringify(a)} and ${JSON.stringify(b)}`
+    return
+  }
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)]))
+    yield* partings(a[key], b[key], `${path}.${key}`)
+}
+
+const claimedIn = (answer: unknown): ReadonlyArray<ClaimedJob> => {
+  if (!isRecord(answer)) return []
+  const { claimed } = answer as { readonly claimed?: ReadonlyArray<ClaimedJob> | ClaimedJob | null }
+  return claimed === undefined || claimed === null
+    ? []
+    : Array.isArray(claimed)
+      ? claimed
+      : [claimed as ClaimedJob]
+}
+
+/** Runs the history over all of them; null when they answer and show the same after every step. */
+export const compare = (
+  subjects: ReadonlyArray<Subject>,
+  history: History,
+  ignored: (at: string) => boolean = () => false
+): Effect.Effect<Difference | null> =>
+  Effect.gen(function* () {
+    const world = cast()
+    const [first, ...others] = subjects
+    if (first === undefined) return null
+    const within = <A, E>(subject: Subject, effect: Effect.Effect<A, E, Stores>): Effect.Effect<A, E> =>
+      Effect.provide(effect, subject.stores)
+    for (const subject of subjects) {
+      yield* subject.clear
+      yield* within(subject, prepare(world))
+    }
+    for (const [place, step] of history.entries()) {
+      if (step.do === "clock") world.now += step.ms
+      if (step.do === "accept") world.jobIds.set(step.job, world.idOf(step.job))
+      const isLong = (place + 1) % lookEvery === 0 || place === history.length - 1
+      const observe = (subject: Subject) =>
+        within(
+          subject,
+          Effect.all({
+            answer: seen(perform(step, world)),
+            state: seen(isLong ? look(world) : glance(world))
+          })
+        )
+      const expected = yield* observe(first)
+      for (const subject of others) {
+        const found = yield* observe(subject)
+        const [one, other] = [textOf(expected), textOf(found)]
+        if (one === other) continue
+        const at = [...partings(JSON.parse(one), JSON.parse(other), "")].find((at) => !ignored(at))
+        if (at !== undefined) return { step: place, stores: `${first.name} and ${subject.name}`, at }
+      }
+      for (const { fence, jobId, recipients } of claimedIn(expected.answer))
+        for (const { index } of recipients) world.attempts.push({ jobId, fence, index })
+    }
+    return null
+  }).pipe(Effect.orDie)
