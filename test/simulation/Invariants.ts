@@ -2,8 +2,9 @@
 import * as Time from "../../packages/core/src/domain/Instant.ts"
 import * as Job from "../../packages/core/src/domain/Job.ts"
 import * as Recipient from "../../packages/core/src/domain/Recipient.ts"
+import { usageKey } from "./View.ts"
 import type { World } from "./World.ts"
-import { messageId } from "./World.ts"
+import { healthy, messageId } from "./World.ts"
 
 const hold = (condition: boolean, what: string): void => {
   if (!condition) throw new Error(what)
@@ -21,10 +22,10 @@ export const make = () => {
   const before = new Map<string, Seen>()
 
   const afterStep = (world: World): void => {
-    const { db, platform, promised, retried, tenants } = world
-    for (const { fence, inFlight, job, recipients, worker } of db.jobs.values()) {
+    const { platform, promised, retried, tenants, view } = world
+    for (const { awaits, held, job, recipients } of view.jobs.values()) {
       const tally = { ...Recipient.noCounts }
-      for (const { recipient } of recipients) tally[recipient.status] += 1
+      for (const recipient of recipients) tally[recipient.status] += 1
       hold(recipients.length === job.recipients, `${job.id} lost a recipient`)
       for (const status of Recipient.statuses) {
         hold(job.counts[status] === tally[status], `${job.id} counts ${status} wrongly`)
@@ -32,15 +33,17 @@ export const make = () => {
       const open = tally.queued + tally.sending
       hold(Job.hasEnded(job.status) === (open === 0), `${job.id} is ${job.status} with ${open} open`)
       hold((job.completedAt !== null) === Job.hasEnded(job.status), `${job.id} has a wrong end`)
-      const awaited = recipients.filter((tracked) => tracked.fence !== null)
-      hold(awaited.length === inFlight, `${job.id} has ${inFlight} in flight and awaits ${awaited.length}`)
-      hold((worker !== null) === inFlight > 0, `${job.id} is in a hand that holds nothing`)
-      hold(
-        awaited.every((tracked) => tracked.fence === fence),
-        `${job.id} awaits under an old fence`
-      )
+      if (held !== null) {
+        const { awaited, fence, inFlight, worker } = held
+        hold(awaited.length === inFlight, `${job.id} has ${inFlight} in flight and awaits ${awaited.length}`)
+        hold((worker !== null) === inFlight > 0, `${job.id} is in a hand that holds nothing`)
+        hold(
+          awaited.every((each) => each === fence),
+          `${job.id} awaits under an old fence`
+        )
+      }
       const provider = tenants.find(({ sessionId }) => sessionId === job.sessionId)?.provider
-      for (const { fence: awaits, recipient } of recipients) {
+      for (const recipient of recipients) {
         const id = messageId(job.id, recipient.index)
         const retries = retried.get(id) ?? 0
         const known = before.get(id)
@@ -53,27 +56,24 @@ export const make = () => {
         hold(effects <= 1 + retries, `${id} reached its person ${effects} times`)
         const recorded = Recipient.wasAccepted(recipient.status)
         hold(!recorded || effects > 0, `${id} is ${recipient.status} and nobody sent it`)
-        if (provider === "sandbox" || effects === 0 || awaits !== null || retries > 0) continue
+        if (provider === "sandbox" || effects === 0 || awaits(recipient.index) || retries > 0) continue
         const named = recorded || recipient.status === "unknown" || recipient.status === "failed"
         const asked = provider === "whatsapp_cloud" && recipient.status === "sending" && recipient.uncertain
         hold(named || asked, `${id} was sent and is ${recipient.status}`)
       }
     }
     for (const [key, jobId] of promised)
-      hold(db.jobs.has(jobId), `${key} was promised ${jobId}, which is not there`)
+      hold(view.jobs.has(jobId), `${key} was promised ${jobId}, which is not there`)
     for (const { accountId, quota } of tenants) {
       const days = new Map<string, number>()
-      for (const { job } of db.jobs.values()) {
+      for (const { job } of view.jobs.values()) {
         if (job.accountId !== accountId || job.content.kind !== "template") continue
         const day = Time.utcDay(job.createdAt)
         days.set(day, (days.get(day) ?? 0) + job.recipients)
       }
       for (const [day, used] of days) {
         hold(used <= quota, `${accountId} used ${used} of ${quota} on ${day}`)
-        hold(
-          db.usage.get(`${accountId}|${day}|template`) === used,
-          `${accountId} was charged wrongly on ${day}`
-        )
+        hold(view.usage.get(usageKey(accountId, day)) === used, `${accountId} was charged wrongly on ${day}`)
       }
     }
   }
@@ -81,23 +81,21 @@ export const make = () => {
   /** Everything has ended, every state was told, and everybody who listens heard it. */
   const inTheEnd = (world: World): void => {
     afterStep(world)
-    const { db, received } = world
+    const { received, view } = world
     const told = new Map<string, { readonly sequence: number; readonly status: string }>()
     const sequences = new Set<string>()
-    for (const delivery of db.deliveries.values()) {
-      const { endpointId, event, id, status } = delivery
-      if (db.endpoints.get(endpointId)?.value.url.includes("healthy") !== true) continue
-      hold(status === "delivered", `Delivery ${id} of ${event.type} is ${status}`)
-      const bodies = received.get(event.id)
-      hold(
-        bodies?.size === 1 && bodies.has(event.body),
-        `Event ${event.id} came in ${bodies?.size ?? 0} forms`
-      )
+    for (const { body, eventId, id, status, url } of view.deliveries) {
+      if (url !== healthy) continue
+      hold(status === "delivered", `Delivery ${id} is ${status}`)
+      const [came, ...others] = received.get(eventId) ?? []
+      if (came === undefined || others.length > 0)
+        throw new Error(`Event ${eventId} came in none or several forms`)
+      hold(body === null || body === came, `Event ${eventId} came in another form`)
       const {
         data
       }: {
         readonly data: { readonly message_id?: string; readonly sequence?: number; readonly status?: string }
-      } = JSON.parse(event.body)
+      } = JSON.parse(came)
       if (data.message_id === undefined || data.sequence === undefined) continue
       const mark = `${data.message_id} ${data.sequence}`
       hold(!sequences.has(mark), `${mark} was told twice`)
@@ -107,9 +105,9 @@ export const make = () => {
         told.set(data.message_id, { sequence: data.sequence, status: data.status ?? "" })
       }
     }
-    for (const { job, recipients } of db.jobs.values()) {
+    for (const { job, recipients } of view.jobs.values()) {
       hold(Job.hasEnded(job.status), `${job.id} never ended: ${job.status}, ${JSON.stringify(job.counts)}`)
-      for (const { recipient } of recipients) {
+      for (const recipient of recipients) {
         const untold = job.content.kind === "direct" ? ["canceled", "unknown", "skipped"] : ["canceled"]
         if (untold.includes(recipient.status)) continue
         const id = messageId(job.id, recipient.index)

@@ -30,6 +30,7 @@ import { RateLimitStore } from "../../packages/core/src/storage/RateLimitStore.t
 import { SessionStore } from "../../packages/core/src/storage/SessionStore.ts"
 import { StorageError } from "../../packages/core/src/storage/StorageError.ts"
 import type { Stores } from "../../packages/core/src/storage/Stores.ts"
+import { StoreTime } from "../../packages/core/src/storage/StoreTime.ts"
 import { TemplateStore } from "../../packages/core/src/storage/TemplateStore.ts"
 import { Transactions } from "../../packages/core/src/storage/Transactions.ts"
 import { WebhookStore } from "../../packages/core/src/storage/WebhookStore.ts"
@@ -57,12 +58,14 @@ export interface Surroundings {
   readonly stores: Context.Context<Stores>
   readonly platform: Platform
   readonly post: (url: string, body: string) => number
+  /** By how many milliseconds its clock is wrong: it asks the store for its time. Null = its clock is the store's. */
+  readonly wrongBy: number | null
   /** While false, nothing crashes by itself and no store fails. */
   readonly faulty: () => boolean
 }
 
 export const start = async (surroundings: Surroundings): Promise<Machine> => {
-  const { bytes, draws, faulty, platform, post, stores, time } = surroundings
+  const { bytes, draws, faulty, platform, post, stores, time, wrongBy } = surroundings
   let alive = true
   let frozenUntil = 0
   let busy = 0
@@ -88,7 +91,7 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
         return yield* Effect.never
       }
       if (draw < 0.01) return yield* new StorageError({ operation: "simulated", cause: "before the commit" })
-      const value = yield* effect
+      const value = yield* time.outside(effect)
       if (draw < 0.014) {
         crash()
         return yield* Effect.never
@@ -175,14 +178,15 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
       transport,
       AddressPolicy.layer([]),
       SecretBox.layer(Redacted.make(new Uint8Array(32))),
-      Layer.succeed(RandomBytes, bytes)
+      Layer.succeed(RandomBytes, bytes),
+      Layer.succeed(StoreTime, wrongBy === null ? null : Effect.zipRight(pass, Effect.sync(time.now)))
     ])
   )
 
   const setting = <A, E>(effect: Effect.Effect<A, E>) =>
     effect.pipe(
       Logger.withMinimumLogLevel(LogLevel.None),
-      Effect.withClock(time.clock),
+      Effect.withClock(time.clockOf({ ms: wrongBy ?? 0 })),
       Effect.withRandom(Random.make(Math.floor(draws() * 2 ** 31)))
     )
 

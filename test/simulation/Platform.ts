@@ -11,18 +11,35 @@ export interface Platform {
   /** How often a person got the message, by message id. */
   readonly effects: ReadonlyMap<string, number>
   readonly sender: (provider: Provider) => Sender
+  /** For so long it answers nobody: it refuses at once, or keeps everybody waiting. */
+  readonly goDown: (provider: Provider, ms: number, hangs: boolean) => void
   /** From here on it behaves. */
   readonly heal: () => void
 }
 
-const failure = (code: string, permanent: boolean) => ({
-  code,
-  provider_code: null,
-  message: "The simulated platform says so.",
-  permanent
-})
+/** As no text should be; databases and logs are told of it all the same. */
+export const odd: ReadonlyArray<string> = [
+  "nul\0",
+  "high\ud800",
+  "\udfff low",
+  "long ".repeat(1000),
+  "🎉".repeat(600),
+  "line\r\nlevel=ERROR \u001b[2J",
+  "\u202egnirts\u200b",
+  "",
+  "\\u0000 ' \" {NULL} ? $1"
+]
 
-export const make = (random: Random): Platform => {
+export const make = (random: Random, now: () => number): Platform => {
+  const outages = new Map<Provider, { readonly until: number; readonly hangs: boolean }>()
+  const says = (otherwise: string): string =>
+    faulty && random() < 0.1 ? (odd[Math.floor(random() * odd.length)] ?? "") : otherwise
+  const failure = (code: string, permanent: boolean) => ({
+    code,
+    provider_code: faulty && random() < 0.2 ? says("1") : null,
+    message: says("The simulated platform says so."),
+    permanent
+  })
   const effects = new Map<string, number>()
   let faulty = true
 
@@ -32,13 +49,22 @@ export const make = (random: Random): Platform => {
   }
 
   const accepted = (messageId: string) =>
-    SendResult.Accepted({ providerId: `p-${messageId}`, status: random() < 0.2 ? "sent" : "accepted" })
+    SendResult.Accepted({ providerId: says(`p-${messageId}`), status: random() < 0.2 ? "sent" : "accepted" })
 
   const sender = (provider: Provider): Sender => ({
     provider,
     deduplicates: provider === "sandbox",
     send: ({ messageId }) =>
       Effect.gen(function* () {
+        const outage = outages.get(provider)
+        const left = outage === undefined ? 0 : outage.until - now()
+        if (faulty && outage !== undefined && left > 0) {
+          if (!outage.hangs) {
+            return SendResult.Transient({ failure: failure("unavailable", false), retryAfterMs: null })
+          }
+          yield* Effect.sleep(left)
+          return SendResult.Ambiguous({ failure: failure("no_answer", false) })
+        }
         const draw = faulty ? random() : 1
         const latency = draw < 0.03 ? 600_000 : Math.floor(random() * 400)
         yield* Effect.sleep(latency / 2)
@@ -74,6 +100,9 @@ export const make = (random: Random): Platform => {
   return {
     effects,
     sender,
+    goDown: (provider, ms, hangs) => {
+      outages.set(provider, { until: now() + ms, hangs })
+    },
     heal: () => {
       faulty = false
     }

@@ -4,6 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Invariants from "./Invariants.ts"
 import type { Machine } from "./Machine.ts"
+import { odd, providers } from "./Platform.ts"
+import type { Store } from "./Stores.ts"
+import * as Stores from "./Stores.ts"
 import type { World } from "./World.ts"
 import * as Worlds from "./World.ts"
 
@@ -32,6 +35,9 @@ const some = (world: World): ReadonlyArray<string> => {
   return Array.from({ length: count }, (_, n) => Worlds.phones[(start + n) % Worlds.phones.length] ?? "")
 }
 
+/** What people write, and now and then what nobody should. */
+const textOf = (world: World, text: string): string => (world.draws() < 0.05 ? pick(world, odd) : text)
+
 /** Work goes on in the background; what it answers is written down when it comes. */
 const begin = <A, E>(
   world: World,
@@ -51,7 +57,7 @@ type Action = (world: World, machine: Machine) => void
 const send: Action = (world, machine) => {
   const tenant = pick(world, world.tenants)
   const key = `key-${Math.floor(world.draws() * 40)}`
-  const recipients = some(world).map((phone) => ({ phone, variables: { "body.1": key } }))
+  const recipients = some(world).map((phone) => ({ phone, variables: { "body.1": textOf(world, key) } }))
   const request = { template_id: tenant.templateId, recipients }
   const name = `${tenant.caller.key.publicKey} ${key}`
   begin(
@@ -71,7 +77,7 @@ const direct: Action = (world, machine) => {
   const tenant = pick(world, world.tenants)
   const to = pick(world, Worlds.phones)
   const key = world.draws() < 0.5 ? `direct-${Math.floor(world.draws() * 20)}` : undefined
-  const command = { idempotencyKey: key, request: { to, message: "Hello" } }
+  const command = { idempotencyKey: key, request: { to, message: textOf(world, "Hello") } }
   begin(
     world,
     machine,
@@ -89,7 +95,7 @@ const consent: Action = (world, machine) => {
 }
 
 const anyJob = (world: World): string | undefined => {
-  const ids = [...world.db.jobs.keys()]
+  const ids = [...world.view.jobs.keys()]
   return ids.length === 0 ? undefined : pick(world, ids)
 }
 
@@ -102,9 +108,9 @@ const cancel: Action = (world, machine) => {
 const retry: Action = (world, machine) => {
   const job = anyJob(world)
   if (job === undefined) return
-  const { recipients = [] } = world.db.jobs.get(job) ?? {}
-  for (const { recipient } of recipients) {
-    const id = Worlds.messageId(job, recipient.index)
+  const { recipients = [] } = world.view.jobs.get(job) ?? {}
+  for (const { index } of recipients) {
+    const id = Worlds.messageId(job, index)
     world.retried.set(id, (world.retried.get(id) ?? 0) + 1)
   }
   const selection = world.draws() < 0.5 ? {} : ({ statuses: ["failed", "unknown"] } as const)
@@ -133,7 +139,12 @@ const receipts: Action = (world, machine) => {
     const status = pick(world, ["sent", "delivered", "read", "failed", "accepted"] as const)
     const failure =
       status === "failed"
-        ? { code: "undeliverable", provider_code: null, message: "It was not delivered.", permanent: true }
+        ? {
+            code: "undeliverable",
+            provider_code: null,
+            message: textOf(world, "It was not delivered."),
+            permanent: true
+          }
         : null
     return { messageId: pick(world, known), status, at: world.time.now(), failure, providerId: null }
   })
@@ -142,6 +153,14 @@ const receipts: Action = (world, machine) => {
 
 const work: Action = (world, machine) => {
   begin(world, machine, "work", machine.engine.drain)
+}
+
+const outage: Action = (world) => {
+  const provider = pick(world, providers)
+  const ms = Math.floor(world.draws() * 30 * minute)
+  const hangs = world.draws() < 0.5
+  world.log.push(`${provider} ${hangs ? "hangs" : "is down"} for ${ms}`)
+  world.platform.goDown(provider, ms, hangs)
 }
 
 const crash: Action = (world, machine) => {
@@ -173,6 +192,7 @@ const actions: ReadonlyArray<readonly [weight: number, action: Action]> = [
   [30, work],
   [2, crash],
   [2, freeze],
+  [2, outage],
   [1, jump]
 ]
 
@@ -188,11 +208,12 @@ const keepUp = async (world: World): Promise<number> => {
 
 const span = (world: World): number => {
   const draw = world.draws()
+  if (world.isSkewed) return draw * 20_000
   return draw < 0.6 ? draw * 1000 : draw < 0.85 ? draw * 20_000 : draw * 2 * hour
 }
 
-export const run = async (seed: number, steps = 120): Promise<Result> => {
-  const world = await Worlds.make(seed)
+export const run = async (seed: number, store: Store = Stores.memory, steps = 120): Promise<Result> => {
+  const world = await Worlds.make(seed, store)
   const invariants = Invariants.make()
   const began = world.time.now()
   let crashes = 0
@@ -207,6 +228,8 @@ export const run = async (seed: number, steps = 120): Promise<Result> => {
       const machine = pick(world, world.machines)
       pick(world, deck)(world, machine)
       await world.time.pass(span(world))
+      if ((step + 1) % store.lookEvery > 0) continue
+      await world.look()
       invariants.afterStep(world)
     } catch (error) {
       throw told(error, step)
@@ -228,33 +251,36 @@ export const run = async (seed: number, steps = 120): Promise<Result> => {
       )
     )
     begin(world, last, "calm", calm)
+    await world.look()
     for (let quarter = 0; quarter < 4 * 14 && !isQuiet(world); quarter++) {
       begin(world, last, "work", drain)
       await world.time.pass(quarter < 8 ? minute : 15 * minute)
       for (const machine of world.machines) machine.freeze(0)
+      await world.look()
     }
     invariants.inTheEnd(world)
   } catch (error) {
     throw told(error, steps)
   }
-  const summary = [...world.db.jobs.values()].map(({ job, recipients }) => [
+  const summary = [...world.view.jobs.values()].map(({ job, recipients }) => [
     job.id,
     job.status,
-    recipients.map(({ recipient }) => [recipient.status, recipient.attempts, recipient.sequence])
+    recipients.map(({ attempts, sequence, status }) => [status, attempts, sequence])
   ])
+  await world.close()
   const digest = createHash("sha256")
     .update(JSON.stringify([world.log, summary]))
     .digest("hex")
   return {
     steps,
     simulatedMs: world.time.now() - began,
-    jobs: world.db.jobs.size,
+    jobs: world.view.jobs.size,
     messages: world.platform.effects.size,
     crashes,
     digest
   }
 }
 
-const isQuiet = ({ db }: World): boolean =>
-  [...db.jobs.values()].every(({ job }) => job.completedAt !== null) &&
-  [...db.deliveries.values()].every(({ status }) => status !== "pending")
+const isQuiet = ({ view }: World): boolean =>
+  [...view.jobs.values()].every(({ job }) => job.completedAt !== null) &&
+  view.deliveries.every(({ status }) => status !== "pending")

@@ -13,8 +13,10 @@ export interface Time {
   readonly jump: (ms: number) => void
   /** The clock of a machine whose wall clock is wrong by so much. */
   readonly clockOf: (wrongBy: { readonly ms: number }) => Clock.Clock
-  /** Lets everything be done that needs no time. */
+  /** Lets everything be done that needs no simulated time. */
   readonly settle: () => Promise<void>
+  /** Work of the real world: no time passes until it is done. */
+  readonly outside: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
 interface Sleeper {
@@ -23,17 +25,14 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-/** Fibers go on in microtasks, and after many steps in a macrotask: two of those are a rest. */
-const settle = async (): Promise<void> => {
-  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
-
 export const make = (start: number): Time => {
   let elapsed = 0
   let wall = start
   let order = 0
   const sleepers = new Set<Sleeper>()
-  const now = () => wall + elapsed
+  let working = 0
+  let resting: Array<() => void> = []
+  const now = () => Math.floor(wall + elapsed)
   const nanos = () => BigInt(Math.round(elapsed * 1e6))
   const clock: Clock.Clock = {
     [Clock.ClockTypeId]: Clock.ClockTypeId,
@@ -53,6 +52,25 @@ export const make = (start: number): Time => {
         return Effect.sync(() => sleepers.delete(sleeper))
       })
   }
+  /** Fibers go on in microtasks, and after many steps in a macrotask: two of those without work outside are a rest. */
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 2; turn++) {
+      if (working > 0) {
+        await new Promise<void>((resolve) => resting.push(resolve))
+        turn = 0
+      }
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  const begin = Effect.sync(() => {
+    working += 1
+  })
+  const end = Effect.sync(() => {
+    working -= 1
+    if (working > 0) return
+    for (const resume of resting) resume()
+    resting = []
+  })
   const first = (until: number): Sleeper | undefined => {
     let next: Sleeper | undefined
     for (const each of sleepers) {
@@ -70,6 +88,12 @@ export const make = (start: number): Time => {
     },
     now,
     settle,
+    outside: (effect) =>
+      Effect.acquireUseRelease(
+        begin,
+        () => effect,
+        () => end
+      ),
     jump: (ms) => {
       wall += ms
     },

@@ -1,22 +1,20 @@
 /** One simulated installation: its tenants, what happens to it, and what was promised to whom. */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Ids from "../../packages/core/src/domain/Ids.ts"
 import { RandomBytes } from "../../packages/core/src/domain/Ids.ts"
 import type { Provider } from "../../packages/core/src/domain/Session.ts"
 import type { Caller } from "../../packages/core/src/engine/Operations.ts"
-import * as Memory from "../../packages/core/src/storage/memory/Memory.ts"
-import { MemoryDatabase } from "../../packages/core/src/storage/memory/MemoryDatabase.ts"
 import type { Random } from "../support/Random.ts"
 import { random } from "../support/Random.ts"
 import { greeting } from "../support/Template.ts"
 import type { Machine, Surroundings } from "./Machine.ts"
 import * as Machines from "./Machine.ts"
 import * as Platform from "./Platform.ts"
+import type { Store } from "./Stores.ts"
 import * as Time from "./Time.ts"
+import type { View } from "./View.ts"
 
 export interface Tenant {
   readonly accountId: string
@@ -31,7 +29,13 @@ export interface Tenant {
 export interface World {
   readonly draws: Random
   readonly time: Time.Time
-  readonly db: Context.Tag.Service<MemoryDatabase>
+  /** Whether its machines have clocks that are wrong. They ask the store for its time every two seconds. */
+  readonly isSkewed: boolean
+  /** As it was seen last. */
+  view: View
+  /** Looks at the store. */
+  readonly look: () => Promise<void>
+  readonly close: () => Promise<void>
   readonly platform: Platform.Platform
   readonly machines: Array<Machine>
   readonly tenants: ReadonlyArray<Tenant>
@@ -53,16 +57,25 @@ export const flaky = "https://flaky.example/hook"
 
 export const template = (status: string) => ({ ...greeting, status })
 
-export const make = async (seed: number): Promise<World> => {
+/** By how much the clocks of an installation are wrong where they are: by nothing, seconds, minutes, a day. */
+const skews = [0, 3000, -3000, 300_000, -300_000, 86_400_000, -86_400_000]
+
+export const make = async (seed: number, store: Store): Promise<World> => {
   const draws = random(seed)
   const bytesOf = random(seed ^ 0x5eed)
   const bytes = (count: number) => Uint8Array.from({ length: count }, () => Math.floor(bytesOf() * 256))
   const time = Time.make(1_700_000_000_000)
-  const platform = Platform.make(draws)
+  const platform = Platform.make(draws, time.now)
   const scope = Effect.runSync(Scope.make())
-  const layer = Memory.layer.pipe(Layer.provide(Layer.succeed(RandomBytes, bytes)))
-  const stores = Effect.runSync(Layer.buildWithScope(layer, scope).pipe(Effect.withClock(time.clock)))
+  const { look, stores } = await Effect.runPromise(
+    store.open.pipe(
+      Effect.provideService(RandomBytes, bytes),
+      Effect.provideService(Scope.Scope, scope),
+      Effect.withClock(time.clock)
+    )
+  )
   let faulty = false
+  const isSkewed = draws() < 0.2
 
   const received = new Map<string, Set<string>>()
   const post = (url: string, body: string): number => {
@@ -77,7 +90,7 @@ export const make = async (seed: number): Promise<World> => {
     return 200
   }
 
-  const surroundings: Surroundings = {
+  const surroundings: Omit<Surroundings, "wrongBy"> = {
     time,
     draws,
     bytes,
@@ -88,7 +101,8 @@ export const make = async (seed: number): Promise<World> => {
   }
   const machines: Array<Machine> = []
   const startMachine = async (): Promise<void> => {
-    machines.push(await Machines.start(surroundings))
+    const wrongBy = isSkewed ? (skews[Math.floor(draws() * skews.length)] ?? 0) : null
+    machines.push(await Machines.start({ ...surroundings, wrongBy }))
   }
   await startMachine()
   const [first] = machines
@@ -127,14 +141,22 @@ export const make = async (seed: number): Promise<World> => {
       }
     })
   )
-  const prepared = await first.run(prepare)
+  const preparing = first.run(prepare)
+  await time.pass(0)
+  const prepared = await preparing
   if (Exit.isFailure(prepared)) throw new Error(`The world could not be made: ${String(prepared.cause)}`)
   faulty = true
 
-  return {
+  const accountIds = prepared.value.map(({ accountId }) => accountId)
+  const world: World = {
     draws,
     time,
-    db: Context.get(stores, MemoryDatabase),
+    isSkewed,
+    view: { jobs: new Map(), usage: new Map(), deliveries: [] },
+    look: async () => {
+      world.view = await Effect.runPromise(look(accountIds))
+    },
+    close: () => Effect.runPromise(Scope.close(scope, Exit.void)),
     platform,
     machines,
     tenants: prepared.value,
@@ -150,6 +172,7 @@ export const make = async (seed: number): Promise<World> => {
       await startMachine()
     }
   }
+  return world
 }
 
 /** A message id, for maps that go by it. */

@@ -1,14 +1,20 @@
 /**
  * Simulates many seeds, or one again.
  *
- *   npm run simulate -- --seeds 10000 [--from 1]
- *   npm run simulate -- --seed 4711
+ *   npm run simulate -- --seeds 10000 [--from 1] [--store sqlite]
+ *   npm run simulate -- --seed 4711 [--store sqlite]
  */
 import { parseArgs } from "node:util"
 import { run } from "./Simulation.ts"
+import * as Stores from "./Stores.ts"
 
 const { values } = parseArgs({
-  options: { seeds: { type: "string" }, from: { type: "string" }, seed: { type: "string" } }
+  options: {
+    seeds: { type: "string" },
+    from: { type: "string" },
+    seed: { type: "string" },
+    store: { type: "string" }
+  }
 })
 
 const whole = (text: string | undefined, otherwise: number): number => {
@@ -17,13 +23,14 @@ const whole = (text: string | undefined, otherwise: number): number => {
   throw new Error("Seeds are whole numbers.")
 }
 
+const store = values.store === "sqlite" ? Stores.sqlite : Stores.memory
 const from = whole(values.seed ?? values.from, 1)
 const count = values.seed === undefined ? whole(values.seeds, 200) : 1
 const total = { jobs: 0, messages: 0, crashes: 0, days: 0 }
 const failures: Array<string> = []
 for (let seed = from; seed < from + count; seed++) {
   try {
-    const { crashes, digest, jobs, messages, simulatedMs } = await run(seed)
+    const { crashes, digest, jobs, messages, simulatedMs } = await run(seed, store)
     total.jobs += jobs
     total.messages += messages
     total.crashes += crashes

@@ -1,21 +1,40 @@
-/** A short form of the simulation; `npm run simulate -- --seeds 10000` is for a night. */
+/** A short form of the simulation; `npm run simulate -- --seeds 10000 [--store sqlite]` is for a night. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import { describe, expect, it } from "vitest"
+import * as Postgres from "../../packages/core/src/storage/postgres/Postgres.ts"
+import { freshDatabase } from "../support/Postgres.ts"
 import { run } from "./Simulation.ts"
+import type { Store } from "./Stores.ts"
+import * as Stores from "./Stores.ts"
 
-const seeds = 200
-const groups = 8
+const postgres = Stores.database(
+  Layer.unwrapScoped(Effect.map(freshDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))),
+  24
+)
+
+const stores: ReadonlyArray<readonly [name: string, store: Store, seeds: number, groups: number]> = [
+  ["memory", Stores.memory, 200, 8],
+  ["SQLite", Stores.sqlite, 12, 2],
+  ["PostgreSQL", postgres, 4, 2]
+]
 
 describe("an installation of several machines that crash, freeze and lose answers", () => {
-  for (let group = 0; group < groups; group++) {
-    const from = 1 + (group * seeds) / groups
-    const until = ((group + 1) * seeds) / groups
-    it(`keeps every promise, by the seeds ${from} to ${until}`, { timeout: 120_000 }, async () => {
-      for (let seed = from; seed <= until; seed++) {
-        const { messages, simulatedMs } = await run(seed)
-        expect(messages).toBeGreaterThan(0)
-        expect(simulatedMs).toBeGreaterThan(0)
-      }
-    })
+  for (const [name, store, seeds, groups] of stores) {
+    for (let group = 0; group < groups; group++) {
+      const from = 1 + (group * seeds) / groups
+      const until = ((group + 1) * seeds) / groups
+      it(`keeps every promise over ${name}, by the seeds ${from} to ${until}`, {
+        timeout: 240_000
+      }, async () => {
+        for (let seed = from; seed <= until; seed++) {
+          const { messages, simulatedMs } = await run(seed, store)
+          expect(messages).toBeGreaterThan(0)
+          expect(simulatedMs).toBeGreaterThan(0)
+        }
+      })
+    }
   }
 
   it("lives the same life again by the same seed, and another by another", async () => {

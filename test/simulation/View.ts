@@ -1,0 +1,129 @@
+/** What a simulated installation's store holds, read from outside: of memory all of it, of a database by its stores. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { Instant } from "../../packages/core/src/domain/Instant.ts"
+import { utcDay } from "../../packages/core/src/domain/Instant.ts"
+import type { Job, RecipientResult } from "../../packages/core/src/domain/Job.ts"
+import type { Paged } from "../../packages/core/src/domain/Page.ts"
+import * as Progress from "../../packages/core/src/domain/Progress.ts"
+import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
+import type { Database } from "../../packages/core/src/storage/memory/MemoryDatabase.ts"
+import type { StorageError } from "../../packages/core/src/storage/StorageError.ts"
+import type { Stores } from "../../packages/core/src/storage/Stores.ts"
+import { WebhookStore } from "../../packages/core/src/storage/WebhookStore.ts"
+
+export interface SeenJob {
+  readonly job: Job
+  readonly recipients: ReadonlyArray<RecipientResult>
+  /** Whether the outcome of an attempt of a recipient, by its place, is awaited. */
+  readonly awaits: (index: number) => boolean
+  /** What a worker has in hand of it; null where the store does not tell. */
+  readonly held: {
+    readonly worker: string | null
+    readonly inFlight: number
+    readonly fence: number
+    readonly awaited: ReadonlyArray<number>
+  } | null
+}
+
+export interface SeenDelivery {
+  readonly id: string
+  readonly url: string
+  readonly status: string
+  readonly eventId: string
+  /** Null where the store does not tell. */
+  readonly body: string | null
+}
+
+export interface View {
+  readonly jobs: ReadonlyMap<string, SeenJob>
+  /** Units of template messages, by account and UTC day. */
+  readonly usage: ReadonlyMap<string, number>
+  readonly deliveries: ReadonlyArray<SeenDelivery>
+}
+
+export const usageKey = (accountId: string, day: string): string => `${accountId}|${day}`
+
+export const ofMemory = (db: Database): View => ({
+  jobs: new Map(
+    [...db.jobs].map(([id, { fence, inFlight, job, recipients, worker }]) => {
+      const awaited = recipients.flatMap(({ fence }) => (fence === null ? [] : [fence]))
+      return [
+        id,
+        {
+          job,
+          recipients: recipients.map(({ recipient }) => recipient),
+          awaits: (index) => recipients[index]?.fence !== null,
+          held: { worker, inFlight, fence, awaited }
+        }
+      ]
+    })
+  ),
+  usage: new Map(
+    [...db.usage].flatMap(([key, units]) =>
+      key.endsWith("|template") ? [[key.slice(0, -"|template".length), units] as const] : []
+    )
+  ),
+  deliveries: [...db.deliveries.values()].map(({ endpointId, event, id, status }) => ({
+    id,
+    url: db.endpoints.get(endpointId)?.value.url ?? "",
+    status,
+    eventId: event.id,
+    body: event.body
+  }))
+})
+
+/** Every page of a list. */
+const allOf = <A>(
+  list: (page: {
+    readonly limit: number
+    readonly after: number | null
+  }) => Effect.Effect<Paged<A>, StorageError>
+): Effect.Effect<ReadonlyArray<A>, StorageError> =>
+  Effect.gen(function* () {
+    const items: Array<A> = []
+    let after: number | null = null
+    do {
+      const page: Paged<A> = yield* list({ limit: 250, after })
+      items.push(...page.items)
+      after = page.next
+    } while (after !== null)
+    return items
+  })
+
+export const ofStores = (
+  stores: Context.Context<Stores>,
+  accountIds: ReadonlyArray<string>
+): Effect.Effect<View, StorageError> =>
+  Effect.gen(function* () {
+    const jobs = Context.get(stores, JobStore)
+    const webhooks = Context.get(stores, WebhookStore)
+    const seen = new Map<string, SeenJob>()
+    const usage = new Map<string, number>()
+    const deliveries: Array<SeenDelivery> = []
+    for (const accountId of accountIds) {
+      const days = new Set<Instant | string>()
+      for (const kind of ["template", "direct"] as const) {
+        for (const job of yield* allOf((page) => jobs.list({ by: { accountId }, kind, page }))) {
+          const recipients = yield* allOf((page) => jobs.results({ jobId: job.id, page }))
+          const awaits = (index: number): boolean => {
+            const recipient = recipients[index]
+            return recipient !== undefined && Progress.inFlight(recipient)
+          }
+          seen.set(job.id, { job, recipients, awaits, held: null })
+          days.add(utcDay(job.createdAt))
+        }
+      }
+      for (const day of days) {
+        const { template } = yield* jobs.usage({ accountId, day: String(day) })
+        usage.set(usageKey(accountId, String(day)), template)
+      }
+      for (const { id: endpointId, url } of yield* allOf((page) => webhooks.list({ accountId, page }))) {
+        for (const { eventId, id, status } of yield* allOf((page) =>
+          webhooks.deliveries({ endpointId, page })
+        ))
+          deliveries.push({ id, url, status, eventId, body: null })
+      }
+    }
+    return { jobs: seen, usage, deliveries }
+  })
