@@ -26,7 +26,7 @@ describe("an installation of several machines that crash, freeze and lose answer
       const from = 1 + (group * seeds) / groups
       const until = ((group + 1) * seeds) / groups
       it(`keeps every promise over ${name}, by the seeds ${from} to ${until}`, {
-        timeout: 240_000
+        timeout: 600_000
       }, async () => {
         for (let seed = from; seed <= until; seed++) {
           const { messages, simulatedMs } = await run(seed, store)
