@@ -74,6 +74,23 @@ export const deciding = <R extends Standing>(history: ReadonlyArray<R>): Readonl
 ]
 
 /**
+ * The last of each purpose and status, in the order of recording. What a history decides is among them, and so are the
+ * grants that a revocation has to stand behind: of two for one purpose the later decides, wherever the revocation
+ * stands.
+ */
+export type Last<R extends Standing> = ReadonlyMap<string, R>
+
+/** What is last with one more record. */
+export const withLast = <R extends Standing>(last: Last<R>, record: R): Last<R> => {
+  const kind = `${record.purpose} ${record.status}`
+  const before = last.get(kind)
+  if (before !== undefined && before.occurredAt > record.occurredAt) return last
+  const found = new Map(last)
+  found.delete(kind)
+  return found.set(kind, record)
+}
+
+/**
  * The records of another that a history lacks to decide alike. Of two that occurred at the same time the revocation
  * decides.
  */

@@ -2,6 +2,7 @@
  * A person as a platform tells of them (decisions.md §10): a phone number, a user id of the platform, or both. A user id
  * means somebody only within its portfolio, the scope in which the platform gives it out.
  */
+import type { Instant } from "./Instant.ts"
 import * as Phone from "./Phone.ts"
 
 export interface Person {
@@ -85,54 +86,155 @@ export interface Link {
   readonly told: boolean
 }
 
-/** More keys than any person has; beyond them a platform has mixed up its people. */
-const maximumKeys = 64
+/** A link that is known, and since when. */
+export interface Known extends Link {
+  readonly at: Instant
+}
+
+/** Keys that one key leads to, however far. A person has fewer; beyond them a platform has mixed up its people. */
+export const maximumKeys = 8
+/** Links that lead on from one key. Those behind them would lead to nothing that {@link maximumKeys} leaves room for. */
+export const maximumLinks = maximumKeys - 1
 
 export interface Circle {
-  /** All that is known of whom these keys stand for, nearest first; the keys themselves included. */
+  /**
+   * All that is known of whom these keys stand for, nearest first; the keys themselves included. Of each key these are
+   * its own links, and however far the keys that were known first. So nothing that is learnt takes anything away.
+   */
   readonly everything: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
+  /** All by which this key is known, as far as it leads there itself: what they revoke holds for it. */
+  readonly leadingTo: (key: Key) => ReadonlyArray<Key>
   /**
    * Only what was told together with these keys and is surely the same person's; the keys themselves included. A phone
-   * with two user ids of one portfolio has changed hands, and then neither stands for the other.
+   * with two user ids of one portfolio has changed hands, and then neither stands for the other; nor does a phone or a
+   * user id with as many links as are kept.
    */
   readonly together: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
 }
 
 const portfolioOf = (key: Key): string => key.slice(key.indexOf(" ") + 1)
 
-/** Finds a person's other keys among links. */
-export const circle = (links: Iterable<Link>): Circle => {
-  const from = new Map<Key, Array<Link>>()
+/** The same for every store: links of one commit are as old as each other. */
+const byAge = (a: Known, b: Known): number =>
+  a.at - b.at || (a.person < b.person ? -1 : Number(a.person > b.person)) || (a.other < b.other ? -1 : 1)
+
+const none: ReadonlyArray<Known> = []
+
+/** Finds a person's other keys among links, of which each is there once. */
+export const circle = (links: Iterable<Known>): Circle => {
+  const from = new Map<Key, Array<Known>>()
   for (const link of links) {
     const known = from.get(link.person)
     if (known === undefined) from.set(link.person, [link])
     else known.push(link)
   }
+  for (const known of from.values()) known.sort(byAge).splice(maximumLinks)
+  const linksOf = (key: Key): ReadonlyArray<Known> => from.get(key) ?? none
+
+  const isFull = (key: Key): boolean => linksOf(key).length >= maximumLinks
   const isShared = (key: Key, other: Key): boolean => {
     if (!isOfUser(key) && !isOfUser(other)) return false
+    if (isFull(key) || isFull(other)) return true
     const [phone, user] = isOfUser(key) ? [other, key] : [key, other]
-    return (from.get(phone) ?? []).some(
+    return linksOf(phone).some(
       ({ other: each }) => each !== user && isOfUser(each) && portfolioOf(each) === portfolioOf(user)
     )
   }
-  return {
-    everything: (keys) => {
-      const found = new Set(keys)
-      for (const key of found) {
-        for (const { other } of from.get(key) ?? []) if (found.size < maximumKeys) found.add(other)
+
+  const reached = new Map<Key, ReadonlySet<Key>>()
+  /** From what is reached the oldest link is followed, as long as there is room. */
+  const reachedFrom = (key: Key): ReadonlySet<Key> => {
+    const before = reached.get(key)
+    if (before !== undefined) return before
+    const keys = new Set([key])
+    const leading = [{ links: linksOf(key), next: 0 }]
+    while (keys.size < maximumKeys) {
+      let oldest: Known | undefined
+      for (const each of leading) {
+        let link = each.links[each.next]
+        while (link !== undefined && keys.has(link.other)) link = each.links[++each.next]
+        if (link !== undefined && (oldest === undefined || byAge(link, oldest) < 0)) oldest = link
       }
+      if (oldest === undefined) break
+      keys.add(oldest.other)
+      leading.push({ links: linksOf(oldest.other), next: 0 })
+    }
+    reached.set(key, keys)
+    return keys
+  }
+
+  const everything: Circle["everything"] = (keys) => {
+    const found = new Set(keys)
+    for (const key of keys) for (const { other } of linksOf(key)) found.add(other)
+    for (const key of keys) for (const other of reachedFrom(key)) found.add(other)
+    return [...found]
+  }
+  return {
+    everything,
+    leadingTo: (key) => {
+      const others = everything([key])
+      const found = new Set([key])
+      for (const each of found)
+        for (const other of others) if (linksOf(other).some((link) => link.other === each)) found.add(other)
       return [...found]
     },
     together: (keys) => {
       const found = new Set(keys)
-      for (const key of keys) {
-        for (const { other, told } of from.get(key) ?? [])
-          if (told && !isShared(key, other) && found.size < maximumKeys) found.add(other)
-      }
+      for (const key of keys)
+        for (const { other, told } of linksOf(key)) if (told && !isShared(key, other)) found.add(other)
       return [...found]
     }
   }
 }
+
+/** The same for a link told in another way. */
+export const nameOfLink = ({ other, person }: Pick<Link, "other" | "person">): string => `${person}\n${other}`
+
+export interface Learnt {
+  /** The links that were not known, each once. To be told together is more than to come in the other's place. */
+  readonly kept: ReadonlyArray<Known>
+  /** Those that are not kept, for as many lead on from there already. What was revoked until now holds for them. */
+  readonly beyond: ReadonlyArray<Link>
+}
+
+/** @param known all links of those whom the new ones begin at */
+export const learn = (links: Iterable<Link>, known: ReadonlyArray<Known>, now: Instant): Learnt => {
+  const found = new Map<string, Known>()
+  const many = new Map<Key, number>()
+  // The clock may have been set back, and what is known comes before what is learnt.
+  let at = now
+  for (const link of known) {
+    found.set(nameOfLink(link), link)
+    many.set(link.person, 1 + (many.get(link.person) ?? 0))
+    at = Math.max(at, link.at + 1)
+  }
+  const kept = new Map<string, Known>()
+  const beyond = new Map<string, Link>()
+  for (const link of links) {
+    const name = nameOfLink(link)
+    const before = found.get(name)
+    if (before !== undefined && (before.told || !link.told)) continue
+    const count = many.get(link.person) ?? 0
+    if (before === undefined && count >= maximumLinks) {
+      if (link.told || !beyond.has(name)) beyond.set(name, link)
+      continue
+    }
+    if (before === undefined) many.set(link.person, count + 1)
+    const learnt = { ...link, at: before?.at ?? at }
+    found.set(name, learnt)
+    kept.set(name, learnt)
+  }
+  return { kept: [...kept.values()], beyond: [...beyond.values()] }
+}
+
+/** All links with those that were learnt. */
+export const withLearnt = (known: ReadonlyArray<Known>, { kept }: Learnt): ReadonlyArray<Known> => [
+  ...new Map([...known, ...kept].map((link) => [nameOfLink(link), link])).values()
+]
+
+/** Whether more than one key is told of a person. */
+export const isLinked = ({ phone, userId }: Person): boolean =>
+  phone !== null && (userId !== null || Phone.otherForm(phone) !== undefined)
 
 /** Both ways: one was told together with the other. */
 const met = (person: Key, other: Key): ReadonlyArray<Link> => [

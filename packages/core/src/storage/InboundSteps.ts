@@ -7,10 +7,11 @@ import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
-import type { Circle, Key, Link } from "../domain/Person.ts"
+import type { Circle, Key, Known, Learnt, Link } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
 import type { RecordOfPhone } from "./ConsentStore.ts"
-import type { InboundItem } from "./InboundStore.ts"
+import type { InboundItem, Received } from "./InboundStore.ts"
+import { maximumItems, maximumTold } from "./InboundStore.ts"
 
 /** A record, and under which keys it is filed. */
 export interface Filed {
@@ -18,13 +19,8 @@ export interface Filed {
   readonly keys: ReadonlyArray<Key>
 }
 
+/** Of each key the last records of their kinds (`Consent.withLast`), in the order of recording. */
 export type Histories = ReadonlyMap<Key, ReadonlyArray<ConsentRecord>>
-
-/** Whom revocations concern. Of their histories only grants later than the first of them count. */
-export interface Revoking {
-  readonly keys: ReadonlyArray<Key>
-  readonly since: Instant
-}
 
 const none: ReadonlyArray<ConsentRecord> = []
 
@@ -37,60 +33,65 @@ export const fresh = (
   return items.filter(({ id }) => id === null || left.delete(id))
 }
 
+/** What an item tells of people, or of what they want: the costly ones. */
+const isTold = ({ told, word }: InboundItem): boolean =>
+  told !== null && (word !== null || told.formerly !== null || Person.isLinked(told.person))
+
+/** The items in parts, each for one commit. */
+export function* parts(items: ReadonlyArray<InboundItem>): Generator<ReadonlyArray<InboundItem>> {
+  let part: Array<InboundItem> = []
+  let told = 0
+  for (const item of items) {
+    const costs = Number(isTold(item))
+    if (part.length === maximumItems || told + costs > maximumTold) {
+      yield part
+      part = []
+      told = 0
+    }
+    part.push(item)
+    told += costs
+  }
+  if (part.length > 0) yield part
+}
+
+const linksOf = (items: ReadonlyArray<InboundItem>, portfolio: string): ReadonlyArray<Link> =>
+  items.flatMap(({ told }) => (told === null ? [] : Person.linksOf(told, portfolio)))
+
 /** The keys whose links have to be known: of those who said something of consent, and of whom more than one is told. */
 export const named = (items: ReadonlyArray<InboundItem>, portfolio: string): ReadonlyArray<Key> => [
   ...new Set(
-    items.flatMap(({ told, word }) => {
-      if (told === null) return []
-      const links = Person.linksOf(told, portfolio)
-      return word === null && links.length === 0
-        ? []
-        : [...Person.keysOf(told.person, portfolio), ...links.map(({ person }) => person)]
-    })
+    items
+      .filter(isTold)
+      .flatMap((item) => [
+        ...(item.told === null ? [] : Person.keysOf(item.told.person, portfolio)),
+        ...linksOf([item], portfolio).map(({ person }) => person)
+      ])
   )
 ]
 
-const nameOf = ({ other, person }: Pick<Link, "other" | "person">): string => `${person}\n${other}`
-
-/** The links that are not known yet, each once. To be told together is more than to come in the other's place. */
-export const learnt = (
+/** The links that are not known yet. */
+export const learn = (
   items: ReadonlyArray<InboundItem>,
   portfolio: string,
-  known: ReadonlyArray<Link>
-): ReadonlyArray<Link> => {
-  const links = new Map(known.map((link) => [nameOf(link), link]))
-  const found = new Map<string, Link>()
-  for (const { told } of items) {
-    for (const link of told === null ? [] : Person.linksOf(told, portfolio)) {
-      const name = nameOf(link)
-      const before = links.get(name)
-      if (before !== undefined && (before.told || !link.told)) continue
-      links.set(name, link)
-      found.set(name, link)
-    }
-  }
-  return [...found.values()]
-}
+  known: ReadonlyArray<Known>,
+  now: Instant
+): Learnt => Person.learn(linksOf(items, portfolio), known, now)
 
-/** The keys that a new link concerns: their whole histories have to be known. */
-export const linked = (learnt: ReadonlyArray<Link>, circle: Circle): ReadonlyArray<Key> => [
-  ...new Set(learnt.flatMap(({ other, person }) => circle.everything([person, other])))
-]
-
-/** The keys that what is revoked concerns: the grants behind it have to be known. */
-export const revoking = (
+/** The keys that a word or a new link concerns: their histories have to be known. */
+export const concerned = (
   items: ReadonlyArray<InboundItem>,
   portfolio: string,
+  { beyond, kept }: Learnt,
   circle: Circle
-): Revoking | undefined => {
+): ReadonlyArray<Key> => {
   const keys = new Set<Key>()
-  let since = Number.POSITIVE_INFINITY
-  for (const { told, word } of items) {
-    if (told === null || word?.status !== "revoked") continue
-    since = Math.min(since, word.occurredAt)
-    for (const key of circle.everything(Person.keysOf(told.person, portfolio))) keys.add(key)
+  const add = (some: ReadonlyArray<Key>) => {
+    for (const key of circle.everything(some)) keys.add(key)
   }
-  return keys.size === 0 ? undefined : { keys: [...keys], since }
+  for (const { other, person } of [...kept, ...beyond]) add([person, other])
+  for (const { told, word } of items)
+    if (told !== null && word?.status === "revoked") add(Person.keysOf(told.person, portfolio))
+  return [...keys]
 }
 
 /** Under which keys a word of these holds. */
@@ -132,33 +133,48 @@ const carry = (
 
 /** The records that new links carry over: a revocation of one holds for the other, a grant only where both were told. */
 const carried = (
-  learnt: ReadonlyArray<Link>,
+  { beyond, kept }: Learnt,
   circle: Circle,
   histories: Histories,
   ids: Ids,
   now: Instant
 ): ReadonlyArray<Filed> => {
   const historyOf = (key: Key) => histories.get(key) ?? none
-  const told = new Set(learnt.filter(({ told }) => told).map(nameOf))
-  const together = (person: Key, other: Key): boolean =>
-    told.has(nameOf({ person, other })) && circle.together([person]).includes(other)
-  const sources = new Map<Key, Array<Key>>()
-  const touched = new Set(learnt.flatMap(({ other, person }) => circle.everything([person, other])))
-  for (const source of touched) {
-    for (const key of circle.everything([source])) {
-      if (key === source) continue
-      const others = sources.get(key)
-      if (others === undefined) sources.set(key, [source])
-      else others.push(source)
+  const together = new Set(
+    kept
+      .filter(({ other, person, told }) => told && circle.together([person]).includes(other))
+      .map(Person.nameOfLink)
+  )
+  const deciding = new Map<Key, ReadonlyArray<ConsentRecord>>()
+  const decidingOf = (key: Key): ReadonlyArray<ConsentRecord> => {
+    const found = deciding.get(key) ?? Consent.deciding(historyOf(key))
+    deciding.set(key, found)
+    return found
+  }
+  const sources = new Map<Key, Set<Key>>()
+  for (const { other, person } of [...kept, ...beyond]) {
+    const leading = circle.leadingTo(person).filter((source) => decidingOf(source).length > 0)
+    if (leading.length === 0) continue
+    for (const key of circle.everything([other])) {
+      const others = sources.get(key) ?? new Set()
+      sources.set(key, others)
+      for (const source of leading) if (source !== key) others.add(source)
     }
   }
   return Array.from(sources, ([key, others]): ReadonlyArray<Filed> => {
     const history = historyOf(key)
-    const found = others.flatMap((other) =>
-      Consent.deciding(historyOf(other))
-        .filter(({ status }) => status === "revoked" || together(other, key))
-        .map((record) => carry(record, other, key, history, now))
-    )
+    // A record is filed under many keys, and is carried over once.
+    const known = new Set(history.map(({ id }) => id))
+    const found: Array<ConsentRecord> = []
+    for (const other of others) {
+      const granted = together.has(Person.nameOfLink({ person: other, other: key }))
+      for (const record of decidingOf(other)) {
+        if (known.has(record.id) || (record.status === "granted" && !granted)) continue
+        known.add(record.id)
+        found.push(carry(record, other, key, history, now))
+      }
+    }
+    if (found.length === 0) return []
     return Consent.lacking(history, found).map((record) => ({
       record: { ...record, id: ids.uuid(now) },
       keys: [key]
@@ -170,16 +186,10 @@ const carried = (
 const isBehindGrants = ({ occurredAt, recordedAt, status }: ConsentRecord): boolean =>
   status === "revoked" && occurredAt === recordedAt
 
-/** The keys that revocations of those that an account registers concern. */
-export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): Revoking | undefined => {
-  const revoked = records.filter(isBehindGrants)
-  return revoked.length === 0
-    ? undefined
-    : {
-        keys: [...new Set(revoked.flatMap(({ phone, status }) => keysFor([phone], status, circle)))],
-        since: Math.min(...revoked.map(({ occurredAt }) => occurredAt))
-      }
-}
+/** The keys whose histories have to be known before an account registers these. */
+export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): ReadonlyArray<Key> => [
+  ...new Set(records.filter(isBehindGrants).flatMap(({ phone, status }) => keysFor([phone], status, circle)))
+]
 
 /** What an account registers. */
 export const registered = (
@@ -222,7 +232,7 @@ export const records = (
   batch: {
     readonly items: ReadonlyArray<InboundItem>
     readonly portfolio: string
-    readonly learnt: ReadonlyArray<Link>
+    readonly learnt: Learnt
     readonly circle: Circle
     readonly histories: Histories
   },
@@ -235,6 +245,11 @@ export const records = (
     ...items.flatMap((item) => said(item, portfolio, circle, histories, ids, now))
   ]
 }
+
+/** What is to be told of a batch. */
+export const received = ({ beyond }: Learnt): Received => ({
+  crowded: [...new Set(beyond.map(({ person }) => person))]
+})
 
 /** The events of a batch. */
 export const drafts = (

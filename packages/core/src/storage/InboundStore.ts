@@ -5,11 +5,11 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Scope, Status } from "../domain/Consent.ts"
-import type { Received } from "../domain/Event.ts"
+import type * as Event from "../domain/Event.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Told } from "../domain/Person.ts"
+import type { Key, Told } from "../domain/Person.ts"
 import type { Unattributed } from "../domain/Unattributed.ts"
 import type { StorageError } from "./StorageError.ts"
 
@@ -18,6 +18,8 @@ export const rememberedMs = 7 * Time.day
 
 /** Items of one commit, which others of the account wait for. */
 export const maximumItems = 100
+/** Of these, items that tell of a person more than a text: each may concern all that is known of two people. */
+export const maximumTold = 4
 
 /** A person's word on consent. */
 export interface Word {
@@ -35,7 +37,7 @@ export interface InboundItem {
   readonly id: string | null
   /** Null where nobody is named. */
   readonly told: Told | null
-  readonly message: Received | null
+  readonly message: Event.Received | null
   readonly word: Word | null
   readonly unattributed: Unattributed | null
 }
@@ -49,6 +51,12 @@ export interface Inbound {
   readonly items: ReadonlyArray<InboundItem>
 }
 
+/** What became of items. */
+export interface Received {
+  /** Phones and user ids, as keys, with more links than are kept of one (`Person.maximumLinks`). */
+  readonly crowded: ReadonlyArray<Key>
+}
+
 export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundStore")<
   InboundStore,
   {
@@ -58,9 +66,9 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
      * with its event. An opt-out is recorded for everything that is known of the person; an opt-in for what was told
      * together with it. What is newly linked has the other's opt-outs and opt-ins carried over.
      *
-     * @param items at most {@link maximumItems}
+     * @param items at most {@link maximumItems}, and {@link maximumTold} of those who tell more than a text
      */
-    readonly receive: (command: Inbound & { readonly now: Instant }) => Effect.Effect<void, StorageError>
+    readonly receive: (command: Inbound & { readonly now: Instant }) => Effect.Effect<Received, StorageError>
     /** The items that name nobody, newest first. */
     readonly unattributed: (query: {
       readonly accountId: string

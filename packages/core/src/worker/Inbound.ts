@@ -7,6 +7,7 @@ import * as ExternalText from "../domain/ExternalText.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
+import * as Person from "../domain/Person.ts"
 import type { Session } from "../domain/Session.ts"
 import * as Turn from "../loop/Turn.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
@@ -14,8 +15,9 @@ import * as Lines from "../sender/Lines.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { Acquaintance, HookContent, InboundMessage, Preference } from "../sender/Sender.ts"
 import { Senders } from "../sender/Sender.ts"
+import * as InboundSteps from "../storage/InboundSteps.ts"
 import type { InboundItem } from "../storage/InboundStore.ts"
-import { InboundStore, maximumItems } from "../storage/InboundStore.ts"
+import { InboundStore } from "../storage/InboundStore.ts"
 import { groupBy } from "../storage/JobSteps.ts"
 import type { Report } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
@@ -144,13 +146,26 @@ export const make: Effect.Effect<
     return found
   }
 
-  const remember = (names: Iterable<string>): void => {
-    for (const name of names) acquainted.add(name)
-    for (const name of acquainted) {
-      if (acquainted.size <= acquaintancesKept) return
-      acquainted.delete(name)
+  /** The newest are kept. */
+  const remember = (kept: Set<string>, names: Iterable<string>): void => {
+    for (const name of names) kept.add(name)
+    for (const name of kept) {
+      if (kept.size <= acquaintancesKept) return
+      kept.delete(name)
     }
   }
+
+  const crowded = new Set<string>()
+
+  /** Tells once of each, for such a platform goes on. */
+  const noteCrowded = Effect.fnUntraced(function* ({ accountId, id }: Session, keys: Iterable<string>) {
+    const added = [...keys].map((key) => `${accountId} ${key}`).filter((name) => !crowded.has(name))
+    if (added.length === 0) return
+    remember(crowded, added)
+    yield* Effect.logWarning(
+      `A hook of session ${id} names ${added.length} phone(s) or user id(s) with more others than the ${Person.maximumLinks} that are remembered of one: the platform mixes people up. Opt-outs hold for whoever is named with them; an opt-in holds for nobody else.`
+    )
+  })
 
   const receive = (session: Session, portfolio: string, items: ReadonlyArray<InboundItem>, now: Instant) => {
     const { accountId, id: sessionId } = session
@@ -163,13 +178,17 @@ export const make: Effect.Effect<
     session: Session,
     portfolio: string,
     items: ReadonlyArray<InboundItem>,
-    now: Instant
+    now: Instant,
+    many: Set<string>
   ) {
     let failed: Failed | undefined
     let failures = 0
     for (const item of items) {
       const exit = yield* receive(session, portfolio, [item], now)
-      if (Exit.isSuccess(exit)) continue
+      if (Exit.isSuccess(exit)) {
+        for (const key of exit.value.crowded) many.add(key)
+        continue
+      }
       failed ??= exit.cause
       failures += 1
       if (failures === failuresOfStore) break
@@ -198,25 +217,29 @@ export const make: Effect.Effect<
     const line = yield* open(session)
     const portfolio = line?.sender.portfolio?.(line.config) ?? session.id
     let failed: Failed | undefined
-    for (let from = 0; from < items.length; from += maximumItems) {
-      const batch = items.slice(from, from + maximumItems)
+    const many = new Set<string>()
+    for (const batch of InboundSteps.parts(items)) {
       const exit = yield* receive(session, portfolio, batch, now)
-      if (Exit.isSuccess(exit)) continue
+      if (Exit.isSuccess(exit)) {
+        for (const key of exit.value.crowded) many.add(key)
+        continue
+      }
       if (batch.length === 1) {
         failed ??= exit.cause
         continue
       }
-      const left = yield* receiveEach(session, portfolio, batch, now)
+      const left = yield* receiveEach(session, portfolio, batch, now, many)
       failed ??= left?.cause
       if (left?.stopped === true) break
     }
+    yield* noteCrowded(session, many)
     const lost = items.filter(({ unattributed }) => unattributed !== null).length
     if (lost > 0)
       yield* Effect.logWarning(
         `A hook of session ${session.id} brought ${lost} item(s) that name nobody; they are listed as unattributed.`
       )
     if (failed !== undefined) return yield* Effect.failCause(failed)
-    remember(told.keys())
+    remember(acquainted, told.keys())
   })
 
   /** The platform's word on a template that we have. */

@@ -22,11 +22,11 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
         Effect.sync(() => {
           const phones = records.map(({ phone }) => phone)
           const circle = Person.circle(People.linksFrom(db, accountId, phones))
-          const outranked = InboundSteps.outranked(records, circle)?.keys ?? []
-          const histories = new Map(outranked.map((key) => [key, People.historyOf(db, accountId, key)]))
+          const histories = People.historiesOf(db, accountId, InboundSteps.outranked(records, circle))
           const filed = InboundSteps.registered(records, circle, histories)
-          for (const { keys, record } of filed) {
-            People.file(db, accountId, record, keys)
+          for (const each of filed) {
+            const { record } = each
+            People.file(db, accountId, each)
             Events.append(db, accountId, [Event.consentRecorded(record)], record.recordedAt)
           }
           return filed.map(({ record }) => record)
@@ -36,11 +36,11 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
       history: (query) =>
         Effect.sync(() => {
           const { accountId } = query
-          if ("phone" in query) return People.historyOf(db, accountId, query.phone)
+          if ("phone" in query) return [...People.historyOf(db, accountId, query.phone)]
           const [from, before] = Person.keysOfUser(query.userId)
           return Array.from(db.consents.get(accountId) ?? [])
             .filter(([key]) => key >= from && key < before)
-            .flatMap(([, records]) => records)
+            .flatMap(([, { records }]) => records)
             .toSorted((a, b) => a.recordedAt - b.recordedAt)
         })
     }

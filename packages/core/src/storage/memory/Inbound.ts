@@ -2,7 +2,7 @@
 import type { Instant } from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import * as InboundSteps from "../InboundSteps.ts"
-import type { Inbound } from "../InboundStore.ts"
+import type { Inbound, Received } from "../InboundStore.ts"
 import { rememberedMs } from "../InboundStore.ts"
 import * as Events from "./Events.ts"
 import type { Database } from "./MemoryDatabase.ts"
@@ -12,25 +12,27 @@ export const apply = (
   db: Database,
   { accountId, items: given, portfolio, sessionId }: Inbound,
   now: Instant
-): void => {
-  for (const [id, at] of db.inbound) if (now - at >= rememberedMs) db.inbound.delete(id)
+): Received => {
+  // The oldest first.
+  for (const [id, at] of db.inbound) {
+    if (now - at < rememberedMs) break
+    db.inbound.delete(id)
+  }
   const ids = given.flatMap(({ id }) => (id === null || db.inbound.has(id) ? [] : [id]))
   const items = InboundSteps.fresh(given, ids)
   const links = People.linksFrom(db, accountId, InboundSteps.named(items, portfolio))
-  const learnt = InboundSteps.learnt(items, portfolio, links)
-  const circle = Person.circle([...learnt, ...links])
-  const concerned = [
-    ...InboundSteps.linked(learnt, circle),
-    ...(InboundSteps.revoking(items, portfolio, circle)?.keys ?? [])
-  ]
-  const histories = new Map(concerned.map((key) => [key, People.historyOf(db, accountId, key)]))
+  const learnt = InboundSteps.learn(items, portfolio, links, now)
+  const circle = Person.circle(Person.withLearnt(links, learnt))
+  const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
+  const histories = People.historiesOf(db, accountId, concerned)
   const batch = { items, portfolio, learnt, circle, histories }
   const filed = InboundSteps.records(batch, db.ids, now)
   const drafts = InboundSteps.drafts(sessionId, items, filed)
   for (const id of ids) db.inbound.set(id, now)
-  People.link(db, accountId, learnt)
-  for (const { keys, record } of filed) People.file(db, accountId, record, keys)
+  People.link(db, accountId, learnt.kept)
+  for (const each of filed) People.file(db, accountId, each)
   for (const { unattributed } of items)
     if (unattributed !== null) db.unattributed.push({ position: db.nextPosition(), value: unattributed })
   Events.append(db, accountId, drafts, now)
+  return InboundSteps.received(learnt)
 }

@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import type { Account } from "../../domain/Account.ts"
 import type { ApiKey } from "../../domain/ApiKey.ts"
 import type { Entry } from "../../domain/Audit.ts"
-import type { ConsentRecord } from "../../domain/Consent.ts"
+import type { ConsentRecord, Last } from "../../domain/Consent.ts"
 import type { Event } from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -17,7 +17,7 @@ import type { Job } from "../../domain/Job.ts"
 import type { Operator } from "../../domain/Operator.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
-import type { Key, Link } from "../../domain/Person.ts"
+import type { Key, Known } from "../../domain/Person.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import type { Session } from "../../domain/Session.ts"
@@ -58,6 +58,12 @@ export interface DeliveryRow extends Positioned {
   readonly createdAt: Instant
 }
 
+/** What is recorded of one key of a person, in the order of recording. */
+export interface File {
+  readonly records: Array<ConsentRecord>
+  last: Last<ConsentRecord>
+}
+
 export interface Tables {
   readonly accounts: Map<string, Positioned & { readonly value: Account }>
   readonly sessions: Map<string, Positioned & { readonly value: Session }>
@@ -67,9 +73,9 @@ export interface Tables {
   readonly audit: Array<Positioned & { readonly value: Entry }>
   readonly templates: Map<number, Template>
   /** By account and person. */
-  readonly consents: Map<string, Map<Key, ReadonlyArray<ConsentRecord>>>
+  readonly consents: Map<string, Map<Key, File>>
   /** By account, person and the other. */
-  readonly links: Map<string, Map<Key, Map<Key, Link>>>
+  readonly links: Map<string, Map<Key, Map<Key, Known>>>
   readonly unattributed: Array<Positioned & { readonly value: Unattributed }>
   readonly rateCards: Array<Positioned & { readonly value: RateCard }>
   readonly jobs: Map<string, JobRow>

@@ -1,43 +1,56 @@
 /** The links between keys of a person, and the consent records filed under each. */
 import type { ConsentRecord } from "../../domain/Consent.ts"
-import type { Key, Link } from "../../domain/Person.ts"
-import type { Database } from "./MemoryDatabase.ts"
+import * as Consent from "../../domain/Consent.ts"
+import type { Key, Known } from "../../domain/Person.ts"
+import * as Person from "../../domain/Person.ts"
+import type { Filed, Histories } from "../InboundSteps.ts"
+import type { Database, File } from "./MemoryDatabase.ts"
 
 const none: ReadonlyArray<ConsentRecord> = []
 
 export const historyOf = (db: Database, accountId: string, key: Key): ReadonlyArray<ConsentRecord> =>
-  db.consents.get(accountId)?.get(key) ?? none
+  db.consents.get(accountId)?.get(key)?.records ?? none
 
-/** Files a record under each key. */
-export const file = (
-  db: Database,
-  accountId: string,
-  record: ConsentRecord,
-  keys: ReadonlyArray<Key>
-): void => {
-  const ofAccount = db.consents.get(accountId) ?? new Map<Key, ReadonlyArray<ConsentRecord>>()
+export const historiesOf = (db: Database, accountId: string, keys: ReadonlyArray<Key>): Histories =>
+  new Map(keys.map((key) => [key, [...(db.consents.get(accountId)?.get(key)?.last.values() ?? none)]]))
+
+/** Files a record under its keys. */
+export const file = (db: Database, accountId: string, { keys, record }: Filed): void => {
+  const ofAccount = db.consents.get(accountId) ?? new Map<Key, File>()
   db.consents.set(accountId, ofAccount)
-  for (const key of keys) ofAccount.set(key, [...historyOf(db, accountId, key), record])
+  for (const key of keys) {
+    const file: File = ofAccount.get(key) ?? { records: [], last: new Map() }
+    file.records.push(record)
+    file.last = Consent.withLast(file.last, record)
+    ofAccount.set(key, file)
+  }
 }
 
-/** All links that lead on from these keys, and on from those. */
-export const linksFrom = (db: Database, accountId: string, keys: ReadonlyArray<Key>): ReadonlyArray<Link> => {
-  const found: Array<Link> = []
-  const asked = new Set(keys)
-  for (const key of asked) {
-    for (const link of db.links.get(accountId)?.get(key)?.values() ?? []) {
-      found.push(link)
-      asked.add(link.other)
+/** The links of all that these keys lead to, as far as a circle reaches. */
+export const linksFrom = (
+  db: Database,
+  accountId: string,
+  keys: ReadonlyArray<Key>
+): ReadonlyArray<Known> => {
+  const found: Array<Known> = []
+  const asked = new Set<Key>()
+  for (let next = keys; next.length > 0; ) {
+    for (const key of next) {
+      asked.add(key)
+      found.push(...(db.links.get(accountId)?.get(key)?.values() ?? []))
     }
+    next = Person.circle(found)
+      .everything(keys)
+      .filter((key) => !asked.has(key))
   }
   return found
 }
 
-export const link = (db: Database, accountId: string, links: ReadonlyArray<Link>): void => {
-  const ofAccount = db.links.get(accountId) ?? new Map<Key, Map<Key, Link>>()
+export const link = (db: Database, accountId: string, links: ReadonlyArray<Known>): void => {
+  const ofAccount = db.links.get(accountId) ?? new Map<Key, Map<Key, Known>>()
   db.links.set(accountId, ofAccount)
   for (const each of links) {
-    const ofPerson = ofAccount.get(each.person) ?? new Map<Key, Link>()
+    const ofPerson = ofAccount.get(each.person) ?? new Map<Key, Known>()
     ofAccount.set(each.person, ofPerson)
     ofPerson.set(each.other, each)
   }

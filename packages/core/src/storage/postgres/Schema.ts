@@ -460,6 +460,16 @@ CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person,
 `
 }
 
+const standing: Migration = {
+  id: 12,
+  name: "the last consents of a person",
+  statements: `
+-- The last of each purpose and status is found, however many there are.
+CREATE INDEX sendwright_consent_standing
+  ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -471,5 +481,6 @@ export const migrations: ReadonlyArray<Migration> = [
   people,
   health,
   operators,
-  recording
+  recording,
+  standing
 ]

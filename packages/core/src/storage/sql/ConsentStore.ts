@@ -88,7 +88,7 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
           yield* serialize(People.serialized(accountId))
           const phones = [...new Set(records.map(({ phone }) => phone))]
           const circle = Person.circle(yield* people.linksFrom(accountId, phones))
-          const histories = yield* people.grantsOf(accountId, InboundSteps.outranked(records, circle))
+          const histories = yield* people.historiesOf(accountId, InboundSteps.outranked(records, circle))
           const filed = InboundSteps.registered(records, circle, histories)
           yield* people.file(accountId, filed)
           const drafts = new Map<Instant, Array<Draft>>()

@@ -3,7 +3,7 @@ import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import * as InboundSteps from "../InboundSteps.ts"
-import type { Inbound } from "../InboundStore.ts"
+import type { Inbound, Received } from "../InboundStore.ts"
 import { rememberedMs } from "../InboundStore.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
@@ -22,7 +22,10 @@ export const make = (dialect: Dialect, ids: Ids) => {
   const remember = `INSERT INTO sendwright_inbound (id, at)
     SELECT ${elements.value}, ? FROM ${elements.from} WHERE true ON CONFLICT (id) DO NOTHING RETURNING id`
 
-  return function* ({ accountId, items: given, portfolio, sessionId }: Inbound, now: Instant): Program<void> {
+  return function* (
+    { accountId, items: given, portfolio, sessionId }: Inbound,
+    now: Instant
+  ): Program<Received> {
     yield* run("DELETE FROM sendwright_inbound WHERE at <= ?", now - rememberedMs)
     const known = given.flatMap(({ id }) => (id === null ? [] : [id]))
     const added = known.length === 0 ? [] : yield* all(remember, now, JSON.stringify(known))
@@ -31,16 +34,11 @@ export const make = (dialect: Dialect, ids: Ids) => {
       added.map((row) => text(row, "id"))
     )
     const links = yield* people.linksFrom(accountId, InboundSteps.named(items, portfolio))
-    const learnt = InboundSteps.learnt(items, portfolio, links)
-    yield* People.link(accountId, learnt, now)
-    const circle = Person.circle([...learnt, ...links])
-    const linked = InboundSteps.linked(learnt, circle)
-    const revoking = InboundSteps.revoking(items, portfolio, circle)
-    // A whole history has the grants among it.
-    const histories = new Map([
-      ...(yield* people.grantsOf(accountId, revoking)),
-      ...(yield* people.historiesOf(accountId, linked))
-    ])
+    const learnt = InboundSteps.learn(items, portfolio, links, now)
+    yield* People.link(accountId, learnt.kept)
+    const circle = Person.circle(Person.withLearnt(links, learnt))
+    const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
+    const histories = yield* people.historiesOf(accountId, concerned)
     const batch = { items, portfolio, learnt, circle, histories }
     const filed = InboundSteps.records(batch, ids, now)
     yield* people.file(accountId, filed)
@@ -48,5 +46,6 @@ export const make = (dialect: Dialect, ids: Ids) => {
       items.flatMap(({ unattributed }) => (unattributed === null ? [] : [fromUnattributed(unattributed)]))
     )
     yield* Events.append(ids, accountId, InboundSteps.drafts(sessionId, items, filed), now)
+    return InboundSteps.received(learnt)
   }
 }

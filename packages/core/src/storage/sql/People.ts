@@ -1,13 +1,14 @@
 /** The links between keys of a person, and the consent records filed under each. */
 import type { ConsentRecord } from "../../domain/Consent.ts"
-import type { Instant } from "../../domain/Instant.ts"
-import type { Key, Link } from "../../domain/Person.ts"
-import type { Filed, Histories, Revoking } from "../InboundSteps.ts"
+import { scopes } from "../../domain/Consent.ts"
+import type { Key, Known } from "../../domain/Person.ts"
+import * as Person from "../../domain/Person.ts"
+import type { Filed, Histories } from "../InboundSteps.ts"
 import type { Dialect } from "./Database.ts"
 import { insertRows } from "./Insert.ts"
-import type { Program, Row, SqlParameter } from "./Program.ts"
+import type { Program, SqlParameter } from "./Program.ts"
 import { all, run } from "./Program.ts"
-import { consentColumns, flag, fromConsent, integerOrNull, text, toConsent } from "./Rows.ts"
+import { consentColumns, flag, fromConsent, integer, integerOrNull, text, toConsent } from "./Rows.ts"
 
 /**
  * Whoever links two keys reads what is recorded of both, and whoever records something reads the links: one after the
@@ -20,38 +21,31 @@ const insertRecords = insertRows("sendwright_consent", ["account", "person", ...
 const insertLink = `INSERT INTO sendwright_person_link (account, person, other, told, at) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (account, person, other) DO UPDATE SET told = excluded.told`
 
-export function* link(accountId: string, links: ReadonlyArray<Link>, now: Instant): Program<void> {
-  for (const { other, person, told } of links)
-    yield* run(insertLink, accountId, person, other, told ? 1 : 0, now)
+export function* link(accountId: string, links: ReadonlyArray<Known>): Program<void> {
+  for (const { at, other, person, told } of links)
+    yield* run(insertLink, accountId, person, other, told ? 1 : 0, at)
 }
 
-/** A person has few keys, however they are linked; what goes on longer is no person. */
-const maximumSteps = 8
-
-const byKey = (rows: ReadonlyArray<Row>): Histories => {
-  const found = new Map<Key, Array<ConsentRecord>>()
-  for (const row of rows) {
-    const key = text(row, "person")
-    const history = found.get(key)
-    if (history === undefined) found.set(key, [toConsent(row)])
-    else history.push(toConsent(row))
-  }
-  return found
-}
+const kinds = scopes
+  .flatMap((purpose) =>
+    ["granted", "revoked"].map((status) => `SELECT '${purpose}' AS purpose, '${status}' AS status`)
+  )
+  .join(" UNION ALL ")
 
 export const make = ({ elements, lookUp }: Dialect) => {
-  const links = `SELECT link.person, link.other, link.told FROM ${elements.from}
+  const links = `SELECT link.person, link.other, link.told, link.at FROM ${elements.from}
     ${lookUp("sendwright_person_link", "link", `link.account = ? AND link.person = ${elements.value}`)}`
-  const records = `SELECT consent.* FROM ${elements.from}
-    ${lookUp("sendwright_consent", "consent", `consent.account = ? AND consent.person = ${elements.value}`)}
-    ORDER BY consent.seq`
-  const grants = `SELECT consent.* FROM ${elements.from}
+  // The last of each kind, as `Consent.withLast` keeps them: by indexes, however many there are.
+  const ofLast = (column: string): string => `consent.${column} = (SELECT ${column} FROM sendwright_consent
+    WHERE account = ? AND person = ${elements.value} AND purpose = kind.purpose AND status = kind.status
+    ORDER BY occurred_at DESC, seq DESC LIMIT 1)`
+  const records = `SELECT consent.* FROM ${elements.from} CROSS JOIN (${kinds}) AS kind
     ${lookUp(
       "sendwright_consent",
       "consent",
-      `consent.account = ? AND consent.person = ${elements.value} AND consent.occurred_at > ?
-        AND consent.status = 'granted'`
-    )}`
+      `consent.account = ? AND consent.person = ${elements.value} AND ${ofLast("occurred_at")} AND ${ofLast("seq")}`
+    )}
+    ORDER BY consent.seq`
   const last = `SELECT ${elements.value} AS person,
       (SELECT max(seq) FROM sendwright_consent WHERE account = ? AND person = ${elements.value}) AS seq
     FROM ${elements.from}`
@@ -73,32 +67,37 @@ export const make = ({ elements, lookUp }: Dialect) => {
       }
       yield* insertRecords(rows)
     },
-    /** All links that lead on from these keys, and on from those. */
-    *linksFrom(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Link>> {
-      const found: Array<Link> = []
-      const asked = new Set(keys)
-      let next = keys
-      for (let step = 0; step < maximumSteps && next.length > 0; step++) {
+    /** The links of all that these keys lead to, as far as a circle reaches. */
+    *linksFrom(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
+      const found: Array<Known> = []
+      const asked = new Set<Key>()
+      for (let next = keys; next.length > 0; ) {
+        for (const key of next) asked.add(key)
         const rows = yield* all(links, JSON.stringify(next), accountId)
-        const further = new Set<Key>()
-        for (const row of rows) {
-          const other = text(row, "other")
-          found.push({ person: text(row, "person"), other, told: flag(row, "told") })
-          if (!asked.has(other)) further.add(other)
-          asked.add(other)
-        }
-        next = [...further]
+        if (rows.length === 0) break
+        for (const row of rows)
+          found.push({
+            person: text(row, "person"),
+            other: text(row, "other"),
+            told: flag(row, "told"),
+            at: integer(row, "at")
+          })
+        next = Person.circle(found)
+          .everything(keys)
+          .filter((key) => !asked.has(key))
       }
       return found
     },
     *historiesOf(accountId: string, keys: ReadonlyArray<Key>): Program<Histories> {
-      return keys.length === 0 ? new Map() : byKey(yield* all(records, JSON.stringify(keys), accountId))
-    },
-    /** Of histories what revocations may be behind: somebody may revoke thousands of times, and that is not read. */
-    *grantsOf(accountId: string, revoking: Revoking | undefined): Program<Histories> {
-      if (revoking === undefined) return new Map()
-      const { keys, since } = revoking
-      return byKey(yield* all(grants, JSON.stringify(keys), accountId, since))
+      const found = new Map<Key, Array<ConsentRecord>>()
+      if (keys.length === 0) return found
+      for (const row of yield* all(records, JSON.stringify(keys), accountId, accountId, accountId)) {
+        const key = text(row, "person")
+        const history = found.get(key)
+        if (history === undefined) found.set(key, [toConsent(row)])
+        else history.push(toConsent(row))
+      }
+      return found
     }
   }
 }

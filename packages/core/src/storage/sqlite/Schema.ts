@@ -477,6 +477,16 @@ CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person,
 `
 }
 
+const standing: Migration = {
+  id: 14,
+  name: "the last consents of a person",
+  statements: `
+-- The last of each purpose and status is found, however many there are.
+CREATE INDEX sendwright_consent_standing
+  ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -490,5 +500,6 @@ export const migrations: ReadonlyArray<Migration> = [
   people,
   health,
   operators,
-  recording
+  recording,
+  standing
 ]

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Time from "../../domain/Instant.ts"
+import * as Person from "../../domain/Person.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import type { InboundItem, Word } from "../../storage/InboundStore.ts"
 import { InboundStore, rememberedMs } from "../../storage/InboundStore.ts"
@@ -185,6 +186,77 @@ export const suite = (layer: Stored): void => {
           yield* receive([said(person(third), word("revoked", now + 7))])
           expect(yield* refused(phone)).toBe(false)
         }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "of a phone with more user ids than are kept is told, revokes all the same and grants less",
+      () =>
+        Effect.gen(function* () {
+          const { accountId, consents, grant, receive, refused } = yield* account
+          const many = Array.from({ length: Person.maximumLinks + 2 }, (_, n) => `ES.${n}`)
+          yield* grant(now - 10)
+          for (const [n, userId] of many.entries()) {
+            const { crowded } = yield* receive([met(person(phone, userId))], now + n)
+            expect(crowded).toEqual(n < Person.maximumLinks ? [] : [phone])
+          }
+          const [first = "", last = ""] = [many[0], many.at(-1)]
+          yield* receive([said(person(null, last), word("revoked", now + 100))], now + 100)
+          expect(yield* refused()).toBe(true)
+          for (const userId of [first, last])
+            yield* receive([said(person(null, userId), word("granted", now + 101))], now + 101)
+          expect(yield* refused()).toBe(true)
+          yield* receive([said(person(phone, last), word("granted", now + 102))], now + 102)
+          expect(yield* refused()).toBe(false)
+          yield* receive([said(person(phone), word("revoked", now + 103))], now + 103)
+          expect(yield* refused()).toBe(true)
+          // What was revoked holds for whoever is told with the phone, and goes on with the user id to the next phone.
+          const [stranger, next] = ["ES.new", "34600000009"]
+          yield* grant(now - 10, next)
+          yield* receive([met(person(phone, stranger))], now + 104)
+          yield* receive([met(person(next, stranger))], now + 105)
+          expect(yield* refused(next)).toBe(true)
+          expect((yield* consents.history({ accountId, userId: first })).at(-1)?.status).toBe("revoked")
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("files as much for a phone with a hundred user ids as for one with a few", () =>
+      Effect.gen(function* () {
+        const { accountId, consents, receive } = yield* account
+        const many = Array.from({ length: 100 }, (_, n) => `ES.${n}`)
+        const filed = Effect.gen(function* () {
+          const histories = yield* Effect.forEach(many, (userId) => consents.history({ accountId, userId }))
+          return histories.flat().length
+        })
+        const counts: Array<number> = []
+        for (const [n, userId] of many.entries()) {
+          yield* receive(
+            [said(person(phone, userId), word(n % 2 === 0 ? "revoked" : "granted", now + n))],
+            now + n
+          )
+          if (n % 20 === 19) counts.push(yield* filed)
+        }
+        const grown = counts.map((count, place) => count - (counts[place - 1] ?? 0))
+        expect(new Set(grown.slice(1)).size).toBe(1)
+        expect(Math.max(...grown)).toBeLessThanOrEqual(20 * 2 * (Person.maximumKeys + Person.maximumLinks))
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of a phone that has opted in and out a hundred times decides as before", () =>
+      Effect.gen(function* () {
+        const { receive, refused } = yield* account
+        for (let n = 0; n < 100; n++) {
+          const purpose = n % 3 === 0 ? "marketing" : "all"
+          yield* receive([
+            said(person(phone), word(n % 2 === 0 ? "granted" : "revoked", now + n, { purpose }))
+          ])
+        }
+        const [second, third] = ["34600000002", "34600000003"]
+        yield* receive([met(person(phone, userId)), met(person(second, userId))], now + 200)
+        expect([yield* refused(), yield* refused(second)]).toEqual([true, true])
+        yield* receive([said(person(phone), word("granted", now + 300))], now + 300)
+        yield* receive([met(person(third), person(phone))], now + 301)
+        expect([yield* refused(), yield* refused(third)]).toEqual([false, true])
+      }).pipe(Effect.provide(layer))
     )
 
     it.effect("means somebody only in its portfolio, and only in its account", () =>

@@ -1,0 +1,148 @@
+/** Circles of a person's phones and user ids (decisions.md §10 "Consent"): bounded, and never smaller than they were. */
+import { describe, expect, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import type { Key, Known, Link } from "../../src/domain/Person.ts"
+import * as Person from "../../src/domain/Person.ts"
+
+const phones = Array.from({ length: 12 }, (_, n) => `3460000000${n}`)
+const users = Array.from({ length: 12 }, (_, n) => Person.keyOfUser(`u${n}`, n % 3 === 0 ? "q" : "p"))
+const keys = [...phones, ...users]
+
+/** What hooks tell, each in a commit of its own. */
+const tellings = FastCheck.array(
+  FastCheck.record({
+    person: FastCheck.constantFrom(...keys),
+    other: FastCheck.constantFrom(...keys),
+    told: FastCheck.boolean(),
+    back: FastCheck.boolean()
+  }).filter(({ other, person }) => other !== person),
+  { maxLength: 60 }
+)
+
+const linksOf = ({
+  back,
+  other,
+  person,
+  told
+}: {
+  readonly person: Key
+  readonly other: Key
+  readonly told: boolean
+  readonly back: boolean
+}): ReadonlyArray<Link> => [
+  { person, other, told },
+  ...(back || told ? [{ person: other, other: person, told }] : [])
+]
+
+/** What is known after each commit; the clock stands still, and once it is set back. */
+const histories = (told: ReadonlyArray<Parameters<typeof linksOf>[0]>) => {
+  let known: ReadonlyArray<Known> = []
+  return told.map((each, commit) => {
+    const learnt = Person.learn(linksOf(each), known, commit === 7 ? 1 : 1000)
+    known = Person.withLearnt(known, learnt)
+    return { known, learnt }
+  })
+}
+
+/** The plain reference: the oldest link that leads out of what is reached, again and again. */
+const reachedFrom = (known: ReadonlyArray<Known>, key: Key): ReadonlySet<Key> => {
+  const found = new Set([key])
+  for (;;) {
+    const [oldest] = known
+      .filter(({ other, person }) => found.has(person) && !found.has(other))
+      .toSorted(
+        (a, b) =>
+          a.at - b.at || (a.person < b.person ? -1 : a.person > b.person ? 1 : a.other < b.other ? -1 : 1)
+      )
+    if (oldest === undefined || found.size === Person.maximumKeys) break
+    found.add(oldest.other)
+  }
+  for (const { other, person } of known) if (person === key) found.add(other)
+  return found
+}
+
+const sorted = (some: Iterable<Key>): ReadonlyArray<Key> => [...some].sort()
+
+describe("a circle", () => {
+  it.prop("is as the plain reference has it, for any keys", [tellings], ([told]) => {
+    const { known = [] } = histories(told).at(-1) ?? {}
+    const circle = Person.circle(known)
+    for (const key of keys) expect(sorted(circle.everything([key]))).toEqual(sorted(reachedFrom(known, key)))
+    const both = circle.everything([phones[0] ?? "", users[0] ?? ""])
+    expect(sorted(both)).toEqual(
+      sorted(new Set([...reachedFrom(known, phones[0] ?? ""), ...reachedFrom(known, users[0] ?? "")]))
+    )
+  })
+
+  it.prop("loses nobody by what is learnt later", [tellings], ([told]) => {
+    let before: ReadonlyArray<ReadonlyArray<Key>> = keys.map((key) => [key])
+    for (const { known } of histories(told)) {
+      const circle = Person.circle(known)
+      const now = keys.map((key) => circle.everything([key]))
+      for (const [place, some] of before.entries())
+        expect(now[place]).toEqual(expect.arrayContaining([...some]))
+      before = now
+    }
+  })
+
+  it.prop("has a bound, with the keys told directly and those they came with", [tellings], ([told]) => {
+    for (const { known, learnt } of histories(told)) {
+      const circle = Person.circle(known)
+      for (const { other, person } of learnt.kept) expect(circle.everything([person])).toContain(other)
+      for (const key of keys) {
+        expect(known.filter(({ person }) => person === key).length).toBeLessThanOrEqual(Person.maximumLinks)
+        expect(circle.everything([key]).length).toBeLessThanOrEqual(Person.maximumKeys + Person.maximumLinks)
+      }
+    }
+  })
+
+  it.prop("grants no further than what was told together, and not by what is full", [tellings], ([told]) => {
+    const { known = [] } = histories(told).at(-1) ?? {}
+    const circle = Person.circle(known)
+    const full = (key: Key) => known.filter(({ person }) => person === key).length >= Person.maximumLinks
+    const isPhone = (key: Key) => !key.startsWith("@")
+    for (const key of keys) {
+      for (const other of circle.together([key])) {
+        if (other === key) continue
+        expect(known).toContainEqual(expect.objectContaining({ person: key, other, told: true }))
+        if (!(isPhone(key) && isPhone(other))) expect([full(key), full(other)]).toEqual([false, false])
+      }
+    }
+  })
+
+  it.prop("leads to a key from all whose links lead there within it", [tellings], ([told]) => {
+    const { known = [] } = histories(told).at(-1) ?? {}
+    const circle = Person.circle(known)
+    for (const key of keys) {
+      const leading = circle.leadingTo(key)
+      expect(circle.everything([key])).toEqual(expect.arrayContaining([...leading]))
+      for (const { other, person } of known)
+        if (other === key && circle.everything([key]).includes(person)) expect(leading).toContain(person)
+    }
+  })
+})
+
+describe("what is learnt", () => {
+  const link = (n: number): Link => ({
+    person: "34600000000",
+    other: Person.keyOfUser(`u${n}`, "p"),
+    told: true
+  })
+  const many = Array.from({ length: Person.maximumLinks + 3 }, (_, n) => link(n))
+
+  it("is kept first come, and the rest is told as beyond, again and again", () => {
+    const first = Person.learn(many, [], 1)
+    expect(first.kept.map(({ other }) => other)).toEqual(
+      many.slice(0, Person.maximumLinks).map(({ other }) => other)
+    )
+    expect(first.beyond).toEqual(many.slice(Person.maximumLinks))
+    expect(Person.learn(many, first.kept, 2)).toEqual({ kept: [], beyond: first.beyond })
+  })
+
+  it("tells together what had come in the other's place, and stays as old", () => {
+    const replaced = { ...link(0), told: false }
+    const { kept } = Person.learn([replaced], [], 1)
+    expect(Person.learn([link(0)], kept, 9)).toEqual({ kept: [{ ...link(0), at: 1 }], beyond: [] })
+    expect(Person.learn([replaced], [{ ...link(0), at: 1 }], 9)).toEqual({ kept: [], beyond: [] })
+  })
+})
