@@ -11,7 +11,7 @@ import type { Circle, Key, Known, Learnt, Link } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
 import type { RecordOfPhone } from "./ConsentStore.ts"
 import type { InboundItem, Received } from "./InboundStore.ts"
-import { maximumItems, maximumTold } from "./InboundStore.ts"
+import { maximumItems, maximumWeight, weights } from "./InboundStore.ts"
 
 /** A record, and under which keys it is filed. */
 export interface Filed {
@@ -33,23 +33,29 @@ export const fresh = (
   return items.filter(({ id }) => id === null || left.delete(id))
 }
 
-/** What an item tells of people, or of what they want: the costly ones. */
-const isTold = ({ told, word }: InboundItem): boolean =>
-  told !== null && (word !== null || told.formerly !== null || Person.isLinked(told.person))
+/** Whether an item tells of two people, or of two names of one. */
+const isLinked = ({ told }: InboundItem): boolean =>
+  told !== null && (told.formerly !== null || Person.isLinked(told.person))
+
+/** What an item tells of people, or of what they want. */
+const isTold = (item: InboundItem): boolean => item.told !== null && (item.word !== null || isLinked(item))
+
+const weightOf = (item: InboundItem): number =>
+  isLinked(item) ? weights.linked : isTold(item) ? weights.word : 0
 
 /** The items in parts, each for one commit. */
 export function* parts(items: ReadonlyArray<InboundItem>): Generator<ReadonlyArray<InboundItem>> {
   let part: Array<InboundItem> = []
-  let told = 0
+  let weight = 0
   for (const item of items) {
-    const costs = Number(isTold(item))
-    if (part.length === maximumItems || told + costs > maximumTold) {
+    const more = weightOf(item)
+    if (part.length === maximumItems || weight + more > maximumWeight) {
       yield part
       part = []
-      told = 0
+      weight = 0
     }
     part.push(item)
-    told += costs
+    weight += more
   }
   if (part.length > 0) yield part
 }

@@ -18,8 +18,12 @@ export const rememberedMs = 7 * Time.day
 
 /** Items of one commit, which others of the account wait for. */
 export const maximumItems = 100
-/** Of these, items that tell of a person more than a text: each may concern all that is known of two people. */
-export const maximumTold = 4
+/**
+ * Of these as many as weigh so much: a word on consent is recorded for all that is known of a person, and who is told by
+ * two names may bring two people together. A text by itself weighs nothing.
+ */
+export const maximumWeight = 100
+export const weights = { word: 10, linked: 25 } as const
 
 /** A person's word on consent. */
 export interface Word {
@@ -66,7 +70,7 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
      * with its event. An opt-out is recorded for everything that is known of the person; an opt-in for what was told
      * together with it. What is newly linked has the other's opt-outs and opt-ins carried over.
      *
-     * @param items at most {@link maximumItems}, and {@link maximumTold} of those who tell more than a text
+     * @param items at most {@link maximumItems}, of at most {@link maximumWeight}
      */
     readonly receive: (command: Inbound & { readonly now: Instant }) => Effect.Effect<Received, StorageError>
     /** The items that name nobody, newest first. */
