@@ -69,7 +69,9 @@ describe("the adapter", () => {
 
   it.effect("turns a backlog that is full into a 503 with Retry-After that says what to do", () =>
     Effect.gen(function* () {
-      const handle = yield* adapter(() => Effect.fail(new Errors.Overloaded({ retryAfterMs: 1500 })))
+      const handle = yield* adapter(() =>
+        Effect.fail(new Errors.Overloaded({ waitingFor: "commit", retryAfterMs: 1500 }))
+      )
       const answer = yield* handle(get())
       expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "2"])
       expect(JSON.parse(String(answer.body))).toMatchObject({

@@ -118,10 +118,20 @@ export class MinimumWaitActive extends Data.TaggedError("MinimumWaitActive")<{
   }
 }
 
-/** More sends wait to be recorded than are recorded in good time. Nothing was done. */
-export class Overloaded extends Data.TaggedError("Overloaded")<{ readonly retryAfterMs: number }> {
+/**
+ * More sends wait to be recorded (`commit`) than are recorded in good time, or more repetitions of an API key wait for
+ * direct messages that are under way (`outcome`) than may. Nothing was done.
+ */
+export class Overloaded extends Data.TaggedError("Overloaded")<{
+  readonly waitingFor: "commit" | "outcome"
+  readonly retryAfterMs: number
+}> {
   override get message(): string {
-    return "Too many sends wait to be recorded. Repeat the request after Retry-After, with the same Idempotency-Key."
+    const why =
+      this.waitingFor === "commit"
+        ? "Too many sends wait to be recorded."
+        : "Too many requests of this key wait for direct messages that are still under way."
+    return `${why} Repeat the request after Retry-After, with the same Idempotency-Key.`
   }
 }
 

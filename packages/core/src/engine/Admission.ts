@@ -22,7 +22,7 @@ export const make = (): Admission => {
   return {
     admit: <A, E, R>(accept: Effect.Effect<A, E, R>) =>
       Effect.suspend((): Effect.Effect<A, E | Overloaded, R> => {
-        if (waiting >= mostWaiting) return new Overloaded({ retryAfterMs })
+        if (waiting >= mostWaiting) return new Overloaded({ waitingFor: "commit", retryAfterMs })
         waiting += 1
         return Effect.ensuring(accept, leave)
       })

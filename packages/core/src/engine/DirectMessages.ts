@@ -16,7 +16,6 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/Job.ts"
 import type { Failure } from "../domain/Recipient.ts"
-import * as Moment from "../loop/Moment.ts"
 import type * as Lines from "../sender/Lines.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
@@ -29,6 +28,7 @@ import { Presence } from "../worker/Presence.ts"
 import { Wake } from "../worker/Wake.ts"
 import * as Checks from "./Checks.ts"
 import type { Caller, DirectAcknowledgement, DirectCommand } from "./Operations.ts"
+import * as Replays from "./Replays.ts"
 import { traced } from "./Traced.ts"
 
 /** A direct message answers its caller: it is tried again only while that takes no longer than this. */
@@ -167,6 +167,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const consents = yield* ConsentStore
   const jobs = yield* JobStore
   const presence = yield* Presence
+  const replays = yield* Replays.make(jobs.earlier)
   const wake = yield* Wake
 
   const consentNow: ConsentNow = ({ accountId, content, recipients }) =>
@@ -181,13 +182,12 @@ export const make = Effect.fnUntraced(function* (options: {
 
   /** The answer of the request that the key stands for; one that is under way is waited for. */
   const replay = Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
-    const messageId = Ids.messageId(earlier.jobId, 0)
-    const deadline = (yield* Moment.now) + presence.leaseMs
-    let found: Earlier | null = earlier
-    while (found !== null && found.answer === null && (yield* Moment.now) < deadline) {
-      yield* Effect.sleep(50)
-      found = yield* jobs.earlier({ publicKey: caller.key.publicKey, key })
-    }
+    const { jobId } = earlier
+    const messageId = Ids.messageId(jobId, 0)
+    const found =
+      earlier.answer === null
+        ? yield* replays.outcome({ publicKey: caller.key.publicKey, key, jobId }, presence.leaseMs)
+        : earlier
     const answer: Answer = Option.getOrElse(decode(found?.answer), () => ({
       outcome: "unknown",
       failure: underWay
@@ -213,10 +213,11 @@ export const make = Effect.fnUntraced(function* (options: {
 
     yield* checks.consent({ caller, purpose: "direct", phones: [request.to], path: () => ["to"] })
 
+    const jobId = ids.jobId(now)
     const deliver = Effect.fnUntraced(function* (worker: string) {
       const command: AcceptSend = {
         now,
-        jobId: ids.jobId(now),
+        jobId,
         accountId: account.id,
         sessionId: session.id,
         publicKey: key.publicKey,
@@ -258,7 +259,9 @@ export const make = Effect.fnUntraced(function* (options: {
       yield* Effect.zipRight(wake.deliveries.notify, wake.attempts.notify)
       return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }
     })
+    // Before its commit, from which on a repetition finds it.
     const done = yield* Effect.acquireUseRelease(presence.enter, deliver, presence.leave).pipe(
+      (attempt) => replays.during(jobId, attempt),
       Effect.uninterruptible
     )
     return done._tag === "Replayed"

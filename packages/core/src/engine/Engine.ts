@@ -237,7 +237,7 @@ const make = Effect.gen(function* () {
 export const layer = (
   options: Partial<Worker.Options> & Partial<Retained> = {}
 ): Layer.Layer<Engine | Worker.Worker, MasterKeys.WrongMasterKey | StorageError, Requirements> =>
-  Layer.effect(Engine, make).pipe(
+  Layer.scoped(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
     Layer.provide([Wake.layer, Presence.layer(options.leaseMs ?? defaultLeaseMs), MasterKeys.layer]),
     Layer.provide(StoreClock.layer),

@@ -2,7 +2,10 @@
 import crypto from "node:crypto"
 import { syncBuiltinESMExports } from "node:module"
 import { describe, expect, it } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/TestClock"
@@ -11,6 +14,7 @@ import { greeting } from "../../../../test/support/Template.ts"
 import * as Shape from "../../src/domain/Shape.ts"
 import type { Template } from "../../src/domain/Template.ts"
 import * as Engine from "../../src/engine/Engine.ts"
+import { mostWaiting } from "../../src/engine/Replays.ts"
 import * as Requests from "../../src/engine/Requests.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
@@ -102,13 +106,24 @@ const sender: Sender.Sender = {
   send: () => Effect.succeed(Sender.SendResult.Accepted({ providerId: null, status: "accepted" }))
 }
 
-const layer = Engine.layer().pipe(
-  Layer.provideMerge(stores),
-  Layer.provide(RecordingTransport.layer),
-  Layer.provide(Sender.layer(sender)),
-  Layer.provide(SecretBox.layerRandom),
-  Layer.provide(AddressPolicy.layer([]))
-)
+const engine = (sender: Sender.Sender) =>
+  Engine.layer().pipe(
+    Layer.provide(RecordingTransport.layer),
+    Layer.provide(Sender.layer(sender)),
+    Layer.provide(AddressPolicy.layer([]))
+  )
+
+const below = Layer.merge(stores, SecretBox.layerRandom)
+
+const layer = Layer.provideMerge(engine(sender), below)
+
+const left = Effect.unsafeMakeLatch()
+
+/** Answers after ten seconds, which is before anybody loses patience. */
+const slow = engine({
+  ...sender,
+  send: (message) => Effect.zipRight(left.open, Effect.delay(sender.send(message), "10 seconds"))
+})
 
 const phones = Array.from({ length: 250 }, (_, n) => `346${String(n).padStart(8, "0")}`)
 
@@ -137,6 +152,36 @@ const tenant = Effect.gen(function* () {
       sends += 1
       return send(caller, { idempotencyKey: `send-${sends}`, request: bodyFor(template, recipients) })
     })
+})
+
+/** A direct message that is under way for ten seconds, and its request, to be repeated in this process and in another. */
+const underWay = Effect.gen(function* () {
+  const here = yield* Engine.Engine
+  const there = Context.get(yield* Layer.build(Layer.fresh(slow)), Engine.Engine)
+  const account = yield* here.admin.accounts.create({ name: "Shop" })
+  const session = yield* here.admin.sessions.create(account.id, { name: "Shop", provider: "sandbox" })
+  const { key, secretKey } = yield* here.admin.keys.issue(session.id, {})
+  yield* here.admin.consents.record(account.id, [{ phone: "34600000100", source: "form" }])
+  const caller = yield* here.identify({ publicKey: key.publicKey, secretKey })
+  const request = { to: "34600000100", message: "Hello" }
+  const ask = (engine: typeof here) => engine.sendDirect(caller, { idempotencyKey: "one", request })
+  yield* left.close
+  const first = yield* Effect.forkDaemon(ask(here))
+  yield* left.await
+  /** So many requests at once; returns when each has looked whether its key is in use. */
+  const repeat = (engine: typeof here, count: number) =>
+    Effect.gen(function* () {
+      counts.reads = 0
+      const asked = Effect.all(
+        Array.from({ length: count }, () => Effect.either(ask(engine))),
+        { concurrency: count }
+      )
+      const fiber = yield* Effect.fork(asked)
+      yield* Effect.repeat(Effect.yieldNow(), { until: () => counts.reads >= count })
+      yield* TestClock.adjust("1 millis")
+      return fiber
+    })
+  return { first, here, repeat, there }
 })
 
 const during = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -202,6 +247,47 @@ describe("the cost", () => {
         }
         expect(yield* work(revoked.key.publicKey, revoked.secretKey)).toEqual(ofUnknown)
       }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("of waiting for a direct message is one look for all who repeat it, once it has ended", () =>
+    Effect.gen(function* () {
+      const { first, here, repeat } = yield* underWay
+      const repeating = yield* repeat(here, 30)
+      expect((yield* during(TestClock.adjust("9 seconds"))).reads).toBe(0)
+      expect((yield* during(TestClock.adjust("1 second"))).reads).toBe(1)
+      const answer = { ...(yield* Fiber.join(first)), replayed: true }
+      expect((yield* Fiber.join(repeating)).map(Either.getOrNull)).toEqual(Array(30).fill(answer))
+    }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(slow, below)))
+  )
+
+  it.effect("of waiting for one of another process is a look at growing intervals, shared by all", () =>
+    Effect.gen(function* () {
+      const { first, repeat, there } = yield* underWay
+      const repeating = yield* repeat(there, 30)
+      expect((yield* during(TestClock.adjust("1550 millis"))).reads).toBe(5)
+      expect((yield* during(TestClock.adjust("8 seconds"))).reads).toBe(8)
+      yield* TestClock.adjust("1 second")
+      const answer = { ...(yield* Fiber.join(first)), replayed: true }
+      expect((yield* Fiber.join(repeating)).map(Either.getOrNull)).toEqual(Array(30).fill(answer))
+    }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(slow, below)))
+  )
+
+  it.effect(
+    "of waiting for a direct message ends with the last who waits, and few of a key wait at once",
+    () =>
+      Effect.gen(function* () {
+        const { repeat, there } = yield* underWay
+        const waiting = yield* repeat(there, mostWaiting)
+        const refused = yield* Fiber.join(yield* repeat(there, 3))
+        expect(refused.map(Either.flip).map(Either.getOrNull)).toMatchObject(
+          Array(3).fill({ _tag: "Overloaded", waitingFor: "outcome", retryAfterMs: 1000 })
+        )
+        yield* Fiber.interrupt(waiting)
+        expect((yield* during(TestClock.adjust("5 seconds"))).reads).toBe(0)
+        const again = yield* repeat(there, mostWaiting)
+        yield* TestClock.adjust("6 seconds")
+        expect((yield* Fiber.join(again)).every(Either.isRight)).toBe(true)
+      }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(slow, below)))
   )
 
   it.effect("of draining 1,000 recipients is few commits, however many jobs they are in", () =>

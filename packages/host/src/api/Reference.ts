@@ -149,7 +149,7 @@ const direct = {
   sendDirect: {
     summary: "Send one text message now",
     description:
-      "Answers once the platform took it. An `Idempotency-Key` is optional, and works as it does for template sends.",
+      "Answers once the platform took it. An `Idempotency-Key` is optional, and works as it does for template sends: a request that repeats one still under way waits for its answer.",
     request: { to: Examples.phone, message: "Your order is ready.", linkPreview: false },
     answer: { ...ok, messageId: ids.message, to: Examples.phone, status: "accepted", createdAt: at },
     refusals: [

@@ -185,7 +185,7 @@ export const catalogue = {
     status: 503,
     title: "Unavailable",
     description:
-      "The storage does not answer, more sends wait than it keeps up with, the host has as many connections or as much of bodies coming in as it may, or the service is stopping. Nothing that was acknowledged is lost. Repeat the request after Retry-After with the same Idempotency-Key."
+      "The storage does not answer, more sends wait than it keeps up with, more requests of the key wait for direct messages that are still under way than may (32), the host has as many connections or as much of bodies coming in as it may, or the service is stopping. Nothing that was acknowledged is lost. Repeat the request after Retry-After with the same Idempotency-Key."
   }
 } as const satisfies Readonly<Record<string, Entry>>
 

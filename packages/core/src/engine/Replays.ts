@@ -1,0 +1,104 @@
+/**
+ * Who repeats the request of a direct message that is under way waits for its outcome. However many repeat it, a process
+ * asks the store for them once: when the message has ended here, or at growing intervals while another process has it.
+ */
+import * as Data from "effect/Data"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as RcMap from "effect/RcMap"
+import type * as Scope from "effect/Scope"
+import { Overloaded } from "../domain/Errors.ts"
+import type { Earlier } from "../storage/JobStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+
+/** Requests of one API key that wait at once. A client repeats what it has lost patience with, a few times. */
+export const mostWaiting = 32
+
+const retryAfterMs = 1000
+
+/** Between one look at what another process has under way and the next; it doubles from the first to the longest. */
+const firstMs = 50
+const longestMs = 1000
+
+/** A request that an API key made under an Idempotency-Key, and the job that it became. */
+export interface Repeated {
+  readonly publicKey: string
+  readonly key: string
+  readonly jobId: string
+}
+
+export interface Replays {
+  /** Makes the attempt of a job known here: who waits for its outcome in this process is told when it ends. */
+  readonly during: <A, E, R>(jobId: string, attempt: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /**
+   * What the store has of it once it has an outcome: null when it has forgotten it, or when there is none after so many
+   * milliseconds. Refused where too many of the key wait already.
+   */
+  readonly outcome: (
+    repeated: Repeated,
+    patienceMs: number
+  ) => Effect.Effect<Earlier | null, Overloaded | StorageError>
+}
+
+type Ask = (repeated: Repeated) => Effect.Effect<Earlier | null, StorageError>
+
+export const make = (ask: Ask): Effect.Effect<Replays, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const here = new Map<string, Deferred.Deferred<void>>()
+    const waiting = new Map<string, number>()
+
+    const enter = (publicKey: string): Effect.Effect<void, Overloaded> =>
+      Effect.suspend(() => {
+        const count = waiting.get(publicKey) ?? 0
+        if (count >= mostWaiting) return new Overloaded({ waitingFor: "outcome", retryAfterMs })
+        waiting.set(publicKey, count + 1)
+        return Effect.void
+      })
+    const leave = (publicKey: string): Effect.Effect<void> =>
+      Effect.sync(() => {
+        const left = (waiting.get(publicKey) ?? 0) - 1
+        if (left > 0) waiting.set(publicKey, left)
+        else waiting.delete(publicKey)
+      })
+
+    const awaited = Effect.fnUntraced(function* (repeated: Repeated) {
+      const ended = here.get(repeated.jobId)
+      yield* ended === undefined ? Effect.sleep(firstMs) : Deferred.await(ended)
+      let found = yield* ask(repeated)
+      for (let pause = 2 * firstMs; found !== null && found.answer === null; pause *= 2) {
+        yield* Effect.sleep(Math.min(pause, longestMs))
+        found = yield* ask(repeated)
+      }
+      return found
+    })
+    // It runs for as long as anybody waits.
+    const shared = yield* RcMap.make({
+      lookup: (repeated: Repeated) =>
+        Effect.map(Effect.forkScoped(awaited(repeated)), (fiber) => Effect.flatten(Fiber.await(fiber)))
+    })
+
+    return {
+      during: (jobId, attempt) =>
+        Effect.acquireUseRelease(
+          Effect.tap(Deferred.make<void>(), (ended) => Effect.sync(() => here.set(jobId, ended))),
+          () => attempt,
+          (ended) => {
+            here.delete(jobId)
+            return Deferred.succeed(ended, undefined)
+          }
+        ),
+      outcome: (repeated, patienceMs) =>
+        Effect.acquireUseRelease(
+          enter(repeated.publicKey),
+          () =>
+            Effect.flatten(RcMap.get(shared, Data.struct(repeated))).pipe(
+              Effect.scoped,
+              Effect.timeoutOption(patienceMs),
+              Effect.map(Option.getOrNull)
+            ),
+          () => leave(repeated.publicKey)
+        )
+    }
+  })
