@@ -1,7 +1,7 @@
 /** decisions.md §8: the operations of the admin API as a command line, straight on the configured database. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
@@ -267,6 +267,43 @@ describe("secrets", () => {
     expect([code, flags.includes("config-file")]).toEqual([0, true])
     expect(flags.filter((name) => /secret|token|password|config(?!-file)/.test(name ?? ""))).toEqual([])
   })
+})
+
+describe("an answer that cannot be written", () => {
+  const unwritten = async (stdout: "pipe" | number) => {
+    const child = mortal(
+      spawn(process.execPath, [main, "accounts", "create", "--name", "Shop"], {
+        env: { PATH: process.env["PATH"] ?? "", DATABASE_URL: fresh() },
+        stdio: ["ignore", stdout, "pipe"]
+      })
+    )
+    child.stdout?.destroy()
+    const [err] = await Promise.all([child.stderr === null ? "" : text(child.stderr), once(child, "close")])
+    return [child.exitCode, err]
+  }
+
+  it("ends with 1 and says so when its reader is gone", async () => {
+    expect(await unwritten("pipe")).toEqual([
+      1,
+      expect.stringMatching(/^The answer could not be written to standard output \(EPIPE\)\. .*\n$/)
+    ])
+  }, 60_000)
+
+  it.runIf(existsSync("/dev/full"))(
+    "ends with 1 and says so when the disk is full",
+    async () => {
+      const full = openSync("/dev/full", "w")
+      try {
+        expect(await unwritten(full)).toEqual([
+          1,
+          expect.stringMatching(/^The answer could not be written to standard output \(ENOSPC\)\. .*\n$/)
+        ])
+      } finally {
+        closeSync(full)
+      }
+    },
+    60_000
+  )
 })
 
 describe("operators", () => {

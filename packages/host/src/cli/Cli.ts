@@ -23,7 +23,8 @@ const application = Command.run(Commands.root, {
   version: Json.textAt(manifest, "version") ?? ""
 })
 
-const failed = 1
+/** Why is on standard error. */
+export const failed = 1
 const misused = 2
 
 /** Every fault on a line of its own, or why there is no answer. */
