@@ -159,6 +159,15 @@ describe("the server", () => {
       const twice = (name: string) => post([`${name}: one`, `${name.toUpperCase()}: one`], "")
       const cases = [
         [old, "HTTP/1.0 has no Transfer-Encoding"],
+        [post(["Transfer-Encoding: gzip, chunked"], "0\r\n\r\n"), "Transfer-Encoding must be chunked alone"],
+        [
+          get.replace("1.1", "2.0").replace("Host", "Connection: keep-alive\r\nHost"),
+          "The HTTP version must be 1.0 or 1.1"
+        ],
+        [
+          get.replace("1.1", "0.9").replace("Host", "Connection: keep-alive\r\nHost"),
+          "The HTTP version must be 1.0 or 1.1"
+        ],
         ["GET / HTTP/1.1\r\nHost:\r\n\r\n", "The Host header is empty"],
         ["GET / HTTP/1.1\r\nHost:  \r\n\r\n", "The Host header is empty"],
         [

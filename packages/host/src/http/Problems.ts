@@ -54,7 +54,7 @@ export const catalogue = {
     status: 400,
     title: "Malformed request",
     description:
-      "What came is no HTTP/1.1 request: the request line, a header, the length or a chunk of the body cannot be read; the Host header is missing or empty; HTTP/1.0 comes with Transfer-Encoding; or Host, Authorization, x-public-key, x-secret-key or Idempotency-Key is given twice. The connection is closed."
+      "What came is no HTTP/1.1 request: the request line, a header, the length or a chunk of the body cannot be read; the Host header is missing or empty; HTTP/1.0 comes with Transfer-Encoding, or HTTP/1.1 with another than chunked; or Host, Authorization, x-public-key, x-secret-key or Idempotency-Key is given twice. The connection is closed."
   },
   invalid_credentials: {
     status: 401,

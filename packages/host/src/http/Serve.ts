@@ -188,9 +188,15 @@ const repeated = (rawHeaders: ReadonlyArray<string>): string | undefined => {
 const faultOf = ({ headers, httpVersion, rawHeaders }: IncomingMessage, most: number): Fault | undefined => {
   // Node has dropped those beyond, in silence.
   if (rawHeaders.length > 2 * most) return ["headers_too_large", `A request has at most ${most} headers.`]
+  const coding = headers["transfer-encoding"]
   if (httpVersion === "1.0") {
     // A proxy of that version passes it on, and ends the body elsewhere (RFC 9112 §6.1).
-    if (headers["transfer-encoding"] !== undefined) return malformed("HTTP/1.0 has no Transfer-Encoding.")
+    if (coding !== undefined) return malformed("HTTP/1.0 has no Transfer-Encoding.")
+  } else if (httpVersion !== "1.1") {
+    return malformed("The HTTP version must be 1.0 or 1.1.")
+  } else if (coding !== undefined && coding.toLowerCase() !== "chunked") {
+    // Node would read the body as if there were no other (RFC 9112 §7).
+    return malformed("Transfer-Encoding must be chunked alone, or left out.")
   } else if (headers.host === undefined) {
     return malformed("The Host header is missing.")
   } else if (headers.host === "") {
