@@ -84,10 +84,10 @@ const warnOfOpenFiles = ({ openFiles }: HostConfig): Effect.Effect<void> =>
         `Others than their owner can read ${openFiles.join(", ")}: set their mode to 600 (chmod 600).`
       )
 
-const warnOfShortToken = ({ hasShortToken }: HostConfig): Effect.Effect<void> =>
-  hasShortToken
+const warnOfWeakToken = ({ hasWeakToken }: HostConfig): Effect.Effect<void> =>
+  hasWeakToken
     ? Effect.logWarning(
-        "ADMIN_TOKEN is short enough to be guessed, and is refused where HOST is not a loopback address. Make another: openssl rand -base64 24"
+        "ADMIN_TOKEN can be guessed, and is refused where HOST is not a loopback address. Make another: openssl rand -base64 24"
       )
     : Effect.void
 
@@ -100,7 +100,7 @@ export const layer = (config: HostConfig): Layer.Layer<never, Exclude<StartFailu
     const running = Effect.gen(function* () {
       yield* warnOfHalf(config)
       yield* warnOfOpenFiles(config)
-      yield* warnOfShortToken(config)
+      yield* warnOfWeakToken(config)
       const end = yield* loops(config.role)
       yield* serve(config, { end, underWay })
     })

@@ -29,8 +29,8 @@ export interface HostConfig {
   readonly baseUrl: string | undefined
   readonly database: Database
   readonly adminToken: Redacted.Redacted<string> | undefined
-  /** The admin token is short enough to be guessed; only a host on loopback starts with it. */
-  readonly hasShortToken: boolean
+  /** The admin token can be guessed; only a host on loopback starts with it. */
+  readonly hasWeakToken: boolean
   /** How many wrong credentials are answered before the rest is refused for a while. */
   readonly guesses: Guesses.Limits
   readonly secretKey: Redacted.Redacted<Uint8Array>
@@ -114,9 +114,19 @@ const whole = (name: string, from: number, to: number) =>
 const httpUrl = (text: string): string | undefined =>
   URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text.replace(/\/+$/, "") : undefined
 
-/** `sqlite:<file>` or `sqlite::memory:`; a folder that is not there yet is made when it is opened. */
+/** An origin and a path, of the characters of a URL (RFC 3986 §2): it stands in links and types, and in the log. */
+const baseUrl = (text: string): string | undefined => {
+  if (!/^https?:\/\/[\w.\-~:/%!$&'()*+,;=@[\]]+$/i.test(text) || !URL.canParse(text)) return undefined
+  const { password, username } = new URL(text)
+  return username === "" && password === "" ? text.replace(/\/+$/, "") : undefined
+}
+
+/**
+ * `sqlite:<file>` or `sqlite::memory:`; a folder that is not there yet is made when it is opened. What others read as a
+ * URI with options would be a file of that very name.
+ */
 const sqliteFile = (text: string): string | undefined => {
-  const file = /^sqlite:(?:\/\/)?(.+)$/.exec(text)?.[1]
+  const file = /^sqlite:(?:\/\/)?(?!file:)([^?]+)$/i.exec(text)?.[1]
   return file === undefined || file === ":memory:" ? file : resolve(file)
 }
 
@@ -198,13 +208,24 @@ const limits = Config.all(
 const settings = Config.all({
   port: whole("PORT", 0, 65_535).pipe(Config.withDefault(8080)),
   host: Config.nonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
-  baseUrl: Config.option(setting("BASE_URL", "an absolute http or https URL", httpUrl)),
+  baseUrl: Config.option(
+    setting(
+      "BASE_URL",
+      "an absolute http or https URL such as https://messages.example, in ASCII, without user, password, query and fragment",
+      baseUrl
+    )
+  ),
   database: setting(
     "DATABASE_URL",
-    "sqlite:<file>, sqlite::memory: or postgres://<user>:<password>@<host>/<database>",
+    "sqlite:<file> (a path, without file: and ?), sqlite::memory: or postgres://<user>:<password>@<host>/<database>",
     databaseOf
   ).pipe(Config.withDefault({ kind: "sqlite" as const, filename: resolve("./data/sendwright.db") })),
-  adminToken: Config.option(setting("ADMIN_TOKEN", "a text", (text) => Redacted.make(text))),
+  adminToken: Config.option(
+    // As it comes in a header: nothing else could ever match it.
+    setting("ADMIN_TOKEN", "of visible ASCII characters, without spaces (openssl rand -base64 24)", (text) =>
+      /^[\x21-\x7e]+$/.test(text) ? Redacted.make(text) : undefined
+    )
+  ),
   guesses: Config.all({
     perAddress: whole("GUESSES_PER_ADDRESS", 1, 1_000_000).pipe(
       Config.withDefault(Guesses.defaults.perAddress)
@@ -264,13 +285,14 @@ const checkToken = (
   host: string,
   token: Redacted.Redacted<string> | undefined
 ): Effect.Effect<boolean, BadSetting> => {
-  const isShort = token !== undefined && [...Redacted.value(token)].length < minimumTokenLength
-  return isShort && !isLoopback(host)
+  const text = token === undefined ? undefined : Redacted.value(token)
+  const isWeak = text !== undefined && (text.length < minimumTokenLength || new Set(text).size === 1)
+  return isWeak && !isLoopback(host)
     ? new BadSetting({
         variable: "ADMIN_TOKEN",
-        reason: `must have at least ${minimumTokenLength} characters where HOST is not a loopback address (openssl rand -base64 24)`
+        reason: `must have at least ${minimumTokenLength} characters, and not one repeated, where HOST is not a loopback address (openssl rand -base64 24)`
       })
-    : Effect.succeed(isShort)
+    : Effect.succeed(isWeak)
 }
 
 const badKey = (reason: string) => new BadSetting({ variable: "SECRET_KEY", reason })
@@ -345,7 +367,7 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
     })
   }
   const adminToken = Option.getOrUndefined(given.adminToken)
-  const hasShortToken = yield* checkToken(given.host, adminToken)
+  const hasWeakToken = yield* checkToken(given.host, adminToken)
   const { current: secretKey, older: olderSecretKeys } = Option.isSome(given.secretKey)
     ? given.secretKey.value
     : { current: yield* ownKey(given.database), older: [] }
@@ -354,7 +376,7 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
     baseUrl: Option.getOrUndefined(given.baseUrl),
     senderNetworks: Option.getOrUndefined(given.senderNetworks),
     adminToken,
-    hasShortToken,
+    hasWeakToken,
     webhookProxy: Option.getOrUndefined(given.webhookProxy),
     webhookHeaders: {
       signature: signatureHeader,

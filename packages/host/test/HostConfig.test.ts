@@ -42,7 +42,7 @@ describe("the settings", () => {
     })
   )
 
-  it.effect("refuse a short admin token where others than this machine reach the host", () =>
+  it.effect("refuse an admin token that can be guessed where others than this machine reach the host", () =>
     Effect.gen(function* () {
       const short = "x".repeat(23)
       for (const HOST of [
@@ -53,15 +53,17 @@ describe("the settings", () => {
         "127.0.0.1.example",
         "localhost.example"
       ]) {
-        const refused = yield* Effect.flip(load({ HOST, ADMIN_TOKEN: short }))
-        expect(refused.message).toBe(
-          "ADMIN_TOKEN: must have at least 24 characters where HOST is not a loopback address (openssl rand -base64 24)"
-        )
-        expect((yield* load({ HOST, ADMIN_TOKEN: `${short}y` })).hasShortToken).toBe(false)
-        expect((yield* load({ HOST })).hasShortToken).toBe(false)
+        for (const ADMIN_TOKEN of [short, `${short.slice(1)}y`, "x".repeat(28)]) {
+          const refused = yield* Effect.flip(load({ HOST, ADMIN_TOKEN }))
+          expect(refused.message).toBe(
+            "ADMIN_TOKEN: must have at least 24 characters, and not one repeated, where HOST is not a loopback address (openssl rand -base64 24)"
+          )
+        }
+        expect((yield* load({ HOST, ADMIN_TOKEN: `${short}y` })).hasWeakToken).toBe(false)
+        expect((yield* load({ HOST })).hasWeakToken).toBe(false)
       }
       for (const HOST of ["127.0.0.1", "127.9.9.9", "::1", "localhost"]) {
-        expect((yield* load({ HOST, ADMIN_TOKEN: short })).hasShortToken).toBe(true)
+        expect((yield* load({ HOST, ADMIN_TOKEN: short })).hasWeakToken).toBe(true)
       }
     })
   )
@@ -72,6 +74,8 @@ describe("the settings", () => {
       expect(baseUrlOf(yield* load({}), 8080)).toBe("http://127.0.0.1:8080")
       expect(baseUrlOf(yield* load({ HOST: "::1", PORT: "0" }), 81)).toBe("http://[::1]:81")
       expect(baseUrlOf(yield* load({ BASE_URL: "https://api.example/" }), 81)).toBe("https://api.example")
+      const below = "http://[::1]:8080/a/b%20c"
+      expect(baseUrlOf(yield* load({ BASE_URL: below }), 81)).toBe(below)
     })
   )
 
@@ -114,8 +118,28 @@ describe("the settings", () => {
     Effect.gen(function* () {
       const bad: Readonly<Record<string, ReadonlyArray<string>>> = {
         PORT: ["eighty", "65536", "-1", "1e3"],
-        BASE_URL: ["example.com", "ftp://example.com"],
-        DATABASE_URL: ["mysql://localhost", "sqlite:", "postgres"],
+        ADMIN_TOKEN: [" ".repeat(28), "ö".repeat(28), `${"a1".repeat(14)} `, `${"a1".repeat(14)}\u0000`],
+        BASE_URL: [
+          "example.com",
+          "ftp://example.com",
+          "https:example.com",
+          "http://u:hunter2@x",
+          "http://u@x",
+          'http://x/y"<script>',
+          "http://x/y?z",
+          "http://x/#y",
+          "http://x\\y",
+          "http://x/\u0001y",
+          "http://bücher.example"
+        ],
+        DATABASE_URL: [
+          "mysql://localhost",
+          "sqlite:",
+          "postgres",
+          "sqlite:file:x?mode=memory",
+          "sqlite:file:x",
+          "sqlite:x.db?mode=ro"
+        ],
         SECRET_KEY: [
           "short",
           `${secretKey},short`,
