@@ -28,8 +28,8 @@ import { Presence } from "../worker/Presence.ts"
 import { Wake } from "../worker/Wake.ts"
 import * as Checks from "./Checks.ts"
 import type { Caller, DirectAcknowledgement, DirectCommand } from "./Operations.ts"
-import * as Replays from "./Replays.ts"
 import { traced } from "./Traced.ts"
+import * as UnderWay from "./UnderWay.ts"
 
 /** A direct message answers its caller: it is tried again only while that takes no longer than this. */
 const patienceMs = 5 * Time.second
@@ -81,7 +81,7 @@ const stopping: Failure = {
   permanent: false
 }
 
-const underWay: Failure = {
+const withoutOutcome: Failure = {
   code: "outcome_unknown",
   provider_code: null,
   message: "An earlier request under this Idempotency-Key has no outcome yet.",
@@ -167,8 +167,8 @@ export const make = Effect.fnUntraced(function* (options: {
   const consents = yield* ConsentStore
   const jobs = yield* JobStore
   const presence = yield* Presence
-  const replays = yield* Replays.make(jobs.earlier)
   const wake = yield* Wake
+  const underWay = yield* UnderWay.make(jobs.earlier)
 
   const consentNow: ConsentNow = ({ accountId, content, recipients }) =>
     Effect.map(
@@ -186,11 +186,11 @@ export const make = Effect.fnUntraced(function* (options: {
     const messageId = Ids.messageId(jobId, 0)
     const found =
       earlier.answer === null
-        ? yield* replays.outcome({ publicKey: caller.key.publicKey, key, jobId }, presence.leaseMs)
+        ? yield* underWay.outcome({ publicKey: caller.key.publicKey, key, jobId }, presence.leaseMs)
         : earlier
     const answer: Answer = Option.getOrElse(decode(found?.answer), () => ({
       outcome: "unknown",
-      failure: underWay
+      failure: withoutOutcome
     }))
     return yield* reply(messageId, answer, true)
   })
@@ -244,6 +244,7 @@ export const make = Effect.fnUntraced(function* (options: {
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
       const { optOut, outcome } = yield* dispatch(claimed, yield* open(caller.session), draw, consentNow)
+      yield* underWay.untilReleased
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
       const settle = (settlement: Settlement) =>
@@ -261,7 +262,7 @@ export const make = Effect.fnUntraced(function* (options: {
     })
     // Before its commit, from which on a repetition finds it.
     const done = yield* Effect.acquireUseRelease(presence.enter, deliver, presence.leave).pipe(
-      (attempt) => replays.during(jobId, attempt),
+      (attempt) => underWay.during(jobId, attempt),
       Effect.uninterruptible
     )
     return done._tag === "Replayed"

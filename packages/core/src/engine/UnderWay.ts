@@ -1,6 +1,7 @@
 /**
- * Who repeats the request of a direct message that is under way waits for its outcome. However many repeat it, a process
- * asks the store for them once: when the message has ended here, or at growing intervals while another process has it.
+ * Direct messages that are under way. Who repeats the request of one waits for its outcome: however many these are, a
+ * process asks the store for them once, when the message has ended here, or at growing intervals while another process
+ * has it. When the engine is released before one has ended, its outcome is left to whoever takes it back.
  */
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
@@ -29,9 +30,11 @@ export interface Repeated {
   readonly jobId: string
 }
 
-export interface Replays {
-  /** Makes the attempt of a job known here: who waits for its outcome in this process is told when it ends. */
+export interface UnderWay {
+  /** Makes a job known here while it is under way: who waits for its outcome in this process is told when it ends. */
   readonly during: <A, E, R>(jobId: string, attempt: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Interrupts when the engine has been released: the store may be closed, or another's by now. */
+  readonly untilReleased: Effect.Effect<void>
   /**
    * What the store has of it once it has an outcome: null when it has forgotten it, or when there is none after so many
    * milliseconds. Refused where too many of the key wait already.
@@ -44,10 +47,22 @@ export interface Replays {
 
 type Ask = (repeated: Repeated) => Effect.Effect<Earlier | null, StorageError>
 
-export const make = (ask: Ask): Effect.Effect<Replays, never, Scope.Scope> =>
+export const make = (ask: Ask): Effect.Effect<UnderWay, never, Scope.Scope> =>
   Effect.gen(function* () {
     const here = new Map<string, Deferred.Deferred<void>>()
     const waiting = new Map<string, number>()
+
+    let released = false
+    yield* Effect.addFinalizer(() =>
+      Effect.suspend(() => {
+        released = true
+        return here.size === 0
+          ? Effect.void
+          : Effect.logWarning(
+              `${here.size} direct message(s) are left under way. Whether the platform took them is not known: they count as uncertain, until a worker over this database takes them back, at the latest after the next start`
+            )
+      })
+    )
 
     const enter = (publicKey: string): Effect.Effect<void, Overloaded> =>
       Effect.suspend(() => {
@@ -89,6 +104,7 @@ export const make = (ask: Ask): Effect.Effect<Replays, never, Scope.Scope> =>
             return Deferred.succeed(ended, undefined)
           }
         ),
+      untilReleased: Effect.suspend(() => (released ? Effect.interrupt : Effect.void)),
       outcome: (repeated, patienceMs) =>
         Effect.acquireUseRelease(
           enter(repeated.publicKey),
