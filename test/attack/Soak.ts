@@ -41,14 +41,19 @@ const mixOf = ({ owner }: Target): ((place: number) => Asked) => {
   }
 }
 
-const ask = (base: string, agent: Agent, { body, headers, method, path }: Asked): Promise<number> =>
+const ask = (base: string, agent: Agent, what: Asked): Promise<number> =>
   new Promise((resolve) => {
+    const { body, headers, method, path } = what
     const asked = request(`${base}${path}`, { agent, method, headers })
     asked.on("response", (response) => {
       response.resume()
       response.on("end", () => resolve(response.statusCode ?? 0))
     })
-    asked.on("error", () => resolve(0))
+    asked.on("error", (error) => {
+      // The host had just closed a connection that was idle for as long as it may: every client asks again then.
+      const isStale = asked.reusedSocket && "code" in error && error.code === "ECONNRESET"
+      resolve(isStale ? ask(base, agent, what) : 0)
+    })
     asked.end(body)
   })
 
