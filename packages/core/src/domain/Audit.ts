@@ -12,6 +12,7 @@ import type { Page } from "./Page.ts"
 import * as Phone from "./Phone.ts"
 import type { Session } from "./Session.ts"
 import type { Template } from "./Template.ts"
+import * as Url from "./Url.ts"
 import type { Endpoint } from "./Webhook.ts"
 
 /** Who acts. */
@@ -67,8 +68,9 @@ export const free = Phone.shorten
 
 /** A receiver's URL as all operators may read it for over a year: its query and its user are often a secret. */
 const url = (text: string): string => {
-  if (!URL.canParse(text)) return free(text)
-  const { host, pathname, protocol, search } = new URL(text)
+  const parsed = Url.parse(text)
+  if (parsed === undefined) return free(text)
+  const { host, pathname, protocol, search } = parsed
   return free(`${protocol}//${host}${pathname}${search === "" ? "" : "?…"}`)
 }
 

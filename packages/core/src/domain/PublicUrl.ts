@@ -6,6 +6,7 @@
 import { isIP } from "node:net"
 import ipaddr from "ipaddr.js"
 import * as Text from "./Text.ts"
+import * as Url from "./Url.ts"
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
@@ -102,7 +103,7 @@ export const make = ({ maximum, networks, protocols, setting }: Rules): Policy =
   const fault = (text: string): string | undefined => {
     if (Text.isLonger(text, maximum)) return `must be at most ${maximum} characters`
     if (unfit.test(text)) return `${absolute} without white space`
-    const url = URL.canParse(text) ? new URL(text) : undefined
+    const url = Url.parse(text)
     if (url === undefined || !schemes.has(url.protocol)) return absolute
     if (url.username !== "" || url.password !== "") return "must carry no credentials"
     if (url.hash !== "") return "must have no fragment"

@@ -8,6 +8,7 @@ import * as PublicUrl from "./PublicUrl.ts"
 import type { TemplateContent, Variable } from "./Template.ts"
 import { mediaUrlLength, suffixLength } from "./Template.ts"
 import * as Text from "./Text.ts"
+import * as Url from "./Url.ts"
 
 export type Values = Readonly<Record<string, string>>
 
@@ -88,8 +89,8 @@ const suffixFault = (value: string, base: string): string | undefined => {
   if (decoded.split(/[/?&=]/).some((segment) => segment === ".." || segment === "."))
     return "must not leave its path"
   if (base.includes("?") && /[&?]/.test(value)) return "must not leave its query"
-  if (!URL.canParse(base + value) || !URL.canParse(base)) return "must complete the template's URL"
-  const [whole, start] = [new URL(base + value), new URL(base)]
+  const [whole, start] = [Url.parse(base + value), Url.parse(base)]
+  if (whole === undefined || start === undefined) return "must complete the template's URL"
   const stays =
     whole.origin === start.origin && whole.username === start.username && whole.href.startsWith(start.href)
   return stays ? undefined : "must not leave the template's URL"

@@ -4,6 +4,7 @@ import type * as Scope from "effect/Scope"
 import * as Fault from "../domain/Fault.ts"
 import * as PublicUrl from "../domain/PublicUrl.ts"
 import type { Failure } from "../domain/Recipient.ts"
+import * as Url from "../domain/Url.ts"
 import * as HttpClient from "../http/HttpClient.ts"
 import { SendResult } from "./Sender.ts"
 
@@ -72,8 +73,9 @@ export const unanswered = (reason: string): Failure => ({
 
 /** Where a redirect leads, without what may be secret in it; undefined when that is no web address. */
 const targetOf = (location: string | null, url: string): string | undefined => {
-  if (location === null || !URL.canParse(location, url)) return undefined
-  const { host, pathname, protocol } = new URL(location, url)
+  const target = location === null ? undefined : Url.parse(location, url)
+  if (target === undefined) return undefined
+  const { host, pathname, protocol } = target
   return /^https?:$/.test(protocol) ? `${protocol}//${host}${pathname}`.slice(0, 200) : undefined
 }
 

@@ -6,6 +6,7 @@
 import * as Memo from "../domain/Memo.ts"
 import * as Phone from "../domain/Phone.ts"
 import type { Failure } from "../domain/Recipient.ts"
+import * as Url from "../domain/Url.ts"
 
 type Redact = (text: string) => string
 
@@ -20,8 +21,9 @@ const longest = 16 * 1024
 const hidden = "[hidden]"
 
 const ofText = (text: string): ReadonlyArray<string> => {
-  if (!/^https?:/i.test(text) || !URL.canParse(text)) return [text]
-  const { pathname, search, searchParams } = new URL(text)
+  const url = /^https?:/i.test(text) ? Url.parse(text) : undefined
+  if (url === undefined) return [text]
+  const { pathname, search, searchParams } = url
   const keys = pathname.split("/").filter((part) => part.length >= shortestInPath)
   return [search.slice(1), ...searchParams.values(), ...keys]
 }
