@@ -5,6 +5,7 @@ import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
 import { AddressPolicy, Audit, Instant, Sandbox, Signature } from "@sendwright/core"
 import * as PublicUrl from "@sendwright/core/domain/PublicUrl"
+import * as Url from "@sendwright/core/domain/Url"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
 import * as Data from "effect/Data"
@@ -112,13 +113,12 @@ const whole = (name: string, from: number, to: number) =>
   })
 
 const httpUrl = (text: string): string | undefined =>
-  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text.replace(/\/+$/, "") : undefined
+  /^https?:$/.test(Url.parse(text)?.protocol ?? "") ? text.replace(/\/+$/, "") : undefined
 
 /** An origin and a path, of the characters of a URL (RFC 3986 §2): it stands in links and types, and in the log. */
 const baseUrl = (text: string): string | undefined => {
-  if (!/^https?:\/\/[\w.\-~:/%!$&'()*+,;=@[\]]+$/i.test(text) || !URL.canParse(text)) return undefined
-  const { password, username } = new URL(text)
-  return username === "" && password === "" ? text.replace(/\/+$/, "") : undefined
+  const url = /^https?:\/\/[\w.\-~:/%!$&'()*+,;=@[\]]+$/i.test(text) ? Url.parse(text) : undefined
+  return url?.username === "" && url.password === "" ? text.replace(/\/+$/, "") : undefined
 }
 
 /**
@@ -131,7 +131,7 @@ const sqliteFile = (text: string): string | undefined => {
 }
 
 const databaseOf = (text: string): Database | undefined => {
-  if (/^postgres(ql)?:$/.test(URL.canParse(text) ? new URL(text).protocol : "")) {
+  if (/^postgres(ql)?:$/.test(Url.parse(text)?.protocol ?? "")) {
     return { kind: "postgres", url: Redacted.make(text) }
   }
   const filename = sqliteFile(text)

@@ -4,40 +4,23 @@
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import { describe, expect, it } from "@effect/vitest"
-import { Engine } from "@sendwright/core"
 import { TestEngine } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
-import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
 import type * as AST from "effect/SchemaAST"
 import { Api } from "../src/api/Api.ts"
-import * as Adapter from "../src/http/Adapter.ts"
-import * as Content from "../src/http/Content.ts"
+import * as Handler from "./Handler.ts"
 
 const name = "no_such_name"
 const id = "01930000-0000-7000-8000-000000000000"
 
-/** The host's own handler over an engine in memory, asked with the credentials of all. */
+/** Asks with the credentials of all. */
 const host = Effect.gen(function* () {
-  const engine = yield* Engine.Engine
-  const account = yield* engine.admin.accounts.create({ name: "Shop" })
-  const session = yield* engine.admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
-  const { key, secretKey } = yield* engine.admin.keys.issue(session.id, {})
-  const content = Content.ofApi(engine, "http://base")
-  const handle = yield* Adapter.make({
-    engine,
-    ...content,
-    baseUrl: "http://base",
-    adminToken: Redacted.make("token"),
-    stopping: MutableRef.make(false)
-  })
+  const { content, credentials, handle } = yield* Handler.make()
   const ask = (method: string, url: string, body: unknown) => {
     const bytes = Buffer.from(JSON.stringify(body))
     const headers = {
-      authorization: "Bearer token",
-      "x-public-key": key.publicKey,
-      "x-secret-key": secretKey,
+      ...credentials,
       "content-type": "application/json",
       "content-length": String(bytes.length)
     }

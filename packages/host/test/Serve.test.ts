@@ -73,6 +73,22 @@ const post = (headers: ReadonlyArray<string>, body: string) =>
 
 const until = (isSo: () => boolean) => Effect.repeat(Effect.sleep(5), { until: isSo })
 
+/** The answer that a client hears which goes on sending its body, bit by bit, until the connection is closed. */
+const slowClient = (port: number, asked: string) =>
+  Effect.async<string>((resume) => {
+    let heard = ""
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }, () => socket.write(asked))
+    const more = setInterval(() => socket.write("more"), 20)
+    socket.on("data", (chunk) => {
+      heard += chunk
+    })
+    socket.on("error", () => undefined)
+    socket.on("close", () => {
+      clearInterval(more)
+      resume(Effect.succeed(heard))
+    })
+  })
+
 const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 /** A handler that ends when it is told to, and says that it has begun. */
@@ -348,21 +364,7 @@ describe("the server", () => {
         begun += 1
         return echo(request)
       })
-      const client = Effect.async<string>((resume) => {
-        let heard = ""
-        const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }, () =>
-          socket.write(post(["Content-Length: 900000"], "slow"))
-        )
-        const more = setInterval(() => socket.write("more"), 20)
-        socket.on("data", (chunk) => {
-          heard += chunk
-        })
-        socket.on("error", () => undefined)
-        socket.on("close", () => {
-          clearInterval(more)
-          resume(Effect.succeed(heard))
-        })
-      })
+      const client = slowClient(port, post(["Content-Length: 900000"], "slow"))
       const clients = yield* Effect.fork(Effect.all([client, client, client], { concurrency: "unbounded" }))
       yield* until(() => begun === 3)
       const [took] = yield* Effect.timed(Effect.flatMap(stop, Fiber.join))
@@ -384,20 +386,7 @@ describe("a refusal before the body was read", () => {
         })
       )
       const asked = post(["Content-Length: 1000000"], "x".repeat(50))
-      const client = Effect.async<string>((resume) => {
-        let heard = ""
-        const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }, () => socket.write(asked))
-        const more = setInterval(() => socket.write("more"), 20)
-        socket.on("data", (chunk) => {
-          heard += chunk
-        })
-        socket.on("error", () => undefined)
-        socket.on("close", () => {
-          clearInterval(more)
-          resume(Effect.succeed(heard))
-        })
-      })
-      const [took, heard] = yield* Effect.timed(client)
+      const [took, heard] = yield* Effect.timed(slowClient(port, asked))
       expect(heard).toMatch(/^HTTP\/1\.1 404 .*connection: close.*nothing here$/is)
       expect(Duration.toMillis(took)).toBeGreaterThan(900)
       expect(Duration.toMillis(took)).toBeLessThan(3000)

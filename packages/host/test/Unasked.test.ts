@@ -3,37 +3,18 @@
  * so that a new route is asked, too.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Engine } from "@sendwright/core"
 import { TestEngine } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
-import * as MutableRef from "effect/MutableRef"
-import * as Redacted from "effect/Redacted"
-import * as Adapter from "../src/http/Adapter.ts"
-import * as Content from "../src/http/Content.ts"
+import * as Handler from "./Handler.ts"
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
 
 /** The host's own handler; a body is read as one in chunks is, and tells how much it was asked for. */
 const host = Effect.gen(function* () {
-  const engine = yield* Engine.Engine
-  const account = yield* engine.admin.accounts.create({ name: "Shop" })
-  const session = yield* engine.admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
-  const { key, secretKey } = yield* engine.admin.keys.issue(session.id, {})
-  const content = Content.ofApi(engine, "http://base")
-  const handle = yield* Adapter.make({
-    engine,
-    ...content,
-    baseUrl: "http://base",
-    adminToken: Redacted.make("token"),
-    guesses: { perAddress: 1e6, perSubject: 1e6, perMinute: 60 },
-    stopping: MutableRef.make(false)
+  const { content, credentials, handle } = yield* Handler.make({
+    guesses: { perAddress: 1e6, perSubject: 1e6, perMinute: 60 }
   })
-  const credentials = {
-    authorization: "Bearer token",
-    "x-public-key": key.publicKey,
-    "x-secret-key": secretKey
-  }
   const ask = (method: string, url: string, text: string, headers: Readonly<Record<string, string>>) =>
     Effect.gen(function* () {
       const asked: Array<number> = []

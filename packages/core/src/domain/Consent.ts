@@ -80,7 +80,7 @@ export const deciding = <R extends Standing>(history: ReadonlyArray<R>): Readonl
  */
 export type Last<R extends Standing> = ReadonlyMap<string, R>
 
-/** What is last with one more record. */
+/** The last of each kind, with one more record. */
 export const withLast = <R extends Standing>(last: Last<R>, record: R): Last<R> => {
   const kind = `${record.purpose} ${record.status}`
   const before = last.get(kind)

@@ -24,7 +24,7 @@ export const endOfString = (text: string, start: number): number => {
 /** Nobody can choose names that have it in common. */
 const factor = randomInt(2 ** 30) * 2 + 1
 
-/** What a hexadecimal digit is worth. */
+/** The value of a hexadecimal digit. */
 const digitAt = (text: string, at: number): number => {
   const code = text.charCodeAt(at)
   return (code & 0xf) + (code > 0x39 ? 9 : 0)
@@ -66,7 +66,7 @@ export interface Bounds {
 /** Characters that are looked at in one piece. */
 const atOnce = 16 * 1024
 
-/** Of a longer name only this much is looked at: there is no room for many such names. */
+/** The part of a longer name that is looked at: there is no room for many such names. */
 const longestName = 1024
 
 /** Tells whether a text stays within bounds, piece by piece: a text of some megabytes takes longer than a turn has. */

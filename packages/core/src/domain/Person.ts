@@ -193,7 +193,7 @@ export const nameOfLink = ({ other, person }: Pick<Link, "other" | "person">): s
 export interface Learnt {
   /** The links that were not known, each once. To be told together is more than to come in the other's place. */
   readonly kept: ReadonlyArray<Known>
-  /** Those that are not kept, for as many lead on from there already. What was revoked until now holds for them. */
+  /** Links that are not kept, for as many lead on from there already. What was revoked until now holds for them. */
   readonly beyond: ReadonlyArray<Link>
 }
 
@@ -232,7 +232,7 @@ export const withLearnt = (known: ReadonlyArray<Known>, { kept }: Learnt): Reado
   ...new Map([...known, ...kept].map((link) => [nameOfLink(link), link])).values()
 ]
 
-/** Whether more than one key is told of a person. */
+/** True when more than one key is told of a person. */
 export const isLinked = ({ phone, userId }: Person): boolean =>
   phone !== null && (userId !== null || Phone.otherForm(phone) !== undefined)
 

@@ -36,8 +36,8 @@ export interface UnderWay {
   /** Interrupts when the engine has been released: the store may be closed, or another's by now. */
   readonly untilReleased: Effect.Effect<void>
   /**
-   * What the store has of it once it has an outcome: null when it has forgotten it, or when there is none after so many
-   * milliseconds. Refused where too many of the key wait already.
+   * Answers what the store has of it once it has an outcome: null when it has forgotten it, or when there is none after
+   * so many milliseconds. Refused where too many of the key wait already.
    */
   readonly outcome: (
     repeated: Repeated,
@@ -88,7 +88,7 @@ export const make = (ask: Ask): Effect.Effect<UnderWay, never, Scope.Scope> =>
       }
       return found
     })
-    // It runs for as long as anybody waits.
+    // The question runs for as long as anybody waits.
     const shared = yield* RcMap.make({
       lookup: (repeated: Repeated) =>
         Effect.map(Effect.forkScoped(awaited(repeated)), (fiber) => Effect.flatten(Fiber.await(fiber)))

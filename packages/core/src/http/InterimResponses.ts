@@ -14,7 +14,7 @@ const isInterim = (bytes: Buffer): boolean =>
 /** Of the headers of one, in bytes; undici is left to refuse what is longer. */
 const longest = 16 * 1024
 
-/** Of all that come before one response, in bytes: who sends more never answers, and reading it takes time from others. */
+/** Bytes of all that come before one response: who sends more never answers, and reading it takes time from others. */
 const mostDropped = 64 * 1024
 
 const tooMany = Object.assign(new Error("Interim responses come without end."), {

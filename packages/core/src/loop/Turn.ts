@@ -51,7 +51,7 @@ export const taken: Effect.Effect<void> = Effect.suspend(() =>
   isSpent() ? Effect.zipRight(next, taken) : Effect.void
 )
 
-/** How long pieces of some microseconds each are done before the turn is asked for again, in milliseconds. */
+/** Milliseconds for which pieces of some microseconds each are done before the turn is asked for again. */
 const atOnceMs = 1
 
 /** Goes through what is done piece by piece, in turns; a piece ends where the generator yields. */
@@ -61,7 +61,7 @@ export const through = <A>(pieces: Iterator<void, A>): Effect.Effect<A> =>
     do {
       const { done, value } = pieces.next()
       if (done !== true) continue
-      // Of a few pieces one may have been as much as thousands are; what follows may be, too.
+      // One of a few pieces may have been as much as thousands are; what follows may be, too.
       return performance.now() > until ? Effect.as(taken, value) : Effect.succeed(value)
     } while (performance.now() <= until)
     return Effect.zipRight(taken, through(pieces))

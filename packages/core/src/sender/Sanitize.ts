@@ -69,7 +69,7 @@ export const templateNews = ({ language, name, quality, status }: TemplateNews):
   ...(quality === undefined ? {} : { quality: ExternalText.code(quality) })
 })
 
-/** What a hook brought, without the session's secrets. Piece by piece, for a hook may bring thousands of long texts. */
+/** A hook's content without the session's secrets. Piece by piece, for a hook may bring thousands of long texts. */
 export function* hookContent(given: HookContent, config: unknown): Generator<void, HookContent> {
   const reports: Array<Report> = []
   for (const report of given.reports) {

@@ -19,7 +19,7 @@ export interface Filed {
   readonly keys: ReadonlyArray<Key>
 }
 
-/** Of each key the last records of their kinds (`Consent.withLast`), in the order of recording. */
+/** The last records of their kinds (`Consent.withLast`) by key, in the order of recording. */
 export type Histories = ReadonlyMap<Key, ReadonlyArray<ConsentRecord>>
 
 const none: ReadonlyArray<ConsentRecord> = []
@@ -33,11 +33,11 @@ export const fresh = (
   return items.filter(({ id }) => id === null || left.delete(id))
 }
 
-/** Whether an item tells of two people, or of two names of one. */
+/** True for an item that tells of two people, or of two names of one. */
 const isLinked = ({ told }: InboundItem): boolean =>
   told !== null && (told.formerly !== null || Person.isLinked(told.person))
 
-/** What an item tells of people, or of what they want. */
+/** True for an item that tells of people, or of what they want. */
 const isTold = (item: InboundItem): boolean => item.told !== null && (item.word !== null || isLinked(item))
 
 const weightOf = (item: InboundItem): number =>

@@ -45,6 +45,9 @@ const acquaintancesKept = 20_000
 
 type Failed = Cause.Cause<StorageError>
 
+/** Stores items in one commit. */
+type Receive = (items: ReadonlyArray<InboundItem>) => Effect.Effect<Exit.Exit<unknown, StorageError>>
+
 export interface Inbound {
   /** Applies reports; answers those whose message nobody knows. */
   readonly reports: (
@@ -167,28 +170,13 @@ export const make: Effect.Effect<
     )
   })
 
-  const receive = (session: Session, portfolio: string, items: ReadonlyArray<InboundItem>, now: Instant) => {
-    const { accountId, id: sessionId } = session
-    // A commit that was begun is finished, whoever hangs up.
-    return Effect.exit(Effect.uninterruptible(store.receive({ accountId, sessionId, portfolio, items, now })))
-  }
-
   /** Each in a commit of its own, so that one that cannot be stored does not hold up the others. */
-  const receiveEach = Effect.fnUntraced(function* (
-    session: Session,
-    portfolio: string,
-    items: ReadonlyArray<InboundItem>,
-    now: Instant,
-    many: Set<string>
-  ) {
+  const receiveEach = Effect.fnUntraced(function* (receive: Receive, items: ReadonlyArray<InboundItem>) {
     let failed: Failed | undefined
     let failures = 0
     for (const item of items) {
-      const exit = yield* receive(session, portfolio, [item], now)
-      if (Exit.isSuccess(exit)) {
-        for (const key of exit.value.crowded) many.add(key)
-        continue
-      }
+      const exit = yield* receive([item])
+      if (Exit.isSuccess(exit)) continue
       failed ??= exit.cause
       failures += 1
       if (failures === failuresOfStore) break
@@ -196,7 +184,7 @@ export const make: Effect.Effect<
     return failed === undefined ? undefined : { cause: failed, stopped: failures === failuresOfStore }
   })
 
-  /** Stores what was brought of people, a hundred in one commit. */
+  /** Stores what was brought of people, in parts of one commit each. */
   const people = Effect.fnUntraced(function* (session: Session, brought: InboundItems.Brought) {
     const preferences: Array<Preference> = []
     for (const [place, each] of brought.preferences.entries()) {
@@ -216,19 +204,28 @@ export const make: Effect.Effect<
     if (items.length === 0) return
     const line = yield* open(session)
     const portfolio = line?.sender.portfolio?.(line.config) ?? session.id
-    let failed: Failed | undefined
+    const { accountId, id: sessionId } = session
     const many = new Set<string>()
+    // A commit that was begun is finished, whoever hangs up.
+    const receive: Receive = (items) =>
+      store.receive({ accountId, sessionId, portfolio, items, now }).pipe(
+        Effect.tap(({ crowded }) =>
+          Effect.sync(() => {
+            for (const key of crowded) many.add(key)
+          })
+        ),
+        Effect.uninterruptible,
+        Effect.exit
+      )
+    let failed: Failed | undefined
     for (const batch of InboundSteps.parts(items)) {
-      const exit = yield* receive(session, portfolio, batch, now)
-      if (Exit.isSuccess(exit)) {
-        for (const key of exit.value.crowded) many.add(key)
-        continue
-      }
+      const exit = yield* receive(batch)
+      if (Exit.isSuccess(exit)) continue
       if (batch.length === 1) {
         failed ??= exit.cause
         continue
       }
-      const left = yield* receiveEach(session, portfolio, batch, now, many)
+      const left = yield* receiveEach(receive, batch)
       failed ??= left?.cause
       if (left?.stopped === true) break
     }

@@ -302,12 +302,15 @@ const unaskedTooLarge = refuse(
 )
 const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
 const noRoute = refuse("not_found", "There is no such route.")
+/** For an answer behind which nothing else is read. */
+const lastAnswer: Headers = { connection: "close" }
+
 /** What is still to come of the body is not read, so that the connection is good for nothing else. */
 const noRoom = new Refused(
   Problems.problem("unavailable", "More bodies are coming in than the host has memory for.", {
     retryAfterMs: 1000
   }),
-  { connection: "close" }
+  lastAnswer
 )
 const noRoomLeft = () => noRoom
 const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
@@ -405,10 +408,10 @@ const hook = (
   )
 }
 
-/** Who sends many requests ahead gets one refusal, not one for each. */
-const lastAnswer: Headers = { connection: "close" }
-
-/** How often the pages that anybody may read are answered, in all and to each address: they are long. */
+/**
+ * How often the pages that anybody may read are answered, in all and to each address: they are long. A refusal is the
+ * connection's last answer, so that who sends many requests ahead gets one, not one for each.
+ */
 const pageRates = ({ pages, pagesPerAddress }: Limits.Limits) => {
   const all = Rates.make({ limit: pages, periodMs: 1000 })
   const ofAddress = Rates.make({ limit: pagesPerAddress, periodMs: 1000 })

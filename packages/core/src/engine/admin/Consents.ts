@@ -125,7 +125,7 @@ const askedFor = ({
   return message === undefined ? Effect.succeed({ phone }) : refused("phone", "recipient_invalid", message)
 }
 
-/** Of the audit log. */
+/** A part of an import, as the audit log has it. */
 const shown = (results: ReadonlyArray<ConsentResult>): View => {
   const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
   const counts = {
