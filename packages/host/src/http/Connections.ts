@@ -9,6 +9,7 @@ import * as Metric from "effect/Metric"
 import * as MetricKey from "effect/MetricKey"
 import * as ClientAddress from "./ClientAddress.ts"
 import * as Limits from "./Limits.ts"
+import * as Reading from "./Reading.ts"
 
 /** A header takes about as much besides its letters, where it was parsed and where it can be looked up. */
 const headerBytes = 64
@@ -32,15 +33,19 @@ export interface Exchange {
   readonly lost: () => void
 }
 
-export class Connection {
+export class Connection implements Reading.Readable {
   readonly socket: Socket
   /** The peer's address. */
   readonly address: string | undefined
   /** Whether the peer is a trusted proxy, so that its requests are others'. */
   readonly isProxy: boolean
+  /** Who limits per address count it for. */
+  readonly holder: string | undefined
   /** Set once it is known which answer is its last one: none of those that wait is begun any more. */
   isLast = false
   private readonly all: Connections
+  private wasAnswered = false
+  private hasSentAhead = false
   /** Those whose answer has not left. */
   private readonly unanswered = new Set<Exchange>()
   /** Those of them that were not begun. */
@@ -56,6 +61,11 @@ export class Connection {
     this.socket = socket
     this.address = socket.remoteAddress === undefined ? undefined : ClientAddress.normal(socket.remoteAddress)
     this.isProxy = this.address !== undefined && all.clients.isProxy(this.address)
+    this.holder = this.address === undefined || this.isProxy ? undefined : ClientAddress.holder(this.address)
+  }
+
+  get isPatient(): boolean {
+    return this.wasAnswered && !this.hasSentAhead
   }
 
   /** The limit that a further request would be over. */
@@ -68,6 +78,7 @@ export class Connection {
   /** A request came: it is begun now, or once those before it leave room. */
   came(exchange: Exchange): void {
     this.unanswered.add(exchange)
+    if (this.unanswered.size > 1) this.hasSentAhead = true
     this.heads += exchange.head
     this.waiting.push(exchange)
     this.next()
@@ -85,6 +96,7 @@ export class Connection {
   left(exchange: Exchange, bytes: number): void {
     if (this.unanswered.delete(exchange)) this.heads -= exchange.head
     this.unsent -= bytes
+    this.wasAnswered = true
     this.since = this.all.sweeps
     this.next()
   }
@@ -122,8 +134,8 @@ const number = Metric.fromMetricKey(
   MetricKey.gauge("sendwright_http_connections", { description: "Open connections." })
 )
 
-/** How often it is looked at all of them: one timer costs less than one for each. */
-const sweepMs = 1000
+/** Milliseconds between two looks at all of them: one timer costs less than one for each. */
+const sweepMs = 250
 
 export class Connections {
   readonly limits: Limits.Limits
@@ -133,9 +145,11 @@ export class Connections {
   private readonly open = new Map<Socket, Connection>()
   /** How many an address has open, where it has any. */
   private readonly byHolder = new Map<string, number>()
+  private readonly reading: Reading.Reading
   constructor(limits: Limits.Limits, clients: ClientAddress.ClientAddress) {
     this.limits = limits
     this.clients = clients
+    this.reading = new Reading.Reading(() => this.open.values())
   }
 
   /** Undefined for one that was refused, or is closed. */
@@ -147,8 +161,7 @@ export class Connections {
   take(socket: Socket): "connections" | "connectionsPerAddress" | undefined {
     if (this.open.size >= this.limits.connections) return "connections"
     const connection = new Connection(this, socket)
-    const { address, isProxy } = connection
-    const holder = address === undefined || isProxy ? undefined : ClientAddress.holder(address)
+    const { holder } = connection
     if (holder !== undefined) {
       const others = this.byHolder.get(holder) ?? 0
       if (others >= this.limits.connectionsPerAddress) return "connectionsPerAddress"
@@ -157,6 +170,7 @@ export class Connections {
     this.open.set(socket, connection)
     socket.once("close", () => {
       this.open.delete(socket)
+      this.reading.left(connection)
       if (holder !== undefined) this.leave(holder)
       connection.closed()
     })
@@ -191,6 +205,7 @@ export class Connections {
    */
   requests(): typeof IncomingMessage {
     const isOver = (request: IncomingMessage): boolean => {
+      this.reading.parsed()
       const connection = this.open.get(request.socket)
       if (connection === undefined) return true
       const limit = connection.over(headOf(request))
