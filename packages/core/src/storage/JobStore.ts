@@ -82,7 +82,7 @@ export interface ClaimedJob {
     readonly attempts: number
     /** Whether the platform may have it already: one that can be asked is asked first. */
     readonly uncertain: boolean
-    /** Whether so many workers died over it that it is attempted alone; then it is the only one of the exchange. */
+    /** Whether so many workers died over it that it is attempted alone; then it is the only one of its session. */
     readonly suspect: boolean
   }>
 }
@@ -215,8 +215,11 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * within a session by the time they are due. Each is `sending` then and its attempt counted. A job whose
      * template is not approved pauses instead.
      *
+     * One claim looks at some hundred sessions at most. Whoever is given nothing asks `nextDue` whether others are
+     * ready; the next claim begins with those.
+     *
      * Of sessions whose provider is not `recoverable`, at most `atRisk` are taken in all: what a dead worker had in
-     * hand of them is unknown.
+     * hand of them is unknown. A recipient over which workers died is the only one of its session.
      */
     readonly exchange: (command: {
       readonly now: Instant

@@ -45,6 +45,18 @@ export interface SendWorker {
   readonly open: Effect.Effect<Lane>
   /** When there is something to take for who may have it now. */
   readonly nextDue: Effect.Effect<Instant | null, StorageError>
+  /** Whether there is something to take: a claim looks at some sessions only. False once the grace has begun. */
+  readonly hasDue: Effect.Effect<boolean, StorageError>
+}
+
+const isSuspect = ({ recipients }: ClaimedJob): boolean => recipients.some(({ suspect }) => suspect)
+
+/** What is attempted together: each poison suspect by itself, behind all others. */
+const apart = (claimed: ReadonlyArray<ClaimedJob>): ReadonlyArray<ReadonlyArray<ClaimedJob>> => {
+  const suspects = claimed.filter(isSuspect)
+  if (suspects.length === 0) return [claimed]
+  const others = claimed.filter((job) => !isSuspect(job))
+  return [...(others.length === 0 ? [] : [others]), ...suspects.map((job) => [job])]
 }
 
 export const make = (options: {
@@ -120,8 +132,7 @@ export const make = (options: {
 
     const begin = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>, slots: number) {
       const parts = yield* prepare(claimed)
-      const suspect = claimed.some(({ recipients }) => recipients.some(({ suspect }) => suspect))
-      const permitted = suspect ? alone : aside
+      const permitted = claimed.some(isSuspect) ? alone : aside
       return yield* UnderWay.start(parts, { slots, deadlines, draw, grace, permitted, shares })
     })
 
@@ -181,9 +192,13 @@ export const make = (options: {
         if (taken >= concurrency) yield* wake.sends.notify
         yield* Turn.takenByWork
         const since = yield* Moment.now
-        const window = yield* begin(claimed, free())
-        windows = [...windows, { worker, window }]
-        return { window, taken, since }
+        const begun: Array<UnderWay.UnderWay> = []
+        for (const together of apart(claimed)) {
+          const window = yield* begin(together, Math.max(1, free()))
+          windows = [...windows, { worker, window }]
+          begun.push(window)
+        }
+        return { begun, taken, since }
       })
 
       const step = (restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>) =>
@@ -196,14 +211,14 @@ export const make = (options: {
           const handedIn = settlements.length
           const next = yield* shares.claiming(take)
           if (next === undefined) return { handedIn, taken: 0 }
-          const { since, taken, window } = next
-          yield* restore(window.wait)
-          yield* collect
-          while (!window.hasBegun() && window.left() > 0) {
-            // What others bring meanwhile is not kept back.
-            if (settlements.length > 0) yield* handIn(null)
-            yield* restore(window.wait)
-            yield* collect
+          const { begun, since, taken } = next
+          for (const window of begun) {
+            do {
+              // What others bring meanwhile is not kept back.
+              if (settlements.length > 0) yield* handIn(null)
+              yield* restore(window.wait)
+              yield* collect
+            } while (!window.hasBegun() && window.left() > 0)
           }
           const tookMs = (yield* Moment.now) - since
           size = Window.next(size, { recipients: settlements.length, tookMs }, concurrency)
@@ -226,6 +241,12 @@ export const make = (options: {
     })
 
     const nextDue = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.nextDue(now, shares.full()))
+    const hasDue = Effect.gen(function* () {
+      if (grace.hasBegun()) return false
+      const now = yield* Clock.currentTimeMillis
+      const next = yield* nextDue
+      return next !== null && next <= now
+    })
 
-    return { open: openLane, nextDue }
+    return { open: openLane, nextDue, hasDue }
   })

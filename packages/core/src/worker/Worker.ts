@@ -246,7 +246,7 @@ const make = (options: Options) =>
           do {
             yield* awaitIdle
             for (let next = yield* step; next.taken > 0; next = yield* step) count += next.taken
-          } while (isLoaded())
+          } while (isLoaded() || (yield* sends.hasDue))
           return count
         }),
       ({ leave }) => leave

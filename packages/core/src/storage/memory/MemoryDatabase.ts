@@ -79,8 +79,8 @@ export interface Tables {
   readonly unattributed: Array<Positioned & { readonly value: Unattributed }>
   readonly rateCards: Array<Positioned & { readonly value: RateCard }>
   readonly jobs: Map<string, JobRow>
-  /** The jobs that wait for a worker or are held by one, so that the ended ones cost no claim anything. */
-  readonly open: Set<string>
+  /** By session, the jobs that wait for a worker or are held by one: the ended ones cost no claim anything. */
+  readonly open: Map<string, Set<string>>
   readonly earlier: Map<string, Earlier>
   /** The last word of each worker that it lives. */
   readonly beats: Map<string, { readonly beats: number; readonly dispatchesAt: Instant | null }>
@@ -121,7 +121,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       unattributed: [],
       rateCards: [],
       jobs: new Map(),
-      open: new Set(),
+      open: new Map(),
       earlier: new Map(),
       beats: new Map(),
       paces: new Map(),
@@ -168,14 +168,18 @@ export const nextDue = (
 
 /** Writes a job's row. */
 export const putJob = (db: Database, row: JobRow): void => {
-  db.jobs.set(row.job.id, row)
-  if (row.nextDue === null && row.worker === null) db.open.delete(row.job.id)
-  else db.open.add(row.job.id)
+  const { id, sessionId } = row.job
+  db.jobs.set(id, row)
+  const open = db.open.get(sessionId) ?? new Set()
+  if (row.nextDue !== null || row.worker !== null) db.open.set(sessionId, open.add(id))
+  else if (open.delete(id) && open.size === 0) db.open.delete(sessionId)
 }
 
-/** The rows of {@link Tables.open}. */
-export const openJobs = (db: Database): ReadonlyArray<JobRow> =>
-  [...db.open].flatMap((id) => db.jobs.get(id) ?? [])
+/** The rows of {@link Tables.open}, or those of one session. */
+export const openJobs = (db: Database, sessionId?: string): ReadonlyArray<JobRow> => {
+  const ofSessions = sessionId === undefined ? [...db.open.values()] : [db.open.get(sessionId) ?? []]
+  return ofSessions.flatMap((ids) => [...ids].flatMap((id) => db.jobs.get(id) ?? []))
+}
 
 /** A page of rows, newest first. */
 export const newestFirst = <Row extends Positioned>(rows: Iterable<Row>, page: Page): Paged<Row> => {

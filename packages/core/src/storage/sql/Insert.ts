@@ -14,19 +14,25 @@ const rowsPerInsert = 50
  *
  * @param options.same what other columns hold in all rows, as SQL
  * @param options.returned columns that are answered of each row beside its `seq`, in no certain order
+ * @param options.onConflict what is done with a row that is there already, as SQL
  */
 export const insertRows = (
   table: string,
   columns: ReadonlyArray<string>,
-  options: { readonly same?: Literals; readonly returned?: ReadonlyArray<string> } = {}
+  options: {
+    readonly same?: Literals
+    readonly returned?: ReadonlyArray<string>
+    readonly onConflict?: string
+  } = {}
 ): ((rows: ReadonlyArray<ReadonlyArray<SqlParameter>>) => Program<ReadonlyArray<Row>>) => {
-  const { returned = [], same = {} } = options
+  const { onConflict, returned = [], same = {} } = options
   const names = [...columns, ...Object.keys(same)].join(", ")
   const places = `(${[...columns.map(() => "?"), ...Object.values(same)].join(", ")})`
   const returning = returned.length === 0 ? "" : ` RETURNING ${["seq", ...returned].join(", ")}`
+  const otherwise = onConflict === undefined ? "" : ` ON CONFLICT ${onConflict}`
   const texts = Array.from({ length: rowsPerInsert + 1 }, (_, rows) => {
     const values = Array.from({ length: rows }, () => places).join(", ")
-    return `INSERT INTO ${table} (${names}) VALUES ${values}${returning}`
+    return `INSERT INTO ${table} (${names}) VALUES ${values}${otherwise}${returning}`
   })
   const wants = returning === "" ? "nothing" : "rows"
   return function* (rows) {

@@ -10,8 +10,6 @@ import type { Instant } from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/Job.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { Move, Step } from "../JobSteps.ts"
-import * as JobSteps from "../JobSteps.ts"
-import type { ClaimedJob } from "../JobStore.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import { recipientKey, untouched } from "./Rows.ts"
 
@@ -32,25 +30,19 @@ const takenBy = (moves: ReadonlyArray<Move>, at: Instant): Taken | null => {
   return tells ? { first, last: first + moves.length - 1, at } : null
 }
 
-export interface Claim {
+/** A step that gives recipients to a worker, with what it takes by the job's row. */
+export const ofClaim = (
+  { drafts, held, moves }: Step<StoredJob>,
+  now: Instant
+): {
   /** All of it. */
   readonly step: Step<StoredJob>
   /** What of it is written: without the recipients that the job's row tells of. */
   readonly written: Step<StoredJob>
-  readonly claimed: ClaimedJob
-}
-
-/** Gives recipients to a worker. */
-export const claim = (
-  job: StoredJob,
-  recipients: ReadonlyArray<RecipientResult>,
-  worker: string,
-  now: Instant
-): Claim => {
-  const { claimed, drafts, held, moves } = JobSteps.claim(job, recipients, worker, now)
+} => {
   const taken = takenBy(moves, now)
   const step = { held: { ...held, taken }, moves, drafts }
-  return { step, written: taken === null ? step : { ...step, moves: [] }, claimed }
+  return { step, written: taken === null ? step : { held: step.held, moves: [], drafts } }
 }
 
 /** The recipient, from its row and its job's. */

@@ -63,6 +63,22 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("keeps nobody from being claimed whose job it has changed and made due too soon", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        yield* jobs.accept(Fixtures.send(who, { phones: 2 }))
+        const waits = yield* claim(1, now)
+        yield* settle(waits, now, () => Outcome.Retry({ at: now + 2 * skew, failure, uncertain: false }))
+        // The other is handed in by the clock that is ahead, so the job was written later than now.
+        yield* settle(yield* claim(1, now), ahead, accepted)
+        yield* jobs.accept(Fixtures.send(who))
+        expect(yield* jobs.makeDue({ now })).toBe(1)
+        expect(count(yield* claim(10, now))).toBe(1)
+        expect(yield* jobs.nextDue(now)).toBe(now + 2 * skew)
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("leaves alone what waits by a right one", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore

@@ -9,6 +9,7 @@ import * as causes from "./causes.ts"
 import * as clocks from "./clocks.ts"
 import * as deliveries from "./deliveries.ts"
 import * as dispatch from "./dispatch.ts"
+import * as fairness from "./fairness.ts"
 import * as history from "./history.ts"
 import * as inbound from "./inbound.ts"
 import * as leases from "./leases.ts"
@@ -34,6 +35,7 @@ export const suite = (name: string, layer: Stored): void => {
     clocks.suite(layer)
     turns.suite(layer)
     pace.suite(layer)
+    fairness.suite(layer)
     causes.suite(layer)
     receive.suite(layer)
     platforms.suite(layer)

@@ -1,0 +1,189 @@
+/**
+ * The dispatcher's decisions (decisions.md §4), without any storage: whose turn it is, how many recipients a session
+ * may get, which of them are attempted together, and which have to wait for their phones.
+ */
+import type { Instant } from "./Instant.ts"
+import type { RecipientResult } from "./Job.ts"
+import * as Pacing from "./Pacing.ts"
+import * as Progress from "./Progress.ts"
+import type { Provider } from "./Session.ts"
+import * as Session from "./Session.ts"
+
+/** How many recipients a claim may still take. */
+export interface Budget {
+  /** In all. */
+  readonly left: number
+  /** Of sessions whose outcomes are lost when the worker dies. */
+  readonly atRiskLeft: number
+}
+
+/** How many recipients a session may get of what is left. */
+export const roomFor = ({ atRiskLeft, left }: Budget, atRisk: boolean): number =>
+  atRisk ? Math.min(left, atRiskLeft) : left
+
+export const spend = (budget: Budget, taken: number, atRisk: boolean): Budget =>
+  taken === 0
+    ? budget
+    : { left: budget.left - taken, atRiskLeft: atRisk ? budget.atRiskLeft - taken : budget.atRiskLeft }
+
+/** Where a claim stands in the circle of sessions, which are ordered by their ids. */
+export interface Turn {
+  /** The session that was looked at last. */
+  readonly last: string
+  /** Where the next claim begins, when a session was put off: behind this one, so that the one put off is first. */
+  readonly resumeAfter: string | null
+}
+
+/**
+ * What became of a session's turn. `passed`: it has nothing that may go now. `putOff`: it has, but sessions before it
+ * used up what this claim may take of its kind.
+ */
+export type TurnOutcome = "served" | "passed" | "putOff"
+
+/** @param after the session whose turn it was last */
+export const beginTurn = (after: string): Turn => ({ last: after, resumeAfter: null })
+
+/**
+ * Every session that is looked at has had its turn, served or not, so those that get nothing never hide those behind
+ * them. Only a session that was put off comes first next time. One before it was served, so the circle always moves on.
+ */
+export const afterTurn = ({ last, resumeAfter }: Turn, session: string, outcome: TurnOutcome): Turn => ({
+  last: session,
+  resumeAfter: resumeAfter ?? (outcome === "putOff" ? last : null)
+})
+
+/** The session behind which the next claim begins. */
+export const nextAfter = ({ last, resumeAfter }: Turn): string => resumeAfter ?? last
+
+/**
+ * How many sessions a claim reads together: a few first, which fill most claims, and more while there is room. It walks
+ * over no more than their sum, so what it costs does not grow with the sessions that wait.
+ */
+export const pageSizes = (limit: number): ReadonlyArray<number> => [16, 64, 176 + limit]
+
+/** A session with a job that waits. */
+export interface WaitingSession {
+  readonly id: string
+  readonly provider: Provider
+  readonly pacing: Pacing.Pacing
+  readonly state: Session.State
+  readonly blockedUntil: Instant | null
+  /** When its first job is due. */
+  readonly dueAt: Instant
+  /** The state of its pace (`Pacing.grant`); null before its first message. */
+  readonly arrival: number | null
+}
+
+/** Whether the circle ends with this page, for which `limit` sessions up to `until` were asked. */
+export const isLastPage = (page: ReadonlyArray<WaitingSession>, limit: number, until: string): boolean =>
+  page.length < limit || page.at(-1)?.id === until
+
+/** When it may have its next message; null while nothing may be sent over it. */
+export const readyAt = (session: WaitingSession, now: Instant): Instant | null => {
+  if (Session.obstacle(session) !== null) return null
+  const perSecond = session.pacing.messages_per_second
+  return perSecond === null
+    ? session.dueAt
+    : Math.max(session.dueAt, Pacing.nextAt(session.arrival, perSecond, now))
+}
+
+/**
+ * With how many recipients a session's part of a claim is full. One of 100 or more ends at the end of a job once it is
+ * half full: to split the next job costs more than a smaller batch. A small one is filled, since its attempts take
+ * longer than another claim.
+ */
+const enough = (limit: number): number => (limit < 100 ? limit : limit / 2)
+
+/** Whether a session's part of a claim, `limit` at most, goes on with its next jobs. */
+export const goesOn = (taken: number, limit: number): boolean => taken < enough(limit)
+
+/** How many of the due jobs, the first at least, are taken together, by how many recipients each has open. */
+export const jobsThatFit = (open: ReadonlyArray<number>, limit: number): number => {
+  let sum = 0
+  for (const [place, count] of open.entries()) {
+    if (sum >= enough(limit) && sum + count > limit) return place
+    sum += count
+  }
+  return open.length
+}
+
+/** A due job of a session. */
+export interface DueJob {
+  /** Whether its template may be sent; true without one. */
+  readonly approved: boolean
+  /** Its due recipients, as far as the claim may take them. */
+  readonly due: ReadonlyArray<RecipientResult>
+}
+
+/** What is taken of due jobs. */
+export interface Choice<J extends DueJob> {
+  readonly chosen: ReadonlyArray<{ readonly of: J; readonly recipients: ReadonlyArray<RecipientResult> }>
+  /** Their templates may not be sent for now. */
+  readonly paused: ReadonlyArray<J>
+  /** None of their recipients is due: their own time is wrong, and is told by their recipients again. */
+  readonly early: ReadonlyArray<J>
+  /** Whether the session gets nothing more of this claim. */
+  readonly isLast: boolean
+}
+
+/**
+ * Takes the due jobs of a session in their order. A poison suspect (`Progress.isSuspect`) is the only one of its session
+ * in a claim: what is before it is taken without it, and what is behind it waits.
+ *
+ * @param limit of how many recipients in all the jobs' due ones are the first
+ * @param isFirst whether this claim has taken nothing of the session yet
+ */
+export const choose = <J extends DueJob>(
+  jobs: ReadonlyArray<J>,
+  limit: number,
+  isFirst: boolean
+): Choice<J> => {
+  const chosen: Array<Choice<J>["chosen"][number]> = []
+  const paused: Array<J> = []
+  const early: Array<J> = []
+  let seen = 0
+  for (const job of jobs) {
+    if (!job.approved) {
+      paused.push(job)
+      continue
+    }
+    if (job.due.length === 0) {
+      // Else the limit was reached before its turn.
+      if (seen < limit) early.push(job)
+      continue
+    }
+    seen += job.due.length
+    const together = Progress.together(job.due)
+    const [first] = job.due
+    const isSuspect = first !== undefined && Progress.isSuspect(first)
+    if (isSuspect && !(isFirst && chosen.length === 0)) return { chosen, paused, early, isLast: true }
+    const isWhole = together === job.due.length
+    chosen.push({ of: job, recipients: isWhole ? job.due : job.due.slice(0, together) })
+    if (isSuspect || !isWhole) return { chosen, paused, early, isLast: true }
+  }
+  return { chosen, paused, early, isLast: false }
+}
+
+/**
+ * Keeps two messages to one phone the session's interval apart.
+ *
+ * @param times when phones may have their next message, as far as that is known
+ */
+export const keepApart = (
+  recipients: ReadonlyArray<RecipientResult>,
+  times: Map<string, Instant>,
+  intervalMs: number,
+  now: Instant
+): { readonly ready: ReadonlyArray<RecipientResult>; readonly deferred: ReadonlyArray<RecipientResult> } => {
+  const ready: Array<RecipientResult> = []
+  const deferred: Array<RecipientResult> = []
+  for (const recipient of recipients) {
+    const at = Pacing.pairedUntil(times.get(recipient.phone) ?? null, intervalMs, now)
+    if (at !== null) deferred.push(Progress.defer(recipient, at, now))
+    else {
+      ready.push(recipient)
+      times.set(recipient.phone, now + intervalMs)
+    }
+  }
+  return { ready, deferred }
+}

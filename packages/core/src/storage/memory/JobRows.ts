@@ -1,0 +1,249 @@
+/**
+ * The jobs' operations over the tables in memory. A verb is one synchronous step: nothing comes between its operations,
+ * so there is nothing to lock.
+ */
+import type { WaitingSession } from "../../domain/Claiming.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import type { RecipientResult } from "../../domain/Job.ts"
+import * as Jobs from "../../domain/Job.ts"
+import * as Pacing from "../../domain/Pacing.ts"
+import * as Progress from "../../domain/Progress.ts"
+import type { Move, Step, Tracked } from "../JobSteps.ts"
+import type { AcceptanceFacts, Backend, JobRows, RecipientPlace, Tx } from "../policy/JobRows.ts"
+import * as Events from "./Events.ts"
+import * as Inbound from "./Inbound.ts"
+import type { Database, JobRow } from "./MemoryDatabase.ts"
+import { nextDue, openJobs, putJob } from "./MemoryDatabase.ts"
+
+export interface Memory extends Backend {
+  readonly request: never
+  readonly reply: never
+  readonly job: JobRow
+  readonly facts: AcceptanceFacts
+}
+
+/** Runs a verb. It asks for nothing, so it is over with its first step. */
+export const perform = <A>(verb: Tx<A, Memory>): A => {
+  const step = verb.next()
+  if (step.done !== true) throw new TypeError("Memory was asked for something")
+  return step.value
+}
+
+export const keyOf = (publicKey: string, key: string): string => `${publicKey}|${key}`
+export const usageOf = (accountId: string, day: string, kind: string): string => `${accountId}|${day}|${kind}`
+const pairOf = (sessionId: string, phone: string): string => `${sessionId}|${phone}`
+
+const isOf: Record<"open" | "lost" | "awaited", (tracked: Tracked) => boolean> = {
+  open: ({ recipient: { status } }) => status === "queued" || status === "sending",
+  lost: ({ recipient: { status } }) => status === "failed" || status === "unknown",
+  awaited: ({ fence }) => fence !== null
+}
+
+const byDueTime = (a: JobRow, b: JobRow): number =>
+  (a.nextDue ?? 0) - (b.nextDue ?? 0) || a.position - b.position
+
+/** Writes a step of a job: its recipients, its row, its events. */
+const save = (
+  db: Database,
+  { drafts, held, moves }: Step<JobRow>,
+  now: Instant,
+  deferred: ReadonlyArray<Move> = []
+): void => {
+  const recipients = [...held.recipients]
+  for (const { after, fence } of deferred) recipients[after.index] = { recipient: after, fence }
+  for (const { after, fence } of moves) recipients[after.index] = { recipient: after, fence }
+  const row = { ...held, recipients }
+  putJob(db, { ...row, nextDue: nextDue(row, held.job, now) })
+  Events.append(db, held.job.accountId, drafts, now)
+}
+
+export const make = (db: Database): JobRows<Memory> => ({
+  waitingSessions: function* ({ after, limit, until }) {
+    const dueAt = new Map<string, Instant>()
+    for (const { job, nextDue } of openJobs(db)) {
+      if (nextDue !== null) dueAt.set(job.sessionId, Math.min(nextDue, dueAt.get(job.sessionId) ?? nextDue))
+    }
+    const ids = [...dueAt.keys()].sort()
+    const circle =
+      after < until
+        ? ids.filter((id) => id > after && id <= until)
+        : [...ids.filter((id) => id > after), ...ids.filter((id) => id <= until)]
+    const sessions = circle.flatMap((id): ReadonlyArray<WaitingSession> => {
+      const session = db.sessions.get(id)?.value
+      const at = dueAt.get(id)
+      if (session === undefined || at === undefined) return []
+      const { blockedUntil, pacing, provider, state } = session
+      return [{ id, provider, pacing, state, blockedUntil, dueAt: at, arrival: db.paces.get(id) ?? null }]
+    })
+    return sessions.slice(0, limit)
+  },
+
+  pacing: function* (sessionId) {
+    return db.sessions.get(sessionId)?.value.pacing ?? Pacing.unpaced
+  },
+
+  lockPace: function* (sessionId) {
+    return db.paces.get(sessionId) ?? null
+  },
+
+  savePace: function* (sessionId, arrival) {
+    db.paces.set(sessionId, arrival)
+  },
+
+  lockPhones: function* () {},
+
+  phoneTimes: function* ({ latest, now, phones, sessionId }) {
+    const times = new Map<string, Instant>()
+    for (const phone of phones) {
+      const at = db.pairs.get(pairOf(sessionId, phone))
+      if (at !== undefined && at > now && at <= latest) times.set(phone, at)
+    }
+    return times
+  },
+
+  savePhones: function* (sessionId, phones, nextAt) {
+    for (const phone of phones) db.pairs.set(pairOf(sessionId, phone), nextAt)
+  },
+
+  lockDueJobs: function* ({ limit, now, sessionId }) {
+    const due = openJobs(db, sessionId).filter(({ nextDue }) => nextDue !== null && nextDue <= now)
+    return due
+      .sort(byDueTime)
+      .slice(0, limit)
+      .map((job) => {
+        const { content } = job.job
+        const template = content.kind === "template" ? db.templates.get(content.templateId) : undefined
+        return { job, template: template?.status ?? null }
+      })
+  },
+
+  dueRecipients: function* ({ jobs, limit, now }) {
+    const due = new Map<string, ReadonlyArray<RecipientResult>>()
+    let left = limit
+    for (const { job, recipients } of jobs) {
+      const some: Array<RecipientResult> = []
+      for (const { recipient } of recipients) {
+        if (some.length === left) break
+        if (Progress.isDue(recipient, now)) some.push(recipient)
+      }
+      left -= some.length
+      due.set(job.id, some)
+    }
+    return due
+  },
+
+  saveClaims: function* (claims, others, now) {
+    for (const { deferred, step } of claims) save(db, step, now, deferred)
+    for (const step of others) save(db, step, now)
+  },
+
+  acceptanceFacts: function* ({ accountId, content, day, key, publicKey }) {
+    return {
+      earlier: key === null ? null : (db.earlier.get(keyOf(publicKey, key)) ?? null),
+      usedToday: db.usage.get(usageOf(accountId, day, content.kind)) ?? 0,
+      lastAcceptedAt: db.lastAccepted.get(publicKey) ?? null
+    }
+  },
+
+  insertJob: function* (command, job, day, { usedToday }) {
+    const { demand, idempotency, now, publicKey, recipients } = command
+    if (db.jobs.has(job.id)) throw new Error("A job with this id exists.")
+    const key = idempotency === null ? null : keyOf(publicKey, idempotency.key)
+    putJob(db, {
+      position: db.nextPosition(),
+      job,
+      recipients: recipients.map((each, index) => ({
+        recipient: Jobs.newRecipient(each, index, now),
+        fence: null
+      })),
+      nextDue: now,
+      worker: null,
+      fence: 0,
+      inFlight: 0,
+      key
+    })
+    db.usage.set(usageOf(job.accountId, day, job.content.kind), usedToday + demand.units)
+    db.lastAccepted.set(publicKey, now)
+    if (key === null || idempotency === null) return
+    const { fingerprint } = idempotency
+    const { content, id, recipients: count } = job
+    db.earlier.set(key, { fingerprint, jobId: id, kind: content.kind, recipients: count, answer: null })
+  },
+
+  inserted: function* ({ id }) {
+    const row = db.jobs.get(id)
+    if (row === undefined) throw new Error(`There is no job "${id}".`)
+    return row
+  },
+
+  lockJobs: function* (ids) {
+    return ids.toSorted().flatMap((id) => db.jobs.get(id) ?? [])
+  },
+
+  recipientsAt: function* () {
+    return ({ recipients }, place) => recipients[place]
+  },
+
+  recipientsOf: function* ({ recipients }, which) {
+    return recipients.filter(isOf[which])
+  },
+
+  saveJobs: function* (steps, now) {
+    for (const step of steps) save(db, step, now)
+  },
+
+  saveAnswer: function* ({ key }, answer) {
+    const earlier = key === null ? undefined : db.earlier.get(key)
+    if (key !== null && earlier !== undefined) db.earlier.set(key, { ...earlier, answer })
+  },
+
+  lockJobsOf: function* (worker) {
+    return openJobs(db)
+      .filter((job) => job.worker === worker)
+      .map((job) => ({ job, provider: db.sessions.get(job.job.sessionId)?.value.provider ?? null }))
+  },
+
+  forgetWorker: function* (worker) {
+    db.beats.delete(worker)
+  },
+
+  findByProviderIds: function* (sessionId, providerIds) {
+    const wanted = new Set(providerIds)
+    const places = new Map<string, RecipientPlace>()
+    for (const { job, recipients } of db.jobs.values()) {
+      if (job.sessionId !== sessionId) continue
+      for (const { recipient } of recipients) {
+        const { index, providerId } = recipient
+        if (providerId !== null && wanted.has(providerId) && !places.has(providerId))
+          places.set(providerId, { jobId: job.id, index })
+      }
+    }
+    return places
+  },
+
+  keepEarlyReports: function* (sessionId, reports, at) {
+    for (const { report } of reports) db.parked.push({ sessionId, report, at })
+  },
+
+  takeEarlyReports: function* () {
+    const kept = db.parked.splice(0)
+    if (kept.length === 0) return kept
+    const known = new Set<string>()
+    for (const { job, recipients } of db.jobs.values())
+      for (const { recipient } of recipients) known.add(`${job.sessionId} ${recipient.providerId}`)
+    const isKnown = ({ report, sessionId }: (typeof kept)[number]): boolean =>
+      known.has(`${sessionId} ${report.providerId}`)
+    db.parked.push(...kept.filter((each) => !isKnown(each)))
+    return kept.filter(isKnown)
+  },
+
+  forgetEarlyReports: function* (until) {
+    db.parked.push(...db.parked.splice(0).filter(({ at }) => at > until))
+  },
+
+  lockPeople: function* () {},
+
+  applyInbound: function* (inbound, now) {
+    Inbound.apply(db, inbound, now)
+  }
+})

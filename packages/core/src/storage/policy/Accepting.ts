@@ -1,0 +1,68 @@
+/** Accepting a send: the key, the quota, the minimum wait, and then everything that follows from it. */
+import * as Idempotency from "../../domain/Idempotency.ts"
+import * as Time from "../../domain/Instant.ts"
+import * as Job from "../../domain/Job.ts"
+import * as Pacing from "../../domain/Pacing.ts"
+import * as Plan from "../../domain/Plan.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type { AcceptSend } from "../JobStore.ts"
+import { AcceptResult } from "../JobStore.ts"
+import type { AcceptanceFacts, Backend, JobRows, Tx } from "./JobRows.ts"
+
+/** Why the send is not accepted; undefined when it is. */
+const refusal = (
+  { demand, idempotency, now }: AcceptSend,
+  facts: AcceptanceFacts
+): AcceptResult | undefined => {
+  const { earlier } = facts
+  if (earlier !== null && idempotency !== null)
+    return AcceptResult[Idempotency.decide(earlier, idempotency.fingerprint)]({ earlier })
+  const verdict = Plan.decide(demand, facts, now)
+  switch (verdict._tag) {
+    case "QuotaExhausted":
+      return AcceptResult.QuotaExhausted(verdict)
+    case "TooSoon":
+      return AcceptResult.TooSoon(verdict)
+    case "Allowed":
+      return undefined
+  }
+}
+
+/** A message that goes without waiting is counted by its session's pace and phones: what waits keeps its distance. */
+function* countSent<B extends Backend>(
+  rows: JobRows<B>,
+  { now, recipients, sessionId }: AcceptSend
+): Tx<void, B> {
+  const { messages_per_second: perSecond, pair_interval_ms: interval } = yield* rows.pacing(sessionId)
+  if (perSecond !== null) {
+    let arrival = yield* rows.lockPace(sessionId)
+    for (const _ of recipients) arrival = Pacing.count(arrival, perSecond, now)
+    if (arrival !== null) yield* rows.savePace(sessionId, arrival)
+  }
+  if (interval !== null) {
+    yield* rows.lockPhones(sessionId)
+    const phones = new Set(recipients.map(({ phone }) => phone))
+    yield* rows.savePhones(sessionId, [...phones], now + interval)
+  }
+}
+
+/** `JobStore.accept`. */
+export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend): Tx<AcceptResult, B> {
+  const { accountId, claim, content, idempotency, now, publicKey, recipients } = command
+  const day = Time.utcDay(now)
+  const key = idempotency === null ? null : idempotency.key
+  const facts = yield* rows.acceptanceFacts({ publicKey, key, accountId, day, content })
+  const refused = refusal(command, facts)
+  if (refused !== undefined) return refused
+
+  const job = Job.newJob({ ...command, recipients: recipients.length })
+  yield* rows.insertJob(command, job, day, facts)
+  if (claim === null) return AcceptResult.Accepted({ job, claimed: null })
+
+  const held = yield* rows.inserted(job)
+  yield* countSent(rows, command)
+  const all = recipients.map((each, index) => Job.newRecipient(each, index, now))
+  const step = JobSteps.claim(held, all, claim, now)
+  yield* rows.saveClaims([{ step, deferred: [] }], [], now)
+  return AcceptResult.Accepted({ job: step.held.job, claimed: step.claimed })
+}

@@ -1,0 +1,203 @@
+/**
+ * Who gets what next: sessions in turn, each within its pace, its due recipients in batches. Written once for all
+ * stores: the decisions are `domain/Claiming`, the reads and writes {@link JobRows}.
+ *
+ *     claim:        waitingSessions → serve each in turn, until the budget or the circle ends
+ *     serve:        ready? → room → pace → claimOf
+ *     claimOf:      dueOf → choose → give, until the session's part is full
+ */
+import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/Claiming.ts"
+import * as Claiming from "../../domain/Claiming.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Pacing from "../../domain/Pacing.ts"
+import * as Progress from "../../domain/Progress.ts"
+import type { Move, Step } from "../JobSteps.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type { Claim, ClaimedJob } from "../JobStore.ts"
+import { isAtRisk } from "../JobStore.ts"
+import type { Backend, ClaimStep, DueJob as JobOf, JobRows, Tx } from "./JobRows.ts"
+
+export interface Claims<B extends Backend> {
+  /** Gives due recipients to a worker, as `JobStore.exchange` says. */
+  readonly claim: (asked: Claim, now: Instant) => Tx<ReadonlyArray<ClaimedJob>, B>
+  /** When the next recipient may be claimed, as `JobStore.nextDue` says. */
+  readonly nextDue: (now: Instant, without?: ReadonlyArray<string>) => Tx<Instant | null, B>
+}
+
+/** A session's turn in one claim. */
+interface Place {
+  readonly session: WaitingSession
+  readonly worker: string
+  readonly now: Instant
+}
+
+/** A due job with its due recipients. */
+interface Due<B extends Backend> extends DueJob {
+  readonly job: B["job"]
+}
+
+interface Served {
+  readonly jobs: ReadonlyArray<ClaimedJob>
+  readonly taken: number
+  readonly outcome: TurnOutcome
+}
+
+const passed: Served = { jobs: [], taken: 0, outcome: "passed" }
+const putOff: Served = { jobs: [], taken: 0, outcome: "putOff" }
+
+const openOf = <B extends Backend>({ job: { job } }: JobOf<B>): number =>
+  job.counts.queued + job.counts.sending
+
+const isApproved = <B extends Backend>({ template }: JobOf<B>): boolean =>
+  template === null || template === "approved"
+
+const countOf = (jobs: ReadonlyArray<ClaimedJob>): number =>
+  jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
+
+/** How many sessions are read together to find out when the next is ready; each time more. */
+const pageOfNextDue = 64
+
+export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
+  // Two hints of this process. A verb that is run again only moves them on, which no session suffers from.
+  /** The session whose turn it was last. */
+  let turn = ""
+  /** Open recipients per job, as the last claim found them: a job that is locked and not taken is kept from others. */
+  let perJob = Number.POSITIVE_INFINITY
+
+  /** The session's first due jobs that fit together, with their due recipients. */
+  function* dueOf({ now, session }: Place, jobs: number, limit: number): Tx<ReadonlyArray<Due<B>>, B> {
+    const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit: jobs })
+    if (locked.length === 0) return []
+    const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), limit))
+    const open = found.reduce((sum, each) => sum + openOf(each), 0)
+    if (open > 0) perJob = open / found.length
+    const approved = found.filter(isApproved).map(({ job }) => job)
+    const due = approved.length === 0 ? undefined : yield* rows.dueRecipients({ jobs: approved, now, limit })
+    return found.map((each) => ({
+      job: each.job,
+      approved: isApproved(each),
+      due: due?.get(each.job.job.id) ?? []
+    }))
+  }
+
+  /** Gives the chosen recipients to the worker, but for those whose phones had a message lately. */
+  function* give(
+    { now, session: { id, pacing }, worker }: Place,
+    { chosen, early, paused }: Claiming.Choice<Due<B>>
+  ): Tx<ReadonlyArray<ClaimedJob>, B> {
+    const others: Array<Step<B["job"]>> = early.map(({ job }) => ({ held: job, moves: [], drafts: [] }))
+    for (const { job } of paused)
+      others.push(...JobSteps.become(job, Progress.pauseForTemplate(job.job, now)))
+    const interval = chosen.length === 0 ? null : pacing.pair_interval_ms
+    let times = new Map<string, Instant>()
+    if (interval !== null) {
+      const phones = chosen.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+      yield* rows.lockPhones(id)
+      times = yield* rows.phoneTimes({ sessionId: id, phones, now, latest: now + interval })
+    }
+    const claims: Array<ClaimStep<B>> = []
+    const given: Array<ClaimedJob> = []
+    const messaged: Array<string> = []
+    for (const { of, recipients } of chosen) {
+      let ready = recipients
+      let deferred: ReadonlyArray<Move> = []
+      if (interval !== null) {
+        const apart = Claiming.keepApart(recipients, times, interval, now)
+        ready = apart.ready
+        deferred = apart.deferred.map((after) => ({ before: after, after, fence: null }))
+        for (const { phone } of ready) messaged.push(phone)
+      }
+      if (ready.length === 0) {
+        others.push({ held: of.job, moves: deferred, drafts: [] })
+        continue
+      }
+      const step = JobSteps.claim(of.job, ready, worker, now)
+      claims.push({ step, deferred })
+      given.push(step.claimed)
+    }
+    if (interval !== null && messaged.length > 0) yield* rows.savePhones(id, messaged, now + interval)
+    if (claims.length > 0 || others.length > 0) yield* rows.saveClaims(claims, others, now)
+    return given
+  }
+
+  /** At most `limit` due recipients of the session. */
+  function* claimOf(place: Place, limit: number): Tx<Served, B> {
+    const given: Array<ClaimedJob> = []
+    let taken = 0
+    // As many jobs together as are likely to fill it.
+    let jobs = Math.max(1, Math.round(limit / perJob))
+    while (Claiming.goesOn(taken, limit)) {
+      const left = limit - taken
+      const batch = yield* dueOf(place, jobs, left)
+      if (batch.length === 0) break
+      const choice = Claiming.choose(batch, left, given.length === 0)
+      const some = yield* give(place, choice)
+      given.push(...some)
+      const count = countOf(some)
+      taken += count
+      if (choice.isLast) break
+      jobs = Math.min(limit, Math.ceil((limit - taken) / Math.max(1, count / batch.length)))
+    }
+    return { jobs: given, taken, outcome: taken > 0 ? "served" : "passed" }
+  }
+
+  /** What the session gets of what is left of the claim. */
+  function* serve(place: Place, asked: Claim, budget: Budget, atRisk: boolean): Tx<Served, B> {
+    const { now, session } = place
+    const { id, pacing } = session
+    const readyAt = Claiming.readyAt(session, now)
+    if (readyAt === null || readyAt > now || asked.without?.includes(id) === true) return passed
+    const room = Claiming.roomFor(budget, atRisk)
+    // A claim that may take none of its kind puts none of them off.
+    if (room <= 0) return asked.atRisk !== undefined && asked.atRisk.limit > 0 ? putOff : passed
+    const perSecond = pacing.messages_per_second
+    if (perSecond === null) return yield* claimOf(place, room)
+    // Only where the pace may grant something: who gets nothing costs no lock.
+    const arrival = yield* rows.lockPace(id)
+    const served = yield* claimOf(place, Pacing.grant(arrival, perSecond, room, now).granted)
+    if (served.taken > 0)
+      yield* rows.savePace(id, Pacing.grant(arrival, perSecond, served.taken, now).arrival)
+    return served
+  }
+
+  return {
+    claim: function* (asked, now) {
+      const claimed: Array<ClaimedJob> = []
+      const until = turn
+      let at: Turn = Claiming.beginTurn(turn)
+      let budget: Budget = { left: asked.limit, atRiskLeft: asked.atRisk?.limit ?? asked.limit }
+      for (const limit of Claiming.pageSizes(asked.limit)) {
+        if (budget.left <= 0) break
+        const page = yield* rows.waitingSessions({ after: at.last, until, limit })
+        for (const session of page) {
+          if (budget.left <= 0) break
+          const atRisk = isAtRisk(asked, session.provider)
+          const served = yield* serve({ session, worker: asked.worker, now }, asked, budget, atRisk)
+          at = Claiming.afterTurn(at, session.id, served.outcome)
+          budget = Claiming.spend(budget, served.taken, atRisk)
+          claimed.push(...served.jobs)
+        }
+        if (Claiming.isLastPage(page, limit, until)) break
+      }
+      turn = Claiming.nextAfter(at)
+      return claimed
+    },
+
+    nextDue: function* (now, without = []) {
+      let next: Instant | null = null
+      const until = turn
+      let last = turn
+      for (let limit = pageOfNextDue; ; limit *= 4) {
+        const page = yield* rows.waitingSessions({ after: last, until, limit })
+        for (const session of page) {
+          const at = without.includes(session.id) ? null : Claiming.readyAt(session, now)
+          // Those before it have nothing that may go: the next claim begins with this one.
+          if (at !== null && at <= now && (next === null || next > now)) turn = last
+          if (at !== null && (next === null || at < next)) next = at
+          last = session.id
+        }
+        if (Claiming.isLastPage(page, limit, until) || (next !== null && next <= now)) return next
+      }
+    }
+  }
+}

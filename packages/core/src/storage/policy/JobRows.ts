@@ -1,0 +1,203 @@
+/**
+ * What a database does for the rules of jobs: plain reads and writes, none with a decision of its own. The rules are
+ * written once, in this folder, over these operations; memory, SQLite and PostgreSQL implement them (docs/adr/0025).
+ */
+import type { WaitingSession } from "../../domain/Claiming.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import type { Content, Job, RecipientResult } from "../../domain/Job.ts"
+import type { Pacing } from "../../domain/Pacing.ts"
+import type { Provider } from "../../domain/Session.ts"
+import type { Template } from "../../domain/Template.ts"
+import type { Inbound } from "../InboundStore.ts"
+import type { Held, Move, Step, Tracked } from "../JobSteps.ts"
+import type { AcceptSend, Earlier, Report } from "../JobStore.ts"
+
+/** How one kind of database is spoken to. */
+export interface Backend {
+  /** What an operation asks of the database's driver: a SQL statement, say. Memory asks nothing. */
+  readonly request: unknown
+  /** What the driver answers. */
+  readonly reply: unknown
+  /** A job as its rows hold it: the rules hand it back as they got it. */
+  readonly job: Held
+  /** What an acceptance is decided by: the rules hand it back with the insert. */
+  readonly facts: AcceptanceFacts
+}
+
+/**
+ * A part of one commit. It asks the driver and decides on the answers, and can do nothing else, so a driver may run it
+ * in one synchronous step, over a connection, or again after a collision.
+ */
+export type Tx<A, B extends Backend> = Generator<B["request"], A, B["reply"]>
+
+/** What of an acceptance is looked for. */
+export interface AcceptanceQuery {
+  readonly publicKey: string
+  /** null = the request has no Idempotency-Key. */
+  readonly key: string | null
+  readonly accountId: string
+  /** In UTC, `YYYY-MM-DD`. */
+  readonly day: string
+  readonly content: Content
+}
+
+/** What an acceptance is decided by. */
+export interface AcceptanceFacts {
+  /** The send that has the Idempotency-Key already; null when none has. */
+  readonly earlier: Earlier | null
+  /** Units of the content's kind that the account sent on that day. */
+  readonly usedToday: number
+  readonly lastAcceptedAt: Instant | null
+}
+
+/** A job that is due, with the status of its template; null for a direct message. */
+export interface DueJob<B extends Backend> {
+  readonly job: B["job"]
+  readonly template: Template["status"] | null
+}
+
+/** Recipients of a job that were claimed, and those of the same job that were put off meanwhile. */
+export interface ClaimStep<B extends Backend> {
+  readonly step: Step<B["job"]>
+  readonly deferred: ReadonlyArray<Move>
+}
+
+/** A recipient's place. */
+export interface RecipientPlace {
+  readonly jobId: string
+  readonly index: number
+}
+
+/** A report by the platform's own id of a message. */
+export interface EarlyReport {
+  readonly providerId: string
+  readonly report: Report
+}
+
+export interface JobRows<B extends Backend> {
+  /**
+   * Sessions with a job that waits, due or not, in the circle of their ids: from behind `after` to `until` and no
+   * further, round the end of all ids unless `until` is behind `after`; the first `limit` of them. Takes no lock.
+   */
+  readonly waitingSessions: (query: {
+    readonly after: string
+    readonly until: string
+    readonly limit: number
+  }) => Tx<ReadonlyArray<WaitingSession>, B>
+
+  readonly pacing: (sessionId: string) => Tx<Pacing, B>
+
+  /**
+   * Locks the session's pace until the commit and answers its state; null before the first message. One that is not
+   * there yet is locked, too.
+   */
+  readonly lockPace: (sessionId: string) => Tx<number | null, B>
+  readonly savePace: (sessionId: string, arrival: number) => Tx<void, B>
+
+  /** Locks the times of the session's phones until the commit. */
+  readonly lockPhones: (sessionId: string) => Tx<void, B>
+  /**
+   * When each of the phones may have its next message, as far as that lies behind `now` and not behind `latest`. Others
+   * of the session's times hold nobody up (`Pacing.pairedUntil`) and may be forgotten. The phones are locked.
+   */
+  readonly phoneTimes: (query: {
+    readonly sessionId: string
+    readonly phones: ReadonlyArray<string>
+    readonly now: Instant
+    readonly latest: Instant
+  }) => Tx<Map<string, Instant>, B>
+  /** Writes the time of each phone, over one that is there. Each is given once; they are locked. */
+  readonly savePhones: (sessionId: string, phones: ReadonlyArray<string>, nextAt: Instant) => Tx<void, B>
+
+  /**
+   * Locks and answers the session's first due jobs, by their next due time and then by age. Passes over those that
+   * another commit has locked, instead of waiting for it.
+   */
+  readonly lockDueJobs: (query: {
+    readonly sessionId: string
+    readonly now: Instant
+    readonly limit: number
+  }) => Tx<ReadonlyArray<DueJob<B>>, B>
+
+  /**
+   * The recipients of locked jobs that are due (`Progress.isDue`), by the job's id, each job's by index: of all in the
+   * order of the jobs the first `limit`. A job without any may be left out.
+   */
+  readonly dueRecipients: (query: {
+    readonly jobs: ReadonlyArray<B["job"]>
+    readonly now: Instant
+    readonly limit: number
+  }) => Tx<ReadonlyMap<string, ReadonlyArray<RecipientResult>>, B>
+
+  /**
+   * Writes claims and other steps of locked jobs: recipients, the jobs' rows with their next due time
+   * (`Progress.nextDue`) and the events. Steps of claims are told apart, so that a store may write them cheaper.
+   */
+  readonly saveClaims: (
+    claims: ReadonlyArray<ClaimStep<B>>,
+    others: ReadonlyArray<Step<B["job"]>>,
+    now: Instant
+  ) => Tx<void, B>
+
+  /** The account's acceptances are locked until the commit. */
+  readonly acceptanceFacts: (query: AcceptanceQuery) => Tx<B["facts"], B>
+
+  /**
+   * Writes the job, its recipients (`Job.newRecipient`) and its Idempotency-Key, adds the units to the day's usage, and
+   * notes the acceptance.
+   */
+  readonly insertJob: (command: AcceptSend, job: Job, day: string, facts: B["facts"]) => Tx<void, B>
+
+  /** The job that this commit has inserted, as its rows hold it. */
+  readonly inserted: (job: Job) => Tx<B["job"], B>
+
+  /** Locks and answers the jobs that there are, by their ids, in that order. Waits for other commits. */
+  readonly lockJobs: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["job"]>, B>
+
+  /** Finds recipients of locked jobs by their places; undefined where there is none. */
+  readonly recipientsAt: (
+    wanted: ReadonlyArray<{ readonly job: B["job"]; readonly places: ReadonlyArray<number> }>
+  ) => Tx<(job: B["job"], place: number) => Tracked | undefined, B>
+
+  /**
+   * Recipients of a locked job, by index. `open`: queued or sending. `lost`: failed or unknown. `awaited`: an outcome of
+   * theirs is awaited.
+   */
+  readonly recipientsOf: (job: B["job"], which: "open" | "lost" | "awaited") => Tx<ReadonlyArray<Tracked>, B>
+
+  /** Writes steps of locked jobs as {@link saveClaims} does. */
+  readonly saveJobs: (steps: ReadonlyArray<Step<B["job"]>>, now: Instant) => Tx<void, B>
+
+  /** Keeps the answer of a direct message with its Idempotency-Key. The job is locked. */
+  readonly saveAnswer: (job: B["job"], answer: string) => Tx<void, B>
+
+  /** Locks and answers the jobs of which the worker has recipients in hand, with their sessions' providers. */
+  readonly lockJobsOf: (
+    worker: string
+  ) => Tx<ReadonlyArray<{ readonly job: B["job"]; readonly provider: Provider | null }>, B>
+  readonly forgetWorker: (worker: string) => Tx<void, B>
+
+  /** The session's messages by the platform's ids; of several with one id the first. Takes no lock. */
+  readonly findByProviderIds: (
+    sessionId: string,
+    providerIds: ReadonlyArray<string>
+  ) => Tx<ReadonlyMap<string, RecipientPlace>, B>
+
+  readonly keepEarlyReports: (
+    sessionId: string,
+    reports: ReadonlyArray<EarlyReport>,
+    now: Instant
+  ) => Tx<void, B>
+  /** Removes and answers kept reports, some hundreds at most, whose message is known by now, the oldest first. */
+  readonly takeEarlyReports: () => Tx<
+    ReadonlyArray<{ readonly sessionId: string; readonly report: Report }>,
+    B
+  >
+  /** Removes the reports that were kept at `until` or before. */
+  readonly forgetEarlyReports: (until: Instant) => Tx<void, B>
+
+  /** Lets nobody else change what is known of the account's people until the commit. */
+  readonly lockPeople: (accountId: string) => Tx<void, B>
+  /** Applies what came of people, as `InboundStore.receive` does. Their account is locked. */
+  readonly applyInbound: (inbound: Inbound, now: Instant) => Tx<void, B>
+}

@@ -1,0 +1,347 @@
+/** The jobs' operations as statements. Each costs what it answers or writes, however much waits behind it. */
+import type { WaitingSession } from "../../domain/Claiming.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
+import type { RecipientResult } from "../../domain/Job.ts"
+import * as Pacing from "../../domain/Pacing.ts"
+import type { State } from "../../domain/Session.ts"
+import type { Template } from "../../domain/Template.ts"
+import type { Inbound } from "../InboundStore.ts"
+import type { Step } from "../JobSteps.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type { AcceptanceFacts, Backend, JobRows, RecipientPlace } from "../policy/JobRows.ts"
+import * as Accepting from "./Accepting.ts"
+import * as ClaimCache from "./ClaimCache.ts"
+import { insertRows } from "./Insert.ts"
+import type { JobRows as Rows } from "./Jobs.ts"
+import * as Pace from "./Pace.ts"
+import * as People from "./People.ts"
+import type { Answer, Program, Statement } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import type { StoredJob, StoredRecipient } from "./Rows.ts"
+import {
+  integer,
+  integerOrNull,
+  jobOf,
+  json,
+  keysOf,
+  lastPlace,
+  limited,
+  oneOf,
+  realOrNull,
+  recipientColumns,
+  recipientKey,
+  seq,
+  text,
+  textOrNull
+} from "./Rows.ts"
+import * as Taken from "./Taken.ts"
+import * as Workers from "./Workers.ts"
+
+/** `Program<A>` is `Tx<A, Sql>`. */
+export interface Sql extends Backend {
+  readonly request: Statement
+  readonly reply: Answer
+  readonly job: StoredJob
+  readonly facts: AcceptanceFacts & {
+    /** The number of the send's content; null when that is new. */
+    readonly snapshot: number | null
+  }
+}
+
+const stateOf = oneOf<State>(["connected", "connecting", "disconnected"])
+
+/**
+ * Jumps from session to session, so that a long backlog of one costs nothing: from behind `after` to `last`, and then
+ * from the first to `until`. Its parameters are {@link circle}.
+ */
+const waitingIn = (table: string): string => {
+  const first = `SELECT min(session) FROM ${table} WHERE next_at IS NOT NULL AND session`
+  return `WITH RECURSIVE waiting (session) AS (
+      SELECT coalesce((${first} > ? AND session <= ?), (${first} <= ?))
+      UNION ALL
+      SELECT coalesce(
+        (${first} > waiting.session AND session <= CASE WHEN waiting.session > ? THEN ? ELSE ? END),
+        CASE WHEN waiting.session > ? THEN (${first} <= ?) END
+      )
+      FROM waiting WHERE session IS NOT NULL
+    )
+    SELECT session.id, session.provider, session.pacing, session.state, session.blocked_until, pace.arrival,
+      (SELECT min(next_at) FROM ${table} WHERE session = waiting.session AND next_at IS NOT NULL) AS due
+    FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
+    WHERE session.id = waiting.session ${limited}`
+}
+
+/** Above every session's id, and below. */
+const lastSession = "\u{10ffff}"
+const noSession = ""
+
+const circle = (after: string, until: string): ReadonlyArray<string> => {
+  const [last, wrapped] = after < until ? [until, noSession] : [lastSession, until]
+  return [after, last, wrapped, after, last, wrapped, after, wrapped]
+}
+
+// Those that hold nobody up, by `Pacing.pairedUntil`.
+const forgetPairs = "DELETE FROM sendwright_pair WHERE session = ? AND (next_at <= ? OR next_at > ?)"
+
+const savePairs = insertRows("sendwright_pair", ["session", "phone", "next_at"], {
+  onConflict: "(session, phone) DO UPDATE SET next_at = excluded.next_at"
+})
+
+const pacingOf = "SELECT pacing FROM sendwright_session WHERE id = ?"
+
+const keepReport = "INSERT INTO sendwright_parked (session, provider_id, report, at) VALUES (?, ?, ?, ?)"
+
+/** Reports that are taken up in one commit. */
+const reportsAtOnce = 500
+
+// Only those whose message is known by now.
+const knownReports = `SELECT parked.seq, parked.session, parked.report FROM sendwright_parked AS parked
+  WHERE EXISTS (
+    SELECT 1 FROM sendwright_recipient AS recipient, sendwright_job AS job
+    WHERE recipient.provider_id = parked.provider_id AND job.seq = recipient.seq >> 12 AND job.session = parked.session
+  )
+  ORDER BY parked.seq ${limited}`
+
+const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
+
+const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
+
+/** @param applyInbound applies what came of people */
+export const make = (
+  rows: Rows,
+  applyInbound: (inbound: Inbound, now: Instant) => Program<void>
+): JobRows<Sql> => {
+  const { dialect } = rows
+  const { as, table } = dialect.progress
+  const { elements } = dialect
+  const insertJob = Accepting.inserting(dialect)
+  const waitingSessions = waitingIn(table)
+  // Their rows alone, in a statement that is soon over: what another takes meanwhile has to be looked at once more.
+  const dueKeys = `SELECT seq FROM ${table} WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
+    ORDER BY next_at, seq ${limited}${dialect.skipLocked(table)}`
+  const dueJobs = `${rows.select(", template.status AS template", `${elements.from} CROSS JOIN `)}
+    LEFT JOIN sendwright_template AS template ON template.id = job.template
+    WHERE job.snapshot = snapshot.seq AND ${as}.seq = ${elements.integer}`
+  // By `Progress.isDue`.
+  const dueOfJobs = `FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient
+    WHERE (recipient.next_at <= ? OR recipient.next_at IS NOT NULL AND recipient.updated_at > ?)
+      AND recipient.seq BETWEEN ${elements.integer} * 4096 AND ${elements.integer} * 4096 + ${lastPlace}`
+  const recipients = dialect.jsonArrays(recipientColumns(dialect))
+  const everyDue = `SELECT ${recipients} AS recipients ${dueOfJobs}`
+  // To be cut they have to be sorted, which takes as long as all the rest: only their keys are.
+  const firstDue = `SELECT ${recipients} AS recipients FROM (
+      SELECT recipient.seq AS key ${dueOfJobs} ORDER BY ${elements.place}, recipient.seq ${limited}
+    ) AS due CROSS JOIN sendwright_recipient AS recipient WHERE recipient.seq = due.key`
+  const pairsOf = `SELECT phone, next_at FROM sendwright_pair
+    WHERE session = ? AND next_at > ? AND phone IN (SELECT ${elements.value} FROM ${elements.from})`
+
+  const keyedRecipients = rows.recipientsOf(
+    `seq IN (SELECT ${elements.integer} FROM ${elements.from}) ORDER BY seq`
+  )
+  const recipientsOf = {
+    open: rows.recipientsOf("seq BETWEEN ? AND ? AND status IN ('queued', 'sending') ORDER BY seq"),
+    lost: rows.recipientsOf("seq BETWEEN ? AND ? AND status IN ('failed', 'unknown') ORDER BY seq"),
+    awaited: rows.recipientsOf(`seq BETWEEN ? AND ? AND (fence IS NOT NULL OR ${Taken.isTaken}) ORDER BY seq`)
+  }
+  const heldBy = `${rows.select()} WHERE job.snapshot = snapshot.seq AND ${as}.worker = ?
+    ORDER BY job.id${dialect.forUpdate(as)}`
+  const byProviderId = `SELECT recipient.provider_id, job.id, recipient.seq & 4095 AS place
+    FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
+    WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
+    ORDER BY recipient.seq`
+  const cache = ClaimCache.make()
+
+  return {
+    waitingSessions: function* ({ after, limit, until }) {
+      const found = yield* all(waitingSessions, ...circle(after, until), limit)
+      return found.map(
+        (row): WaitingSession => ({
+          id: text(row, "id"),
+          provider: text(row, "provider"),
+          pacing: json(row, "pacing"),
+          state: stateOf(row, "state"),
+          blockedUntil: integerOrNull(row, "blocked_until"),
+          dueAt: integer(row, "due"),
+          arrival: realOrNull(row, "arrival")
+        })
+      )
+    },
+
+    pacing: function* (sessionId) {
+      const row = yield* get(pacingOf, sessionId)
+      return row === undefined ? Pacing.unpaced : json(row, "pacing")
+    },
+
+    lockPace: (sessionId) => Pace.arrivalOf(dialect, sessionId),
+
+    savePace: (sessionId, arrival) => Pace.save(sessionId, arrival),
+
+    lockPhones: (sessionId) => dialect.serialize(`pairs ${sessionId}`),
+
+    phoneTimes: function* ({ latest, now, phones, sessionId }) {
+      yield* run(forgetPairs, sessionId, now, latest)
+      const found = yield* all(pairsOf, sessionId, now, JSON.stringify(phones))
+      return new Map(found.map((row) => [text(row, "phone"), integer(row, "next_at")]))
+    },
+
+    savePhones: function* (sessionId, phones, nextAt) {
+      yield* savePairs(phones.map((phone) => [sessionId, phone, nextAt]))
+    },
+
+    lockDueJobs: function* ({ limit, now, sessionId }) {
+      const keys = (yield* all(dueKeys, sessionId, now, limit)).map(seq)
+      if (keys.length === 0) return []
+      const read = new Map<
+        number,
+        { readonly job: StoredJob; readonly template: Template["status"] | null }
+      >()
+      for (const row of yield* all(dueJobs, JSON.stringify(keys))) {
+        const job = yield* rows.toJob(row)
+        read.set(job.seq, { job, template: textOrNull(row, "template") })
+      }
+      return keys.map((key) => {
+        const found = read.get(key)
+        if (found === undefined) throw new Error(`Job ${key} is due and has no row`)
+        return found
+      })
+    },
+
+    dueRecipients: function* ({ jobs, limit, now }) {
+      const keys = JSON.stringify(jobs.map(({ seq }) => seq))
+      const open = jobs.reduce((sum, { job: { counts } }) => sum + counts.queued + counts.sending, 0)
+      const latest = Time.latestWritten(now)
+      const found =
+        open <= limit
+          ? yield* rows.recipients(everyDue, keys, now, latest)
+          : yield* rows.recipients(firstDue, keys, now, latest, limit)
+      const byJob = JobSteps.groupBy(found, ({ key }) => jobOf(key))
+      const due = new Map<string, ReadonlyArray<RecipientResult>>()
+      for (const { job, seq } of jobs) {
+        const some = byJob.get(seq) ?? []
+        due.set(
+          job.id,
+          some.map(({ recipient }) => recipient).sort((a, b) => a.index - b.index)
+        )
+      }
+      return due
+    },
+
+    saveClaims: function* (claims, others, now) {
+      const steps: Array<Step<StoredJob>> = [...others]
+      const whole: Array<Step<StoredJob>> = []
+      for (const { deferred, step: claim } of claims) {
+        const { step, written } = Taken.ofClaim(claim, now)
+        whole.push(step)
+        steps.push(deferred.length === 0 ? written : { ...written, moves: [...deferred, ...written.moves] })
+      }
+      for (const { held } of others) cache.forget(held.job.id)
+      const version = yield* rows.save(steps, now)
+      for (const step of whole) cache.keep(step, version)
+    },
+
+    acceptanceFacts: Accepting.facts,
+
+    insertJob: (command, job, day, { snapshot }) => insertJob(command, job, day, snapshot),
+
+    inserted: function* (job) {
+      const row = yield* get(seqOfJob, job.id)
+      // Its version is of no use: whoever writes it is told the next.
+      return { seq: seq(row ?? {}), job, inFlight: 0, worker: null, fence: 0, taken: null, version: "" }
+    },
+
+    lockJobs: function* (ids) {
+      const known: Array<StoredJob> = []
+      for (const id of ids) {
+        const claimed = cache.jobOf(id)
+        if (claimed !== undefined) known.push(claimed)
+      }
+      // All by one statement, so that no two commits wait for each other's.
+      return known.length === ids.length ? yield* rows.renew(known) : yield* rows.takeAll(ids)
+    },
+
+    recipientsAt: function* (wanted) {
+      const claimed = new Map<StoredJob, ClaimCache.Recipients>()
+      const keys: Array<number> = []
+      for (const { job, places } of wanted) {
+        const recipients = cache.recipientsOf(job)
+        if (recipients !== undefined) claimed.set(job, recipients)
+        // A report may be of another recipient than those that were claimed.
+        for (const place of places) {
+          if (recipients?.has(place) !== true && place >= 0 && place < lastPlace)
+            keys.push(recipientKey(job.seq, place))
+        }
+      }
+      const read = new Map<number, StoredRecipient>()
+      if (keys.length > 0) {
+        for (const each of yield* rows.recipients(keyedRecipients, JSON.stringify(keys)))
+          read.set(each.key, each)
+      }
+      return (job, place) => {
+        const known = claimed.get(job)?.get(place)
+        if (known !== undefined) return known
+        const found = read.get(recipientKey(job.seq, place))
+        return found && Taken.tell(job, found)
+      }
+    },
+
+    recipientsOf: function* (job, which) {
+      const of = which === "awaited" ? [...keysOf(job.seq), ...Taken.ends(job)] : keysOf(job.seq)
+      const found = yield* rows.recipients(recipientsOf[which], ...of)
+      return found.map((each) => Taken.tell(job, each))
+    },
+
+    saveJobs: function* (steps, now) {
+      for (const { held } of steps) cache.forget(held.job.id)
+      yield* rows.save(steps, now)
+    },
+
+    saveAnswer: (job, answer) => run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", answer, job.seq),
+
+    lockJobsOf: function* (worker) {
+      const providers = new Map<string, string | null>()
+      const found: Array<{ readonly job: StoredJob; readonly provider: string | null }> = []
+      for (const row of yield* all(heldBy, worker)) {
+        const job = yield* rows.toJob(row)
+        const { sessionId } = job.job
+        let provider = providers.get(sessionId)
+        if (provider === undefined) {
+          const session = yield* get(providerOf, sessionId)
+          provider = session === undefined ? null : text(session, "provider")
+          providers.set(sessionId, provider)
+        }
+        found.push({ job, provider })
+      }
+      return found
+    },
+
+    forgetWorker: Workers.forget,
+
+    findByProviderIds: function* (sessionId, providerIds) {
+      const places = new Map<string, RecipientPlace>()
+      for (const row of yield* all(byProviderId, JSON.stringify(providerIds), sessionId)) {
+        const providerId = text(row, "provider_id")
+        if (!places.has(providerId))
+          places.set(providerId, { jobId: text(row, "id"), index: integer(row, "place") })
+      }
+      return places
+    },
+
+    keepEarlyReports: function* (sessionId, reports, now) {
+      for (const { providerId, report } of reports)
+        yield* run(keepReport, sessionId, providerId, JSON.stringify(report), now)
+    },
+
+    takeEarlyReports: function* () {
+      const found = yield* all(knownReports + dialect.forUpdate("parked"), reportsAtOnce)
+      for (const row of found) yield* run("DELETE FROM sendwright_parked WHERE seq = ?", seq(row))
+      return found.map((row) => ({ sessionId: text(row, "session"), report: json(row, "report") }))
+    },
+
+    forgetEarlyReports: (until) => run("DELETE FROM sendwright_parked WHERE at <= ?", until),
+
+    lockPeople: (accountId) => dialect.serialize(People.serialized(accountId)),
+
+    applyInbound
+  }
+}
