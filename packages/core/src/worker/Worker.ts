@@ -243,11 +243,16 @@ const make = (options: Options) =>
       ({ awaitIdle, isLoaded, step }) =>
         Effect.gen(function* () {
           let count = 0
-          do {
+          for (let asked = false; ; ) {
             yield* awaitIdle
-            for (let next = yield* step; next.taken > 0; next = yield* step) count += next.taken
-          } while (isLoaded() || (yield* sends.hasDue))
-          return count
+            let taken = 0
+            for (let next = yield* step; next.taken > 0; next = yield* step) taken += next.taken
+            count += taken
+            if (isLoaded()) continue
+            // The next claim begins with the session that is found: when it gets nothing, another has that in hand.
+            if ((asked && taken === 0) || !(yield* sends.hasDue)) return count
+            asked = true
+          }
         }),
       ({ leave }) => leave
     )

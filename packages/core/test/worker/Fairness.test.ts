@@ -1,6 +1,7 @@
 /** What the loops make of claims that look at some sessions only, and of those that bring a suspect beside others. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as Ids from "../../src/domain/Ids.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -49,6 +50,24 @@ describe("a session behind more of them than a claim looks at", () => {
       const sending = TestClock.adjust("1 second")
       yield* Effect.provide(sending, running(platform({ deduplicates: true }).sender))
       expect((yield* find(jobId)).status).toBe("completed")
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a drain", () => {
+  it.effect("ends though something is due, when another process has that in hand", () =>
+    Effect.gen(function* () {
+      const { jobId } = yield* accept(1)
+      const held = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          exchange: (command) => jobs.exchange({ ...command, claim: null })
+        }))
+      )
+      const drain = Effect.flatMap(Engine.Engine, ({ drain }) => drain)
+      yield* Effect.provide(drain, Layer.provide(embedded(platform({}).sender), held))
+      expect((yield* find(jobId)).status).toBe("queued")
     }).pipe(Effect.provide(Memory.layer))
   )
 })
