@@ -16,7 +16,7 @@ import { insertRows } from "./Insert.ts"
 import type { JobRows as Rows } from "./Jobs.ts"
 import * as Pace from "./Pace.ts"
 import * as People from "./People.ts"
-import type { Answer, Program, Statement } from "./Program.ts"
+import type { Answer, Program, SqlParameter, Statement } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
@@ -53,32 +53,32 @@ const stateOf = oneOf<State>(["connected", "connecting", "disconnected"])
 
 /**
  * Jumps from session to session, so that a long backlog of one costs nothing: from behind `after` to `last`, and then
- * from the first to `until`. Its parameters are {@link circle}.
+ * from the first to `wrapped`, as many as are asked for. Its parameters are {@link circle}.
  */
 const waitingIn = (table: string): string => {
   const first = `SELECT min(session) FROM ${table} WHERE next_at IS NOT NULL AND session`
-  return `WITH RECURSIVE waiting (session) AS (
-      SELECT coalesce((${first} > ? AND session <= ?), (${first} <= ?))
+  return `WITH RECURSIVE waiting (session, place) AS (
+      SELECT coalesce((${first} > ? AND session <= ?), (${first} <= ?)), 1
       UNION ALL
       SELECT coalesce(
         (${first} > waiting.session AND session <= CASE WHEN waiting.session > ? THEN ? ELSE ? END),
         CASE WHEN waiting.session > ? THEN (${first} <= ?) END
-      )
-      FROM waiting WHERE session IS NOT NULL
+      ), place + 1
+      FROM waiting WHERE session IS NOT NULL AND place < ?
     )
     SELECT session.id, session.provider, session.pacing, session.state, session.blocked_until, pace.arrival,
       (SELECT min(next_at) FROM ${table} WHERE session = waiting.session AND next_at IS NOT NULL) AS due
     FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
-    WHERE session.id = waiting.session ${limited}`
+    WHERE session.id = waiting.session ORDER BY waiting.place`
 }
 
 /** Above every session's id, and below. */
 const lastSession = "\u{10ffff}"
 const noSession = ""
 
-const circle = (after: string, until: string): ReadonlyArray<string> => {
+const circle = (after: string, until: string, limit: number): ReadonlyArray<SqlParameter> => {
   const [last, wrapped] = after < until ? [until, noSession] : [lastSession, until]
-  return [after, last, wrapped, after, last, wrapped, after, wrapped]
+  return [after, last, wrapped, after, last, wrapped, after, wrapped, limit]
 }
 
 // Those that hold nobody up, by `Pacing.pairedUntil`.
@@ -154,7 +154,7 @@ export const make = (
 
   return {
     waitingSessions: function* ({ after, limit, until }) {
-      const found = yield* all(waitingSessions, ...circle(after, until), limit)
+      const found = yield* all(waitingSessions, ...circle(after, until, limit))
       return found.map(
         (row): WaitingSession => ({
           id: text(row, "id"),
