@@ -1,7 +1,7 @@
 /**
  * Where jobs live. This store owns what must commit together: the idempotency record, usage, the job, its
- * recipients and the events that tell of them. Each verb is atomic; the decisions inside are the pure functions
- * of `domain`, called by every adapter within its atomic section. Time comes only from the argument.
+ * recipients and the events that tell of them. Each verb is atomic; what it decides is written once, in `policy`, over
+ * the reads and writes that every adapter has (`policy/JobRows`). Time comes only from the argument.
  *
  * An adapter proves itself with `testing/StorageSuite`.
  */
