@@ -97,7 +97,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     }
     const claims: Array<ClaimStep<B>> = []
     const given: Array<ClaimedJob> = []
-    const messaged: Array<string> = []
+    const messaged = new Set<string>()
     for (const { of, recipients } of chosen) {
       let ready = recipients
       let deferred: ReadonlyArray<Move> = []
@@ -105,7 +105,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         const apart = Claiming.keepApart(recipients, times, interval, now)
         ready = apart.ready
         deferred = apart.deferred.map((after) => ({ before: after, after, fence: null }))
-        for (const { phone } of ready) messaged.push(phone)
+        for (const { phone } of ready) messaged.add(phone)
       }
       if (ready.length === 0) {
         others.push({ held: of.job, moves: deferred, drafts: [] })
@@ -115,7 +115,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       claims.push({ step, deferred })
       given.push(step.claimed)
     }
-    if (interval !== null && messaged.length > 0) yield* rows.savePhones(id, messaged, now + interval)
+    if (interval !== null && messaged.size > 0) yield* rows.savePhones(id, [...messaged], now + interval)
     if (claims.length > 0 || others.length > 0) yield* rows.saveClaims(claims, others, now)
     return given
   }

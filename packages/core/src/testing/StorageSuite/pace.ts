@@ -149,6 +149,16 @@ export const suite = (layer: Stored): void => {
         }).pipe(Effect.provide(layer))
     )
 
+    it.effect("holds nobody up by an interval of nothing", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* paced(null, 0)
+        const recipient = { phone: "34600000001", externalId: null, values: [], market: null, price: null }
+        yield* jobs.accept(Fixtures.send(who, { recipients: [recipient, recipient, recipient] }))
+        expect(yield* send(10, now)).toBe(3)
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("keeps apart what one job has for one phone", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
