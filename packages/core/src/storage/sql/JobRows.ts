@@ -110,7 +110,7 @@ const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
 /** @param applyInbound applies what came of people */
 export const make = (
   rows: Rows,
-  applyInbound: (inbound: Inbound, now: Instant) => Program<void>
+  applyInbound: (inbound: Inbound, now: Instant) => Program<unknown>
 ): JobRows<Sql> => {
   const { dialect } = rows
   const { as, table } = dialect.progress
@@ -342,6 +342,8 @@ export const make = (
 
     lockPeople: (accountId) => dialect.serialize(People.serialized(accountId)),
 
-    applyInbound
+    applyInbound: function* (inbound, now) {
+      yield* applyInbound(inbound, now)
+    }
   }
 }
