@@ -9,7 +9,7 @@ import * as Progress from "./Progress.ts"
 import type { Provider } from "./Session.ts"
 import * as Session from "./Session.ts"
 
-/** How many recipients a claim may still take. */
+/** The recipients that a claim may still take. */
 export interface Budget {
   /** In all. */
   readonly left: number
@@ -17,7 +17,7 @@ export interface Budget {
   readonly atRiskLeft: number
 }
 
-/** How many recipients a session may get of what is left. */
+/** The recipients that a session may get of what is left. */
 export const roomFor = ({ atRiskLeft, left }: Budget, atRisk: boolean): number =>
   atRisk ? Math.min(left, atRiskLeft) : left
 
@@ -26,17 +26,17 @@ export const spend = (budget: Budget, taken: number, atRisk: boolean): Budget =>
     ? budget
     : { left: budget.left - taken, atRiskLeft: atRisk ? budget.atRiskLeft - taken : budget.atRiskLeft }
 
-/** Where a claim stands in the circle of sessions, which are ordered by their ids. */
+/** A claim's place in the circle of sessions, which are ordered by their ids. */
 export interface Turn {
   /** The session that was looked at last. */
   readonly last: string
-  /** Where the next claim begins, when a session was put off: behind this one, so that the one put off is first. */
+  /** The next claim begins behind this one, so that the session that was put off is first; null when none was. */
   readonly resumeAfter: string | null
 }
 
 /**
- * What became of a session's turn. `passed`: it has nothing that may go now. `putOff`: it has, but sessions before it
- * used up what this claim may take of its kind.
+ * The end of a session's turn. `passed`: it has nothing that may go now. `putOff`: it has, but sessions before it used up
+ * what this claim may take of its kind.
  */
 export type TurnOutcome = "served" | "passed" | "putOff"
 
@@ -56,8 +56,8 @@ export const afterTurn = ({ last, resumeAfter }: Turn, session: string, outcome:
 export const nextAfter = ({ last, resumeAfter }: Turn): string => resumeAfter ?? last
 
 /**
- * How many sessions a claim reads together: a few first, which fill most claims, and more while there is room. It walks
- * over no more than their sum, so what it costs does not grow with the sessions that wait.
+ * The sessions that a claim reads together: a few first, which fill most claims, and more while there is room. It walks
+ * over no more than their sum, so its cost does not grow with the sessions that wait.
  */
 export const pageSizes = (limit: number): ReadonlyArray<number> => [16, 64, 176 + limit]
 
@@ -68,17 +68,17 @@ export interface WaitingSession {
   readonly pacing: Pacing.Pacing
   readonly state: Session.State
   readonly blockedUntil: Instant | null
-  /** When its first job is due. */
+  /** The time when its first job is due. */
   readonly dueAt: Instant
   /** The state of its pace (`Pacing.grant`); null before its first message. */
   readonly arrival: number | null
 }
 
-/** Whether the circle ends with this page, for which `limit` sessions up to `until` were asked. */
+/** True when the circle ends with this page, for which `limit` sessions up to `until` were asked. */
 export const isLastPage = (page: ReadonlyArray<WaitingSession>, limit: number, until: string): boolean =>
   page.length < limit || page.at(-1)?.id === until
 
-/** When it may have its next message; null while nothing may be sent over it. */
+/** The time of its next message; null while nothing may be sent over it. */
 export const readyAt = (session: WaitingSession, now: Instant): Instant | null => {
   if (Session.obstacle(session) !== null) return null
   const perSecond = session.pacing.messages_per_second
@@ -88,16 +88,16 @@ export const readyAt = (session: WaitingSession, now: Instant): Instant | null =
 }
 
 /**
- * With how many recipients a session's part of a claim is full. One of 100 or more ends at the end of a job once it is
- * half full: to split the next job costs more than a smaller batch. A small one is filled, since its attempts take
- * longer than another claim.
+ * The recipients that fill a session's part of a claim. A part of 100 or more ends at the end of a job once it is half
+ * full: to split the next job costs more than a smaller batch. A smaller one is filled, since its attempts take longer
+ * than another claim.
  */
 const enough = (limit: number): number => (limit < 100 ? limit : limit / 2)
 
-/** Whether a session's part of a claim, `limit` at most, goes on with its next jobs. */
+/** True while a session's part of a claim, `limit` at most, goes on with its next jobs. */
 export const goesOn = (taken: number, limit: number): boolean => taken < enough(limit)
 
-/** How many of the due jobs, the first at least, are taken together, by how many recipients each has open. */
+/** Counts the due jobs, the first at least, that are taken together, by the number of recipients each has open. */
 export const jobsThatFit = (open: ReadonlyArray<number>, limit: number): number => {
   let sum = 0
   for (const [place, count] of open.entries()) {
@@ -109,20 +109,20 @@ export const jobsThatFit = (open: ReadonlyArray<number>, limit: number): number 
 
 /** A due job of a session. */
 export interface DueJob {
-  /** Whether its template may be sent; true without one. */
+  /** True when its template may be sent, and without one. */
   readonly approved: boolean
   /** Its due recipients, as far as the claim may take them. */
   readonly due: ReadonlyArray<RecipientResult>
 }
 
-/** What is taken of due jobs. */
+/** The recipients that are taken of due jobs, and the jobs that get nothing. */
 export interface Choice<J extends DueJob> {
   readonly chosen: ReadonlyArray<{ readonly of: J; readonly recipients: ReadonlyArray<RecipientResult> }>
   /** Their templates may not be sent for now. */
   readonly paused: ReadonlyArray<J>
-  /** None of their recipients is due: their own time is wrong, and is told by their recipients again. */
-  readonly early: ReadonlyArray<J>
-  /** Whether the session gets nothing more of this claim. */
+  /** None of their recipients is due: a wrong clock wrote the jobs' own time, which has to be written anew. */
+  readonly mistimed: ReadonlyArray<J>
+  /** True when the session gets nothing more of this claim. */
   readonly isLast: boolean
 }
 
@@ -130,8 +130,8 @@ export interface Choice<J extends DueJob> {
  * Takes the due jobs of a session in their order. A poison suspect (`Progress.isSuspect`) is the only one of its session
  * in a claim: what is before it is taken without it, and what is behind it waits.
  *
- * @param limit of how many recipients in all the jobs' due ones are the first
- * @param isFirst whether this claim has taken nothing of the session yet
+ * @param limit the jobs' due recipients are the first so many of all
+ * @param isFirst true when this claim has taken nothing of the session yet
  */
 export const choose = <J extends DueJob>(
   jobs: ReadonlyArray<J>,
@@ -140,7 +140,7 @@ export const choose = <J extends DueJob>(
 ): Choice<J> => {
   const chosen: Array<Choice<J>["chosen"][number]> = []
   const paused: Array<J> = []
-  const early: Array<J> = []
+  const mistimed: Array<J> = []
   let seen = 0
   for (const job of jobs) {
     if (!job.approved) {
@@ -148,26 +148,26 @@ export const choose = <J extends DueJob>(
       continue
     }
     if (job.due.length === 0) {
-      // Else the limit was reached before its turn.
-      if (seen < limit) early.push(job)
+      // Once the limit is reached its recipients were not read.
+      if (seen < limit) mistimed.push(job)
       continue
     }
     seen += job.due.length
     const together = Progress.together(job.due)
     const [first] = job.due
     const isSuspect = first !== undefined && Progress.isSuspect(first)
-    if (isSuspect && !(isFirst && chosen.length === 0)) return { chosen, paused, early, isLast: true }
+    if (isSuspect && !(isFirst && chosen.length === 0)) return { chosen, paused, mistimed, isLast: true }
     const isWhole = together === job.due.length
     chosen.push({ of: job, recipients: isWhole ? job.due : job.due.slice(0, together) })
-    if (isSuspect || !isWhole) return { chosen, paused, early, isLast: true }
+    if (isSuspect || !isWhole) return { chosen, paused, mistimed, isLast: true }
   }
-  return { chosen, paused, early, isLast: false }
+  return { chosen, paused, mistimed, isLast: false }
 }
 
 /**
  * Keeps two messages to one phone the session's interval apart.
  *
- * @param times when phones may have their next message, as far as that is known
+ * @param times the next message's time of each phone, as far as it is known; phones that are ready now are added
  */
 export const keepApart = (
   recipients: ReadonlyArray<RecipientResult>,

@@ -82,7 +82,7 @@ export interface ClaimedJob {
     readonly attempts: number
     /** Whether the platform may have it already: one that can be asked is asked first. */
     readonly uncertain: boolean
-    /** Whether so many workers died over it that it is attempted alone; then it is the only one of its session. */
+    /** True when so many workers died over it that it is attempted alone; then it is the only one of its session. */
     readonly suspect: boolean
   }>
 }

@@ -214,7 +214,7 @@ export const make = (options: {
           const { begun, since, taken } = next
           for (const window of begun) {
             do {
-              // What others bring meanwhile is not kept back.
+              // Outcomes that came meanwhile are not kept back.
               if (settlements.length > 0) yield* handIn(null)
               yield* restore(window.wait)
               yield* collect

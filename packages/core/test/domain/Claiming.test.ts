@@ -1,4 +1,4 @@
-/** Whose turn it is and what goes together (decisions.md §4), without any store. */
+/** The dispatcher's decisions (decisions.md §4), without any store. */
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import type { TurnOutcome, WaitingSession } from "../../src/domain/Claiming.ts"
@@ -143,11 +143,11 @@ describe("of a session's due jobs", () => {
     expect(choice.isLast).toBe(false)
   })
 
-  it("those behind the limit wait, and those that have nobody due are told their time again", () => {
+  it("those behind the limit wait, and those that have nobody due are to have their time written anew", () => {
     const full = Claiming.choose([job("a", recipients(2)), job("b", [])], 2, true)
-    expect([chosenOf(full), full.early]).toEqual([[["a", [0, 1]]], []])
+    expect([chosenOf(full), full.mistimed]).toEqual([[["a", [0, 1]]], []])
     const wrong = Claiming.choose([job("a", []), job("b", recipients(2))], 10, true)
-    expect([chosenOf(wrong), namesOf(wrong.early)]).toEqual([[["b", [0, 1]]], ["a"]])
+    expect([chosenOf(wrong), namesOf(wrong.mistimed)]).toEqual([[["b", [0, 1]]], ["a"]])
   })
 
   it("a poison suspect is taken alone, and only by a claim that has nothing of the session yet", () => {

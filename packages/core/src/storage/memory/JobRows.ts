@@ -82,15 +82,19 @@ export const make = (db: Database): JobRows<Memory> => ({
     return db.sessions.get(sessionId)?.value.pacing ?? Pacing.unpaced
   },
 
-  lockPace: function* (sessionId) {
+  lockPacing: function* () {},
+
+  tryLockPacing: function* () {
+    return true
+  },
+
+  arrival: function* (sessionId) {
     return db.paces.get(sessionId) ?? null
   },
 
-  savePace: function* (sessionId, arrival) {
+  saveArrival: function* (sessionId, arrival) {
     db.paces.set(sessionId, arrival)
   },
-
-  lockPhones: function* () {},
 
   phoneTimes: function* ({ latest, now, phones, sessionId }) {
     const times = new Map<string, Instant>()
@@ -200,6 +204,7 @@ export const make = (db: Database): JobRows<Memory> => ({
   lockJobsOf: function* (worker) {
     return openJobs(db)
       .filter((job) => job.worker === worker)
+      .sort((a, b) => (a.job.id < b.job.id ? -1 : 1))
       .map((job) => ({ job, provider: db.sessions.get(job.job.sessionId)?.value.provider ?? null }))
   },
 

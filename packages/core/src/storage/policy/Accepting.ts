@@ -9,7 +9,7 @@ import type { AcceptSend } from "../JobStore.ts"
 import { AcceptResult } from "../JobStore.ts"
 import type { AcceptanceFacts, Backend, JobRows, Tx } from "./JobRows.ts"
 
-/** Why the send is not accepted; undefined when it is. */
+/** The refusal of the send; undefined when it is accepted. */
 const refusal = (
   { demand, idempotency, now }: AcceptSend,
   facts: AcceptanceFacts
@@ -34,13 +34,14 @@ function* countSent<B extends Backend>(
   { now, recipients, sessionId }: AcceptSend
 ): Tx<void, B> {
   const { messages_per_second: perSecond, pair_interval_ms: interval } = yield* rows.pacing(sessionId)
+  if (perSecond === null && interval === null) return
+  yield* rows.lockPacing(sessionId)
   if (perSecond !== null) {
-    let arrival = yield* rows.lockPace(sessionId)
+    let arrival = yield* rows.arrival(sessionId)
     for (const _ of recipients) arrival = Pacing.count(arrival, perSecond, now)
-    if (arrival !== null) yield* rows.savePace(sessionId, arrival)
+    if (arrival !== null) yield* rows.saveArrival(sessionId, arrival)
   }
   if (interval !== null) {
-    yield* rows.lockPhones(sessionId)
     const phones = new Set(recipients.map(({ phone }) => phone))
     yield* rows.savePhones(sessionId, [...phones], now + interval)
   }

@@ -1,6 +1,6 @@
 /**
- * What changes jobs after their acceptance: outcomes, the rescue, reports of the platform, cancel, retry. Written once
- * for all stores: the decisions are `JobSteps`, the reads and writes {@link JobRows}.
+ * The verbs that change jobs after their acceptance: outcomes, the rescue, reports of the platform, cancel, retry.
+ * Written once for all stores: the decisions are `JobSteps`, the reads and writes {@link JobRows}.
  */
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -12,7 +12,7 @@ import { parkedMs } from "../JobStore.ts"
 import type { Claims } from "./Claims.ts"
 import type { Backend, EarlyReport, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
 
-/** Answers how many outcomes were still awaited. */
+/** Settles the outcomes that are still awaited, and answers how many. */
 function* settle<B extends Backend>(
   rows: JobRows<B>,
   settlements: ReadonlyArray<Settlement>,
@@ -79,39 +79,61 @@ export function* rescue<B extends Backend>(
   return steps.reduce((sum, { count }) => sum + count, 0)
 }
 
+/** A report, and the session whose platform brought it; null when it may be of any. */
+interface Brought {
+  readonly report: Report
+  readonly sessionId: string | null
+}
+
 interface Received {
   readonly applied: number
   readonly unmatched: ReadonlyArray<Report>
 }
 
+/** The places of the reports' messages, by our ids or by the platform's; undefined where no message is known. */
+function* placesOf<B extends Backend>(
+  rows: JobRows<B>,
+  brought: ReadonlyArray<Brought>
+): Tx<(brought: Brought) => RecipientPlace | undefined, B> {
+  const known = new Map<string | null, ReadonlyMap<string, RecipientPlace>>()
+  for (const [sessionId, group] of JobSteps.groupBy(brought, ({ sessionId }) => sessionId)) {
+    const providerIds: Array<string> = []
+    for (const { report } of group)
+      if (report.messageId === null && report.providerId !== null) providerIds.push(report.providerId)
+    if (sessionId !== null && providerIds.length > 0)
+      known.set(sessionId, yield* rows.findByProviderIds(sessionId, providerIds))
+  }
+  return ({ report: { messageId, providerId }, sessionId }) =>
+    messageId === null ? known.get(sessionId)?.get(providerId ?? "") : Ids.parseMessageId(messageId)
+}
+
+/** Applies reports of any sessions: their jobs are locked together, in the order in which all commits lock jobs. */
 function* apply<B extends Backend>(
   rows: JobRows<B>,
-  reports: ReadonlyArray<Report>,
-  sessionId: string | null,
+  brought: ReadonlyArray<Brought>,
   now: Instant
 ): Tx<Received, B> {
-  const foreign: Array<string> = []
-  for (const { messageId, providerId } of reports)
-    if (messageId === null && providerId !== null) foreign.push(providerId)
-  const known: ReadonlyMap<string, RecipientPlace> =
-    sessionId === null || foreign.length === 0 ? new Map() : yield* rows.findByProviderIds(sessionId, foreign)
-  const placed: Array<RecipientPlace & { readonly report: Report }> = []
-  for (const report of reports) {
-    const { messageId, providerId } = report
-    const place = messageId === null ? known.get(providerId ?? "") : Ids.parseMessageId(messageId)
-    if (place !== undefined) placed.push({ jobId: place.jobId, index: place.index, report })
+  const placeOf = yield* placesOf(rows, brought)
+  const placed: Array<RecipientPlace & Brought> = []
+  for (const each of brought) {
+    const place = placeOf(each)
+    if (place !== undefined) placed.push({ ...each, ...place })
   }
   const byJob = JobSteps.groupBy(placed, ({ jobId }) => jobId)
-  const locked = byJob.size === 0 ? [] : yield* rows.lockJobs([...byJob.keys()])
-  const jobs = locked.filter(({ job }) => sessionId === null || job.sessionId === sessionId)
-  const groupOf = (job: B["job"]) => byJob.get(job.job.id) ?? []
+  const jobs = byJob.size === 0 ? [] : yield* rows.lockJobs([...byJob.keys()])
+  const ofJobs = jobs.map((job) => ({
+    job,
+    // A platform reports on its own session's messages alone.
+    group: (byJob.get(job.job.id) ?? []).filter(
+      ({ sessionId }) => sessionId === null || sessionId === job.job.sessionId
+    )
+  }))
   const find = yield* rows.recipientsAt(
-    jobs.map((job) => ({ job, places: groupOf(job).map(({ index }) => index) }))
+    ofJobs.map(({ group, job }) => ({ job, places: group.map(({ index }) => index) }))
   )
   const matched = new Set<Report>()
   const steps: Array<Step<B["job"]>> = []
-  for (const job of jobs) {
-    const group = groupOf(job)
+  for (const { group, job } of ofJobs) {
     const step = JobSteps.receive(job, (place) => find(job, place), group, now)
     for (const { report } of group) matched.add(report)
     for (const report of step.unmatched) matched.delete(report)
@@ -120,7 +142,7 @@ function* apply<B extends Backend>(
   yield* rows.saveJobs(steps, now)
   return {
     applied: steps.reduce((sum, { moves }) => sum + moves.length, 0),
-    unmatched: reports.filter((report) => !matched.has(report))
+    unmatched: brought.flatMap(({ report }) => (matched.has(report) ? [] : [report]))
   }
 }
 
@@ -137,7 +159,8 @@ export function* receive<B extends Backend>(
     readonly reports: ReadonlyArray<Report>
   }
 ): Tx<Received, B> {
-  const received = yield* apply(rows, reports, sessionId, now)
+  const brought = reports.map((report) => ({ report, sessionId }))
+  const received = yield* apply(rows, brought, now)
   const early = received.unmatched.flatMap((report): ReadonlyArray<EarlyReport> => {
     const { messageId, providerId } = report
     return messageId === null && providerId !== null ? [{ providerId, report }] : []
@@ -149,13 +172,7 @@ export function* receive<B extends Backend>(
 /** `JobStore.unpark`. */
 export function* unpark<B extends Backend>(rows: JobRows<B>, now: Instant): Tx<number, B> {
   yield* rows.forgetEarlyReports(now - parkedMs)
-  let applied = 0
-  const bySession = JobSteps.groupBy(yield* rows.takeEarlyReports(), ({ sessionId }) => sessionId)
-  for (const [sessionId, taken] of bySession) {
-    const reports = taken.map(({ report }) => report)
-    applied += (yield* apply(rows, reports, sessionId, now)).applied
-  }
-  return applied
+  return (yield* apply(rows, yield* rows.takeEarlyReports(), now)).applied
 }
 
 /** `JobStore.cancel`. */

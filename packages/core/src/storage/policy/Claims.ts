@@ -1,5 +1,5 @@
 /**
- * Who gets what next: sessions in turn, each within its pace, its due recipients in batches. Written once for all
+ * Claims: sessions have their turns, each within its pace, and get their due recipients in batches. Written once for all
  * stores: the decisions are `domain/Claiming`, the reads and writes {@link JobRows}.
  *
  *     claim:        waitingSessions → serve each in turn, until the budget or the circle ends
@@ -20,7 +20,7 @@ import type { Backend, ClaimStep, DueJob as JobOf, JobRows, Tx } from "./JobRows
 export interface Claims<B extends Backend> {
   /** Gives due recipients to a worker, as `JobStore.exchange` says. */
   readonly claim: (asked: Claim, now: Instant) => Tx<ReadonlyArray<ClaimedJob>, B>
-  /** When the next recipient may be claimed, as `JobStore.nextDue` says. */
+  /** Answers when the next recipient may be claimed, as `JobStore.nextDue` says. */
   readonly nextDue: (now: Instant, without?: ReadonlyArray<string>) => Tx<Instant | null, B>
 }
 
@@ -38,12 +38,13 @@ interface Due<B extends Backend> extends DueJob {
 
 interface Served {
   readonly jobs: ReadonlyArray<ClaimedJob>
-  readonly taken: number
+  /** The recipients of all of them. */
+  readonly recipients: number
   readonly outcome: TurnOutcome
 }
 
-const passed: Served = { jobs: [], taken: 0, outcome: "passed" }
-const putOff: Served = { jobs: [], taken: 0, outcome: "putOff" }
+const passed: Served = { jobs: [], recipients: 0, outcome: "passed" }
+const putOff: Served = { jobs: [], recipients: 0, outcome: "putOff" }
 
 const openOf = <B extends Backend>({ job: { job } }: JobOf<B>): number =>
   job.counts.queued + job.counts.sending
@@ -54,7 +55,7 @@ const isApproved = <B extends Backend>({ template }: JobOf<B>): boolean =>
 const countOf = (jobs: ReadonlyArray<ClaimedJob>): number =>
   jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
 
-/** How many sessions are read together to find out when the next is ready; each time more. */
+/** The sessions that `nextDue` reads first; each further page is four times as long. */
 const pageOfNextDue = 64
 
 export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
@@ -83,16 +84,15 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   /** Gives the chosen recipients to the worker, but for those whose phones had a message lately. */
   function* give(
     { now, session: { id, pacing }, worker }: Place,
-    { chosen, early, paused }: Claiming.Choice<Due<B>>
+    { chosen, mistimed, paused }: Claiming.Choice<Due<B>>
   ): Tx<ReadonlyArray<ClaimedJob>, B> {
-    const others: Array<Step<B["job"]>> = early.map(({ job }) => ({ held: job, moves: [], drafts: [] }))
+    const others: Array<Step<B["job"]>> = mistimed.map(({ job }) => ({ held: job, moves: [], drafts: [] }))
     for (const { job } of paused)
       others.push(...JobSteps.become(job, Progress.pauseForTemplate(job.job, now)))
     const interval = chosen.length === 0 ? null : pacing.pair_interval_ms
     let times = new Map<string, Instant>()
     if (interval !== null) {
       const phones = chosen.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
-      yield* rows.lockPhones(id)
       times = yield* rows.phoneTimes({ sessionId: id, phones, now, latest: now + interval })
     }
     const claims: Array<ClaimStep<B>> = []
@@ -123,25 +123,36 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   /** At most `limit` due recipients of the session. */
   function* claimOf(place: Place, limit: number): Tx<Served, B> {
     const given: Array<ClaimedJob> = []
-    let taken = 0
+    let recipients = 0
     // As many jobs together as are likely to fill it.
     let jobs = Math.max(1, Math.round(limit / perJob))
-    while (Claiming.goesOn(taken, limit)) {
-      const left = limit - taken
+    while (Claiming.goesOn(recipients, limit)) {
+      const left = limit - recipients
       const batch = yield* dueOf(place, jobs, left)
       if (batch.length === 0) break
       const choice = Claiming.choose(batch, left, given.length === 0)
       const some = yield* give(place, choice)
       given.push(...some)
       const count = countOf(some)
-      taken += count
+      recipients += count
       if (choice.isLast) break
-      jobs = Math.min(limit, Math.ceil((limit - taken) / Math.max(1, count / batch.length)))
+      jobs = Math.min(limit, Math.ceil((limit - recipients) / Math.max(1, count / batch.length)))
     }
-    return { jobs: given, taken, outcome: taken > 0 ? "served" : "passed" }
+    return { jobs: given, recipients, outcome: recipients > 0 ? "served" : "passed" }
   }
 
-  /** What the session gets of what is left of the claim. */
+  /** At most `room` due recipients of the session, within its pace, which is locked. */
+  function* claimPaced(place: Place, room: number, perSecond: number): Tx<Served, B> {
+    const { now, session } = place
+    // Read again: the one that came with the session was read without the lock.
+    const arrival = yield* rows.arrival(session.id)
+    const served = yield* claimOf(place, Pacing.grant(arrival, perSecond, room, now).granted)
+    if (served.recipients > 0)
+      yield* rows.saveArrival(session.id, Pacing.grant(arrival, perSecond, served.recipients, now).arrival)
+    return served
+  }
+
+  /** The session's part of what is left of the claim. */
   function* serve(place: Place, asked: Claim, budget: Budget, atRisk: boolean): Tx<Served, B> {
     const { now, session } = place
     const { id, pacing } = session
@@ -150,14 +161,10 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const room = Claiming.roomFor(budget, atRisk)
     // A claim that may take none of its kind puts none of them off.
     if (room <= 0) return asked.atRisk !== undefined && asked.atRisk.limit > 0 ? putOff : passed
-    const perSecond = pacing.messages_per_second
-    if (perSecond === null) return yield* claimOf(place, room)
-    // Only where the pace may grant something: who gets nothing costs no lock.
-    const arrival = yield* rows.lockPace(id)
-    const served = yield* claimOf(place, Pacing.grant(arrival, perSecond, room, now).granted)
-    if (served.taken > 0)
-      yield* rows.savePace(id, Pacing.grant(arrival, perSecond, served.taken, now).arrival)
-    return served
+    const { messages_per_second: perSecond, pair_interval_ms: interval } = pacing
+    // Another commit that has the pacing locked serves the session at this moment.
+    if ((perSecond !== null || interval !== null) && !(yield* rows.tryLockPacing(id))) return passed
+    return perSecond === null ? yield* claimOf(place, room) : yield* claimPaced(place, room, perSecond)
   }
 
   return {
@@ -174,7 +181,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
           const atRisk = isAtRisk(asked, session.provider)
           const served = yield* serve({ session, worker: asked.worker, now }, asked, budget, atRisk)
           at = Claiming.afterTurn(at, session.id, served.outcome)
-          budget = Claiming.spend(budget, served.taken, atRisk)
+          budget = Claiming.spend(budget, served.recipients, atRisk)
           claimed.push(...served.jobs)
         }
         if (Claiming.isLastPage(page, limit, until)) break

@@ -1,6 +1,7 @@
 /**
- * What a database does for the rules of jobs: plain reads and writes, none with a decision of its own. The rules are
- * written once, in this folder, over these operations; memory, SQLite and PostgreSQL implement them (docs/adr/0025).
+ * The operations that a database supplies for the rules of jobs: plain reads and writes, none with a decision of its own.
+ * The rules are written once, in this folder, over these operations; memory, SQLite and PostgreSQL implement them
+ * (docs/adr/0025, docs/stores.md).
  */
 import type { WaitingSession } from "../../domain/Claiming.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -12,15 +13,15 @@ import type { Inbound } from "../InboundStore.ts"
 import type { Held, Move, Step, Tracked } from "../JobSteps.ts"
 import type { AcceptSend, Earlier, Report } from "../JobStore.ts"
 
-/** How one kind of database is spoken to. */
+/** The types that one kind of database brings. */
 export interface Backend {
-  /** What an operation asks of the database's driver: a SQL statement, say. Memory asks nothing. */
+  /** An operation's request to the database's driver: a SQL statement, say. Memory has none. */
   readonly request: unknown
-  /** What the driver answers. */
+  /** The driver's answer to a request. */
   readonly reply: unknown
-  /** A job as its rows hold it: the rules hand it back as they got it. */
+  /** A job as its rows hold it. The rules hand it back as they got it. */
   readonly job: Held
-  /** What an acceptance is decided by: the rules hand it back with the insert. */
+  /** The facts of an acceptance, with what the insert needs of the same read. The rules hand them back to it. */
   readonly facts: AcceptanceFacts
 }
 
@@ -30,7 +31,7 @@ export interface Backend {
  */
 export type Tx<A, B extends Backend> = Generator<B["request"], A, B["reply"]>
 
-/** What of an acceptance is looked for. */
+/** Names the facts of an acceptance. */
 export interface AcceptanceQuery {
   readonly publicKey: string
   /** null = the request has no Idempotency-Key. */
@@ -41,7 +42,7 @@ export interface AcceptanceQuery {
   readonly content: Content
 }
 
-/** What an acceptance is decided by. */
+/** The facts that an acceptance is decided by. */
 export interface AcceptanceFacts {
   /** The send that has the Idempotency-Key already; null when none has. */
   readonly earlier: Earlier | null
@@ -85,20 +86,27 @@ export interface JobRows<B extends Backend> {
     readonly limit: number
   }) => Tx<ReadonlyArray<WaitingSession>, B>
 
+  /** The session's pacing; `Pacing.unpaced` when there is no such session. Takes no lock. */
   readonly pacing: (sessionId: string) => Tx<Pacing, B>
 
   /**
-   * Locks the session's pace until the commit and answers its state; null before the first message. One that is not
-   * there yet is locked, too.
+   * Locks the session's pace and the times of its phones until the commit, those too that are not there yet. Waits for
+   * other commits.
    */
-  readonly lockPace: (sessionId: string) => Tx<number | null, B>
-  readonly savePace: (sessionId: string, arrival: number) => Tx<void, B>
-
-  /** Locks the times of the session's phones until the commit. */
-  readonly lockPhones: (sessionId: string) => Tx<void, B>
+  readonly lockPacing: (sessionId: string) => Tx<void, B>
   /**
-   * When each of the phones may have its next message, as far as that lies behind `now` and not behind `latest`. Others
-   * of the session's times hold nobody up (`Pacing.pairedUntil`) and may be forgotten. The phones are locked.
+   * Locks the same without waiting, and answers false when another commit has it locked. Claims lock one session after
+   * the other in circles that begin anywhere, so two claims that waited would wait for each other.
+   */
+  readonly tryLockPacing: (sessionId: string) => Tx<boolean, B>
+
+  /** The state of the session's pace (`Pacing.grant`), which is locked; null before its first message. */
+  readonly arrival: (sessionId: string) => Tx<number | null, B>
+  readonly saveArrival: (sessionId: string, arrival: number) => Tx<void, B>
+
+  /**
+   * The times when the phones may have their next message, as far as they lie behind `now` and not behind `latest`. The
+   * session's other times hold nobody up (`Pacing.pairedUntil`) and may be forgotten. The session's pacing is locked.
    */
   readonly phoneTimes: (query: {
     readonly sessionId: string
@@ -106,7 +114,7 @@ export interface JobRows<B extends Backend> {
     readonly now: Instant
     readonly latest: Instant
   }) => Tx<Map<string, Instant>, B>
-  /** Writes the time of each phone, over one that is there. Each is given once; they are locked. */
+  /** Writes the time of each phone, over one that is there. Each is given once; the session's pacing is locked. */
   readonly savePhones: (sessionId: string, phones: ReadonlyArray<string>, nextAt: Instant) => Tx<void, B>
 
   /**
@@ -131,7 +139,7 @@ export interface JobRows<B extends Backend> {
 
   /**
    * Writes claims and other steps of locked jobs: recipients, the jobs' rows with their next due time
-   * (`Progress.nextDue`) and the events. Steps of claims are told apart, so that a store may write them cheaper.
+   * (`Progress.nextDue`) and the events. Claims come apart from other steps, so that a store may write them at less cost.
    */
   readonly saveClaims: (
     claims: ReadonlyArray<ClaimStep<B>>,
@@ -139,7 +147,7 @@ export interface JobRows<B extends Backend> {
     now: Instant
   ) => Tx<void, B>
 
-  /** The account's acceptances are locked until the commit. */
+  /** Reads the facts. The account's acceptances are locked until the commit: before the verb, or by this operation. */
   readonly acceptanceFacts: (query: AcceptanceQuery) => Tx<B["facts"], B>
 
   /**
@@ -171,7 +179,10 @@ export interface JobRows<B extends Backend> {
   /** Keeps the answer of a direct message with its Idempotency-Key. The job is locked. */
   readonly saveAnswer: (job: B["job"], answer: string) => Tx<void, B>
 
-  /** Locks and answers the jobs of which the worker has recipients in hand, with their sessions' providers. */
+  /**
+   * Locks and answers the jobs of which the worker has recipients in hand, by their ids, in that order, with their
+   * sessions' providers. Waits for other commits.
+   */
   readonly lockJobsOf: (
     worker: string
   ) => Tx<ReadonlyArray<{ readonly job: B["job"]; readonly provider: Provider | null }>, B>

@@ -102,12 +102,18 @@ const writeRows = (
   }
 }
 
+const lockOf = (name: string): string => `sendwright ${name}`
+
 const dialect: Dialect = {
   version: (table) => `${table}.xmin::text`,
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   skipLocked: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
   serialize: function* (name) {
-    yield* run("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", `sendwright ${name}`)
+    yield* run("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", lockOf(name))
+  },
+  trySerialize: function* (name) {
+    const locked = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
+    return (yield* get(locked, lockOf(name)))?.["locked"] === 1
   },
   jsonArray: (expressions) => `json_build_array(${expressions})::text`,
   jsonArrays: (expressions) => `coalesce(json_agg(json_build_array(${expressions}))::text, '[]')`,

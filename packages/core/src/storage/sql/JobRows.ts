@@ -173,11 +173,13 @@ export const make = (
       return row === undefined ? Pacing.unpaced : json(row, "pacing")
     },
 
-    lockPace: (sessionId) => Pace.arrivalOf(dialect, sessionId),
+    lockPacing: (sessionId) => dialect.serialize(Pace.serialized(sessionId)),
 
-    savePace: (sessionId, arrival) => Pace.save(sessionId, arrival),
+    tryLockPacing: (sessionId) => dialect.trySerialize(Pace.serialized(sessionId)),
 
-    lockPhones: (sessionId) => dialect.serialize(`pairs ${sessionId}`),
+    arrival: Pace.arrivalOf,
+
+    saveArrival: Pace.save,
 
     phoneTimes: function* ({ latest, now, phones, sessionId }) {
       yield* run(forgetPairs, sessionId, now, latest)

@@ -218,7 +218,9 @@ const exchangeOf = (ids: Ids.Ids, dialect: Dialect) => {
 
   function* take({ endpoint, seq: key }: Stored, most: number, now: Instant): Program<ReadonlyArray<Due>> {
     const perSecond = endpoint.deliveriesPerSecond
-    const arrival = perSecond === null ? null : yield* Pace.arrivalOf(dialect, endpoint.id)
+    // Another commit delivers to it now. Two that wait for each other's endpoints would never end, so nobody waits.
+    if (perSecond !== null && !(yield* dialect.trySerialize(Pace.serialized(endpoint.id)))) return []
+    const arrival = perSecond === null ? null : yield* Pace.arrivalOf(endpoint.id)
     const granted = perSecond === null ? most : Pacing.grant(arrival, perSecond, most, now).granted
     const rows = granted === 0 ? [] : yield* all(oldestDue, key, now, granted)
     if (perSecond !== null && rows.length > 0) {

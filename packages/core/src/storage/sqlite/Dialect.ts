@@ -18,6 +18,9 @@ const dialect: Omit<Dialect, "update"> = {
   skipLocked: () => "",
   // One writes at a time.
   serialize: function* () {},
+  trySerialize: function* () {
+    return true
+  },
   jsonArray: (expressions) => `json_array(${expressions})`,
   jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
   jsonValue: (expressions) => `json_array(${expressions})`,

@@ -1,0 +1,254 @@
+/** Nodes that work on one PostgreSQL at the same moment: READ COMMITTED gives nothing away twice, and nobody waits in a circle. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import Pg from "pg"
+import { migratedDatabase } from "../../../../../test/support/Postgres.ts"
+import type { Pacing as PacingOf } from "../../../src/domain/Pacing.ts"
+import * as Pacing from "../../../src/domain/Pacing.ts"
+import type { ClaimedJob, Report } from "../../../src/storage/JobStore.ts"
+import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
+import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
+import { SessionStore } from "../../../src/storage/SessionStore.ts"
+import { WebhookStore } from "../../../src/storage/WebhookStore.ts"
+import type { Owner } from "../../../src/testing/Fixtures.ts"
+import * as Fixtures from "../../../src/testing/Fixtures.ts"
+import { listen, owner } from "../../../src/testing/StorageSuite/Setup.ts"
+
+const { now } = Fixtures
+
+/** Two nodes with what a test needs of the first, and a connection that has no part in either. */
+const nodes = Effect.gen(function* () {
+  const url = yield* migratedDatabase
+  const node = Layer.build(Postgres.layer({ url: Redacted.make(url) }))
+  const first = yield* node
+  const both = [first, yield* node].map((each) => Context.get(each, JobStore))
+  const other = yield* Effect.acquireRelease(
+    Effect.promise(async () => {
+      const client = new Pg.Client(url)
+      await client.connect()
+      return client
+    }),
+    (client) => Effect.promise(() => client.end())
+  )
+  const query = (text: string, ...parameters: ReadonlyArray<string>) =>
+    Effect.promise(() => client(text, parameters))
+  const client = async (text: string, parameters: ReadonlyArray<string>) =>
+    (await other.query<Readonly<Record<string, unknown>>>(text, [...parameters])).rows
+  return { first, both, jobs: Context.get(first, JobStore), query }
+})
+
+const pacedSession = (node: Context.Context<SessionStore>, who: Owner, pacing: PacingOf) =>
+  Effect.gen(function* () {
+    const session = Fixtures.session(who.accountId, { pacing })
+    yield* Context.get(node, SessionStore).create(session)
+    return { ...who, sessionId: session.id }
+  })
+
+const claimBy = (worker: string, limit = 16, at = now) => ({
+  now: at,
+  settlements: [],
+  claim: { worker, limit }
+})
+
+const countOf = (claimed: ReadonlyArray<ClaimedJob>): number =>
+  claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
+
+/** Locks the pacing of a session or an endpoint, as another node does that serves it at this moment. */
+const lockPacing = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright pace ' || $1, 0))"
+
+describe("two nodes that claim simultaneously", () => {
+  const limits = [
+    ["pace", { messages_per_second: 10, pair_interval_ms: null }],
+    ["interval between two messages to a phone", { messages_per_second: null, pair_interval_ms: 1000 }]
+  ] as const
+  for (const [limit, pacing] of limits) {
+    it.scopedLive(`pass over a session whose ${limit} the other has in hand, and wait for nobody`, () =>
+      Effect.gen(function* () {
+        const { first, jobs, query } = yield* nodes
+        const who = yield* Effect.provide(owner, first)
+        const paced = [yield* pacedSession(first, who, pacing), yield* pacedSession(first, who, pacing)]
+        for (const each of paced) yield* jobs.accept(Fixtures.send(each))
+        const [held = who, free = who] = paced
+        yield* query("BEGIN")
+        yield* query(lockPacing, held.sessionId)
+        const { claimed } = yield* jobs.exchange(claimBy("worker"))
+        expect(claimed.map(({ sessionId }) => sessionId)).toEqual([free.sessionId])
+        yield* query("COMMIT")
+        const after = yield* jobs.exchange(claimBy("worker"))
+        expect(after.claimed.map(({ sessionId }) => sessionId)).toEqual([held.sessionId])
+      })
+    )
+  }
+
+  it.scopedLive("are given a session's pace once, whoever of them asks", () =>
+    Effect.gen(function* () {
+      const { both, first, jobs } = yield* nodes
+      const perSecond = 100
+      const pacing = { messages_per_second: perSecond, pair_interval_ms: null }
+      const who = yield* pacedSession(first, yield* Effect.provide(owner, first), pacing)
+      for (let job = 0; job < 120; job++) yield* jobs.accept(Fixtures.send(who))
+      let arrival: number | null = null
+      for (let at = now; at < now + 1000; at += 100) {
+        const asked = Array.from({ length: 3 }, () => both).flat()
+        const answers = yield* Effect.forEach(
+          asked,
+          ({ exchange }, place) => exchange(claimBy(`worker-${place}`, 4, at)),
+          { concurrency: "unbounded" }
+        )
+        const given = answers.reduce((sum, { claimed }) => sum + countOf(claimed), 0)
+        const granted: ReturnType<typeof Pacing.grant> = Pacing.grant(arrival, perSecond, 1000, at)
+        expect(given).toBeGreaterThan(0)
+        expect(given).toBeLessThanOrEqual(granted.granted)
+        arrival = Pacing.grant(arrival, perSecond, given, at).arrival
+      }
+    })
+  )
+
+  it.scopedLive("send one phone one message in its interval", () =>
+    Effect.gen(function* () {
+      const { both, first, jobs } = yield* nodes
+      const pacing = { messages_per_second: null, pair_interval_ms: 1000 }
+      const who = yield* pacedSession(first, yield* Effect.provide(owner, first), pacing)
+      for (let job = 0; job < 40; job++) yield* jobs.accept(Fixtures.send(who, { phones: 5 }))
+      for (let at = now; at < now + 6000; at += 1000) {
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 3 }, () => both).flat(),
+          ({ exchange }, place) => exchange(claimBy(`worker-${place}`, 5, at)),
+          { concurrency: "unbounded" }
+        )
+        const phones = answers
+          .flatMap(({ claimed }) => claimed)
+          .flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+        expect([phones.length, new Set(phones).size]).toEqual([5, 5])
+      }
+    })
+  )
+
+  it.scopedLive("have no recipient together, and all of them in the end", () =>
+    Effect.gen(function* () {
+      const { both, first, jobs } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      for (let job = 0; job < 40; job++) yield* jobs.accept(Fixtures.send(who, { phones: 3 }))
+      const taken: Array<string> = []
+      yield* Effect.forEach(
+        both,
+        ({ exchange }, place) =>
+          Effect.gen(function* () {
+            for (let empty = 0; empty < 5; ) {
+              const { claimed } = yield* exchange(claimBy(`worker-${place}`, 7))
+              empty = claimed.length === 0 ? empty + 1 : 0
+              for (const { jobId, recipients } of claimed)
+                for (const { index } of recipients) taken.push(`${jobId} ${index}`)
+              const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
+                recipients.map(({ index }) => {
+                  const outcome = Outcome.Accepted({ providerId: null, status: "accepted" })
+                  return { jobId, fence, index, outcome }
+                })
+              )
+              const { settled } = yield* exchange({ now, settlements, claim: null })
+              expect(settled).toBe(settlements.length)
+            }
+          }),
+        { concurrency: "unbounded" }
+      )
+      expect([taken.length, new Set(taken).size]).toEqual([120, 120])
+    })
+  )
+})
+
+describe("two nodes that accept simultaneously", () => {
+  it.scopedLive("accept one send for an Idempotency-Key, and replay it to the other", () =>
+    Effect.gen(function* () {
+      const { both, first } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      for (let key = 0; key < 10; key++) {
+        const answers = yield* Effect.forEach(
+          both,
+          ({ accept }) => accept(Fixtures.send(who, { key: `key ${key}` })),
+          { concurrency: "unbounded" }
+        )
+        expect(answers.map(({ _tag }) => _tag).sort()).toEqual(["Accepted", "Replayed"])
+      }
+    })
+  )
+})
+
+describe("a node that takes up early reports", () => {
+  it.scopedLive(
+    "locks the jobs of all sessions in one order, so that none waits for another in a circle",
+    () =>
+      Effect.gen(function* () {
+        const { first, jobs, query } = yield* nodes
+        const who = yield* Effect.provide(owner, first)
+        const pacing = Pacing.unpaced
+        const sessions = [yield* pacedSession(first, who, pacing), yield* pacedSession(first, who, pacing)]
+        const sends = sessions.map((each) => Fixtures.send(each)).sort((a, b) => (a.jobId < b.jobId ? -1 : 1))
+        for (const send of sends) yield* jobs.accept(send)
+        const { claimed } = yield* jobs.exchange(claimBy("worker"))
+        // The report on the job that is locked last is the older one.
+        for (const { jobId, sessionId } of sends.toReversed()) {
+          const report: Report = {
+            messageId: null,
+            status: "delivered",
+            at: now + 1,
+            failure: null,
+            providerId: jobId
+          }
+          yield* jobs.receive({ now: now + 1, sessionId, reports: [report] })
+        }
+        const settlements = claimed.map(({ fence, jobId }) => {
+          const outcome = Outcome.Accepted({ providerId: jobId, status: "accepted" })
+          return { jobId, fence, index: 0, outcome }
+        })
+        yield* jobs.exchange({ now: now + 2, settlements, claim: null })
+
+        const [low = "", high = ""] = sends.map(({ jobId }) => jobId)
+        const lock = `SELECT job.id FROM sendwright_progress AS progress JOIN sendwright_job AS job ON job.seq = progress.seq
+        WHERE job.id = $1 FOR UPDATE OF progress SKIP LOCKED`
+        yield* query("BEGIN")
+        expect(yield* query(lock, low)).toHaveLength(1)
+        const taking = yield* Effect.fork(jobs.unpark({ now: now + 3 }))
+        const waiting = query(
+          "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        yield* Effect.repeat(waiting, {
+          until: (found) => found.length > 0,
+          schedule: Schedule.spaced("5 millis")
+        })
+        expect(yield* query(lock, high)).toHaveLength(1)
+        yield* query("COMMIT")
+        expect(yield* Fiber.join(taking)).toBe(2)
+      })
+  )
+})
+
+describe("a node that delivers webhooks", () => {
+  it.scopedLive("passes over an endpoint whose pace another node has in hand, and waits for nobody", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      yield* Effect.gen(function* () {
+        const webhooks = yield* WebhookStore
+        const who = yield* owner
+        const endpoint = Fixtures.endpoint(who.accountId, { deliveriesPerSecond: 10 })
+        yield* webhooks.create(endpoint)
+        const free = yield* listen(who.accountId)
+        yield* jobs.accept(Fixtures.send(who))
+        yield* jobs.exchange(claimBy("worker"))
+        const deliveries = { now: now + 1, settlements: [], claim: Fixtures.deliveryClaim() }
+        const endpoints = Effect.map(webhooks.exchange(deliveries), ({ claimed }) => [
+          ...new Set(claimed.map(({ endpoint }) => endpoint.id))
+        ])
+        yield* query("BEGIN")
+        yield* query(lockPacing, endpoint.id)
+        expect(yield* endpoints).toEqual([free.id])
+        yield* query("COMMIT")
+        expect(yield* endpoints).toEqual([endpoint.id])
+      }).pipe(Effect.provide(first))
+    })
+  )
+})
