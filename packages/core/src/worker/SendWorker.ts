@@ -45,13 +45,16 @@ export interface SendWorker {
   readonly open: Effect.Effect<Lane>
   /** When there is something to take for who may have it now. */
   readonly nextDue: Effect.Effect<Instant | null, StorageError>
-  /** Whether there is something to take: a claim looks at some sessions only. False once the grace has begun. */
+  /**
+   * True when a claim may find something though the last found nothing: a claim looks at some sessions only. False once
+   * the grace has begun.
+   */
   readonly hasDue: Effect.Effect<boolean, StorageError>
 }
 
 const isSuspect = ({ recipients }: ClaimedJob): boolean => recipients.some(({ suspect }) => suspect)
 
-/** What is attempted together: each poison suspect by itself, behind all others. */
+/** Parts a claim into batches that are attempted one after the other: the poison suspects come last, each by itself. */
 const apart = (claimed: ReadonlyArray<ClaimedJob>): ReadonlyArray<ReadonlyArray<ClaimedJob>> => {
   const suspects = claimed.filter(isSuspect)
   if (suspects.length === 0) return [claimed]

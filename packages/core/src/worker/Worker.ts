@@ -242,17 +242,18 @@ const make = (options: Options) =>
       sends.open,
       ({ awaitIdle, isLoaded, step }) =>
         Effect.gen(function* () {
-          let count = 0
-          for (let asked = false; ; ) {
-            yield* awaitIdle
-            let taken = 0
-            for (let next = yield* step; next.taken > 0; next = yield* step) taken += next.taken
-            count += taken
-            if (isLoaded()) continue
-            // The next claim begins with the session that is found: when it gets nothing, another has that in hand.
-            if ((asked && taken === 0) || !(yield* sends.hasDue)) return count
-            asked = true
-          }
+          const round = Effect.gen(function* () {
+            let count = 0
+            do {
+              yield* awaitIdle
+              for (let next = yield* step; next.taken > 0; next = yield* step) count += next.taken
+            } while (isLoaded())
+            return count
+          })
+          const count = yield* round
+          // The claim after `hasDue` begins with a session that is ready. When it brings nothing either, another process has
+          // in hand what is due.
+          return count === 0 && (yield* sends.hasDue) ? yield* round : count
         }),
       ({ leave }) => leave
     )

@@ -1,4 +1,4 @@
-/** What the loops make of claims that look at some sessions only, and of those that bring a suspect beside others. */
+/** The loops make do with claims that look at some sessions only, and with those that bring a suspect beside others. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

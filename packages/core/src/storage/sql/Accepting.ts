@@ -1,4 +1,4 @@
-/** The statements of an acceptance: one that reads all that it is decided by, and those that record it. */
+/** The statements of an acceptance: one that reads all its facts, and those that record it. */
 import type { Instant } from "../../domain/Instant.ts"
 import type { Content, Job } from "../../domain/Job.ts"
 import type { AcceptSend, Earlier } from "../JobStore.ts"
@@ -90,7 +90,7 @@ const addUsage = `INSERT INTO sendwright_usage (account, day, template, direct) 
 const noteAcceptance = `INSERT INTO sendwright_acceptance (public_key, accepted_at) VALUES (?, ?)
   ON CONFLICT (public_key) DO UPDATE SET accepted_at = excluded.accepted_at`
 
-/** What is the same for all recipients of most sends comes first. */
+/** The columns that are the same for all recipients of most sends come first. */
 const newRecipient: ReadonlyArray<Column> = [
   ["next_at", "bigint"],
   ["updated_at", "bigint"],

@@ -52,8 +52,8 @@ export interface Sql extends Backend {
 const stateOf = oneOf<State>(["connected", "connecting", "disconnected"])
 
 /**
- * Jumps from session to session, so that a long backlog of one costs nothing: from behind `after` to `last`, and then
- * from the first to `wrapped`, as many as are asked for. Its parameters are {@link circle}.
+ * Selects waiting sessions by jumps from one to the next, so that a long backlog of one costs nothing: from behind
+ * `after` to `last`, and then from the first to `wrapped`. Its parameters are {@link circle}.
  */
 const waitingIn = (table: string): string => {
   const first = `SELECT min(session) FROM ${table} WHERE next_at IS NOT NULL AND session`
@@ -72,8 +72,9 @@ const waitingIn = (table: string): string => {
     WHERE session.id = waiting.session ORDER BY waiting.place`
 }
 
-/** Above every session's id, and below. */
+/** Sorts behind every session's id. */
 const lastSession = "\u{10ffff}"
+/** Sorts before every session's id. */
 const noSession = ""
 
 const circle = (after: string, until: string, limit: number): ReadonlyArray<SqlParameter> => {
@@ -81,7 +82,7 @@ const circle = (after: string, until: string, limit: number): ReadonlyArray<SqlP
   return [after, last, wrapped, after, last, wrapped, after, wrapped, limit]
 }
 
-// Those that hold nobody up, by `Pacing.pairedUntil`.
+// Deletes the times that hold nobody up, by `Pacing.pairedUntil`.
 const forgetPairs = "DELETE FROM sendwright_pair WHERE session = ? AND (next_at <= ? OR next_at > ?)"
 
 const savePairs = insertRows("sendwright_pair", ["session", "phone", "next_at"], {
@@ -92,7 +93,7 @@ const pacingOf = "SELECT pacing FROM sendwright_session WHERE id = ?"
 
 const keepReport = "INSERT INTO sendwright_parked (session, provider_id, report, at) VALUES (?, ?, ?, ?)"
 
-/** Reports that are taken up in one commit. */
+/** The most reports that one commit takes up. */
 const reportsAtOnce = 500
 
 // Only those whose message is known by now.
@@ -107,7 +108,7 @@ const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
 const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
 
-/** @param applyInbound applies what came of people */
+/** @param applyInbound applies inbound items, as `InboundStore.receive` does */
 export const make = (
   rows: Rows,
   applyInbound: (inbound: Inbound, now: Instant) => Program<unknown>
@@ -117,7 +118,7 @@ export const make = (
   const { elements } = dialect
   const insertJob = Accepting.inserting(dialect)
   const waitingSessions = waitingIn(table)
-  // Their rows alone, in a statement that is soon over: what another takes meanwhile has to be looked at once more.
+  // Locks keys alone, in a short statement: PostgreSQL reads a row again that another claim locked meanwhile.
   const dueKeys = `SELECT seq FROM ${table} WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
     ORDER BY next_at, seq ${limited}${dialect.skipLocked(table)}`
   const dueJobs = `${rows.select(", template.status AS template", `${elements.from} CROSS JOIN `)}
@@ -129,7 +130,7 @@ export const make = (
       AND recipient.seq BETWEEN ${elements.integer} * 4096 AND ${elements.integer} * 4096 + ${lastPlace}`
   const recipients = dialect.jsonArrays(recipientColumns(dialect))
   const everyDue = `SELECT ${recipients} AS recipients ${dueOfJobs}`
-  // To be cut they have to be sorted, which takes as long as all the rest: only their keys are.
+  // Sorts keys alone: to sort whole rows takes as long as all the rest.
   const firstDue = `SELECT ${recipients} AS recipients FROM (
       SELECT recipient.seq AS key ${dueOfJobs} ORDER BY ${elements.place}, recipient.seq ${limited}
     ) AS due CROSS JOIN sendwright_recipient AS recipient WHERE recipient.seq = due.key`
@@ -237,9 +238,9 @@ export const make = (
         whole.push(step)
         steps.push(deferred.length === 0 ? written : { ...written, moves: [...deferred, ...written.moves] })
       }
-      for (const { held } of others) cache.forget(held.job.id)
+      for (const { held } of others) cache.remove(held.job.id)
       const version = yield* rows.save(steps, now)
-      for (const step of whole) cache.keep(step, version)
+      for (const step of whole) cache.put(step, version)
     },
 
     acceptanceFacts: Accepting.facts,
@@ -248,7 +249,7 @@ export const make = (
 
     inserted: function* (job) {
       const row = yield* get(seqOfJob, job.id)
-      // Its version is of no use: whoever writes it is told the next.
+      // Its version is of no use: each write answers the next.
       return { seq: seq(row ?? {}), job, inFlight: 0, worker: null, fence: 0, taken: null, version: "" }
     },
 
@@ -258,8 +259,8 @@ export const make = (
         const claimed = cache.jobOf(id)
         if (claimed !== undefined) known.push(claimed)
       }
-      // All by one statement, so that no two commits wait for each other's.
-      return known.length === ids.length ? yield* rows.renew(known) : yield* rows.takeAll(ids)
+      // By one statement, in one order: two would lock some of them out of it.
+      return known.length === ids.length ? yield* rows.lockKnown(known) : yield* rows.lockAll(ids)
     },
 
     recipientsAt: function* (wanted) {
@@ -294,7 +295,7 @@ export const make = (
     },
 
     saveJobs: function* (steps, now) {
-      for (const { held } of steps) cache.forget(held.job.id)
+      for (const { held } of steps) cache.remove(held.job.id)
       yield* rows.save(steps, now)
     },
 

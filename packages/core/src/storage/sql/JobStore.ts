@@ -95,7 +95,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       earlier: ({ key, publicKey }) =>
         db.read("JobStore.earlier", () => SqlAccepting.earlierTo(publicKey, key)),
 
-      // What an acceptance is decided on belongs to the account: the key, the day's usage, the last acceptance.
+      // The facts of an acceptance belong to the account: the key, the day's usage, the last acceptance.
       accept: (command) =>
         db.write("JobStore.accept", () => accept(jobRows, command), `accept ${command.accountId}`),
 

@@ -201,12 +201,10 @@ export interface JobRows {
   readonly select: (more?: string, first?: string) => string
   readonly toJob: (row: Row) => Program<StoredJob>
   readonly find: (jobId: string) => Program<StoredJob | undefined>
-  /** To be written: nobody else writes it until the commit. */
-  readonly take: (jobId: string) => Program<StoredJob | undefined>
-  /** Those that there are, in the order of their ids, so that no two commits wait for each other's. */
-  readonly takeAll: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
-  /** The same of jobs that are known in a version, as they are now: what did not change is not read again. */
-  readonly renew: (jobs: ReadonlyArray<StoredJob>) => Program<ReadonlyArray<StoredJob>>
+  /** Those that there are, locked until the commit in the order of their ids, so that no two commits wait for each other's. */
+  readonly lockAll: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
+  /** The same of jobs that are known in a version, as they are now: one that did not change is not read again. */
+  readonly lockKnown: (jobs: ReadonlyArray<StoredJob>) => Program<ReadonlyArray<StoredJob>>
   /** A statement for the recipients that a condition on their rows selects, with its order. */
   readonly recipientsOf: (condition: string) => string
   readonly recipients: (
@@ -223,7 +221,6 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     FROM ${first}${jobs()} CROSS JOIN sendwright_snapshot AS snapshot`
   const ofSnapshot = "job.snapshot = snapshot.seq"
   const byId = `${select()} WHERE ${ofSnapshot} AND job.id = ?`
-  const byIdToWrite = byId + dialect.forUpdate(as)
 
   const { elements, entries } = dialect
   const byIdsToWrite = `${select()} WHERE ${ofSnapshot} AND job.id IN (SELECT ${elements.value} FROM ${elements.from})
@@ -295,19 +292,18 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     select,
     toJob,
     find: findBy(byId),
-    take: findBy(byIdToWrite),
     recipientsOf: (condition) => `SELECT ${dialect.jsonArrays(recipientColumns(dialect))} AS recipients
       FROM (SELECT * FROM sendwright_recipient WHERE ${condition}) AS recipient`,
     recipients: function* (statement, ...parameters) {
       return toRecipients(yield* get(statement, ...parameters))
     },
-    takeAll: function* (jobIds) {
+    lockAll: function* (jobIds) {
       const jobs: Array<StoredJob> = []
       if (jobIds.length === 0) return jobs
       for (const row of yield* all(byIdsToWrite, JSON.stringify(jobIds))) jobs.push(yield* toJob(row))
       return jobs
     },
-    renew: function* (jobs) {
+    lockKnown: function* (jobs) {
       if (jobs.length === 0) return []
       // An object of JavaScript would bring its keys into another order.
       const versions = jobs

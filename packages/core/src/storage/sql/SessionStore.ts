@@ -68,7 +68,7 @@ function* followSession(rows: JobRows, session: Session, now: Instant): Program<
   const { id } = session
   const stopped = yield* all(pausedJobs(rows.dialect), id)
   const running = Sessions.obstacle(session) === null ? [] : yield* all(processingJobs(rows.dialect), id, id)
-  const affected = yield* rows.takeAll([...stopped, ...running].map((row) => text(row, "id")))
+  const affected = yield* rows.lockAll([...stopped, ...running].map((row) => text(row, "id")))
   const steps = affected.flatMap((held) =>
     JobSteps.become(held, Progress.followSession(held.job, session, now))
   )

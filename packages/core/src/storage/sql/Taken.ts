@@ -37,7 +37,7 @@ export const ofClaim = (
 ): {
   /** All of it. */
   readonly step: Step<StoredJob>
-  /** What of it is written: without the recipients that the job's row tells of. */
+  /** The part that is written: without the recipients whose claim the job's row records. */
   readonly written: Step<StoredJob>
 } => {
   const taken = takenBy(moves, now)

@@ -58,7 +58,7 @@ function* resume(rows: JobRows, { sessionId, templateId }: Template, now: Instan
   const session = yield* findSession(sessionId)
   if (session === null) return
   const paused = yield* all(pausedJobs(rows.dialect), sessionId, templateId)
-  const held = yield* rows.takeAll(paused.map((row) => text(row, "id")))
+  const held = yield* rows.lockAll(paused.map((row) => text(row, "id")))
   const steps = held.flatMap((each) =>
     JobSteps.become(each, Progress.resumeForTemplate(each.job, session, now))
   )

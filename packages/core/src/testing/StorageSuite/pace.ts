@@ -1,4 +1,4 @@
-/** How fast a session may send, whoever claims: messages per second, and the distance of two to one phone. */
+/** A session's pacing, whoever claims: messages per second, and the interval between two messages to one phone. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
