@@ -54,6 +54,17 @@ describe.each(["core", "host"])("@sendwright/%s, published", (name) => {
   })
 })
 
+describe("a changeset", () => {
+  it("names its packages in its head, as `changeset version` reads it", () => {
+    const folder = fileURLToPath(new URL("../.changeset", import.meta.url))
+    const head = /^---\n\s*("@sendwright\/(core|host)": (major|minor|patch)\n)+---\n/
+    const headless = readdirSync(folder).filter(
+      (name) => name.endsWith(".md") && !head.test(readFileSync(join(folder, name), "utf8"))
+    )
+    expect(headless).toEqual([])
+  })
+})
+
 describe("@sendwright/core over another effect", () => {
   const folder = mkdtempSync(join(tmpdir(), "sendwright-packages-"))
   afterAll(() => rmSync(folder, { recursive: true }))
