@@ -49,6 +49,19 @@ describe("docs/senders.md", () => {
   })
 })
 
+describe("docs/stores.md", () => {
+  it("has a row for each operation that a store supplies, and no other", () => {
+    const rows = read("../docs/stores.md").match(/^\| `.*$/gm) ?? []
+    const named = rows.flatMap((row) => [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/g)])
+    const source = read("../packages/core/src/storage/policy/JobRows.ts")
+    const operations = source
+      .slice(source.indexOf("export interface JobRows"))
+      .matchAll(/^ {2}readonly (\w+):/gm)
+    const names = (found: Iterable<RegExpMatchArray>) => [...found].map(([, name]) => name).sort()
+    expect(names(named)).toEqual(names(operations))
+  })
+})
+
 describe("docs/security.md", () => {
   it("names tests that are there", () => {
     const named = [...read("../docs/security.md").matchAll(/`((?:packages|test)\/[^`]*)`/g)].map(
