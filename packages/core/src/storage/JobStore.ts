@@ -181,6 +181,13 @@ export type Delivered = Pick<RecipientResult, "phone" | "price" | "pricing">
 
 /** For how long a report waits for its message: as long as the platform repeats it. */
 export const parkedMs = Time.day
+/** The most that are parked of one session: all that its messages under way bring, and some of others' messages. */
+export const maximumParked = 10_000
+
+export interface Unparked {
+  readonly applied: number
+  readonly forgotten: ReadonlyMap<string, number>
+}
 
 export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
   JobStore,
@@ -270,8 +277,11 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly reports: ReadonlyArray<Report>
     }) => Effect.Effect<{ readonly applied: number; readonly unmatched: ReadonlyArray<Report> }, StorageError>
 
-    /** Applies the parked reports whose message is known now, and forgets those of a day ago; answers how many applied. */
-    readonly unpark: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
+    /**
+     * Applies the parked reports whose message is known now. Forgets those of a day ago and, of a session that has more
+     * than {@link maximumParked}, the oldest; answers how many of these, by session.
+     */
+    readonly unpark: (command: { readonly now: Instant }) => Effect.Effect<Unparked, StorageError>
 
     readonly find: (jobId: string) => Effect.Effect<Job | null, StorageError>
 

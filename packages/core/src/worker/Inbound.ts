@@ -20,7 +20,7 @@ import type { InboundItem } from "../storage/InboundStore.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
 import { groupBy } from "../storage/JobSteps.ts"
 import type { Report } from "../storage/JobStore.ts"
-import { JobStore } from "../storage/JobStore.ts"
+import { JobStore, maximumParked } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
@@ -273,7 +273,14 @@ export const make: Effect.Effect<
     for (const exit of exits) if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   })
 
-  const unpark = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.unpark({ now }))
+  const unpark = Effect.gen(function* () {
+    const { applied, forgotten } = yield* jobs.unpark({ now: yield* Clock.currentTimeMillis })
+    for (const [sessionId, count] of forgotten)
+      yield* Effect.logWarning(
+        `${count} receipt(s) of session ${sessionId} whose message is not known were forgotten: the newest ${maximumParked} are kept. Does something else send over its number?`
+      )
+    return applied
+  })
 
   /** Items that senders gave out and that are not stored yet: they are not given again. */
   const owed: { reports: ReadonlyArray<Report>; messages: ReadonlyArray<InboundMessage> } = {

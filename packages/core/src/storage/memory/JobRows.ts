@@ -9,6 +9,7 @@ import * as Jobs from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { Move, Step, Tracked } from "../JobSteps.ts"
+import * as JobSteps from "../JobSteps.ts"
 import type { AcceptanceFacts, Backend, JobRows, RecipientPlace, Tx } from "../policy/JobRows.ts"
 import * as Events from "./Events.ts"
 import * as Inbound from "./Inbound.ts"
@@ -242,8 +243,18 @@ export const make = (db: Database): JobRows<Memory> => ({
     return kept.filter(isKnown)
   },
 
-  forgetEarlyReports: function* (until) {
-    db.parked.push(...db.parked.splice(0).filter(({ at }) => at > until))
+  forgetEarlyReports: function* (until, most) {
+    const forgotten = new Map<string, number>()
+    const bySession = JobSteps.groupBy(
+      db.parked.splice(0).filter(({ at }) => at > until),
+      ({ sessionId }) => sessionId
+    )
+    for (const [sessionId, reports] of bySession) {
+      const over = reports.length - most
+      if (over > 0) forgotten.set(sessionId, over)
+      for (const report of reports.slice(Math.max(0, over))) db.parked.push(report)
+    }
+    return forgotten
   },
 
   lockPeople: function* () {},

@@ -7,8 +7,16 @@ import type { Instant } from "../../domain/Instant.ts"
 import type { Provider } from "../../domain/Session.ts"
 import type { Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { CancelResult, Claim, ClaimedJob, Report, RetryResult, Settlement } from "../JobStore.ts"
-import { parkedMs } from "../JobStore.ts"
+import type {
+  CancelResult,
+  Claim,
+  ClaimedJob,
+  Report,
+  RetryResult,
+  Settlement,
+  Unparked
+} from "../JobStore.ts"
+import { maximumParked, parkedMs } from "../JobStore.ts"
 import type { Claims } from "./Claims.ts"
 import type { Backend, EarlyReport, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
 
@@ -170,9 +178,10 @@ export function* receive<B extends Backend>(
 }
 
 /** `JobStore.unpark`. */
-export function* unpark<B extends Backend>(rows: JobRows<B>, now: Instant): Tx<number, B> {
-  yield* rows.forgetEarlyReports(now - parkedMs)
-  return (yield* apply(rows, yield* rows.takeEarlyReports(), now)).applied
+export function* unpark<B extends Backend>(rows: JobRows<B>, now: Instant): Tx<Unparked, B> {
+  const forgotten = yield* rows.forgetEarlyReports(now - parkedMs, maximumParked)
+  const { applied } = yield* apply(rows, yield* rows.takeEarlyReports(), now)
+  return { applied, forgotten }
 }
 
 /** `JobStore.cancel`. */

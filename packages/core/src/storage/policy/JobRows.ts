@@ -204,8 +204,11 @@ export interface JobRows<B extends Backend> {
     ReadonlyArray<{ readonly sessionId: string; readonly report: Report }>,
     B
   >
-  /** Removes the reports that were kept at `until` or before. */
-  readonly forgetEarlyReports: (until: Instant) => Tx<void, B>
+  /**
+   * Removes the reports that were kept at `until` or before and, of each session's, all but the newest `most`. Answers
+   * how many of these, by session.
+   */
+  readonly forgetEarlyReports: (until: Instant, most: number) => Tx<ReadonlyMap<string, number>, B>
 
   /** Lets nobody else change what is known of the account's people until the commit. */
   readonly lockPeople: (accountId: string) => Tx<void, B>

@@ -470,6 +470,15 @@ CREATE INDEX sendwright_consent_standing
 `
 }
 
+const parking: Migration = {
+  id: 13,
+  name: "the parked reports of a session",
+  statements: `
+-- Only the newest of a session are kept.
+CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -482,5 +491,6 @@ export const migrations: ReadonlyArray<Migration> = [
   health,
   operators,
   recording,
-  standing
+  standing,
+  parking
 ]

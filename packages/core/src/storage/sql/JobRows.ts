@@ -17,7 +17,7 @@ import type { JobRows as Rows } from "./Jobs.ts"
 import * as Pace from "./Pace.ts"
 import * as People from "./People.ts"
 import type { Answer, Program, SqlParameter, Statement } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
+import { all, changes, get, run } from "./Program.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
   integer,
@@ -91,7 +91,7 @@ const savePairs = insertRows("sendwright_pair", ["session", "phone", "next_at"],
 
 const pacingOf = "SELECT pacing FROM sendwright_session WHERE id = ?"
 
-const keepReport = "INSERT INTO sendwright_parked (session, provider_id, report, at) VALUES (?, ?, ?, ?)"
+const keepReports = insertRows("sendwright_parked", ["session", "provider_id", "report", "at"])
 
 /** The most reports that one commit takes up. */
 const reportsAtOnce = 500
@@ -103,6 +103,12 @@ const knownReports = `SELECT parked.seq, parked.session, parked.report FROM send
     WHERE recipient.provider_id = parked.provider_id AND job.seq = recipient.seq >> 12 AND job.session = parked.session
   )
   ORDER BY parked.seq ${limited}`
+
+const crowdedSessions =
+  "SELECT session FROM sendwright_parked GROUP BY session HAVING count(*) > ? ORDER BY session"
+
+const forgetOldest = `DELETE FROM sendwright_parked WHERE session = ?
+  AND seq <= (SELECT seq FROM sendwright_parked WHERE session = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`
 
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
@@ -331,8 +337,9 @@ export const make = (
     },
 
     keepEarlyReports: function* (sessionId, reports, now) {
-      for (const { providerId, report } of reports)
-        yield* run(keepReport, sessionId, providerId, JSON.stringify(report), now)
+      yield* keepReports(
+        reports.map(({ providerId, report }) => [sessionId, providerId, JSON.stringify(report), now])
+      )
     },
 
     takeEarlyReports: function* () {
@@ -341,7 +348,15 @@ export const make = (
       return found.map((row) => ({ sessionId: text(row, "session"), report: json(row, "report") }))
     },
 
-    forgetEarlyReports: (until) => run("DELETE FROM sendwright_parked WHERE at <= ?", until),
+    forgetEarlyReports: function* (until, most) {
+      yield* run("DELETE FROM sendwright_parked WHERE at <= ?", until)
+      const forgotten = new Map<string, number>()
+      for (const row of yield* all(crowdedSessions, most)) {
+        const session = text(row, "session")
+        forgotten.set(session, yield* changes(forgetOldest, session, session, most))
+      }
+      return forgotten
+    },
 
     lockPeople: (accountId) => dialect.serialize(People.serialized(accountId)),
 

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Recipient from "../../domain/Recipient.ts"
 import type { Report, Settlement } from "../../storage/JobStore.ts"
-import { JobStore, Outcome, parkedMs } from "../../storage/JobStore.ts"
+import { JobStore, maximumParked, Outcome, parkedMs } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import { TemplateStore } from "../../storage/TemplateStore.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -163,10 +163,10 @@ export const suite = (layer: Stored): void => {
         const reports = [report("p0"), report("p1"), report("strange")]
         const early = yield* jobs.receive({ now, sessionId, reports })
         expect(early).toEqual({ applied: 0, unmatched: reports })
-        expect(yield* jobs.unpark({ now })).toBe(0)
+        expect((yield* jobs.unpark({ now })).applied).toBe(0)
         yield* take(2, accepted)
-        expect(yield* jobs.unpark({ now: now + 5000 })).toBe(2)
-        expect(yield* jobs.unpark({ now: now + 5000 })).toBe(0)
+        expect(yield* jobs.unpark({ now: now + 5000 })).toEqual({ applied: 2, forgotten: new Map() })
+        expect((yield* jobs.unpark({ now: now + 5000 })).applied).toBe(0)
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "delivered"])
       }).pipe(Effect.provide(layer))
     )
@@ -177,10 +177,24 @@ export const suite = (layer: Stored): void => {
         const ids = [0, 1].map((index) => ExternalText.id(`${"😀".repeat(600)}${index}`))
         yield* jobs.receive({ now, sessionId, reports: [report(ids[0] ?? "")] })
         yield* take(2, (index) => Outcome.Accepted({ providerId: ids[index] ?? null, status: "accepted" }))
-        expect(yield* jobs.unpark({ now })).toBe(1)
+        expect((yield* jobs.unpark({ now })).applied).toBe(1)
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "accepted"])
         yield* jobs.receive({ now, sessionId, reports: [report(ids[1] ?? "")] })
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "delivered"])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are forgotten, the oldest first, where a session has more than are parked of one", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, sessionId, take } = yield* job(2)
+        const other = yield* owner
+        yield* jobs.receive({ now, sessionId: other.sessionId, reports: [report("p0")] })
+        const strange = Array.from({ length: maximumParked - 1 }, (_, n) => report(`strange ${n}`))
+        yield* jobs.receive({ now, sessionId, reports: [report("p0"), ...strange, report("p1")] })
+        expect(yield* jobs.unpark({ now })).toEqual({ applied: 0, forgotten: new Map([[sessionId, 1]]) })
+        yield* take(2, accepted)
+        expect(yield* jobs.unpark({ now })).toEqual({ applied: 1, forgotten: new Map() })
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["accepted", "delivered"])
       }).pipe(Effect.provide(layer))
     )
 
@@ -190,9 +204,9 @@ export const suite = (layer: Stored): void => {
         const other = yield* owner
         yield* take(1, accepted)
         yield* jobs.receive({ now, sessionId: other.sessionId, reports: [report("p0")] })
-        expect(yield* jobs.unpark({ now })).toBe(0)
+        expect((yield* jobs.unpark({ now })).applied).toBe(0)
         expect((yield* results(jobId))[0]?.status).toBe("accepted")
-        expect(yield* jobs.unpark({ now: now + parkedMs })).toBe(0)
+        expect((yield* jobs.unpark({ now: now + parkedMs })).applied).toBe(0)
         const ours = { ...report("p0"), messageId: null }
         expect((yield* jobs.receive({ now, reports: [ours] })).applied).toBe(0)
       }).pipe(Effect.provide(layer))

@@ -222,7 +222,7 @@ describe("a node that takes up early reports", () => {
         })
         expect(yield* query(lock, high)).toHaveLength(1)
         yield* query("COMMIT")
-        expect(yield* Fiber.join(taking)).toBe(2)
+        expect((yield* Fiber.join(taking)).applied).toBe(2)
       })
   )
 })
