@@ -232,37 +232,6 @@ export const attempt = (
     Effect.catchAllDefect((defect) => broken(line, job, recipient, defect))
   )
 
-const unstorable: Failure = {
-  code: "outcome_unstorable",
-  provider_code: null,
-  message: "The attempt ended with an outcome that the database does not take; see the service's log.",
-  permanent: false
-}
-
-/**
- * The nearest outcome of which nobody outside wrote a part, for one that a store refuses. What the platform may have is
- * `unknown`, so that it is not sent again (decisions.md §10).
- */
-export const plain = (outcome: Outcome): Outcome => {
-  switch (outcome._tag) {
-    case "Accepted":
-    case "Unknown":
-      return Outcome.Unknown({ failure: unstorable })
-    case "Retry":
-      return outcome.uncertain
-        ? Outcome.Unknown({ failure: unstorable })
-        : Outcome.Failed({ failure: unstorable })
-    case "Failed": {
-      const failure = { ...unstorable, permanent: outcome.failure.permanent }
-      return Outcome.Failed({ failure, stopsJob: outcome.stopsJob === true })
-    }
-    case "Skipped":
-      return Outcome.Skipped({ failure: unstorable })
-    case "Released":
-      return outcome
-  }
-}
-
 const stopped: Failure = {
   code: "outcome_unknown",
   provider_code: null,

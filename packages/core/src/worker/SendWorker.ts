@@ -19,15 +19,16 @@ import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
+import * as BatchSize from "./BatchSize.ts"
 import * as Consequences from "./Consequences.ts"
 import * as Dispatch from "./Dispatch.ts"
 import type { Grace } from "./Grace.ts"
 import * as Isolate from "./Isolate.ts"
+import * as PlainOutcome from "./PlainOutcome.ts"
 import { Presence } from "./Presence.ts"
 import * as Shares from "./Shares.ts"
 import * as UnderWay from "./UnderWay.ts"
 import { Wake } from "./Wake.ts"
-import * as Window from "./Window.ts"
 
 /** Takes one window after the other. What its attempts brought is kept until it is handed in. */
 export interface Lane {
@@ -165,7 +166,7 @@ export const make = (options: {
           store: (some) => exchange(some, null),
           refused: (settlement, cause) =>
             Effect.zipRight(
-              exchange([{ ...settlement, outcome: Dispatch.plain(settlement.outcome) }], null),
+              exchange([PlainOutcome.of(settlement) ?? settlement], null),
               Effect.logError(
                 `An outcome of job ${settlement.jobId} (recipient ${settlement.index}) cannot be stored`,
                 cause
@@ -224,7 +225,7 @@ export const make = (options: {
             } while (!window.hasBegun() && window.left() > 0)
           }
           const tookMs = (yield* Moment.now) - since
-          size = Window.next(size, { recipients: settlements.length, tookMs }, concurrency)
+          size = BatchSize.next(size, { recipients: settlements.length, tookMs }, concurrency)
           return { handedIn, taken }
         })
 

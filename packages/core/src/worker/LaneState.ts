@@ -1,0 +1,446 @@
+/**
+ * One lane of the send loop, as data. A lane collects outcomes, stores them and claims its next batch in one commit,
+ * attempts the batch, waits for it, adapts the batch size, and collects again:
+ *
+ *     collect ──▶ settle + claim ──▶ attempt ──▶ wait ──▶ collect …
+ *        ▲             │ nothing claimed ─▶ rest
+ *        │             │ refused for its content ─▶ half of it, then half of that ─┐
+ *        │             └ failed ─▶ prove the store ─▶ back off                     │
+ *        └───────────────────────────────────────┴─────────────────────────────────┘
+ *
+ * {@link next} decides and performs nothing; `SendLoop` performs what it decides and answers with one event. The rules,
+ * in the order of the loop (R = the function that has it):
+ *
+ * - Outcomes are stored with the next claim, in one commit (`store`). They stay with the lane until a commit that had
+ *   them was answered (`stored`); to store one twice changes nothing, since its fence is spent.
+ * - A claim asks for the batch size, at least for the free slots (`store`). Without a free slot nothing is claimed and
+ *   the lane waits for one (`store`). Slots are reserved from the decision on (`reserved`), or two lanes borrow the same.
+ * - Only a lane whose last batch was slow borrows slots (`store`), and a claim that fills the lane's own wakes the next
+ *   lane: there is probably more (`begin`).
+ * - Once the grace period has begun nothing is claimed, and what a commit claimed meanwhile is released (`begin`). So is
+ *   a batch that could not be started (`next`, Ready).
+ * - A failed commit may have been made: what it claimed is unknown to the lane. The lane claims nothing more under that
+ *   name. It first makes a commit without a claim, and takes a new name when that was answered: one for each outage,
+ *   however long (`notStored`, `stored`). The old name stays alive while a batch runs under it and outcomes of it are to
+ *   be stored; then it is deregistered and the rescue takes the rest back (`stored`).
+ * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and
+ *   at last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut.
+ * - An interrupted lane stops its batches, stores what they brought, and deregisters its names (`next`, Interrupted).
+ */
+import type * as Cause from "effect/Cause"
+import type { Moment } from "../loop/Moment.ts"
+import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
+import { Outcome } from "../storage/JobStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+import * as BatchSize from "./BatchSize.ts"
+import * as PlainOutcome from "./PlainOutcome.ts"
+
+/** A batch that is not fully collected. */
+export interface BatchView {
+  readonly id: number
+  /** The name under which it was claimed. */
+  readonly worker: string
+  /** Recipients without a collected outcome. */
+  readonly remaining: number
+}
+
+/** A commit that was asked for. */
+interface Commit {
+  /** How many of the lane's settlements it has, from the first on. */
+  readonly settling: number
+  readonly claims: boolean
+}
+
+/** The lane waits for these batches, since then. */
+interface Watched {
+  readonly batches: ReadonlyArray<number>
+  readonly since: Moment
+}
+
+/** What the lane waits for. Each phase but the last has asked for exactly one event. */
+export type Phase =
+  | { readonly _tag: "Resting" }
+  | { readonly _tag: "Collecting"; readonly watched: Watched | null }
+  | { readonly _tag: "Full" }
+  | { readonly _tag: "Storing"; readonly commit: Commit; readonly slots: number }
+  | { readonly _tag: "Proving"; readonly commit: Commit; readonly cause: Cause.Cause<StorageError> }
+  | { readonly _tag: "Registering" }
+  | {
+      readonly _tag: "Starting"
+      readonly claimed: ReadonlyArray<ClaimedJob>
+      readonly slots: number
+      readonly since: Moment
+    }
+  | { readonly _tag: "Watching"; readonly watched: Watched }
+  | { readonly _tag: "BackingOff" }
+  | { readonly _tag: "Left" }
+
+/** Everything a lane remembers between two steps. */
+export interface LaneState {
+  readonly phase: Phase
+  /** The name under which the lane claims. The rescue takes back the recipients of a name that is not alive. */
+  readonly worker: string
+  /** Whether a commit that claimed under this name failed and may have been made all the same. */
+  readonly doubtful: boolean
+  /** Names that were given up for that, and are not deregistered yet. */
+  readonly retired: ReadonlyArray<string>
+  readonly batches: ReadonlyArray<BatchView>
+  /** Outcomes that are not stored yet. */
+  readonly settlements: ReadonlyArray<Settlement>
+  /** How many recipients the next claim asks for (`BatchSize`). */
+  readonly size: number
+  /** Slots of this lane alone. */
+  readonly ownSlots: number
+  /** Whether the last batch took longer than a batch should. */
+  readonly slow: boolean
+  /** How many settlements one commit has while those are found that the store refuses; null when it has all. */
+  readonly portion: number | null
+  /** How often a store that works, as its heartbeat shows, refused in a row. */
+  readonly refusals: number
+  /** Whether it stored some of the settlements since it refused others. */
+  readonly takesOthers: boolean
+  /** Whether the lane was interrupted. */
+  readonly leaving: boolean
+}
+
+/** What holds in the process when an event arrives. Passed in, so that {@link next} reads no clock and no shared state. */
+export interface Facts {
+  readonly now: Moment
+  /** Attempts that this lane may start now with its own slots. */
+  readonly slots: number
+  /** Slots that it may borrow from lanes that rest. */
+  readonly loan: number
+  /** Whether the grace period has begun. */
+  readonly stopping: boolean
+}
+
+export type LaneEvent =
+  /** The lane was opened, woken, has waited long enough, or an outcome came. */
+  | { readonly _tag: "Ready" }
+  /** The outcomes since the last collection; their failure actions are already applied. */
+  | {
+      readonly _tag: "Collected"
+      readonly settlements: ReadonlyArray<Settlement>
+      readonly batches: ReadonlyArray<BatchView>
+    }
+  | { readonly _tag: "Stored"; readonly claimed: ReadonlyArray<ClaimedJob> }
+  | {
+      readonly _tag: "NotStored"
+      readonly cause: Cause.Cause<StorageError>
+      /** Whether the store says that it does not take what it was given, or broke over it. */
+      readonly refused: boolean
+      /** Whether the commit may have been made all the same. */
+      readonly doubtful: boolean
+    }
+  /** Whether a heartbeat could be written after a commit failed: then the store works. */
+  | { readonly _tag: "Proved"; readonly works: boolean }
+  | { readonly _tag: "Registered"; readonly worker: string }
+  | { readonly _tag: "Started"; readonly batches: ReadonlyArray<BatchView> }
+  /** The watched batches ended, or the lane's patience did. */
+  | { readonly _tag: "Waited" }
+  | { readonly _tag: "Interrupted" }
+
+/** Performed by the interpreter, and answered with the next event. Exactly one in each step. */
+export type LaneRequest =
+  | { readonly _tag: "Collect" }
+  | { readonly _tag: "AwaitSlot" }
+  /** One commit: stores the outcomes and, when `limit` is not null, claims up to so many recipients. */
+  | {
+      readonly _tag: "SettleAndClaim"
+      readonly settlements: ReadonlyArray<Settlement>
+      readonly worker: string
+      readonly limit: number | null
+      readonly slots: number
+    }
+  | { readonly _tag: "Prove" }
+  | { readonly _tag: "Register" }
+  | {
+      readonly _tag: "Attempt"
+      readonly claimed: ReadonlyArray<ClaimedJob>
+      readonly worker: string
+      readonly slots: number
+    }
+  | { readonly _tag: "AwaitBatches"; readonly batches: ReadonlyArray<number> }
+  | { readonly _tag: "Rest" }
+  | { readonly _tag: "BackOff"; readonly cause: Cause.Cause<StorageError> }
+  /** Gives every batch the rest of the grace period, interrupts it then, and collects. */
+  | { readonly _tag: "StopBatches" }
+  /** Deregisters the lane's names. The last one, which nothing answers. */
+  | { readonly _tag: "Leave"; readonly workers: ReadonlyArray<string> }
+
+/** Performed before the request, in their order; nothing answers them. */
+export type LaneNotice =
+  | { readonly _tag: "Deregister"; readonly workers: ReadonlyArray<string> }
+  | { readonly _tag: "WakeNextLane" }
+  | { readonly _tag: "ReportStored"; readonly settled: number; readonly claimed: number }
+  /** `left`: nothing of it can be stored, and the rescue takes the recipient back. */
+  | {
+      readonly _tag: "ReportRefused"
+      readonly settlement: Settlement
+      readonly cause: Cause.Cause<StorageError>
+      readonly left: boolean
+    }
+  /** The lane ends with outcomes that are not stored; the rescue takes their recipients back. */
+  | {
+      readonly _tag: "ReportUnsettled"
+      readonly settlements: ReadonlyArray<Settlement>
+      readonly cause: Cause.Cause<StorageError>
+    }
+
+export type Transition = readonly [state: LaneState, notices: ReadonlyArray<LaneNotice>, request: LaneRequest]
+
+const none: ReadonlyArray<LaneNotice> = []
+
+/** Refusals in a row after which a working store counts as refusing what it is given, not as failing. */
+const certain = 2
+/** The same for a settlement alone while nothing shows that the store takes any. A lane tries once a second. */
+const certainAlone = 30
+
+export const make = (worker: string, ownSlots: number): LaneState => ({
+  phase: { _tag: "Resting" },
+  worker,
+  doubtful: false,
+  retired: [],
+  batches: [],
+  settlements: [],
+  size: ownSlots,
+  ownSlots,
+  slow: false,
+  portion: null,
+  refusals: 0,
+  takesOthers: false,
+  leaving: false
+})
+
+/** Slots that are spoken for by a batch that does not run yet. */
+export const reserved = ({ phase }: LaneState): number =>
+  phase._tag === "Storing" || phase._tag === "Starting" ? phase.slots : 0
+
+/** Due again at no cost: recipients that were claimed and will not be attempted. */
+const released = (claimed: ReadonlyArray<ClaimedJob>): ReadonlyArray<Settlement> =>
+  claimed.flatMap(({ fence, jobId, recipients }) =>
+    recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released({ uncertain: false }) }))
+  )
+
+const countOf = (claimed: ReadonlyArray<ClaimedJob>): number =>
+  claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
+
+const collect = (state: LaneState, watched: Watched | null = null): Transition => [
+  { ...state, phase: { _tag: "Collecting", watched } },
+  none,
+  { _tag: "Collect" }
+]
+
+const rest = (state: LaneState): Transition => [
+  { ...state, phase: { _tag: "Resting" } },
+  none,
+  { _tag: "Rest" }
+]
+
+const backOff = (state: LaneState, cause: Cause.Cause<StorageError>): Transition => [
+  { ...state, phase: { _tag: "BackingOff" } },
+  none,
+  { _tag: "BackOff", cause }
+]
+
+/** The last transition. */
+const leave = (state: LaneState): Transition => [
+  { ...state, settlements: [], batches: [], phase: { _tag: "Left" } },
+  none,
+  { _tag: "Leave", workers: [...state.retired, state.worker] }
+]
+
+const noticing = (first: ReadonlyArray<LaneNotice>, [state, notices, request]: Transition): Transition => [
+  state,
+  first.length === 0 ? notices : [...first, ...notices],
+  request
+]
+
+/** Stores outcomes and claims, as far as there is something of the kind to do. */
+const store = (state: LaneState, facts: Facts): Transition => {
+  const { doubtful, leaving, portion, settlements, slow, worker } = state
+  const slots = facts.slots + (slow ? facts.loan : 0)
+  const isEnding = leaving || facts.stopping
+  const claims = !isEnding && !doubtful && portion === null && slots > 0
+  if (!claims && settlements.length === 0) {
+    if (leaving) return leave(state)
+    if (isEnding) return rest(state)
+    if (!doubtful) return [{ ...state, phase: { _tag: "Full" } }, none, { _tag: "AwaitSlot" }]
+  }
+  const some = portion === null ? settlements : settlements.slice(0, portion)
+  const commit = { settling: some.length, claims }
+  return [
+    { ...state, phase: { _tag: "Storing", commit, slots: claims ? slots : 0 } },
+    none,
+    {
+      _tag: "SettleAndClaim",
+      settlements: some,
+      worker,
+      limit: claims ? Math.max(state.size, slots) : null,
+      slots
+    }
+  ]
+}
+
+/** Attempts what a commit claimed. */
+const begin = (
+  state: LaneState,
+  claimed: ReadonlyArray<ClaimedJob>,
+  slots: number,
+  { now, stopping }: Facts
+): Transition => {
+  if (stopping || state.leaving)
+    return collect({ ...state, settlements: [...state.settlements, ...released(claimed)] })
+  return [
+    { ...state, phase: { _tag: "Starting", claimed, slots, since: now } },
+    countOf(claimed) >= state.ownSlots ? [{ _tag: "WakeNextLane" }] : none,
+    { _tag: "Attempt", claimed, worker: state.worker, slots }
+  ]
+}
+
+/** After a commit that was answered. */
+const stored = (
+  before: LaneState,
+  { commit: { claims, settling }, slots }: Extract<Phase, { readonly _tag: "Storing" }>,
+  claimed: ReadonlyArray<ClaimedJob>,
+  facts: Facts
+): Transition => {
+  const settlements = settling === 0 ? before.settlements : before.settlements.slice(settling)
+  const isDone = settlements.length === 0
+  const inUse = new Set(before.batches.map(({ worker }) => worker))
+  const silent = isDone ? before.retired.filter((worker) => !inUse.has(worker)) : []
+  const state: LaneState = {
+    ...before,
+    settlements,
+    retired: silent.length === 0 ? before.retired : before.retired.filter((name) => !silent.includes(name)),
+    portion: isDone || before.portion === null ? null : before.portion * 2,
+    refusals: 0,
+    takesOthers: !isDone && (before.takesOthers || settling > 0)
+  }
+  const then = (): Transition => {
+    if (countOf(claimed) > 0) return begin(state, claimed, slots, facts)
+    if (!isDone) return store(state, facts)
+    if (state.leaving) return leave(state)
+    if (state.doubtful && !facts.stopping)
+      return [{ ...state, phase: { _tag: "Registering" } }, none, { _tag: "Register" }]
+    // A commit without a claim says nothing of what is due.
+    return claims || facts.stopping ? rest(state) : collect(state)
+  }
+  const notices: Array<LaneNotice> = []
+  if (silent.length > 0) notices.push({ _tag: "Deregister", workers: silent })
+  if (settling > 0 || claimed.length > 0)
+    notices.push({ _tag: "ReportStored", settled: settling, claimed: countOf(claimed) })
+  return noticing(notices, then())
+}
+
+/** What is refused is stored apart from the claim, then by halves, then without text from outside, then not at all. */
+const narrow = (
+  state: LaneState,
+  { claims, settling }: Commit,
+  cause: Cause.Cause<StorageError>,
+  isCertain: boolean
+): readonly [LaneState, ReadonlyArray<LaneNotice>] => {
+  if (!isCertain && state.refusals < certain) return [state, []]
+  if (claims) return [{ ...state, portion: settling }, []]
+  if (settling > 1) return [{ ...state, portion: Math.ceil(settling / 2) }, []]
+  const [first, ...others] = state.settlements
+  if (first === undefined) return [state, []]
+  if (!isCertain && state.refusals < (state.takesOthers ? certain : certainAlone)) {
+    // The others show whether it is this one or the store.
+    return [state.takesOthers ? state : { ...state, settlements: [...others, first], portion: 1 }, []]
+  }
+  const plain = PlainOutcome.of(first)
+  const report: LaneNotice = { _tag: "ReportRefused", settlement: first, cause, left: plain === null }
+  const portion = plain === null && others.length === 0 ? null : 1
+  // Its name is given up, so that the rescue takes the recipient back.
+  const doubtful = state.doubtful || plain === null
+  const settlements = plain === null ? others : [plain, ...others]
+  return [{ ...state, settlements, portion, refusals: 0, doubtful }, [report]]
+}
+
+/** After a commit that failed, or whose answer was lost. */
+const notStored = (
+  before: LaneState,
+  commit: Commit,
+  { cause, doubtful, refused }: Extract<LaneEvent, { readonly _tag: "NotStored" }>,
+  facts: Facts
+): Transition => {
+  const state = { ...before, doubtful: before.doubtful || (commit.claims && doubtful) }
+  if (refused && commit.settling > 0) {
+    const [narrowed, notices] = narrow(state, commit, cause, true)
+    return noticing(notices, store(narrowed, facts))
+  }
+  if (state.leaving) {
+    const { settlements } = state
+    return noticing(
+      settlements.length === 0 ? none : [{ _tag: "ReportUnsettled", settlements, cause }],
+      leave(state)
+    )
+  }
+  if (commit.settling === 0) return backOff(state, cause)
+  return [{ ...state, phase: { _tag: "Proving", commit, cause } }, none, { _tag: "Prove" }]
+}
+
+/** After the collection of a batch that was waited for. */
+const adapt = (state: LaneState, { since }: Watched, now: Moment): LaneState => {
+  const tookMs = now - since
+  const size = BatchSize.next(state.size, { recipients: state.settlements.length, tookMs }, state.ownSlots)
+  return { ...state, size, slow: tookMs > BatchSize.targetMs }
+}
+
+/** The whole protocol of a lane. Total: an event that the phase has not asked for starts the next collection. */
+export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transition => {
+  const { phase } = state
+  if (phase._tag === "Left") return [state, none, { _tag: "Leave", workers: [] }]
+  switch (event._tag) {
+    case "Ready":
+      // A batch that could not be started.
+      return phase._tag === "Starting"
+        ? collect({ ...state, settlements: [...state.settlements, ...released(phase.claimed)] })
+        : collect(state)
+    case "Collected": {
+      const settlements =
+        state.settlements.length === 0 ? event.settlements : [...state.settlements, ...event.settlements]
+      const collected = { ...state, batches: event.batches, settlements }
+      const watched = phase._tag === "Collecting" ? phase.watched : null
+      return store(watched === null ? collected : adapt(collected, watched, facts.now), facts)
+    }
+    case "Stored":
+      return phase._tag === "Storing" ? stored(state, phase, event.claimed, facts) : collect(state)
+    case "NotStored":
+      return phase._tag === "Storing" ? notStored(state, phase.commit, event, facts) : collect(state)
+    case "Proved": {
+      if (phase._tag !== "Proving") return collect(state)
+      if (!event.works) return backOff(state, phase.cause)
+      const [narrowed, notices] = narrow(
+        { ...state, refusals: state.refusals + 1 },
+        phase.commit,
+        phase.cause,
+        false
+      )
+      return noticing(notices, backOff(narrowed, phase.cause))
+    }
+    case "Registered": {
+      const retired = [...state.retired, state.worker]
+      return collect({ ...state, worker: event.worker, retired, doubtful: false })
+    }
+    case "Started": {
+      const started = { ...state, batches: [...state.batches, ...event.batches] }
+      if (phase._tag !== "Starting") return collect(started)
+      const batches = event.batches.map(({ id }) => id)
+      const watched = { batches, since: phase.since }
+      return [{ ...started, phase: { _tag: "Watching", watched } }, none, { _tag: "AwaitBatches", batches }]
+    }
+    case "Waited":
+      return collect(state, phase._tag === "Watching" ? phase.watched : null)
+    case "Interrupted": {
+      const settlements =
+        phase._tag === "Starting" ? [...state.settlements, ...released(phase.claimed)] : state.settlements
+      return [
+        { ...state, settlements, leaving: true, phase: { _tag: "Collecting", watched: null } },
+        none,
+        { _tag: "StopBatches" }
+      ]
+    }
+  }
+}

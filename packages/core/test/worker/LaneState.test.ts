@@ -1,0 +1,584 @@
+/** The protocol of a lane, row by row: what it does at an event, and what it remembers then. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as FastCheck from "effect/FastCheck"
+import type { ClaimedJob, Settlement } from "../../src/storage/JobStore.ts"
+import { Outcome } from "../../src/storage/JobStore.ts"
+import { StorageError } from "../../src/storage/StorageError.ts"
+import * as BatchSize from "../../src/worker/BatchSize.ts"
+import type { Facts, LaneEvent, Phase } from "../../src/worker/LaneState.ts"
+import * as LaneState from "../../src/worker/LaneState.ts"
+
+const cause = Cause.fail(new StorageError({ operation: "exchange", cause: "lost" }))
+const facts: Facts = { now: 0, slots: 16, loan: 0, stopping: false }
+const stopping = { stopping: true }
+
+const settlement = (index: number): Settlement => ({
+  jobId: "job",
+  fence: 1,
+  index,
+  outcome: Outcome.Accepted({ providerId: "p", status: "accepted" })
+})
+const [s0, s1, s2, s3] = [settlement(0), settlement(1), settlement(2), settlement(3)]
+const claimed = (count: number): ReadonlyArray<ClaimedJob> => [
+  {
+    jobId: "claimed",
+    accountId: "account",
+    sessionId: "session",
+    content: { kind: "direct", text: "Hello", linkPreview: false },
+    fence: 1,
+    recipients: Array.from({ length: count }, (_, index) => ({
+      index,
+      phone: String(index),
+      values: [],
+      attempts: 1,
+      uncertain: false,
+      suspect: false
+    }))
+  }
+]
+const releasedOnes = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    jobId: "claimed",
+    index,
+    outcome: { _tag: "Released", uncertain: false }
+  }))
+const batch = (id: number, worker = "w1") => ({ id, worker, remaining: 1 })
+
+const ready: LaneEvent = { _tag: "Ready" }
+const waited: LaneEvent = { _tag: "Waited" }
+const interrupted: LaneEvent = { _tag: "Interrupted" }
+const collected = (
+  settlements: ReadonlyArray<Settlement> = [],
+  batches: ReadonlyArray<LaneState.BatchView> = []
+): LaneEvent => ({ _tag: "Collected", settlements, batches })
+const stored = (count = 0): LaneEvent => ({ _tag: "Stored", claimed: count === 0 ? [] : claimed(count) })
+const failed: LaneEvent = { _tag: "NotStored", cause, refused: false, doubtful: true }
+const refused: LaneEvent = { _tag: "NotStored", cause, refused: true, doubtful: false }
+const works: LaneEvent = { _tag: "Proved", works: true }
+const down: LaneEvent = { _tag: "Proved", works: false }
+const registered: LaneEvent = { _tag: "Registered", worker: "w2" }
+const started = (...ids: ReadonlyArray<number>): LaneEvent => ({
+  _tag: "Started",
+  batches: ids.map((id) => batch(id))
+})
+
+const collecting: Phase = { _tag: "Collecting", watched: null }
+const watched = { batches: [1], since: 0 }
+const storing = (settling = 0, claims = true): Partial<LaneState.LaneState> => ({
+  phase: { _tag: "Storing", commit: { settling, claims }, slots: claims ? 16 : 0 }
+})
+const proving = (settling: number, claims = false): Partial<LaneState.LaneState> => ({
+  phase: { _tag: "Proving", commit: { settling, claims }, cause }
+})
+const starting: Phase = { _tag: "Starting", claimed: claimed(2), slots: 16, since: 0 }
+const watching: Phase = { _tag: "Watching", watched }
+
+interface Row {
+  readonly title: string
+  readonly from: Partial<LaneState.LaneState>
+  readonly event: LaneEvent
+  readonly facts?: Partial<Facts>
+  /** The tags of its notices and its request. */
+  readonly does: string
+  /** Of the request. */
+  readonly with?: object
+  readonly becomes?: object
+}
+
+const rows: ReadonlyArray<Row> = [
+  { title: "that is ready collects", from: {}, event: ready, does: "Collect" },
+  {
+    title: "stores what it collected and claims for as long as a slot is free",
+    from: { phase: collecting },
+    event: collected([s0]),
+    does: "SettleAndClaim",
+    with: { settlements: [s0], worker: "w1", limit: 16, slots: 16 },
+    becomes: { phase: { _tag: "Storing", slots: 16 }, settlements: [s0] }
+  },
+  {
+    title: "claims as many as its batch size says, and no fewer than it has slots",
+    from: { phase: collecting, size: 80 },
+    event: collected(),
+    facts: { slots: 3 },
+    does: "SettleAndClaim",
+    with: { limit: 80, slots: 3 }
+  },
+  {
+    title: "without a slot waits for one",
+    from: { phase: collecting },
+    event: collected(),
+    facts: { slots: 0, loan: 8 },
+    does: "AwaitSlot",
+    becomes: { phase: { _tag: "Full" } }
+  },
+  {
+    title: "without a slot stores its outcomes all the same",
+    from: { phase: collecting },
+    event: collected([s0]),
+    facts: { slots: 0 },
+    does: "SettleAndClaim",
+    with: { settlements: [s0], limit: null },
+    becomes: { phase: { slots: 0 } }
+  },
+  {
+    title: "looks again after a commit without a claim",
+    from: { ...storing(1, false), settlements: [s0] },
+    event: stored(),
+    does: "ReportStored Collect",
+    becomes: { settlements: [] }
+  },
+  {
+    title: "adapts its batch size to a batch that was answered in time",
+    from: { phase: { _tag: "Collecting", watched }, slow: true },
+    event: collected(Array.from({ length: 16 }, (_, index) => settlement(index))),
+    facts: { now: 10, loan: 32 },
+    does: "SettleAndClaim",
+    with: { limit: 80, slots: 16 },
+    becomes: { size: 80, slow: false }
+  },
+  {
+    title: "borrows slots after a slow batch",
+    from: { phase: { _tag: "Collecting", watched } },
+    event: collected([s0]),
+    facts: { now: BatchSize.targetMs + 1, loan: 32 },
+    does: "SettleAndClaim",
+    with: { limit: 48, slots: 48 },
+    becomes: { slow: true, phase: { slots: 48 } }
+  },
+  {
+    title: "goes on with borrowed slots alone",
+    from: { phase: collecting, slow: true },
+    event: collected(),
+    facts: { slots: 0, loan: 4 },
+    does: "SettleAndClaim",
+    with: { limit: 16, slots: 4 }
+  },
+  {
+    title: "that claimed nothing rests",
+    from: { ...storing(1), settlements: [s0] },
+    event: stored(),
+    does: "ReportStored Rest",
+    becomes: { phase: { _tag: "Resting" }, settlements: [] }
+  },
+  {
+    title: "attempts what it claimed",
+    from: { ...storing(1), settlements: [s0] },
+    event: stored(2),
+    facts: { now: 7 },
+    does: "ReportStored Attempt",
+    with: { claimed: claimed(2), worker: "w1", slots: 16 },
+    becomes: { phase: { _tag: "Starting", since: 7, slots: 16 }, settlements: [] }
+  },
+  {
+    title: "wakes the next lane with a claim that fills its own slots",
+    from: storing(),
+    event: stored(16),
+    does: "ReportStored WakeNextLane Attempt"
+  },
+  {
+    title: "releases what a commit claimed though the grace period has begun",
+    from: storing(),
+    event: stored(2),
+    facts: stopping,
+    does: "ReportStored Collect",
+    becomes: { settlements: releasedOnes(2) }
+  },
+  {
+    title: "waits for the batches that it started",
+    from: { phase: starting },
+    event: started(1, 2),
+    does: "AwaitBatches",
+    with: { batches: [1, 2] },
+    becomes: { batches: [batch(1), batch(2)], phase: { _tag: "Watching" } }
+  },
+  {
+    title: "releases a batch that could not be started",
+    from: { phase: starting },
+    event: ready,
+    does: "Collect",
+    becomes: { settlements: releasedOnes(2) }
+  },
+  {
+    title: "collects when the batch or its patience has ended",
+    from: { phase: watching },
+    event: waited,
+    does: "Collect",
+    becomes: { phase: { _tag: "Collecting", watched } }
+  },
+  {
+    title: "rests in the grace period when there is nothing to store",
+    from: { phase: collecting },
+    event: collected(),
+    facts: stopping,
+    does: "Rest"
+  },
+  {
+    title: "stores its outcomes in the grace period, and claims nothing",
+    from: { phase: collecting },
+    event: collected([s0]),
+    facts: stopping,
+    does: "SettleAndClaim",
+    with: { settlements: [s0], limit: null }
+  },
+  {
+    title: "doubts its name after a claim that may have been made",
+    from: { ...storing(1), settlements: [s0] },
+    event: failed,
+    does: "Prove",
+    becomes: { doubtful: true, worker: "w1", settlements: [s0] }
+  },
+  {
+    title: "backs off after a failed commit that had no outcomes",
+    from: storing(),
+    event: failed,
+    does: "BackOff",
+    with: { cause },
+    becomes: { doubtful: true, phase: { _tag: "BackingOff" } }
+  },
+  {
+    title: "does not doubt a name under which nothing was claimed",
+    from: { ...storing(1, false), settlements: [s0] },
+    event: failed,
+    does: "Prove",
+    becomes: { doubtful: false }
+  },
+  {
+    title: "with a doubtful name makes a commit without a claim",
+    from: { phase: collecting, doubtful: true },
+    event: collected(),
+    does: "SettleAndClaim",
+    with: { settlements: [], limit: null },
+    becomes: { phase: { slots: 0 } }
+  },
+  {
+    title: "takes a new name when that was answered",
+    from: { ...storing(0, false), doubtful: true },
+    event: stored(),
+    does: "Register"
+  },
+  {
+    title: "claims under its new name, and gives up the former one",
+    from: { phase: { _tag: "Registering" }, doubtful: true },
+    event: registered,
+    does: "Collect",
+    becomes: { worker: "w2", retired: ["w1"], doubtful: false }
+  },
+  {
+    title: "deregisters a retired name when everything is stored",
+    from: { ...storing(1), settlements: [s0], retired: ["w0"] },
+    event: stored(),
+    does: "Deregister ReportStored Rest",
+    becomes: { retired: [] }
+  },
+  {
+    title: "keeps a retired name alive while a batch runs under it",
+    from: { ...storing(1), settlements: [s0], retired: ["w0"], batches: [batch(1, "w0")] },
+    event: stored(),
+    does: "ReportStored Rest",
+    becomes: { retired: ["w0"] }
+  },
+  {
+    title: "keeps a retired name alive while an outcome is to be stored",
+    from: { ...storing(1, false), settlements: [s0, s1], portion: 1, retired: ["w0"] },
+    event: stored(),
+    does: "ReportStored SettleAndClaim",
+    becomes: { retired: ["w0"] }
+  },
+  {
+    title: "halves nothing while the store is down",
+    from: { ...proving(2), settlements: [s0, s1], refusals: 1 },
+    event: down,
+    does: "BackOff",
+    becomes: { portion: null, refusals: 1, settlements: [s0, s1] }
+  },
+  {
+    title: "makes a commit that failed once as it was again, when the store works",
+    from: { ...proving(2, true), settlements: [s0, s1] },
+    event: works,
+    does: "BackOff",
+    becomes: { portion: null, refusals: 1 }
+  },
+  {
+    title: "stores half of what a working store refused twice",
+    from: { ...proving(3), settlements: [s0, s1, s2], refusals: 1 },
+    event: works,
+    does: "BackOff",
+    becomes: { portion: 2, refusals: 2 }
+  },
+  {
+    title: "claims nothing while it looks for what is refused",
+    from: { phase: collecting, settlements: [s0, s1, s2], portion: 2 },
+    event: collected(),
+    does: "SettleAndClaim",
+    with: { settlements: [s0, s1], limit: null }
+  },
+  {
+    title: "stores twice as many after a part that was stored",
+    from: { ...storing(1, false), settlements: [s0, s1, s2, s3], portion: 1, refusals: 1 },
+    event: stored(),
+    does: "ReportStored SettleAndClaim",
+    with: { settlements: [s1, s2] },
+    becomes: { portion: 2, refusals: 0, takesOthers: true }
+  },
+  {
+    title: "tries others first while nothing shows that the store takes any",
+    from: { ...proving(1), settlements: [s0, s1], portion: 1, refusals: 3 },
+    event: works,
+    does: "BackOff",
+    becomes: { settlements: [s1, s0], portion: 1 }
+  },
+  {
+    title: "cuts an outcome that is refused alone by a store that takes others",
+    from: { ...proving(1), settlements: [s0, s1], portion: 1, refusals: 1, takesOthers: true },
+    event: works,
+    does: "ReportRefused BackOff",
+    becomes: {
+      settlements: [{ index: 0, outcome: { _tag: "Unknown", failure: { code: "outcome_unstorable" } } }, s1],
+      refusals: 0
+    }
+  },
+  {
+    title: "cuts the only outcome that it has when half a minute of refusals says that it is at fault",
+    from: { ...proving(1), settlements: [s0], portion: 1, refusals: 29 },
+    event: works,
+    does: "ReportRefused BackOff",
+    becomes: { settlements: [{ outcome: { _tag: "Unknown" } }] }
+  },
+  {
+    title: "does not cut the only outcome that it has before that",
+    from: { ...proving(1), settlements: [s0], portion: 1, refusals: 28 },
+    event: works,
+    does: "BackOff",
+    becomes: { settlements: [s0] }
+  },
+  {
+    title: "stores what a store says that it refuses apart from the claim, without delay and without doubt",
+    from: { ...storing(2), settlements: [s0, s1] },
+    event: refused,
+    does: "SettleAndClaim",
+    with: { settlements: [s0, s1], limit: null },
+    becomes: { portion: 2, doubtful: false, refusals: 0 }
+  },
+  {
+    title: "then halves it",
+    from: { ...storing(2, false), settlements: [s0, s1], portion: 2 },
+    event: refused,
+    does: "SettleAndClaim",
+    with: { settlements: [s0] }
+  },
+  {
+    title: "then cuts the one at fault",
+    from: { ...storing(1, false), settlements: [s0, s1], portion: 1 },
+    event: refused,
+    does: "ReportRefused SettleAndClaim",
+    with: { settlements: [{ index: 0, outcome: { _tag: "Unknown" } }] }
+  },
+  {
+    title: "then leaves that to the rescue, with its name",
+    from: {
+      ...storing(1, false),
+      settlements: [{ ...s0, outcome: Outcome.Released({ uncertain: true }) }, s1],
+      portion: 1
+    },
+    event: refused,
+    does: "ReportRefused SettleAndClaim",
+    with: { settlements: [s1] },
+    becomes: { doubtful: true, settlements: [s1] }
+  },
+  {
+    title: "goes back to whole batches when all is stored",
+    from: { ...storing(1, false), settlements: [s0], portion: 4, takesOthers: true },
+    event: stored(),
+    does: "ReportStored Collect",
+    becomes: { portion: null, takesOthers: false }
+  },
+  {
+    title: "that is interrupted stops its batches",
+    from: { phase: watching, settlements: [s0] },
+    event: interrupted,
+    does: "StopBatches",
+    becomes: { leaving: true, settlements: [s0] }
+  },
+  {
+    title: "that leaves stores what its batches brought",
+    from: { phase: collecting, leaving: true, settlements: [s0] },
+    event: collected([s1]),
+    does: "SettleAndClaim",
+    with: { settlements: [s0, s1], limit: null }
+  },
+  {
+    title: "that leaves deregisters its names when all is stored",
+    from: { ...storing(1, false), leaving: true, settlements: [s0], retired: ["w0"] },
+    event: stored(),
+    does: "Deregister ReportStored Leave",
+    with: { workers: ["w1"] },
+    becomes: { phase: { _tag: "Left" } }
+  },
+  {
+    title: "that leaves with nothing to store just leaves",
+    from: { phase: collecting, leaving: true, doubtful: true, retired: ["w0"] },
+    event: collected(),
+    does: "Leave",
+    with: { workers: ["w0", "w1"] }
+  },
+  {
+    title: "that leaves says what it could not store",
+    from: { ...storing(1, false), leaving: true, settlements: [s0] },
+    event: failed,
+    does: "ReportUnsettled Leave"
+  },
+  {
+    title: "that has left does nothing more",
+    from: { phase: { _tag: "Left" } },
+    event: ready,
+    does: "Leave",
+    with: { workers: [] }
+  }
+]
+
+describe("a lane", () => {
+  for (const { becomes = {}, does, event, facts: some, from, title, with: last } of rows) {
+    it(title, () => {
+      const state = { ...LaneState.make("w1", 16), ...from }
+      const [after, notices, request] = LaneState.next(state, event, { ...facts, ...some })
+      expect([...notices, request].map(({ _tag }) => _tag).join(" ")).toBe(does)
+      if (last !== undefined) expect(request).toMatchObject(last)
+      expect(after).toMatchObject(becomes)
+    })
+  }
+})
+
+const someFacts = FastCheck.record({
+  now: FastCheck.nat(5000),
+  slots: FastCheck.nat(16),
+  loan: FastCheck.nat(48),
+  stopping: FastCheck.boolean()
+})
+
+/** Where a settlement may have gone: it is told apart by its place. */
+const placesOf = (settlements: ReadonlyArray<Settlement>) => settlements.map(({ index }) => index)
+
+/** Steps that keep what every step must keep; answers the next state. */
+const checked = (state: LaneState.LaneState, event: LaneEvent, facts: Facts) => {
+  const [after, notices, request] = LaneState.next(state, event, facts)
+  const isLeft = state.phase._tag === "Left"
+  const stored =
+    event._tag === "Stored" && state.phase._tag === "Storing"
+      ? state.settlements.slice(0, state.phase.commit.settling)
+      : []
+  const told = notices.flatMap((notice) => {
+    if (notice._tag === "ReportRefused" && notice.left) return [notice.settlement]
+    return notice._tag === "ReportUnsettled" ? notice.settlements : []
+  })
+  const brought = event._tag === "Collected" ? event.settlements : []
+  const accounted = new Set([...placesOf(stored), ...placesOf(told), ...placesOf(after.settlements)])
+  const known = isLeft ? [] : [...placesOf(state.settlements), ...placesOf(brought)]
+  expect(known.filter((place) => !accounted.has(place))).toEqual([])
+  // A name is given up once, and only when nothing runs under it and nothing is to be stored.
+  for (const notice of notices) {
+    if (notice._tag !== "Deregister") continue
+    // What the commit claimed meanwhile is under the name that the lane has now.
+    expect(after.settlements.filter((one) => state.settlements.includes(one))).toEqual([])
+    for (const worker of notice.workers) {
+      expect(state.retired).toContain(worker)
+      expect(after.batches.map(({ worker }) => worker)).not.toContain(worker)
+    }
+  }
+  if (request._tag === "SettleAndClaim" && request.limit !== null)
+    expect([after.doubtful, after.leaving, facts.stopping]).toEqual([false, false, false])
+  return { after, notices, request }
+}
+
+describe("a lane, whatever comes in whatever order,", () => {
+  it("loses no settlement, gives up no name too soon, and claims nothing that it must not", () => {
+    let index = 0
+    const fresh = FastCheck.array(FastCheck.constant(null), { maxLength: 5 }).map((some) =>
+      collected(some.map(() => settlement(index++)))
+    )
+    const event = FastCheck.oneof(
+      fresh,
+      FastCheck.constantFrom<LaneEvent>(
+        ready,
+        stored(),
+        stored(3),
+        failed,
+        refused,
+        works,
+        down,
+        registered,
+        started(1),
+        waited
+      ),
+      { weight: 1, arbitrary: FastCheck.constant(interrupted) }
+    )
+    FastCheck.assert(
+      FastCheck.property(FastCheck.array(FastCheck.tuple(event, someFacts), { maxLength: 60 }), (events) => {
+        let state = LaneState.make("w1", 16)
+        for (const [each, facts] of events) state = checked(state, each, facts).after
+      }),
+      { numRuns: 300 }
+    )
+  })
+
+  it("stores, cuts or reports every settlement, also those that the store refuses for ever", () => {
+    /** What a lane would meet: a store that refuses some places, for ever or until they are cut, and that is down at times. */
+    const world = FastCheck.record({
+      bad: FastCheck.uniqueArray(FastCheck.nat(19), { maxLength: 4 }),
+      poison: FastCheck.uniqueArray(FastCheck.nat(19), { maxLength: 2 }),
+      says: FastCheck.boolean(),
+      outage: FastCheck.nat(40)
+    })
+    FastCheck.assert(
+      FastCheck.property(world, ({ bad, outage, poison, says }) => {
+        let state = LaneState.make("w1", 16)
+        let event: LaneEvent = ready
+        let isBrought = false
+        const settled = new Map<number, string>()
+        const reported: Array<number> = []
+        const refuses = ({ index, outcome }: Settlement) =>
+          poison.includes(index) || (bad.includes(index) && outcome._tag === "Accepted")
+        for (let step = 0; step < 2000; step++) {
+          const { after, notices, request } = checked(state, event, { ...facts, now: step })
+          state = after
+          for (const notice of notices)
+            if (notice._tag === "ReportRefused" && notice.left) reported.push(notice.settlement.index)
+          if (request._tag === "Rest" && isBrought) break
+          switch (request._tag) {
+            case "Collect":
+              event = collected(isBrought ? [] : Array.from({ length: 20 }, (_, index) => settlement(index)))
+              isBrought = true
+              break
+            case "SettleAndClaim":
+              if (step < outage) event = failed
+              else if (request.settlements.some(refuses)) event = says ? refused : failed
+              else {
+                for (const { index, outcome } of request.settlements) settled.set(index, outcome._tag)
+                event = stored()
+              }
+              break
+            case "Prove":
+              event = step < outage ? down : works
+              break
+            case "Register":
+              event = registered
+              break
+            default:
+              event = ready
+          }
+        }
+        expect(state.settlements).toEqual([])
+        for (let place = 0; place < 20; place++) {
+          const isPoison = poison.includes(place)
+          const isCut = isPoison || bad.includes(place)
+          expect([place, settled.get(place)]).toEqual([
+            place,
+            isPoison ? undefined : isCut ? "Unknown" : "Accepted"
+          ])
+        }
+        expect([...reported].sort()).toEqual([...poison].sort())
+      }),
+      { numRuns: 40 }
+    )
+  })
+})
