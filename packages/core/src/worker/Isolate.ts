@@ -8,10 +8,13 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { StorageError } from "../storage/StorageError.ts"
 
-/** A defect counts as one: the store broke over what it was given. */
-const isRefusal = (cause: Cause.Cause<StorageError>): boolean =>
-  Cause.isDie(cause) ||
+/** Whether the store says that it does not take what it was given. Then nothing of it was stored. */
+export const isContentRefused = (cause: Cause.Cause<StorageError>): boolean =>
   Option.exists(Cause.failureOption(cause), ({ contentRefused }) => contentRefused === true)
+
+/** A defect counts as a refusal: the store broke over what it was given. */
+export const isRefusal = (cause: Cause.Cause<StorageError>): boolean =>
+  Cause.isDie(cause) || isContentRefused(cause)
 
 /** Stores items, which may be stored twice. */
 interface Storing<A> {

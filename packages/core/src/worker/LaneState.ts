@@ -51,9 +51,9 @@ interface Commit {
   readonly claims: boolean
 }
 
-/** The lane waits for these batches, since then. */
+/** The batch that the lane waits for, and since when. */
 interface Watched {
-  readonly batches: ReadonlyArray<number>
+  readonly batch: number
   readonly since: Moment
 }
 
@@ -135,8 +135,9 @@ export type LaneEvent =
   /** Whether a heartbeat could be written after a commit failed: then the store works. */
   | { readonly _tag: "Proved"; readonly works: boolean }
   | { readonly _tag: "Registered"; readonly worker: string }
-  | { readonly _tag: "Started"; readonly batches: ReadonlyArray<BatchView> }
-  /** The watched batches ended, or the lane's patience did. */
+  /** All batches, and the new one to wait for; null when there are only suspects, which wait for their sessions. */
+  | { readonly _tag: "Started"; readonly batches: ReadonlyArray<BatchView>; readonly awaited: number | null }
+  /** The awaited batch ended, or the lane's patience did. */
   | { readonly _tag: "Waited" }
   | { readonly _tag: "Interrupted" }
 
@@ -160,7 +161,7 @@ export type LaneRequest =
       readonly worker: string
       readonly slots: number
     }
-  | { readonly _tag: "AwaitBatches"; readonly batches: ReadonlyArray<number> }
+  | { readonly _tag: "AwaitBatch"; readonly batch: number }
   | { readonly _tag: "Rest" }
   | { readonly _tag: "BackOff"; readonly cause: Cause.Cause<StorageError> }
   /** Gives every batch the rest of the grace period, interrupts it then, and collects. */
@@ -425,11 +426,12 @@ export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transiti
       return collect({ ...state, worker: event.worker, retired, doubtful: false })
     }
     case "Started": {
-      const started = { ...state, batches: [...state.batches, ...event.batches] }
-      if (phase._tag !== "Starting") return collect(started)
-      const batches = event.batches.map(({ id }) => id)
-      const watched = { batches, since: phase.since }
-      return [{ ...started, phase: { _tag: "Watching", watched } }, none, { _tag: "AwaitBatches", batches }]
+      const { awaited, batches } = event
+      const started = { ...state, batches }
+      if (phase._tag !== "Starting" || awaited === null) return collect(started)
+      const watched = { batch: awaited, since: phase.since }
+      const request = { _tag: "AwaitBatch", batch: awaited } as const
+      return [{ ...started, phase: { _tag: "Watching", watched } }, none, request]
     }
     case "Waited":
       return collect(state, phase._tag === "Watching" ? phase.watched : null)

@@ -33,6 +33,8 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
      * have taken something that nobody knows of, because its answer was lost.
      */
     readonly leave: (worker: string) => Effect.Effect<void>
+    /** Says now that this process lives; answers whether the store took it, which shows that it works. */
+    readonly prove: Effect.Effect<boolean>
     /** Whether it is a name of this process that lives. */
     readonly isHere: (worker: string) => boolean
     /** For as long as the scope lasts this process takes by itself what is due, and says so. */
@@ -53,19 +55,20 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
         let beats = 0
         let dispatching = 0
 
-        const say = Effect.suspend(() => {
-          if (here.size === 0) return Effect.zipRight(someone.close, someone.await)
+        const prove = Effect.flatMap(Clock.currentTimeMillis, (now) => {
           beats += 1
-          const beat = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-            jobs.beat({ workers: [...here], beats, dispatchesAt: dispatching > 0 ? now : null })
+          return jobs.beat({ workers: [...here], beats, dispatchesAt: dispatching > 0 ? now : null })
+        }).pipe(
+          Effect.as(true),
+          Effect.catchAllCause((cause) =>
+            Effect.as(Effect.logWarning("Could not say that this process lives", cause), false)
           )
-          return Effect.zipRight(
-            Effect.catchAllCause(beat, (cause) =>
-              Effect.logWarning("Could not say that this process lives", cause)
-            ),
-            Effect.sleep(paceOf(leaseMs))
-          )
-        })
+        )
+        const say = Effect.suspend(() =>
+          here.size === 0
+            ? Effect.zipRight(someone.close, someone.await)
+            : Effect.zipRight(prove, Effect.sleep(paceOf(leaseMs)))
+        )
         yield* Effect.forkScoped(within(Effect.forever(say)))
 
         const enter = Effect.gen(function* () {
@@ -83,6 +86,7 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
           leaseMs,
           enter,
           leave,
+          prove,
           isHere: (worker) => here.has(worker),
           dispatch: Effect.acquireRelease(
             Effect.sync(() => {

@@ -30,7 +30,7 @@ import * as Outside from "./Outside.ts"
 import { defaultLeaseMs, Presence, paceOf } from "./Presence.ts"
 import * as Receivers from "./Receivers.ts"
 import * as Rescue from "./Rescue.ts"
-import * as SendWorker from "./SendWorker.ts"
+import * as SendLoop from "./SendLoop.ts"
 import { StoreClock } from "./StoreClock.ts"
 import type { Signal } from "./Wake.ts"
 import { Wake } from "./Wake.ts"
@@ -59,7 +59,7 @@ export const defaults: Options = {
   graceMs: 25_000
 }
 
-/** Windows that are dispatched side by side, so that one slow send does not hold up the rest. */
+/** Batches that are attempted side by side, so that one slow send does not hold up the rest. */
 const lanes = 4
 
 /** The longest sleep of an idle loop, and the shortest: what is due may be another's to take. */
@@ -96,7 +96,7 @@ const make = (options: Options) =>
     const { within } = yield* StoreClock
     const concurrency = Math.max(1, Math.ceil(options.concurrency / lanes))
     const grace = Grace.make(options.graceMs)
-    const sends = yield* SendWorker.make({ lanes, concurrency, grace })
+    const sends = yield* SendLoop.make({ lanes, concurrency, grace })
     const { deliveryJitter: jitter, headerNames } = options
     const webhooks = yield* WebhookWorker.make({ headerNames, jitter })
 
@@ -109,13 +109,13 @@ const make = (options: Options) =>
         yield* signal.wait(ms)
       })
 
-    /** One lane: what it could not hand in is handed in with its next step. */
+    /** One lane: what it could not store is stored with its next step. */
     const lane = Effect.flatMap(sends.open, ({ leave, step }) => {
       const next = Effect.gen(function* () {
-        const { handedIn, taken } = yield* step
-        if (handedIn > 0) yield* wake.deliveries.notify
-        if (taken > 0) yield* wake.attempts.notify
-        if (taken === 0) yield* rest(wake.sends, sends.nextDue)
+        const { claimed, settled } = yield* step
+        if (settled > 0) yield* wake.deliveries.notify
+        if (claimed > 0) yield* wake.attempts.notify
+        if (claimed === 0) yield* rest(wake.sends, sends.nextDue)
       })
       return Effect.onInterrupt(loops.run("Dispatch", Effect.zipRight(keys.complete, next)), () => leave)
     })
@@ -240,13 +240,13 @@ const make = (options: Options) =>
 
     const drainSends = Effect.acquireUseRelease(
       sends.open,
-      ({ awaitIdle, isLoaded, step }) =>
+      ({ awaitOutcome, isLoaded, step }) =>
         Effect.gen(function* () {
           const round = Effect.gen(function* () {
             let count = 0
             do {
-              yield* awaitIdle
-              for (let next = yield* step; next.taken > 0; next = yield* step) count += next.taken
+              yield* awaitOutcome
+              for (let next = yield* step; next.claimed > 0; next = yield* step) count += next.claimed
             } while (isLoaded())
             return count
           })

@@ -11,7 +11,7 @@ import * as Memory from "../../src/storage/memory/Memory.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import { find, owner } from "../../src/testing/StorageSuite/Setup.ts"
-import { accept, accepted, embedded, platform, running } from "./Support.ts"
+import { accept, accepted, acceptOf, embedded, platform, running } from "./Support.ts"
 
 /** More sessions than one claim looks at, each with a message that waits for its pace; and then one without a pace. */
 const behindPaced = Effect.gen(function* () {
@@ -72,8 +72,8 @@ describe("a drain", () => {
   )
 })
 
-describe("two poison suspects of two sessions, and what others have", () => {
-  it.effect("are attempted one after the other, each while nothing else is", () =>
+describe("two poison suspects of two sessions", () => {
+  it.effect("are attempted side by side, and none waits for what the other's platform does", () =>
     Effect.gen(function* () {
       const suspects = [yield* accept(1), yield* accept(1)]
       const jobs = yield* JobStore
@@ -82,22 +82,47 @@ describe("two poison suspects of two sessions, and what others have", () => {
         expect(yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })).toBe(2)
       }
       const others = [yield* accept(3), yield* accept(3)]
-      const alone = new Set(suspects.map(({ jobId }) => Ids.messageId(jobId, 0)))
-      let inFlight = 0
-      const beside: Array<number> = []
+      const [hanging, quick] = suspects
       const { sender, sent } = platform({ deduplicates: true }, ({ messageId }) =>
-        Effect.gen(function* () {
-          inFlight += 1
-          yield* Effect.sleep("300 millis")
-          if (alone.has(messageId)) beside.push(inFlight)
-          inFlight -= 1
-          return accepted
-        })
+        messageId === Ids.messageId(hanging?.jobId ?? "", 0)
+          ? Effect.as(Effect.sleep("20 seconds"), accepted)
+          : Effect.succeed(accepted)
       )
-      yield* Effect.provide(TestClock.adjust("10 seconds"), running(sender))
-      expect(beside).toEqual([1, 1])
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("3 seconds")
+        for (const each of [quick, ...others])
+          expect((yield* find(each?.jobId ?? "")).status).toBe("completed")
+        yield* TestClock.adjust("20 seconds")
+        expect((yield* find(hanging?.jobId ?? "")).status).toBe("completed")
+      })
+      yield* Effect.provide(sending, running(sender))
       expect(new Set(sent).size).toBe(sent.length)
-      for (const { jobId } of [...suspects, ...others]) expect((yield* find(jobId)).status).toBe("completed")
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("are drained, also behind an attempt of their session that takes long", () =>
+    Effect.gen(function* () {
+      const who = yield* owner
+      const jobs = yield* JobStore
+      const suspect = yield* acceptOf(who, 1)
+      for (const now of [0, 500]) {
+        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+        yield* jobs.rescue({ worker: "gone", now, recoverable: ["sandbox"] })
+      }
+      const slow = yield* acceptOf(who, 1)
+      const { sender, sent } = platform({ deduplicates: true }, ({ messageId }) =>
+        messageId === Ids.messageId(slow, 0)
+          ? Effect.as(Effect.sleep("20 seconds"), accepted)
+          : Effect.succeed(accepted)
+      )
+      yield* Effect.gen(function* () {
+        const { drain } = yield* Engine.Engine
+        const draining = yield* Effect.fork(drain)
+        yield* TestClock.adjust("1 minute")
+        yield* draining
+      }).pipe(Effect.provide(embedded(sender)))
+      expect(sent).toEqual([Ids.messageId(slow, 0), Ids.messageId(suspect, 0)])
+      for (const jobId of [suspect, slow]) expect((yield* find(jobId)).status).toBe("completed")
     }).pipe(Effect.provide(Memory.layer))
   )
 })

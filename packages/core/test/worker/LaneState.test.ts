@@ -58,13 +58,14 @@ const refused: LaneEvent = { _tag: "NotStored", cause, refused: true, doubtful: 
 const works: LaneEvent = { _tag: "Proved", works: true }
 const down: LaneEvent = { _tag: "Proved", works: false }
 const registered: LaneEvent = { _tag: "Registered", worker: "w2" }
-const started = (...ids: ReadonlyArray<number>): LaneEvent => ({
+const started = (awaited: number | null, ...ids: ReadonlyArray<number>): LaneEvent => ({
   _tag: "Started",
-  batches: ids.map((id) => batch(id))
+  batches: ids.map((id) => batch(id)),
+  awaited
 })
 
 const collecting: Phase = { _tag: "Collecting", watched: null }
-const watched = { batches: [1], since: 0 }
+const watched = { batch: 1, since: 0 }
 const storing = (settling = 0, claims = true): Partial<LaneState.LaneState> => ({
   phase: { _tag: "Storing", commit: { settling, claims }, slots: claims ? 16 : 0 }
 })
@@ -185,12 +186,19 @@ const rows: ReadonlyArray<Row> = [
     becomes: { settlements: releasedOnes(2) }
   },
   {
-    title: "waits for the batches that it started",
+    title: "waits for the batch that it started",
     from: { phase: starting },
-    event: started(1, 2),
-    does: "AwaitBatches",
-    with: { batches: [1, 2] },
+    event: started(1, 1, 2),
+    does: "AwaitBatch",
+    with: { batch: 1 },
     becomes: { batches: [batch(1), batch(2)], phase: { _tag: "Watching" } }
+  },
+  {
+    title: "does not wait for suspects",
+    from: { phase: starting },
+    event: started(null, 2),
+    does: "Collect",
+    becomes: { batches: [batch(2)], phase: { _tag: "Collecting", watched: null } }
   },
   {
     title: "releases a batch that could not be started",
@@ -507,7 +515,8 @@ describe("a lane, whatever comes in whatever order,", () => {
         works,
         down,
         registered,
-        started(1),
+        started(1, 1),
+        started(null, 2),
         waited
       ),
       { weight: 1, arbitrary: FastCheck.constant(interrupted) }

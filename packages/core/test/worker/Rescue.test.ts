@@ -23,6 +23,7 @@ import { observe } from "../../src/worker/Presence.ts"
 import {
   accept,
   accepted,
+  acceptOf,
   backlog,
   during,
   embedded,
@@ -299,28 +300,62 @@ describe("an attempt without an outcome", () => {
 })
 
 describe("a recipient that killed two workers", () => {
-  it.effect("is attempted while nothing else is", () =>
+  it.effect("is attempted while nothing else of its session is, and those of other sessions go on", () =>
     Effect.gen(function* () {
-      const { jobId, jobs } = yield* accept(1)
-      for (let death = 0; death < 2; death++) {
+      const who = yield* owner
+      const jobs = yield* JobStore
+      const suspect = yield* acceptOf(who, 1)
+      // Due again when others of its session are under way.
+      for (const now of [0, 3000]) {
         yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
-        yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })
+        yield* jobs.rescue({ worker: "gone", now, recoverable: ["sandbox"] })
       }
-      const others = [yield* accept(9), yield* accept(9)]
-      let inFlight = 0
-      const beside: Array<number> = []
-      const { sender } = platform({ deduplicates: true }, ({ messageId }) =>
+      const beside = yield* Effect.replicateEffect(acceptOf(who, 1), 60)
+      const other = yield* backlog(40)
+      const inFlight = new Map<string, number>()
+      const add = (sessionId: string, by: number) => {
+        inFlight.set(sessionId, (inFlight.get(sessionId) ?? 0) + by)
+        return inFlight.get(sessionId) ?? 0
+      }
+      const seen: Array<readonly [ofItsSession: number, started: number]> = []
+      let isAttempted = false
+      let others = 0
+      const { sender } = platform({ deduplicates: true }, ({ messageId, sessionId }) =>
         Effect.gen(function* () {
-          inFlight += 1
-          yield* Effect.sleep("1 second")
-          if (messageId === Ids.messageId(jobId, 0)) beside.push(inFlight)
-          inFlight -= 1
+          const count = add(sessionId, 1)
+          if (messageId === Ids.messageId(suspect, 0)) {
+            isAttempted = true
+            const before = others
+            yield* Effect.sleep("3 seconds")
+            seen.push([count, others - before])
+            isAttempted = false
+          } else {
+            if (isAttempted && sessionId === who.sessionId) seen.push([count, 0])
+            if (sessionId !== who.sessionId) others += 1
+            yield* Effect.sleep("700 millis")
+          }
+          add(sessionId, -1)
           return accepted
         })
       )
-      yield* Effect.provide(TestClock.adjust("20 seconds"), running(sender))
-      expect(beside).toEqual([1])
-      for (const other of others) expect((yield* find(other.jobId)).status).toBe("completed")
+      // A claim that was made before the suspect's is answered after it.
+      const delayed = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
+            Effect.flatMap(jobs.exchange(command), (answer) => {
+              const isSlow = command.now < 20_000 && answer.claimed.every(({ jobId }) => jobId !== suspect)
+              return isSlow ? Effect.delay(Effect.succeed(answer), "200 millis") : Effect.succeed(answer)
+            })
+        }))
+      )
+      yield* TestClock.adjust("40 seconds").pipe(Effect.provide(Layer.provide(running(sender), delayed)))
+      expect(seen).toHaveLength(1)
+      expect(seen[0]?.[0]).toBe(1)
+      expect(seen[0]?.[1]).toBeGreaterThan(5)
+      for (const jobId of [suspect, ...beside, ...other.jobIds])
+        expect((yield* find(jobId)).status).toBe("completed")
     }).pipe(Effect.provide(Memory.layer))
   )
 

@@ -75,15 +75,23 @@ export const during = <A, E, R>(sender: Sender.Sender, body: Effect.Effect<A, E,
     return yield* exit
   })
 
-/** A job whose recipients consent, at the test's time. */
-export const accept = Effect.fnUntraced(function* (phones: number) {
-  const jobs = yield* JobStore
-  const who = yield* owner
+/** A job of this session whose recipients consent. */
+export const acceptOf = Effect.fnUntraced(function* (
+  who: Effect.Effect.Success<typeof owner>,
+  phones: number
+) {
   const command = Fixtures.send(who, { phones, now: 0 })
   const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: 0 }))
   yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
-  yield* jobs.accept(command)
-  return { jobs, jobId: command.jobId }
+  yield* (yield* JobStore).accept(command)
+  return command.jobId
+})
+
+/** A job of a session of its own. */
+export const accept = Effect.fnUntraced(function* (phones: number) {
+  const jobs = yield* JobStore
+  const jobId = yield* acceptOf(yield* owner, phones)
+  return { jobs, jobId }
 })
 
 /** A session with so many jobs of two. */

@@ -1,0 +1,158 @@
+/**
+ * The run of one batch, from its first attempt to its last outcome. A lane waits for it for a second, so that one slow
+ * answer holds up neither the outcomes beside it nor the next claim. Nothing more of the batch begins then, and what is
+ * under way is settled when it ends.
+ */
+import * as Arrays from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
+import type { Deadlines } from "../loop/Deadlines.ts"
+import type { Settlement } from "../storage/JobStore.ts"
+import type { JobOfBatch } from "./BatchPreparation.ts"
+import type * as Consequences from "./Consequences.ts"
+import * as Dispatch from "./Dispatch.ts"
+import type { Grace } from "./Grace.ts"
+import type { SlowSessions } from "./SlowSessions.ts"
+
+/** How long a lane waits, in milliseconds. */
+export const patienceMs = 1000
+
+export interface Batch {
+  /** Attempts of it that may be under way. */
+  readonly slots: number
+  /** Returns when all is answered, or when the lane's patience is over. */
+  readonly awaitAnswers: Effect.Effect<void>
+  /** Returns when there is an outcome to collect. */
+  readonly awaitOutcome: Effect.Effect<void>
+  /**
+   * The outcomes since the last time, once what the failures ask of the engine is done. Nothing more of the batch begins
+   * after it, unless none of it has: a suspect that waits for its session.
+   */
+  readonly collect: Effect.Effect<ReadonlyArray<Settlement>>
+  /** Recipients without a collected outcome. */
+  readonly remaining: () => number
+  /** Gives it the rest of the grace period, and interrupts it then. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** Begins the attempts, as soon as the caller waits for something. */
+export const start = (
+  jobs: ReadonlyArray<JobOfBatch>,
+  options: {
+    /** Recipients that are attempted side by side. */
+    readonly slots: number
+    /** Waits for what must not be attempted beside it. */
+    readonly permitted: (attempts: Effect.Effect<void>) => Effect.Effect<void>
+    /** Runs it in a fiber that nobody's end interrupts. */
+    readonly fork: (attempts: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
+    readonly deadlines: Deadlines
+    readonly draw: Consequences.Draw
+    readonly grace: Grace
+    readonly slowSessions: SlowSessions
+  }
+): Batch => {
+  const { deadlines, draw, fork, grace, permitted, slots, slowSessions } = options
+  let begun = false
+  let mayBegin = true
+  /** Whether somebody was answered whose outcome is not collected. */
+  let hasOutcome = false
+  let notify = constVoid
+
+  /** Slots by session, as they were reported. */
+  const reported = new Map<string, number>()
+  const reportUse = (): void => {
+    const remaining = new Map<string, number>()
+    for (const { attempts, job } of jobs)
+      remaining.set(job.sessionId, (remaining.get(job.sessionId) ?? 0) + attempts.left())
+    for (const [sessionId, count] of remaining) {
+      const used = Math.min(slots, count)
+      slowSessions.use(sessionId, used - (reported.get(sessionId) ?? 0))
+      reported.set(sessionId, used)
+    }
+  }
+  reportUse()
+
+  const run = Effect.suspend(() => {
+    begun = true
+    return Dispatch.run(
+      jobs.map(({ attempts }) => attempts),
+      slots,
+      {
+        goesOn: () => mayBegin,
+        answered: () => {
+          hasOutcome = true
+          notify()
+        }
+      }
+    )
+  })
+  const fiber = fork(permitted(run))
+
+  let judged = false
+  /** Once, and only sessions of which something was attempted. */
+  const judge = (): void => {
+    if (judged || !begun) return
+    judged = true
+    const attempted = jobs.filter(({ attempts }) => attempts.recipients.length > 0)
+    for (const sessionId of new Set(attempted.map(({ job }) => job.sessionId)))
+      slowSessions.judge(sessionId, (reported.get(sessionId) ?? 0) > 0)
+  }
+
+  return {
+    slots,
+    awaitAnswers: Effect.async((resume) => {
+      let cancel = constVoid
+      const end = (): void => {
+        cancel()
+        resume(Effect.void)
+      }
+      if (fiber.unsafePoll() === null) cancel = deadlines(patienceMs, end)
+      fiber.addObserver(end)
+      return Effect.sync(() => {
+        cancel()
+        fiber.removeObserver(end)
+      })
+    }),
+    awaitOutcome: Effect.async((resume) => {
+      if (hasOutcome) return resume(Effect.void)
+      const forget = (): void => {
+        notify = constVoid
+        fiber.removeObserver(wake)
+      }
+      const wake = (): void => {
+        forget()
+        resume(Effect.void)
+      }
+      notify = wake
+      fiber.addObserver(wake)
+      return Effect.sync(forget)
+    }),
+    collect: Effect.suspend(() => {
+      const hasEnded = fiber.unsafePoll() !== null
+      if (!begun && !hasEnded) return Effect.succeed([])
+      mayBegin = false
+      hasOutcome = false
+      // Whatever ended it: nothing of it is under way any more.
+      if (hasEnded) for (const { attempts } of jobs) attempts.abandon()
+      const settlements = Arrays.flatMap(jobs, ({ attempts }) => attempts.settlements())
+      const failed = jobs
+        .map(({ attempts, job }) => ({ job, failures: attempts.consequences() }))
+        .filter(({ failures }) => failures.length > 0)
+      reportUse()
+      judge()
+      // Before the outcomes are stored: a recipient that waits for a pause must not be due before the pause is there.
+      const done = Effect.forEach(
+        failed,
+        ({ failures, job }) =>
+          Effect.catchAllCause(draw(job, failures), (cause) =>
+            Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
+          ),
+        { discard: true }
+      )
+      return Effect.as(done, settlements)
+    }),
+    remaining: () => jobs.reduce((sum, { attempts }) => sum + attempts.left(), 0),
+    stop: Effect.zipRight(grace.within(Fiber.await(fiber)), Effect.asVoid(Fiber.interrupt(fiber)))
+  }
+}

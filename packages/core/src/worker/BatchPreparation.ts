@@ -1,0 +1,67 @@
+/** Looks up what the attempts of a claim need: senders, and once more the recipients' consent (decisions.md §4). */
+import * as Arrays from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Job from "../domain/Job.ts"
+import type { SecretBox } from "../secret/SecretBox.ts"
+import * as Lines from "../sender/Lines.ts"
+import type { Senders } from "../sender/Sender.ts"
+import { canRecover } from "../sender/Sender.ts"
+import { ConsentStore } from "../storage/ConsentStore.ts"
+import * as JobSteps from "../storage/JobSteps.ts"
+import type { ClaimedJob } from "../storage/JobStore.ts"
+import { SessionStore } from "../storage/SessionStore.ts"
+import * as Dispatch from "./Dispatch.ts"
+
+/** One job's recipients in a batch. */
+export interface JobOfBatch {
+  readonly job: ClaimedJob
+  readonly attempts: Dispatch.Attempts
+}
+
+/** Nothing of it is attempted: its recipients are due again, at no cost of an attempt. */
+export const released = (job: ClaimedJob): JobOfBatch => ({ job, attempts: Dispatch.released(job) })
+
+/** In the order in which they are attempted. Jobs that cannot be prepared are released. */
+export type Prepare = (claimed: ReadonlyArray<ClaimedJob>) => Effect.Effect<ReadonlyArray<JobOfBatch>>
+
+export const make: Effect.Effect<Prepare, never, ConsentStore | SecretBox | Senders | SessionStore> =
+  Effect.gen(function* () {
+    const consents = yield* ConsentStore
+    const sessions = yield* SessionStore
+    const resolve = yield* Lines.make
+
+    /** Jobs of one session, account and purpose share the look-ups. */
+    const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>) {
+      const [first] = alike
+      if (first === undefined) return { jobs: [], atRisk: false }
+      const { accountId, content, sessionId } = first
+      const line = yield* Effect.flatMap(sessions.find(sessionId), resolve)
+      const phones = Arrays.flatMap(alike, ({ recipients }) => recipients.map(({ phone }) => phone))
+      const refusals = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
+      let next = 0
+      const jobs = alike.map((job): JobOfBatch => {
+        const offset = next
+        next += job.recipients.length
+        return { job, attempts: Dispatch.window(line, job, (place) => refusals.get(offset + place)) }
+      })
+      return { jobs, atRisk: line !== undefined && !canRecover(line.sender) }
+    })
+
+    return Effect.fnUntraced(function* (claimed) {
+      const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
+        `${sessionId} ${accountId} ${Job.purpose(content)}`
+      const batch: Array<JobOfBatch> = []
+      for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
+        const prepared = yield* Effect.catchAllCause(prepareAlike(alike), (cause) =>
+          Effect.as(Effect.logError("A batch could not begin", cause), {
+            jobs: alike.map(released),
+            atRisk: false
+          })
+        )
+        // First those whom a crash would leave unknown, also while they wait behind others.
+        if (prepared.atRisk) batch.unshift(...prepared.jobs)
+        else batch.push(...prepared.jobs)
+      }
+      return batch
+    })
+  })
