@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
@@ -300,62 +301,97 @@ describe("an attempt without an outcome", () => {
 })
 
 describe("a recipient that killed two workers", () => {
-  it.effect("is attempted while nothing else of its session is, and those of other sessions go on", () =>
+  /** The only recipient of a job over which two workers died, due at a time. */
+  const suspectOf = Effect.fnUntraced(function* (who: Effect.Effect.Success<typeof owner>, dueAt: number) {
+    const jobs = yield* JobStore
+    const jobId = yield* acceptOf(who, 1)
+    for (const now of [0, dueAt]) {
+      yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      yield* jobs.rescue({ worker: "gone", now, recoverable: ["sandbox"] })
+    }
+    return jobId
+  })
+
+  it.effect("is attempted while nothing else of its session is, and other sessions go on", () =>
     Effect.gen(function* () {
       const who = yield* owner
-      const jobs = yield* JobStore
-      const suspect = yield* acceptOf(who, 1)
-      // Due again when others of its session are under way.
-      for (const now of [0, 3000]) {
-        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
-        yield* jobs.rescue({ worker: "gone", now, recoverable: ["sandbox"] })
-      }
-      const beside = yield* Effect.replicateEffect(acceptOf(who, 1), 60)
+      const suspect = yield* suspectOf(who, 1000)
+      // Under way when it is due.
+      const before = yield* Effect.replicateEffect(acceptOf(who, 1), 3)
+      const after = yield* Effect.replicateEffect(acceptOf(who, 1, 1500), 5)
       const other = yield* backlog(40)
-      const inFlight = new Map<string, number>()
-      const add = (sessionId: string, by: number) => {
-        inFlight.set(sessionId, (inFlight.get(sessionId) ?? 0) + by)
-        return inFlight.get(sessionId) ?? 0
-      }
-      const seen: Array<readonly [ofItsSession: number, started: number]> = []
-      let isAttempted = false
-      let others = 0
+      const began = new Map<string, number>()
+      const sent: Array<string> = []
       const { sender } = platform({ deduplicates: true }, ({ messageId, sessionId }) =>
         Effect.gen(function* () {
-          const count = add(sessionId, 1)
-          if (messageId === Ids.messageId(suspect, 0)) {
-            isAttempted = true
-            const before = others
-            yield* Effect.sleep("3 seconds")
-            seen.push([count, others - before])
-            isAttempted = false
-          } else {
-            if (isAttempted && sessionId === who.sessionId) seen.push([count, 0])
-            if (sessionId !== who.sessionId) others += 1
-            yield* Effect.sleep("700 millis")
-          }
-          add(sessionId, -1)
+          sent.push(messageId)
+          began.set(messageId, yield* Clock.currentTimeMillis)
+          yield* Effect.sleep(sessionId === who.sessionId ? "3 seconds" : "500 millis")
           return accepted
         })
       )
-      // A claim that was made before the suspect's is answered after it.
+      /** Claims of the session while the suspect has it. */
+      let claims = 0
+      const watched = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
+            Effect.tap(jobs.exchange(command), ({ claimed }) => {
+              const isMeanwhile = command.now > 1500 && command.now < 5500
+              if (isMeanwhile && claimed.some(({ sessionId }) => sessionId === who.sessionId)) claims += 1
+            })
+        }))
+      )
+      yield* TestClock.adjust("40 seconds").pipe(Effect.provide(Layer.provide(running(sender), watched)))
+      const at = began.get(Ids.messageId(suspect, 0)) ?? 0
+      // When those before it had ended, which a lane sees within a second; and then nothing until it ended itself.
+      expect(at).toBeGreaterThanOrEqual(3000)
+      expect(at).toBeLessThanOrEqual(4100)
+      for (const jobId of before) expect(began.get(Ids.messageId(jobId, 0))).toBeLessThan(1000)
+      for (const jobId of after) expect(began.get(Ids.messageId(jobId, 0))).toBeGreaterThanOrEqual(at + 3000)
+      expect(claims).toBe(0)
+      const meanwhile = [...began.values()].filter((time) => time > at && time < at + 3000)
+      expect(meanwhile.length).toBeGreaterThan(8)
+      expect(new Set(sent).size).toBe(sent.length)
+      for (const jobId of [suspect, ...before, ...after, ...other.jobIds])
+        expect((yield* find(jobId)).status).toBe("completed")
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("has nothing beside it that a claim before its own brings after it", () =>
+    Effect.gen(function* () {
+      const who = yield* owner
+      const suspect = yield* suspectOf(who, 500)
+      const first = yield* acceptOf(who, 1)
+      const began = new Map<string, number>()
+      const { sender, sent } = platform({ deduplicates: true }, ({ messageId }) =>
+        Effect.gen(function* () {
+          began.set(messageId, yield* Clock.currentTimeMillis)
+          yield* Effect.sleep("5 seconds")
+          return accepted
+        })
+      )
+      let isDelayed = false
       const delayed = Layer.effect(
         JobStore,
         Effect.map(JobStore, (jobs) => ({
           ...jobs,
           exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
             Effect.flatMap(jobs.exchange(command), (answer) => {
-              const isSlow = command.now < 20_000 && answer.claimed.every(({ jobId }) => jobId !== suspect)
-              return isSlow ? Effect.delay(Effect.succeed(answer), "200 millis") : Effect.succeed(answer)
+              if (isDelayed || !answer.claimed.some(({ jobId }) => jobId === first))
+                return Effect.succeed(answer)
+              isDelayed = true
+              return Effect.delay(Effect.succeed(answer), "3 seconds")
             })
         }))
       )
       yield* TestClock.adjust("40 seconds").pipe(Effect.provide(Layer.provide(running(sender), delayed)))
-      expect(seen).toHaveLength(1)
-      expect(seen[0]?.[0]).toBe(1)
-      expect(seen[0]?.[1]).toBeGreaterThan(5)
-      for (const jobId of [suspect, ...beside, ...other.jobIds])
-        expect((yield* find(jobId)).status).toBe("completed")
+      const at = began.get(Ids.messageId(suspect, 0)) ?? 0
+      expect(at).toBeLessThan(3000)
+      expect(began.get(Ids.messageId(first, 0))).toBeGreaterThanOrEqual(at + 5000)
+      expect(sent).toHaveLength(2)
+      expect((yield* results(first))[0]).toMatchObject({ status: "accepted", attempts: 1 })
     }).pipe(Effect.provide(Memory.layer))
   )
 

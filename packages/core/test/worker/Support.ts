@@ -78,9 +78,10 @@ export const during = <A, E, R>(sender: Sender.Sender, body: Effect.Effect<A, E,
 /** A job of this session whose recipients consent. */
 export const acceptOf = Effect.fnUntraced(function* (
   who: Effect.Effect.Success<typeof owner>,
-  phones: number
+  phones: number,
+  now = 0
 ) {
-  const command = Fixtures.send(who, { phones, now: 0 })
+  const command = Fixtures.send(who, { phones, now })
   const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: 0 }))
   yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
   yield* (yield* JobStore).accept(command)
