@@ -232,20 +232,41 @@ export const report = (
 }
 
 /**
+ * Suspects that ended with one process, and when each is due again: nobody knows which of them ended it. None is counted,
+ * and the next time each is attempted at a time of its own, so that the one that kills is alone. Empty for a single one.
+ */
+export const spared = (
+  awaited: ReadonlyArray<Job.RecipientResult>,
+  now: Instant
+): ReadonlyMap<Job.RecipientResult, Instant> => {
+  const suspects = awaited.filter((recipient) => inFlight(recipient) && isSuspect(recipient))
+  return new Map(
+    suspects.length < 2 ? [] : suspects.map((each, turn) => [each, now + turn * Retry.suspectsApartMs])
+  )
+}
+
+/**
  * What becomes of an in-flight recipient whose worker died: the platform may have the message. Where a repetition
  * does no harm, or the platform can be asked, it is due again at once; else it is `unknown`. So it is too, with the
  * code `poisoned`, when too many workers in a row died over it: an attempt was under way each time (decisions.md §10).
  * A canceling job gives no further attempt.
  *
  * @param recoverable whether the session's sender deduplicates or looks up
+ * @param sparedUntil when it is due again if this death is not counted ({@link spared})
  */
 export const rescue = (
   job: Pick<Job.Job, "status">,
   recipient: Job.RecipientResult,
-  options: { readonly recoverable: boolean; readonly now: Instant }
+  options: {
+    readonly recoverable: boolean
+    readonly now: Instant
+    readonly sparedUntil?: Instant | undefined
+  }
 ): Job.RecipientResult => {
-  const { now, recoverable } = options
+  const { now, recoverable, sparedUntil } = options
   if (!recoverable || job.status === "canceling") return moved(recipient, "unknown", over(interrupted), now)
+  if (sparedUntil !== undefined)
+    return moved(recipient, "sending", { uncertain: true, nextAt: sparedUntil }, now)
   const lost = recipient.lost + 1
   return lost >= Retry.poisonClaims
     ? moved(recipient, "unknown", over(poisoned), now)

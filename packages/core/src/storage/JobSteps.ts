@@ -179,10 +179,12 @@ export const rescue = <H extends Held>(
   held: H,
   awaited: ReadonlyArray<RecipientResult>,
   recoverable: boolean,
-  now: Instant
+  now: Instant,
+  spared: ReturnType<typeof Progress.spared>
 ): Step<H> & { readonly count: number } => {
   const moves = awaited.map((before): Move => {
-    const after = Progress.inFlight(before) ? Progress.rescue(held.job, before, { recoverable, now }) : before
+    const options = { recoverable, now, sparedUntil: spared.get(before) }
+    const after = Progress.inFlight(before) ? Progress.rescue(held.job, before, options) : before
     return { before, after, fence: null }
   })
   const count = moves.filter(({ after, before }) => after !== before).length

@@ -258,9 +258,13 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     /**
      * Takes back the recipients that a dead worker left in flight, as `Progress.rescue` says, and forgets the worker;
      * its late outcomes change nothing. Answers how many recipients were taken back.
+     *
+     * `beside`: other workers that died with it, being of one process. Their recipients are taken back in the same commit,
+     * and of several poison suspects among all of them none is counted (`Progress.spared`).
      */
     readonly rescue: (command: {
       readonly worker: string
+      readonly beside?: ReadonlyArray<string>
       readonly now: Instant
       /** The providers whose sender deduplicates or looks up. */
       readonly recoverable: ReadonlyArray<Provider>

@@ -36,7 +36,10 @@ export interface Batch {
   readonly stop: Effect.Effect<void>
 }
 
-/** Begins the attempts, as soon as the caller waits for something. */
+/** Runs attempts in a fiber that nobody's end interrupts, as soon as the caller waits for something. */
+export type Fork = (attempts: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
+
+/** Begins the attempts. What they use of their sessions is reported before anybody else is asked. */
 export const start = (
   jobs: ReadonlyArray<JobOfBatch>,
   options: {
@@ -44,8 +47,7 @@ export const start = (
     readonly slots: number
     /** Waits for what must not be attempted beside it. */
     readonly permitted: (attempts: Effect.Effect<void>) => Effect.Effect<void>
-    /** Runs it in a fiber that nobody's end interrupts. */
-    readonly fork: (attempts: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
+    readonly fork: Fork
     readonly deadlines: Deadlines
     readonly draw: Consequences.Draw
     readonly grace: Grace

@@ -50,6 +50,8 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
         const jobs = yield* JobStore
         const { within } = yield* StoreClock
         const ids = Ids.make(yield* Ids.RandomBytes)
+        const process = ids.uuid(yield* Clock.currentTimeMillis)
+        let entered = 0
         const here = new Set<string>()
         const someone = yield* Effect.makeLatch()
         let beats = 0
@@ -72,7 +74,8 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
         yield* Effect.forkScoped(within(Effect.forever(say)))
 
         const enter = Effect.gen(function* () {
-          const worker = ids.uuid(yield* Clock.currentTimeMillis)
+          entered += 1
+          const worker = `${process}.${entered}`
           here.add(worker)
           yield* someone.open
           return worker
@@ -110,6 +113,12 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
         }
       })
     )
+}
+
+/** The part that the names of one process share: what ends with one of them ended with the others. */
+export const processOf = (worker: string): string => {
+  const end = worker.lastIndexOf(".")
+  return end === -1 ? worker : worker.slice(0, end)
 }
 
 interface Sight {

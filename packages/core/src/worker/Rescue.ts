@@ -9,11 +9,12 @@ import * as Time from "../domain/Instant.ts"
 import type { Provider } from "../domain/Session.ts"
 import * as Moment from "../loop/Moment.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
+import * as JobSteps from "../storage/JobSteps.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { WebhookStore } from "../storage/WebhookStore.ts"
-import { observe, Presence } from "./Presence.ts"
+import { observe, Presence, processOf } from "./Presence.ts"
 
 /** The clock, and the monotonic one beside it. */
 interface Reading {
@@ -72,15 +73,17 @@ export const make: Effect.Effect<Rescue, never, JobStore | Presence | Senders | 
       seen = observed.seen
       yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
       let count = yield* makeDue
-      for (const worker of observed.dead) {
+      for (const [worker, ...beside] of JobSteps.groupBy(observed.dead, processOf).values()) {
+        if (worker === undefined) continue
         const now = yield* Clock.currentTimeMillis
-        // First what does not forget the worker: a cut between the two is made good by the next pass.
-        const deliveries = yield* webhooks.rescue({ worker, now })
-        const recipients = yield* jobs.rescue({ worker, now, recoverable })
+        // First what does not forget the workers: a cut between the two is made good by the next pass.
+        let deliveries = 0
+        for (const each of [worker, ...beside]) deliveries += yield* webhooks.rescue({ worker: each, now })
+        const recipients = yield* jobs.rescue({ worker, beside, now, recoverable })
         count += deliveries + recipients
         if (deliveries + recipients > 0) {
           yield* Effect.logWarning(
-            `Took back ${recipients} recipient(s) and ${deliveries} webhook deliveries of a worker that stopped`
+            `Took back ${recipients} recipient(s) and ${deliveries} webhook deliveries of a process that stopped`
           )
         }
       }

@@ -87,7 +87,6 @@ export const make = (options: {
     const draw = yield* Consequences.make
     const prepare = yield* BatchPreparation.make
     const deadlines = yield* Deadlines.make
-    const runFork = Runtime.runFork(yield* Effect.runtime<never>())
     const recoverable: ReadonlyArray<Provider> = [...senders.values()]
       .filter(canRecover)
       .map((sender) => sender.provider)
@@ -102,7 +101,8 @@ export const make = (options: {
     /** Starts a claim: each suspect by itself, and all others together. Synchronous, so that no other lane comes between. */
     const startBatches = (
       prepared: ReadonlyArray<BatchPreparation.JobOfBatch>,
-      count: number
+      count: number,
+      fork: Batch.Fork
     ): { readonly together: Batch.Batch | null; readonly apart: ReadonlyArray<Batch.Batch> } => {
       const suspects: Array<BatchPreparation.JobOfBatch> = []
       const others: Array<BatchPreparation.JobOfBatch> = []
@@ -111,11 +111,7 @@ export const make = (options: {
         else if (SuspectSessions.isSuspect(each.job)) suspects.push(each)
         else others.push(each)
       }
-      const shared = {
-        fork: (attempts: Effect.Effect<void>) =>
-          runFork(Effect.interruptible(attempts), { immediate: false }),
-        ...{ deadlines, draw, grace, slowSessions }
-      }
+      const shared = { fork, deadlines, draw, grace, slowSessions }
       const apart = suspects.map((suspect) =>
         Batch.start([suspect], {
           ...shared,
@@ -128,171 +124,180 @@ export const make = (options: {
       return { together: Batch.start(others, { ...shared, slots: left, permitted: identity }), apart }
     }
 
-    const open: Effect.Effect<Lane> = Effect.map(presence.enter, (worker) => {
-      const lane = Symbol()
-      let state = LaneState.make(worker, concurrency)
-      /** The answer to the last request, for the next step. */
-      let pending: LaneEvent = ready
-      let lastId = 0
-      const live = new Map<number, { readonly worker: string; readonly batch: Batch.Batch }>()
+    const open: Effect.Effect<Lane> = Effect.zipWith(
+      presence.enter,
+      Effect.runtime<never>(),
+      (worker, runtime) => {
+        // With the clock of whoever opened the lane, which may be the store's.
+        const runFork = Runtime.runFork(runtime)
+        const fork: Batch.Fork = (attempts) => runFork(Effect.interruptible(attempts), { immediate: false })
+        const lane = Symbol()
+        let state = LaneState.make(worker, concurrency)
+        /** The answer to the last request, for the next step. */
+        let pending: LaneEvent = ready
+        let lastId = 0
+        const live = new Map<number, { readonly worker: string; readonly batch: Batch.Batch }>()
 
-      const views = (): ReadonlyArray<LaneState.BatchView> =>
-        [...live].map(([id, { batch, worker }]) => ({ id, worker, remaining: batch.remaining() }))
-      const reportUse = (): void => {
-        let used = LaneState.reserved(state)
-        for (const { batch } of live.values()) used += Math.min(batch.slots, batch.remaining())
-        slots.use(lane, used, state.phase._tag === "Resting")
-      }
-      /** One transition. What it decides on is as it is until its slots are reserved: nothing comes between. */
-      const advance = (event: LaneEvent, now: Moment.Moment): LaneState.Transition => {
-        reportUse()
-        const facts = { now, stopping: grace.hasBegun(), ...slots.free(lane) }
-        const transition = LaneState.next(state, event, facts)
-        state = transition[0]
-        reportUse()
-        return transition
-      }
-
-      const collect: Effect.Effect<LaneEvent> = Effect.gen(function* () {
-        const settlements: Array<Settlement> = []
-        for (const [id, { batch }] of live) {
-          settlements.push(...(yield* batch.collect))
-          if (batch.remaining() === 0) live.delete(id)
+        const views = (): ReadonlyArray<LaneState.BatchView> =>
+          [...live].map(([id, { batch, worker }]) => ({ id, worker, remaining: batch.remaining() }))
+        const reportUse = (): void => {
+          let used = LaneState.reserved(state)
+          for (const { batch } of live.values()) used += Math.min(batch.slots, batch.remaining())
+          slots.use(lane, used, state.phase._tag === "Resting")
         }
-        return { _tag: "Collected", settlements, batches: views() }
-      })
-      const outcomes = (): ReadonlyArray<Effect.Effect<void>> =>
-        [...live.values()].map(({ batch }) => batch.awaitOutcome)
+        /** One transition. What it decides on is as it is until its slots are reserved: nothing comes between. */
+        const advance = (event: LaneEvent, now: Moment.Moment): LaneState.Transition => {
+          reportUse()
+          const facts = { now, stopping: grace.hasBegun(), ...slots.free(lane) }
+          const transition = LaneState.next(state, event, facts)
+          state = transition[0]
+          reportUse()
+          return transition
+        }
 
-      const settleAndClaim = (request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> => {
-        const { limit, settlements, worker } = request
-        const commit = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const atRisk = { limit: request.slots, recoverable }
-          const claim = limit === null ? null : { worker, limit, without: excluded(), atRisk }
-          return jobs.exchange({ now, settlements, claim })
+        const collect: Effect.Effect<LaneEvent> = Effect.gen(function* () {
+          const settlements: Array<Settlement> = []
+          for (const [id, { batch }] of live) {
+            settlements.push(...(yield* batch.collect))
+            if (batch.remaining() === 0) live.delete(id)
+          }
+          return { _tag: "Collected", settlements, batches: views() }
         })
-        return Effect.matchCause(limit === null ? commit : slowSessions.claiming(commit, request.slots), {
-          onSuccess: ({ claimed }) => ({ _tag: "Stored", claimed }),
-          // A bug, too, may have come after the commit was made.
-          onFailure: (cause) => ({
-            _tag: "NotStored",
-            cause,
-            refused: Isolate.isRefusal(cause),
-            doubtful: !Isolate.isContentRefused(cause)
+        const outcomes = (): ReadonlyArray<Effect.Effect<void>> =>
+          [...live.values()].map(({ batch }) => batch.awaitOutcome)
+
+        const settleAndClaim = (request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> => {
+          const { limit, settlements, worker } = request
+          const commit = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            const atRisk = { limit: request.slots, recoverable }
+            const claim = limit === null ? null : { worker, limit, without: excluded(), atRisk }
+            return jobs.exchange({ now, settlements, claim })
           })
-        })
-      }
-
-      const attempt = ({ claimed, slots, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> =>
-        Effect.zipRight(Turn.takenByWork, prepare(claimed)).pipe(
-          Effect.map((prepared): LaneEvent => {
-            const { apart, together } = startBatches(prepared, slots)
-            const add = (batch: Batch.Batch): number => {
-              lastId += 1
-              live.set(lastId, { worker, batch })
-              return lastId
-            }
-            const awaited = together === null ? null : add(together)
-            for (const batch of apart) add(batch)
-            return { _tag: "Started", batches: views(), awaited }
-          }),
-          Effect.catchAllCause((cause) => Effect.as(Effect.logError("A batch could not begin", cause), ready))
-        )
-
-      /** Performs what answers with an event; only waiting can be interrupted. */
-      const perform = (request: LaneRequest, restore: Restore): Effect.Effect<LaneEvent, StorageError> => {
-        switch (request._tag) {
-          case "Collect":
-            return collect
-          case "AwaitSlot":
-            return Effect.as(restore(Effect.raceAll([slots.awaitFreed, ...outcomes()])), ready)
-          case "SettleAndClaim":
-            return settleAndClaim(request)
-          case "Prove":
-            return Effect.map(presence.prove, (works) => ({ _tag: "Proved", works }))
-          case "Register":
-            return Effect.map(presence.enter, (worker) => ({ _tag: "Registered", worker }))
-          case "Attempt":
-            return attempt(request)
-          case "AwaitBatch": {
-            const answers = live.get(request.batch)?.batch.awaitAnswers ?? Effect.void
-            return Effect.as(restore(answers), { _tag: "Waited" })
-          }
-          case "StopBatches":
-            return Effect.zipRight(
-              Effect.forEach([...live.values()], ({ batch }) => batch.stop, { discard: true }),
-              collect
-            )
-          case "BackOff":
-            return Effect.failCause(request.cause)
-          case "Rest":
-            return Effect.succeed(ready)
-          case "Leave":
-            return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
+          return Effect.matchCause(limit === null ? commit : slowSessions.claiming(commit, request.slots), {
+            onSuccess: ({ claimed }) => ({ _tag: "Stored", claimed }),
+            // A bug, too, may have come after the commit was made.
+            onFailure: (cause) => ({
+              _tag: "NotStored",
+              cause,
+              refused: Isolate.isRefusal(cause),
+              doubtful: !Isolate.isContentRefused(cause)
+            })
+          })
         }
-      }
 
-      const announce = (notice: LaneNotice): Effect.Effect<void> => {
-        switch (notice._tag) {
-          case "Deregister":
-            return Effect.forEach(notice.workers, presence.leave, { discard: true })
-          case "WakeNextLane":
-            return wake.sends.notify
-          case "ReportStored":
-            return Effect.void
-          case "ReportRefused": {
-            const { cause, left, settlement } = notice
-            const { index, jobId } = settlement
-            const what = `An outcome of job ${jobId} (recipient ${index}) cannot be stored`
-            return Effect.logError(left ? `${what} in any form: the rescue takes it back` : what, cause)
-          }
-          case "ReportUnsettled":
-            return Effect.logError(
-              `${notice.settlements.length} outcome(s) could not be stored when a lane ended; the rescue takes them back`,
-              notice.cause
+        const attempt = ({ claimed, slots, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> =>
+          Effect.zipRight(Turn.takenByWork, prepare(claimed)).pipe(
+            Effect.map((prepared): LaneEvent => {
+              const { apart, together } = startBatches(prepared, slots, fork)
+              const add = (batch: Batch.Batch): number => {
+                lastId += 1
+                live.set(lastId, { worker, batch })
+                return lastId
+              }
+              const awaited = together === null ? null : add(together)
+              for (const batch of apart) add(batch)
+              return { _tag: "Started", batches: views(), awaited }
+            }),
+            Effect.catchAllCause((cause) =>
+              Effect.as(Effect.logError("A batch could not begin", cause), ready)
             )
-        }
-      }
-
-      /** The interpreter: one transition after the other, as far as the last request of a step. */
-      const drive = (
-        first: LaneEvent,
-        isLast: (request: LaneRequest) => boolean,
-        restore: Restore
-      ): Effect.Effect<Progress, StorageError> =>
-        Effect.gen(function* () {
-          let [settled, claimed] = [0, 0]
-          for (let event = first; ; event = pending) {
-            const [, notices, request] = advance(event, yield* Moment.now)
-            for (const notice of notices) {
-              yield* announce(notice)
-              if (notice._tag !== "ReportStored") continue
-              settled += notice.settled
-              claimed += notice.claimed
-            }
-            // For whoever goes on after an interruption or a failure.
-            pending = ready
-            pending = yield* perform(request, restore)
-            if (isLast(request)) return { settled, claimed }
-          }
-        })
-
-      return {
-        step: Effect.uninterruptibleMask((restore) =>
-          Effect.suspend(() =>
-            drive(pending, ({ _tag }) => _tag === "AwaitBatch" || _tag === "Rest", restore)
           )
-        ),
-        awaitOutcome: Effect.suspend(() => (live.size === 0 ? Effect.void : Effect.raceAll(outcomes()))),
-        isLoaded: () => live.size > 0 || state.settlements.length > 0,
-        leave: Effect.uninterruptibleMask((restore) =>
-          drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
-        ).pipe(
-          Effect.catchAllCause((cause) => Effect.logError("A lane could not end in order", cause)),
-          Effect.zipRight(Effect.sync(() => slots.close(lane)))
-        )
+
+        /** Performs what answers with an event; only waiting can be interrupted. */
+        const perform = (request: LaneRequest, restore: Restore): Effect.Effect<LaneEvent, StorageError> => {
+          switch (request._tag) {
+            case "Collect":
+              return collect
+            case "AwaitSlot":
+              return Effect.as(restore(Effect.raceAll([slots.awaitFreed, ...outcomes()])), ready)
+            case "SettleAndClaim":
+              return settleAndClaim(request)
+            case "Prove":
+              return Effect.map(presence.prove, (works) => ({ _tag: "Proved", works }))
+            case "Register":
+              return Effect.map(presence.enter, (worker) => ({ _tag: "Registered", worker }))
+            case "Attempt":
+              return attempt(request)
+            case "AwaitBatch": {
+              const answers = live.get(request.batch)?.batch.awaitAnswers ?? Effect.void
+              return Effect.as(restore(answers), { _tag: "Waited" })
+            }
+            case "StopBatches":
+              return Effect.zipRight(
+                Effect.forEach([...live.values()], ({ batch }) => batch.stop, { discard: true }),
+                collect
+              )
+            case "BackOff":
+              return Effect.failCause(request.cause)
+            case "Rest":
+              return Effect.succeed(ready)
+            case "Leave":
+              return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
+          }
+        }
+
+        const announce = (notice: LaneNotice): Effect.Effect<void> => {
+          switch (notice._tag) {
+            case "Deregister":
+              return Effect.forEach(notice.workers, presence.leave, { discard: true })
+            case "WakeNextLane":
+              return wake.sends.notify
+            case "ReportStored":
+              return Effect.void
+            case "ReportRefused": {
+              const { cause, left, settlement } = notice
+              const { index, jobId } = settlement
+              const what = `An outcome of job ${jobId} (recipient ${index}) cannot be stored`
+              return Effect.logError(left ? `${what} in any form: the rescue takes it back` : what, cause)
+            }
+            case "ReportUnsettled":
+              return Effect.logError(
+                `${notice.settlements.length} outcome(s) could not be stored when a lane ended; the rescue takes them back`,
+                notice.cause
+              )
+          }
+        }
+
+        /** The interpreter: one transition after the other, as far as the last request of a step. */
+        const drive = (
+          first: LaneEvent,
+          isLast: (request: LaneRequest) => boolean,
+          restore: Restore
+        ): Effect.Effect<Progress, StorageError> =>
+          Effect.gen(function* () {
+            let [settled, claimed] = [0, 0]
+            for (let event = first; ; event = pending) {
+              const [, notices, request] = advance(event, yield* Moment.now)
+              for (const notice of notices) {
+                yield* announce(notice)
+                if (notice._tag !== "ReportStored") continue
+                settled += notice.settled
+                claimed += notice.claimed
+              }
+              // For whoever goes on after an interruption or a failure.
+              pending = ready
+              pending = yield* perform(request, restore)
+              if (isLast(request)) return { settled, claimed }
+            }
+          })
+
+        return {
+          step: Effect.uninterruptibleMask((restore) =>
+            Effect.suspend(() =>
+              drive(pending, ({ _tag }) => _tag === "AwaitBatch" || _tag === "Rest", restore)
+            )
+          ),
+          awaitOutcome: Effect.suspend(() => (live.size === 0 ? Effect.void : Effect.raceAll(outcomes()))),
+          isLoaded: () => live.size > 0 || state.settlements.length > 0,
+          leave: Effect.uninterruptibleMask((restore) =>
+            drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
+          ).pipe(
+            Effect.catchAllCause((cause) => Effect.logError("A lane could not end in order", cause)),
+            Effect.zipRight(Effect.sync(() => slots.close(lane)))
+          )
+        }
       }
-    })
+    )
 
     const nextDue = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.nextDue(now, excluded()))
     const hasDue = Effect.gen(function* () {

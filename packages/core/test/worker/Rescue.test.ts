@@ -395,6 +395,48 @@ describe("a recipient that killed two workers", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  for (const [names, expected] of [
+    [
+      ["p.1", "p.2"],
+      ["accepted", "accepted"]
+    ],
+    [
+      ["p.1", "q.1"],
+      ["poisoned", "poisoned"]
+    ]
+  ] as const) {
+    const [first, second] = names
+    const are =
+      expected[0] === "accepted" ? "is not parked, and they are tried at times of their own" : "is parked"
+    it.effect(`and that ended with another such one, under the names ${first} and ${second}, ${are}`, () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const suspects = [yield* acceptOf(yield* owner, 1), yield* acceptOf(yield* owner, 1)]
+        for (let death = 0; death < 2; death++) {
+          yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 2 } })
+          yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })
+        }
+        for (const worker of names)
+          yield* jobs.exchange({ now: 0, settlements: [], claim: { worker, limit: 1 } })
+        const times: Array<number> = []
+        const { sender } = platform({ deduplicates: true }, () =>
+          Effect.map(Clock.currentTimeMillis, (now) => {
+            times.push(now)
+            return accepted
+          })
+        )
+        yield* Effect.provide(TestClock.adjust("2 minutes"), running(sender))
+        const recipients = yield* Effect.forEach(suspects, (jobId) =>
+          Effect.map(results(jobId), ([recipient]) => recipient?.failure?.code ?? recipient?.status)
+        )
+        expect(recipients).toEqual(expected)
+        const [one, other] = times
+        if (expected[0] === "accepted") expect((other ?? 0) - (one ?? 0)).toBeGreaterThan(55_000)
+        else expect(times).toEqual([])
+      }).pipe(Effect.provide(Memory.layer))
+    )
+  }
+
   it.effect("has its turn, however much there is to attempt beside it", () =>
     Effect.gen(function* () {
       const { jobId, jobs } = yield* accept(1)

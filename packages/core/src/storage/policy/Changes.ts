@@ -4,6 +4,8 @@
  */
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import type { RecipientResult } from "../../domain/Job.ts"
+import * as Progress from "../../domain/Progress.ts"
 import type { Provider } from "../../domain/Session.ts"
 import type { Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
@@ -72,18 +74,36 @@ export function* exchange<B extends Backend>(
 export function* rescue<B extends Backend>(
   rows: JobRows<B>,
   {
+    beside = [],
     now,
     recoverable,
     worker
-  }: { readonly worker: string; readonly now: Instant; readonly recoverable: ReadonlyArray<Provider> }
-): Tx<number, B> {
-  const steps: Array<ReturnType<typeof JobSteps.rescue<B["job"]>>> = []
-  for (const { job, provider } of yield* rows.lockJobsOf(worker)) {
-    const awaited = (yield* rows.recipientsOf(job, "awaited")).map(({ recipient }) => recipient)
-    steps.push(JobSteps.rescue(job, awaited, provider !== null && recoverable.includes(provider), now))
+  }: {
+    readonly worker: string
+    readonly beside?: ReadonlyArray<string>
+    readonly now: Instant
+    readonly recoverable: ReadonlyArray<Provider>
   }
+): Tx<number, B> {
+  const workers = [worker, ...beside]
+  const left: Array<{
+    readonly job: B["job"]
+    readonly awaited: ReadonlyArray<RecipientResult>
+    readonly isRecoverable: boolean
+  }> = []
+  for (const each of workers) {
+    for (const { job, provider } of yield* rows.lockJobsOf(each)) {
+      const awaited = (yield* rows.recipientsOf(job, "awaited")).map(({ recipient }) => recipient)
+      left.push({ job, awaited, isRecoverable: provider !== null && recoverable.includes(provider) })
+    }
+  }
+  const all = left.flatMap(({ awaited }) => awaited)
+  const spared = Progress.spared(all, now)
+  const steps = left.map(({ awaited, isRecoverable, job }) =>
+    JobSteps.rescue(job, awaited, isRecoverable, now, spared)
+  )
   yield* rows.saveJobs(steps, now)
-  yield* rows.forgetWorker(worker)
+  for (const each of workers) yield* rows.forgetWorker(each)
   return steps.reduce((sum, { count }) => sum + count, 0)
 }
 

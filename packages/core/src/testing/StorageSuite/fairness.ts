@@ -11,7 +11,7 @@ import { SessionStore } from "../../storage/SessionStore.ts"
 import type { Owner } from "../Fixtures.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, now, owner } from "./Setup.ts"
+import { claim, now, owner, results } from "./Setup.ts"
 
 const recoverable = ["sandbox"] as const
 
@@ -155,6 +155,38 @@ const cases = {
       expect(served).toContain(suspect)
     }
   ),
+
+  "poison suspects of a process that died are not counted against each other, and are due at times of their own":
+    Effect.gen(function* () {
+      const [first, second] = yield* sessionsOf(2)
+      if (first === undefined || second === undefined) return
+      const jobs = yield* JobStore
+      const jobIds = [yield* accept(first, { phones: 1 }), yield* accept(second, { phones: 1 })]
+      for (let death = 0; death < 2; death++) {
+        yield* claim(2)
+        expect(yield* jobs.rescue({ worker: "worker-1", now, recoverable })).toBe(2)
+      }
+      const claims = (["p.1", "p.2"] as const).map((worker) =>
+        jobs.exchange({ now, settlements: [], claim: { worker, limit: 1 } })
+      )
+      for (const each of claims) yield* each
+      expect(yield* jobs.rescue({ worker: "p.1", beside: ["p.2", "p.3"], now, recoverable })).toBe(2)
+      expect(yield* jobs.holders).toEqual([])
+      const times = yield* Effect.forEach(jobIds, (jobId) =>
+        Effect.map(results(jobId), ([recipient]) => [recipient?.status, recipient?.nextAt])
+      )
+      expect(times.sort((a, b) => Number(a[1]) - Number(b[1]))).toEqual([
+        ["sending", now],
+        ["sending", now + 60_000]
+      ])
+      // One alone is counted.
+      yield* jobs.exchange({ now: now + 60_000, settlements: [], claim: { worker: "q.1", limit: 1 } })
+      yield* jobs.rescue({ worker: "q.1", beside: ["q.2"], now, recoverable })
+      const codes = yield* Effect.forEach(jobIds, (jobId) =>
+        Effect.map(results(jobId), ([recipient]) => recipient?.failure?.code ?? null)
+      )
+      expect(codes.sort()).toEqual([null, "poisoned"].sort())
+    }),
 
   "a poison suspect is the only one of its session in a claim, and keeps back no other session": Effect.gen(
     function* () {

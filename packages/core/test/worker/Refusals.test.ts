@@ -1,0 +1,118 @@
+/** A store that works and does not take one outcome keeps no other from being stored (decisions.md §10). */
+import { describe, expect, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as TestClock from "effect/TestClock"
+import { SendResult } from "../../src/sender/Sender.ts"
+import type { Settlement } from "../../src/storage/JobStore.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import { StorageError } from "../../src/storage/StorageError.ts"
+import { find, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { accept, accepted, platform, running } from "./Support.ts"
+
+/** Refuses commits that have such a settlement, and answers what was logged as an error meanwhile. */
+const refusing = Effect.fnUntraced(function* (
+  isRefused: (settlement: Settlement, now: number) => boolean,
+  seconds: number,
+  contentRefused?: true
+) {
+  const logged: Array<string> = []
+  const log = Logger.replace(
+    Logger.defaultLogger,
+    Logger.make(({ cause, logLevel, message }) => {
+      if (logLevel.label === "ERROR") logged.push(`${String(message)} ${Cause.pretty(cause)}`)
+    })
+  )
+  const cause = "the column does not take it"
+  const error = new StorageError({
+    operation: "exchange",
+    cause,
+    ...(contentRefused === undefined ? {} : { contentRefused })
+  })
+  const layer = Layer.effect(
+    JobStore,
+    Effect.map(JobStore, (jobs) => ({
+      ...jobs,
+      exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
+        command.settlements.some((settlement) => isRefused(settlement, command.now))
+          ? error
+          : jobs.exchange(command)
+    }))
+  )
+  const { sender, sent } = platform({ deduplicates: true }, ({ messageId }) =>
+    Effect.succeed(
+      messageId.endsWith("003")
+        ? SendResult.Accepted({ providerId: "odd 34600000000", status: "accepted" })
+        : accepted
+    )
+  )
+  yield* TestClock.adjust(`${seconds} seconds`).pipe(
+    Effect.provide(Layer.provide(running(sender), layer)),
+    Effect.provide(log)
+  )
+  return { logged: logged.filter((line) => line.includes("cannot be stored")), sent }
+})
+
+const isOdd = ({ outcome }: Settlement): boolean =>
+  outcome._tag === "Accepted" && outcome.providerId?.startsWith("odd") === true
+
+describe("a store that refuses one outcome of a batch without saying why", () => {
+  it.effect("gets the others, and that one without text from outside; the log names it", () =>
+    Effect.gen(function* () {
+      const first = yield* accept(20)
+      const second = yield* accept(20)
+      const { logged, sent } = yield* refusing(isOdd, 40)
+      for (const { jobId } of [first, second]) {
+        expect((yield* find(jobId)).status).toBe("completed")
+        const recipients = yield* results(jobId)
+        expect(recipients.map(({ failure, status }) => failure?.code ?? status)).toEqual(
+          recipients.map((_, index) => (index === 2 ? "outcome_unstorable" : "accepted"))
+        )
+        expect(logged.filter((line) => line.includes(`job ${jobId} (recipient 2)`))).toHaveLength(1)
+      }
+      expect(logged).toHaveLength(2)
+      expect(logged.join()).not.toContain("34600000000")
+      expect(new Set(sent).size).toBe(sent.length)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is believed of the only outcome that there is after half a minute", () =>
+    Effect.gen(function* () {
+      const { jobId } = yield* accept(1)
+      const { logged } = yield* refusing((settlement) => settlement.outcome._tag === "Accepted", 28)
+      expect(logged).toEqual([])
+      expect((yield* find(jobId)).counts).toMatchObject({ accepted: 0, unknown: 0 })
+      // What one process could not store is taken back by the next one.
+      yield* refusing((settlement) => settlement.outcome._tag === "Accepted", 70)
+      expect((yield* results(jobId))[0]).toMatchObject({ failure: { code: "outcome_unstorable" } })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("an outcome that is refused in any form", () => {
+  for (const contentRefused of [undefined, true] as const) {
+    const how = contentRefused === true ? "by a store that says so" : "by a store that does not say so"
+    it.effect(`${how}, is told in the log and left to the rescue; its lane goes on`, () =>
+      Effect.gen(function* () {
+        const { jobId } = yield* accept(20)
+        const isRefused = (settlement: Settlement, now: number) =>
+          now < 55_000 && settlement.jobId === jobId && settlement.index === 2
+        const { logged, sent } = yield* refusing(isRefused, 45, contentRefused)
+        const before = yield* results(jobId)
+        expect(before.map(({ status }) => status)).toEqual(
+          before.map((_, index) => (index === 2 ? "sending" : "accepted"))
+        )
+        const place = `job ${jobId} (recipient 2) cannot be stored`
+        expect(logged.filter((line) => line.includes(place)).length).toBeGreaterThanOrEqual(2)
+        expect(logged.some((line) => line.includes(`${place} in any form`))).toBe(true)
+        expect(sent.length).toBeGreaterThanOrEqual(20)
+        // Its name was given up, so that it is attempted again; that outcome is stored.
+        yield* refusing(isRefused, 60, contentRefused)
+        expect((yield* find(jobId)).status).toBe("completed")
+      }).pipe(Effect.provide(Memory.layer))
+    )
+  }
+})
