@@ -8,17 +8,18 @@
  *        │             └ failed ─▶ prove the store ─▶ back off                     │
  *        └───────────────────────────────────────┴─────────────────────────────────┘
  *
- * {@link next} decides and performs nothing; `SendLoop` performs what it decides and answers with one event. The rules,
- * in the order of the loop (R = the function that has it):
+ * {@link next} decides and performs nothing; `SendLoop` performs what it decides and answers with one event.
+ *
+ * The rules of a lane, each with the function that has it:
  *
  * - Outcomes are stored with the next claim, in one commit (`store`). They stay with the lane until a commit that had
  *   them was answered (`stored`); to store one twice changes nothing, since its fence is spent.
- * - A claim asks for the batch size, at least for the free slots (`store`). Without a free slot nothing is claimed and
- *   the lane waits for one (`store`). Slots are reserved from the decision on (`reserved`), or two lanes borrow the same.
- * - Only a lane whose last batch was slow borrows slots (`store`), and a claim that fills the lane's own wakes the next
- *   lane: there is probably more (`begin`).
- * - Once the grace period has begun nothing is claimed, and what a commit claimed meanwhile is released (`begin`). So is
- *   a batch that could not be started (`next`, Ready).
+ * - A claim asks for the batch size, and at least for the free slots. Without a free slot nothing is claimed and the lane
+ *   waits for one (`store`). Slots are reserved from the decision on (`reserved`), or two lanes would borrow the same.
+ * - Only a lane whose last batch was slow borrows slots (`store`). A claim that fills the lane's own wakes the next lane:
+ *   there is probably more (`begin`). A lane that claimed nothing rests (`stored`).
+ * - Once the grace period has begun nothing is claimed (`store`), and what a commit claimed meanwhile is released
+ *   (`begin`). So is a batch that could not be started (`next`, Ready).
  * - A failed commit may have been made: what it claimed is unknown to the lane. The lane claims nothing more under that
  *   name. It first makes a commit without a claim, and takes a new name when that was answered: one for each outage,
  *   however long (`notStored`, `stored`). The old name stays alive while a batch runs under it and outcomes of it are to
@@ -26,6 +27,20 @@
  * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and
  *   at last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut.
  * - An interrupted lane stops its batches, stores what they brought, and deregisters its names (`next`, Interrupted).
+ *
+ * The rules that a lane does not decide:
+ *
+ * - `SendLoop`: a commit is never interrupted, only waiting is. What is excluded from claims is excluded from `nextDue`.
+ * - `BatchPreparation`: consent is asked for again; recipients that a crash would leave unknown go first; what cannot be
+ *   prepared is released.
+ * - `Batch`: every outcome is collected once, and what failures ask of the engine is done before. After a collection
+ *   nothing more of the batch begins. A lane waits for a second.
+ * - `Dispatch`: a sender that breaks costs its own recipient; interrupted attempts are due again or `unknown`.
+ * - `Consequences`: each cause is acted on once for a job and collection.
+ * - `BatchSize`, `SlowSessions`, `Slots`, `SuspectSessions`: how much, and of whom not now.
+ * - `Loops`: a step that failed is logged and made again after a second. `Worker`: what a lane does when it rests, and
+ *   when a drain ends. `Grace`: one grace period for all. `Presence`, `Rescue`: who lives, and what others left.
+ * - `domain/Claiming`: sessions in turn, within pace, oldest first, a suspect alone of its session.
  */
 import type * as Cause from "effect/Cause"
 import type { Moment } from "../loop/Moment.ts"

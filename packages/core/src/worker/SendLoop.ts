@@ -145,9 +145,10 @@ export const make = (options: {
           for (const { batch } of live.values()) used += Math.min(batch.slots, batch.remaining())
           slots.use(lane, used, state.phase._tag === "Resting")
         }
-        /** One transition. What it decides on is as it is until its slots are reserved: nothing comes between. */
+        /** One transition, synchronous: what it decides on stays as it is until the slots of a claim are reserved. */
         const advance = (event: LaneEvent, now: Moment.Moment): LaneState.Transition => {
-          reportUse()
+          // What was collected has freed slots.
+          if (event._tag === "Collected") reportUse()
           const facts = { now, stopping: grace.hasBegun(), ...slots.free(lane) }
           const transition = LaneState.next(state, event, facts)
           state = transition[0]

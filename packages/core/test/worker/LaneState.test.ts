@@ -457,6 +457,21 @@ describe("a lane", () => {
   }
 })
 
+describe("slots of a lane that no batch uses yet", () => {
+  it("are reserved from the decision to claim until the batch runs", () => {
+    const walk = (...events: ReadonlyArray<LaneEvent>) => {
+      let state = LaneState.make("w1", 16)
+      return events.map((event) => {
+        state = LaneState.next(state, event, facts)[0]
+        return LaneState.reserved(state)
+      })
+    }
+    expect(walk(ready, collected(), stored(2), started(1, 1))).toEqual([0, 16, 16, 0])
+    expect(walk(ready, collected(), stored())).toEqual([0, 16, 0])
+    expect(walk(ready, collected(), failed)).toEqual([0, 16, 0])
+  })
+})
+
 const someFacts = FastCheck.record({
   now: FastCheck.nat(5000),
   slots: FastCheck.nat(16),

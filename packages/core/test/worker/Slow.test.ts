@@ -1,12 +1,14 @@
 /** What a platform that does not answer holds up, and what it does not. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as Engine from "../../src/engine/Engine.ts"
 import type { OutboundMessage, SendResult } from "../../src/sender/Sender.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { find, results } from "../../src/testing/StorageSuite/Setup.ts"
-import { accept, accepted, backlog, during, embedded, platform, timedOut } from "./Support.ts"
+import { accept, accepted, backlog, during, embedded, platform, running, timedOut } from "./Support.ts"
 
 /** Messages of which `isStuck` get no answer for half a minute, the others one after a moment. */
 const stuck = (isStuck: (message: OutboundMessage) => boolean) => {
@@ -79,6 +81,35 @@ describe("a platform that does not answer", () => {
       const { sender } = platform({ deduplicates: true }, send)
       yield* during(sender, TestClock.adjust("20 seconds"))
       expect(most()).toBe(8)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("never has more under way than may be, when two lanes look for slots to borrow", () =>
+    Effect.gen(function* () {
+      const jobIds = [yield* accept(60), yield* accept(60)].map(({ jobId }) => jobId)
+      let [underWay, most] = [0, 0]
+      const { sender } = platform({ deduplicates: true }, () =>
+        Effect.gen(function* () {
+          underWay += 1
+          most = Math.max(most, underWay)
+          yield* Effect.sleep("300 millis")
+          underWay -= 1
+          return accepted
+        })
+      )
+      // Each looks while the other's claim is under way.
+      const slow = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
+            Effect.delay(jobs.exchange(command), command.now < 20_000 ? "200 millis" : 0)
+        }))
+      )
+      yield* TestClock.adjust("40 seconds").pipe(Effect.provide(Layer.provide(running(sender), slow)))
+      expect(most).toBeGreaterThan(4)
+      expect(most).toBeLessThanOrEqual(8)
+      expect(new Set(yield* statusesOf(jobIds))).toEqual(new Set(["completed"]))
     }).pipe(Effect.provide(Memory.layer))
   )
 
