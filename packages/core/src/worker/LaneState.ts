@@ -340,7 +340,7 @@ const stored = (
     if (state.doubtful && !facts.stopping)
       return [{ ...state, phase: { _tag: "Registering" } }, none, { _tag: "Register" }]
     // A commit without a claim says nothing of what is due.
-    return claims || facts.stopping ? rest(state) : collect(state)
+    return claims ? rest(state) : collect(state)
   }
   const notices: Array<LaneNotice> = []
   if (silent.length > 0) notices.push({ _tag: "Deregister", workers: silent })

@@ -174,20 +174,28 @@ export const make = (options: {
             const claim = limit === null ? null : { worker, limit, without: excluded(), atRisk }
             return jobs.exchange({ now, settlements, claim })
           })
-          return Effect.matchCause(limit === null ? commit : slowSessions.claiming(commit, request.slots), {
-            onSuccess: ({ claimed }) => ({ _tag: "Stored", claimed }),
-            // A bug, too, may have come after the commit was made.
-            onFailure: (cause) => ({
-              _tag: "NotStored",
-              cause,
-              refused: Isolate.isRefusal(cause),
-              doubtful: !Isolate.isContentRefused(cause)
-            })
-          })
+          return Effect.matchCauseEffect(
+            limit === null ? commit : slowSessions.claiming(commit, request.slots),
+            {
+              onSuccess: ({ claimed }): Effect.Effect<LaneEvent> => {
+                const stored = { _tag: "Stored", claimed } as const
+                // A turn of the event loop, which is not the batch's time: its size is judged by that.
+                return claimed.length === 0 ? Effect.succeed(stored) : Effect.as(Turn.takenByWork, stored)
+              },
+              // A bug, too, may have come after the commit was made.
+              onFailure: (cause): Effect.Effect<LaneEvent> =>
+                Effect.succeed({
+                  _tag: "NotStored",
+                  cause,
+                  refused: Isolate.isRefusal(cause),
+                  doubtful: !Isolate.isContentRefused(cause)
+                })
+            }
+          )
         }
 
         const attempt = ({ claimed, slots, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> =>
-          Effect.zipRight(Turn.takenByWork, prepare(claimed)).pipe(
+          prepare(claimed).pipe(
             Effect.map((prepared): LaneEvent => {
               const { apart, together } = startBatches(prepared, slots, fork)
               const add = (batch: Batch.Batch): number => {
