@@ -140,8 +140,11 @@ export const make = (options: {
 
         const views = (): ReadonlyArray<LaneState.BatchView> =>
           [...live].map(([id, { batch, worker }]) => ({ id, worker, remaining: batch.remaining() }))
+        let reserved = 0
         const reportUse = (): void => {
-          let used = LaneState.reserved(state)
+          slowSessions.reserve(LaneState.reserved(state) - reserved)
+          reserved = LaneState.reserved(state)
+          let used = reserved
           for (const { batch } of live.values()) used += Math.min(batch.slots, batch.remaining())
           slots.use(lane, used, state.phase._tag === "Resting")
         }
@@ -174,24 +177,21 @@ export const make = (options: {
             const claim = limit === null ? null : { worker, limit, without: excluded(), atRisk }
             return jobs.exchange({ now, settlements, claim })
           })
-          return Effect.matchCauseEffect(
-            limit === null ? commit : slowSessions.claiming(commit, request.slots),
-            {
-              onSuccess: ({ claimed }): Effect.Effect<LaneEvent> => {
-                const stored = { _tag: "Stored", claimed } as const
-                // A turn of the event loop, which is not the batch's time: its size is judged by that.
-                return claimed.length === 0 ? Effect.succeed(stored) : Effect.as(Turn.takenByWork, stored)
-              },
-              // A bug, too, may have come after the commit was made.
-              onFailure: (cause): Effect.Effect<LaneEvent> =>
-                Effect.succeed({
-                  _tag: "NotStored",
-                  cause,
-                  refused: Isolate.isRefusal(cause),
-                  doubtful: !Isolate.isContentRefused(cause)
-                })
-            }
-          )
+          return Effect.matchCauseEffect(commit, {
+            onSuccess: ({ claimed }): Effect.Effect<LaneEvent> => {
+              const stored = { _tag: "Stored", claimed } as const
+              // A turn of the event loop, which is not the batch's time: its size is judged by that.
+              return claimed.length === 0 ? Effect.succeed(stored) : Effect.as(Turn.takenByWork, stored)
+            },
+            // A bug, too, may have come after the commit was made.
+            onFailure: (cause): Effect.Effect<LaneEvent> =>
+              Effect.succeed({
+                _tag: "NotStored",
+                cause,
+                refused: Isolate.isRefusal(cause),
+                doubtful: !Isolate.isContentRefused(cause)
+              })
+          })
         }
 
         const attempt = ({ claimed, slots, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> =>

@@ -20,8 +20,8 @@ export interface SlowSessions {
   readonly judge: (sessionId: string, slow: boolean) => void
   /** Sessions for which nothing is claimed now. */
   readonly excluded: () => ReadonlyArray<string>
-  /** Runs a claim. Until it ends its slots count as used by slow sessions, since it may bring a batch of theirs. */
-  readonly claiming: <A, E, R>(claim: Effect.Effect<A, E, R>, slots: number) => Effect.Effect<A, E, R>
+  /** A claim has so many slots more, or fewer. Until its batch uses them they count: it may be one of slow sessions. */
+  readonly reserve: (by: number) => void
   /** Returns when the session uses no more than so many slots. */
   readonly awaitAtMost: (sessionId: string, slots: number) => Effect.Effect<void>
 }
@@ -34,7 +34,7 @@ export const make = (slots: number, ownSlots: number): SlowSessions => {
   const sessions = new Map<string, Usage>()
   /** Who waits for a session to use fewer slots. */
   const waiters = new Map<string, Set<() => void>>()
-  let claiming = 0
+  let reserved = 0
 
   const put = (sessionId: string, usage: Usage): void => {
     if (usage.slots > 0 || usage.slow) sessions.set(sessionId, usage)
@@ -55,18 +55,12 @@ export const make = (slots: number, ownSlots: number): SlowSessions => {
     excluded: () => {
       const slow = [...sessions].filter(([, usage]) => usage.slow)
       const used = slow.reduce((sum, [, usage]) => sum + usage.slots, 0)
-      return used + Math.max(ownSlots, claiming) > slots * sharedPart
+      return used + Math.max(ownSlots, reserved) > slots * sharedPart
         ? slow.map(([sessionId]) => sessionId)
         : []
     },
-    claiming: (claim, count) => {
-      const begin = Effect.sync(() => {
-        claiming += count
-      })
-      const end = Effect.sync(() => {
-        claiming -= count
-      })
-      return Effect.zipRight(begin, Effect.ensuring(claim, end))
+    reserve: (by) => {
+      reserved += by
     },
     awaitAtMost: (sessionId, most) =>
       Effect.async((resume) => {
