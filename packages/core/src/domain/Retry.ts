@@ -87,5 +87,5 @@ export const nextSend = (options: {
 /** A recipient over which so many workers died in a row is parked. */
 export const poisonClaims = 3
 
-/** By how much poison suspects that ended together are kept apart: longer than the time limit of an attempt. */
+/** By how much poison suspects that ended together are kept apart: longer than attempts take by default. */
 export const suspectsApartMs = Time.minute

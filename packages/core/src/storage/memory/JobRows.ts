@@ -202,9 +202,9 @@ export const make = (db: Database): JobRows<Memory> => ({
     if (key !== null && earlier !== undefined) db.earlier.set(key, { ...earlier, answer })
   },
 
-  lockJobsOf: function* (worker) {
+  lockJobsOf: function* (workers) {
     return openJobs(db)
-      .filter((job) => job.worker === worker)
+      .filter(({ worker }) => worker !== null && workers.includes(worker))
       .sort((a, b) => (a.job.id < b.job.id ? -1 : 1))
       .map((job) => ({ job, provider: db.sessions.get(job.job.sessionId)?.value.provider ?? null }))
   },

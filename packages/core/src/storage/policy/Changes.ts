@@ -91,11 +91,9 @@ export function* rescue<B extends Backend>(
     readonly awaited: ReadonlyArray<RecipientResult>
     readonly isRecoverable: boolean
   }> = []
-  for (const each of workers) {
-    for (const { job, provider } of yield* rows.lockJobsOf(each)) {
-      const awaited = (yield* rows.recipientsOf(job, "awaited")).map(({ recipient }) => recipient)
-      left.push({ job, awaited, isRecoverable: provider !== null && recoverable.includes(provider) })
-    }
+  for (const { job, provider } of yield* rows.lockJobsOf(workers)) {
+    const awaited = (yield* rows.recipientsOf(job, "awaited")).map(({ recipient }) => recipient)
+    left.push({ job, awaited, isRecoverable: provider !== null && recoverable.includes(provider) })
   }
   const all = left.flatMap(({ awaited }) => awaited)
   const spared = Progress.spared(all, now)

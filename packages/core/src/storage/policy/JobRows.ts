@@ -180,11 +180,11 @@ export interface JobRows<B extends Backend> {
   readonly saveAnswer: (job: B["job"], answer: string) => Tx<void, B>
 
   /**
-   * Locks and answers the jobs of which the worker has recipients in hand, by their ids, in that order, with their
+   * Locks and answers the jobs of which the workers have recipients in hand, by their ids, in that order, with their
    * sessions' providers. Waits for other commits.
    */
   readonly lockJobsOf: (
-    worker: string
+    workers: ReadonlyArray<string>
   ) => Tx<ReadonlyArray<{ readonly job: B["job"]; readonly provider: Provider | null }>, B>
   readonly forgetWorker: (worker: string) => Tx<void, B>
 

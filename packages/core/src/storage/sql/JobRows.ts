@@ -151,7 +151,8 @@ export const make = (
     lost: rows.recipientsOf("seq BETWEEN ? AND ? AND status IN ('failed', 'unknown') ORDER BY seq"),
     awaited: rows.recipientsOf(`seq BETWEEN ? AND ? AND (fence IS NOT NULL OR ${Taken.isTaken}) ORDER BY seq`)
   }
-  const heldBy = `${rows.select()} WHERE job.snapshot = snapshot.seq AND ${as}.worker = ?
+  const heldBy = `${rows.select()} WHERE job.snapshot = snapshot.seq
+    AND ${as}.worker IS NOT NULL AND ${as}.worker IN (SELECT ${elements.value} FROM ${elements.from})
     ORDER BY job.id${dialect.forUpdate(as)}`
   const byProviderId = `SELECT recipient.provider_id, job.id, recipient.seq & 4095 AS place
     FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
@@ -307,10 +308,10 @@ export const make = (
 
     saveAnswer: (job, answer) => run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", answer, job.seq),
 
-    lockJobsOf: function* (worker) {
+    lockJobsOf: function* (workers) {
       const providers = new Map<string, string | null>()
       const found: Array<{ readonly job: StoredJob; readonly provider: string | null }> = []
-      for (const row of yield* all(heldBy, worker)) {
+      for (const row of yield* all(heldBy, JSON.stringify(workers))) {
         const job = yield* rows.toJob(row)
         const { sessionId } = job.job
         let provider = providers.get(sessionId)
