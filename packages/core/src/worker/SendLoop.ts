@@ -1,7 +1,6 @@
 /** The send loop: performs what `LaneState.next` decides, for the lanes of one process. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { identity } from "effect/Function"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type { Instant } from "../domain/Instant.ts"
@@ -121,7 +120,10 @@ export const make = (options: {
       )
       if (others.length === 0) return { together: null, apart }
       const left = Math.max(1, count - suspects.length)
-      return { together: Batch.start(others, { ...shared, slots: left, permitted: identity }), apart }
+      return {
+        together: Batch.start(others, { ...shared, slots: left, permitted: (attempts) => attempts }),
+        apart
+      }
     }
 
     const open: Effect.Effect<Lane> = Effect.zipWith(
