@@ -13,7 +13,7 @@ import * as Session from "./Session.ts"
 export interface Budget {
   /** In all. */
   readonly left: number
-  /** Of sessions whose outcomes are lost when the worker dies. */
+  /** Those of sessions whose outcomes are lost when the worker dies. */
   readonly atRiskLeft: number
 }
 

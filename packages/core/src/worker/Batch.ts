@@ -15,7 +15,7 @@ import * as Dispatch from "./Dispatch.ts"
 import type { Grace } from "./Grace.ts"
 import type { SlowSessions } from "./SlowSessions.ts"
 
-/** How long a lane waits, in milliseconds. */
+/** Milliseconds that a lane waits. */
 export const patienceMs = 1000
 
 export interface Batch {
@@ -57,7 +57,7 @@ export const start = (
   const { deadlines, draw, fork, grace, permitted, slots, slowSessions } = options
   let begun = false
   let mayBegin = true
-  /** Whether somebody was answered whose outcome is not collected. */
+  /** True when somebody was answered whose outcome is not collected. */
   let hasOutcome = false
   let notify = constVoid
 

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { StorageError } from "../storage/StorageError.ts"
 
-/** Whether the store says that it does not take what it was given. Then nothing of it was stored. */
+/** True when the store says that it does not take what it was given. Then nothing of it was stored. */
 export const isContentRefused = (cause: Cause.Cause<StorageError>): boolean =>
   Option.exists(Cause.failureOption(cause), ({ contentRefused }) => contentRefused === true)
 

@@ -55,13 +55,11 @@ export interface BatchView {
   readonly id: number
   /** The name under which it was claimed. */
   readonly worker: string
-  /** Recipients without a collected outcome. */
-  readonly remaining: number
 }
 
 /** A commit that was asked for. */
 interface Commit {
-  /** How many of the lane's settlements it has, from the first on. */
+  /** The number of the lane's settlements that it has, from the first on. */
   readonly settling: number
   readonly claims: boolean
 }
@@ -72,7 +70,7 @@ interface Watched {
   readonly since: Moment
 }
 
-/** What the lane waits for. Each phase but the last has asked for exactly one event. */
+/** The event that the lane waits for. Each phase but the last has asked for exactly one. */
 export type Phase =
   | { readonly _tag: "Resting" }
   | { readonly _tag: "Collecting"; readonly watched: Watched | null }
@@ -95,37 +93,37 @@ export interface LaneState {
   readonly phase: Phase
   /** The name under which the lane claims. The rescue takes back the recipients of a name that is not alive. */
   readonly worker: string
-  /** Whether a commit that claimed under this name failed and may have been made all the same. */
+  /** True when a commit that claimed under this name failed and may have been made all the same. */
   readonly doubtful: boolean
   /** Names that were given up for that, and are not deregistered yet. */
   readonly retired: ReadonlyArray<string>
   readonly batches: ReadonlyArray<BatchView>
   /** Outcomes that are not stored yet. */
   readonly settlements: ReadonlyArray<Settlement>
-  /** How many recipients the next claim asks for (`BatchSize`). */
+  /** Recipients that the next claim asks for (`BatchSize`). */
   readonly size: number
   /** Slots of this lane alone. */
   readonly ownSlots: number
-  /** Whether the last batch took longer than a batch should. */
+  /** True when the last batch took longer than a batch should. */
   readonly slow: boolean
-  /** How many settlements one commit has while those are found that the store refuses; null when it has all. */
+  /** The number of settlements in one commit while those are found that the store refuses; null when it has all. */
   readonly portion: number | null
-  /** How often a store that works, as its heartbeat shows, refused in a row. */
+  /** Refusals in a row by a store that works, as its heartbeat shows. */
   readonly refusals: number
-  /** Whether it stored some of the settlements since it refused others. */
+  /** True when the store took some of the settlements since it refused others. */
   readonly takesOthers: boolean
-  /** Whether the lane was interrupted. */
+  /** True once the lane was interrupted. */
   readonly leaving: boolean
 }
 
-/** What holds in the process when an event arrives. Passed in, so that {@link next} reads no clock and no shared state. */
+/** The state of the process when an event arrives. Passed in, so that {@link next} reads no clock and no shared state. */
 export interface Facts {
   readonly now: Moment
   /** Attempts that this lane may start now with its own slots. */
   readonly slots: number
   /** Slots that it may borrow from lanes that rest. */
   readonly loan: number
-  /** Whether the grace period has begun. */
+  /** True once the grace period has begun. */
   readonly stopping: boolean
 }
 
@@ -142,12 +140,12 @@ export type LaneEvent =
   | {
       readonly _tag: "NotStored"
       readonly cause: Cause.Cause<StorageError>
-      /** Whether the store says that it does not take what it was given, or broke over it. */
+      /** True when the store says that it does not take what it was given, or broke over it. */
       readonly refused: boolean
-      /** Whether the commit may have been made all the same. */
+      /** True when the commit may have been made all the same. */
       readonly doubtful: boolean
     }
-  /** Whether a heartbeat could be written after a commit failed: then the store works. */
+  /** Tells whether a heartbeat could be written after a commit failed: then the store works. */
   | { readonly _tag: "Proved"; readonly works: boolean }
   | { readonly _tag: "Registered"; readonly worker: string }
   /** All batches, and the new one to wait for; null when there are only suspects, which wait for their sessions. */
@@ -349,7 +347,7 @@ const stored = (
   return noticing(notices, then())
 }
 
-/** What is refused is stored apart from the claim, then by halves, then without text from outside, then not at all. */
+/** Settlements that are refused are stored apart from the claim, then by halves, then without text from outside, then not at all. */
 const narrow = (
   state: LaneState,
   { claims, settling }: Commit,

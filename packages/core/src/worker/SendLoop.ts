@@ -29,7 +29,7 @@ import * as SlowSessions from "./SlowSessions.ts"
 import * as SuspectSessions from "./SuspectSessions.ts"
 import { Wake } from "./Wake.ts"
 
-/** How many recipients a step had to do with. */
+/** The recipients that a step had to do with. */
 export interface Progress {
   readonly settled: number
   readonly claimed: number
@@ -43,7 +43,7 @@ export interface Lane {
   readonly step: Effect.Effect<Progress, StorageError>
   /** Returns when an outcome of what is under way can be collected, and when nothing is. */
   readonly awaitOutcome: Effect.Effect<void>
-  /** Whether something is under way or not stored yet. */
+  /** True while something is under way or not stored yet. */
   readonly isLoaded: () => boolean
   /** Gives what is under way the rest of the grace period to end, stores what is left, and deregisters the names. */
   readonly leave: Effect.Effect<void>
@@ -141,7 +141,7 @@ export const make = (options: {
         const live = new Map<number, { readonly worker: string; readonly batch: Batch.Batch }>()
 
         const views = (): ReadonlyArray<LaneState.BatchView> =>
-          [...live].map(([id, { batch, worker }]) => ({ id, worker, remaining: batch.remaining() }))
+          [...live].map(([id, { worker }]) => ({ id, worker }))
         let reserved = 0
         const reportUse = (): void => {
           slowSessions.reserve(LaneState.reserved(state) - reserved)
@@ -152,7 +152,7 @@ export const make = (options: {
         }
         /** One transition, synchronous: what it decides on stays as it is until the slots of a claim are reserved. */
         const advance = (event: LaneEvent, now: Moment.Moment): LaneState.Transition => {
-          // What was collected has freed slots.
+          // A collection has freed slots.
           if (event._tag === "Collected") reportUse()
           const facts = { now, stopping: grace.hasBegun(), ...slots.free(lane) }
           const transition = LaneState.next(state, event, facts)

@@ -1,5 +1,5 @@
 /**
- * How many attempts of a process may be under way, and which lane may start them. Each lane has slots of its own. Lanes
+ * Shares out the attempts that a process may have under way among its lanes. Each lane has slots of its own. Lanes
  * that rest lend theirs to one whose platform is slow, but of all slots together the last quarter is never lent, so that
  * a lane that wakes has some.
  */
@@ -17,7 +17,7 @@ export interface Slots {
   /** The lane uses so many from now on, those included that a claim under way will use. */
   readonly use: (lane: symbol, slots: number, rests: boolean) => void
   readonly close: (lane: symbol) => void
-  /** What the lane may start now with slots of its own, and with borrowed ones. */
+  /** Attempts that the lane may start now with slots of its own, and with borrowed ones. */
   readonly free: (lane: symbol) => { readonly slots: number; readonly loan: number }
   /** Returns when a lane uses fewer than before. */
   readonly awaitFreed: Effect.Effect<void>

@@ -32,7 +32,7 @@ export interface SlowSessions {
  */
 export const make = (slots: number, ownSlots: number): SlowSessions => {
   const sessions = new Map<string, Usage>()
-  /** Who waits for a session to use fewer slots. */
+  /** Called when a session uses fewer slots. */
   const waiters = new Map<string, Set<() => void>>()
   let reserved = 0
 

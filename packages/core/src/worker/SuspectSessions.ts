@@ -10,7 +10,7 @@ import type { SlowSessions } from "./SlowSessions.ts"
 export interface SuspectSessions {
   /** Sessions for which nothing is claimed now. */
   readonly excluded: () => Iterable<string>
-  /** Whether the job may be attempted now. A suspect's session is its own from here on, until {@link alone} ends. */
+  /** True when the job may be attempted now. A suspect's session is its own from here on, until {@link alone} ends. */
   readonly admit: (job: ClaimedJob) => boolean
   /** Makes a suspect's attempt when nothing else of its session is under way. It uses one slot already. */
   readonly alone: (sessionId: string, attempt: Effect.Effect<void>) => Effect.Effect<void>

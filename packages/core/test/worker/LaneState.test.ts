@@ -43,7 +43,7 @@ const releasedOnes = (count: number) =>
     index,
     outcome: { _tag: "Released", uncertain: false }
   }))
-const batch = (id: number, worker = "w1") => ({ id, worker, remaining: 1 })
+const batch = (id: number, worker = "w1") => ({ id, worker })
 
 const ready: LaneEvent = { _tag: "Ready" }
 const waited: LaneEvent = { _tag: "Waited" }

@@ -39,7 +39,7 @@ export class Connection implements Reading.Readable {
   readonly address: string | undefined
   /** Whether the peer is a trusted proxy, so that its requests are others'. */
   readonly isProxy: boolean
-  /** Who limits per address count it for. */
+  /** The client that limits per address count it for. */
   readonly holder: string | undefined
   /** Set once it is known which answer is its last one: none of those that wait is begun any more. */
   isLast = false

@@ -1,5 +1,5 @@
 /**
- * Which connections are read, when more has come than one turn of the event loop has time for. Node parses all that has
+ * Chooses the connections that are read when more has come than one turn of the event loop has time for. Node parses all that has
  * come on all connections before it does anything else: a crowd that sends at once would keep the loop for half a second.
  * So once a turn has parsed its share the others are put off, and are read again in later turns: a few at a time, those
  * of different clients in turn.
@@ -8,7 +8,7 @@ import type { Socket } from "node:net"
 
 export interface Readable {
   readonly socket: Socket
-  /** Who limits per address count it for. */
+  /** The client that limits per address count it for. */
   readonly holder: string | undefined
   /** True for one that is never put off: its client waits for each answer, so that it brings one request in a turn. */
   readonly isPatient: boolean
