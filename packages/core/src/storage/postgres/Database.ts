@@ -30,7 +30,7 @@ import { get, run } from "../sql/Program.ts"
 import { real } from "../sql/Rows.ts"
 import * as TransactionClient from "./Client.ts"
 import * as Groups from "./Groups.ts"
-import { migrate } from "./Migrator.ts"
+import { applicationName, migrate } from "./Migrator.ts"
 import { failure, joined, lineOf, onConnection, perform, Refused, transact } from "./Statements.ts"
 
 export interface Options {
@@ -212,7 +212,6 @@ const openPool = (
     Effect.sync(() => {
       const pool = new Pg.Pool({
         connectionString: Redacted.value(options.url),
-        application_name: "sendwright",
         max,
         keepAlive: true,
         connectionTimeoutMillis: connectTimeout,
@@ -311,11 +310,12 @@ export const layer = (
       yield* migrate(options, options.migrations)
       const most = options.maxConnections ?? defaultConnections
       const forWork = connectionsForWork(most)
-      const ours = { ...ourTimeouts, pipeline: true }
+      const named = { application_name: applicationName(options.migrations) }
+      const ours = { ...named, ...ourTimeouts, pipeline: true }
       const pool = yield* openPool(options, most - forWork, ours)
       const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork, ours)
       // The embedder's statements take as long as they take, and cursors need a connection without a pipeline.
-      const poolOfClient = yield* openPool(options, most, {})
+      const poolOfClient = yield* openPool(options, most, named)
       return yield* Effect.mapError(
         make(pool, poolForWork, poolOfClient),
         (cause) => new StorageError({ operation: "open", cause })

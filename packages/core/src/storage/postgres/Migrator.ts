@@ -4,10 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import Pg from "pg"
 import { StorageError } from "../StorageError.ts"
-import type { Migration } from "../sql/Migrations.ts"
+import type { Driver, Migration } from "../sql/Migrations.ts"
 import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
-import { changes, script } from "../sql/Program.ts"
+import { changes, get, run, script } from "../sql/Program.ts"
 import { lineOf, perform, Refused } from "./Statements.ts"
 
 const connectTimeout = 5_000
@@ -15,6 +15,35 @@ const connectTimeout = 5_000
 const table = `CREATE TABLE IF NOT EXISTS sendwright_migration (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL
   )`
+
+const column = "ALTER TABLE sendwright_migration ADD COLUMN IF NOT EXISTS compatible_from INTEGER"
+
+function* prepareHistory(): Program<void> {
+  yield* run(table)
+  yield* run(column)
+}
+
+/** The name of a build's connections, by its last migration. */
+export const applicationName = (migrations: ReadonlyArray<Migration>): string =>
+  `sendwright ${migrations.length}`
+
+/** Connections of other users show no names. Those of the first builds had no number. */
+const older = `SELECT count(*)::int AS count FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name ~ '^sendwright( [0-9]{1,9}|)$'
+    AND coalesce(nullif(substr(application_name, 12), ''), '0')::int < ?`
+
+/** A connection whose process has ended is seen for a moment longer. */
+const looks = { times: 10, pause: "SELECT pg_sleep(0.2), pg_stat_clear_snapshot()" }
+
+function* countOlder(id: number): Program<number> {
+  let count = 0
+  for (let look = 1; look <= looks.times; look++) {
+    count = Number((yield* get(older, id))?.["count"])
+    if (count === 0) break
+    yield* get(looks.pause)
+  }
+  return count
+}
 
 function* apply(statements: string): Program<boolean> {
   yield* script(statements)
@@ -26,6 +55,8 @@ function* apply(statements: string): Program<boolean> {
     return false
   }
 }
+
+const driver: Driver = { prepareHistory, apply, countOlder }
 
 const settings = `SELECT current_setting('synchronous_commit') AS commits, current_setting('server_encoding') AS encoding`
 
@@ -61,7 +92,7 @@ const prepareDatabase = async (
     await client.query("BEGIN")
     await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
     await client.query("SELECT pg_advisory_xact_lock(hashtextextended('sendwright migration', 0))")
-    await perform(migrateAll(migrations, now, table, apply), lineOf(client))
+    await perform(migrateAll(migrations, now, driver), lineOf(client))
     await client.query("COMMIT")
     await perform(verify(migrations), lineOf(client))
   } finally {

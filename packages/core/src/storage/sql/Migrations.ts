@@ -1,7 +1,8 @@
 /**
  * Brings a database to the schema of this build. All pending migrations run in one transaction, so that a process
- * killed half-way leaves the old schema and the next boot does the whole again. History is checked before and
- * after: a skipped, altered or unknown migration stops the start instead of being passed over.
+ * killed half-way leaves the old schema and the next boot does the whole again. History is checked before and after: a
+ * skipped or altered migration stops the start, and so does one of a later build, unless it says that builds as old as
+ * this one work beside it (docs/adr/0030).
  */
 import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
@@ -13,8 +14,26 @@ export interface Migration {
   /** 1, 2, 3 … without a gap. */
   readonly id: number
   readonly name: string
+  /**
+   * Builds that end with this migration or a later one go on working, and may start, once it is applied. Without it no
+   * earlier build does, and all of them have to be stopped first.
+   */
+  readonly compatibleFrom?: number
   /** Never altered once released: its checksum is kept. Must not begin or end transactions. */
   readonly statements: string
+}
+
+/** The parts that differ from database to database. */
+export interface Driver {
+  /** Creates the table of applied migrations, or brings it to its present form. */
+  readonly prepareHistory: () => Program<void>
+  /** Runs several statements, and answers whether the transaction is still open. */
+  readonly apply: (statements: string) => Program<boolean>
+  /**
+   * Counts the connections of builds whose last migration is an earlier one, as far as can be seen. Gives those that are
+   * ending some seconds.
+   */
+  readonly countOlder: (id: number) => Program<number>
 }
 
 export class MigrationError extends Data.TaggedError("MigrationError")<{
@@ -35,6 +54,7 @@ interface Named {
 
 interface Applied extends Named {
   readonly checksum: string
+  readonly compatibleFrom: number
 }
 
 const refuse = ({ id, name }: Named, reason: string, cause?: unknown) =>
@@ -43,12 +63,18 @@ const refuse = ({ id, name }: Named, reason: string, cause?: unknown) =>
 const checksum = (migration: Migration): string =>
   createHash("sha256").update(migration.statements).digest("hex")
 
-/** What is applied has to be the head of the list, word for word. */
+const compatibleFrom = (migration: Migration): number => migration.compatibleFrom ?? migration.id
+
+/** The applied ones have to be the head of the list, word for word; behind its end those that a later build added. */
 const check = (migrations: ReadonlyArray<Migration>, applied: ReadonlyArray<Applied>): void => {
   applied.forEach((row, index) => {
     const migration = migrations[index]
     if (migration === undefined) {
-      throw refuse(row, "the database has it, this build does not. The database belongs to a newer build.")
+      if (row.compatibleFrom <= migrations.length) return
+      throw refuse(
+        row,
+        "the database has it, and this build is too old to work beside it. The database belongs to a newer build."
+      )
     }
     if (row.id !== migration.id) {
       throw refuse(migration, "the database lacks it and has a later one. Its history has a gap.")
@@ -62,45 +88,48 @@ const check = (migrations: ReadonlyArray<Migration>, applied: ReadonlyArray<Appl
   })
 }
 
-const history = "SELECT id, name, checksum FROM sendwright_migration ORDER BY id"
+const history = "SELECT id, name, checksum, compatible_from FROM sendwright_migration ORDER BY id"
 
 function* applied(): Program<ReadonlyArray<Applied>> {
   return (yield* all(history)).map((row) => ({
     id: Number(row["id"]),
     name: String(row["name"]),
-    checksum: String(row["checksum"])
+    checksum: String(row["checksum"]),
+    compatibleFrom: Number(row["compatible_from"] ?? row["id"])
   }))
 }
 
-const note = "INSERT INTO sendwright_migration (id, name, checksum, applied_at) VALUES (?, ?, ?, ?)"
+const note =
+  "INSERT INTO sendwright_migration (id, name, checksum, compatible_from, applied_at) VALUES (?, ?, ?, ?, ?)"
 
-/**
- * To be run alone in a transaction. Throws {@link MigrationError}.
- *
- * @param table creates `sendwright_migration` when there is none
- * @param script runs several statements, and answers whether the transaction is still open
- */
-export function* migrate(
-  migrations: ReadonlyArray<Migration>,
-  now: Instant,
-  table: string,
-  script: (statements: string) => Program<boolean>
-): Program<void> {
+/** To be run alone in a transaction. Throws {@link MigrationError}. */
+export function* migrate(migrations: ReadonlyArray<Migration>, now: Instant, driver: Driver): Program<void> {
   migrations.forEach((migration, index) => {
     if (migration.id !== index + 1) throw refuse(migration, `its id should be ${index + 1}.`)
   })
-  yield* run(table)
+  yield* driver.prepareHistory()
   const before = yield* applied()
   check(migrations, before)
-  for (const migration of migrations.slice(before.length)) {
+  const pending = migrations.slice(before.length)
+  const [demanding] = [...pending].sort((a, b) => compatibleFrom(b) - compatibleFrom(a))
+  if (demanding === undefined) return
+  const older = yield* driver.countOlder(compatibleFrom(demanding))
+  if (older > 0) {
+    throw refuse(
+      demanding,
+      `${older} connection(s) of processes of an older build are open, which do not work beside it. Stop these processes (or end what a lost machine has left with pg_terminate_backend), then start this one again. Nothing was changed.`
+    )
+  }
+  for (const migration of pending) {
     let open: boolean
     try {
-      open = yield* script(migration.statements)
+      open = yield* driver.apply(migration.statements)
     } catch (cause) {
       throw refuse(migration, "its statements failed. Nothing was changed.", cause)
     }
     if (!open) throw refuse(migration, "it ended the transaction that it ran in.")
-    yield* run(note, migration.id, migration.name, checksum(migration), now)
+    const { id, name } = migration
+    yield* run(note, id, name, checksum(migration), compatibleFrom(migration), now)
   }
 }
 

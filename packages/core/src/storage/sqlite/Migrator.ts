@@ -3,13 +3,21 @@ import type Sqlite from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
 import { StorageError } from "../StorageError.ts"
-import type { Migration } from "../sql/Migrations.ts"
+import type { Driver, Migration } from "../sql/Migrations.ts"
 import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
-import { perform, script } from "../sql/Program.ts"
+import { get, perform, run, script } from "../sql/Program.ts"
 
 const table =
   "CREATE TABLE IF NOT EXISTS sendwright_migration (id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT"
+
+const columns = "SELECT name FROM pragma_table_info('sendwright_migration') WHERE name = 'compatible_from'"
+
+function* prepareHistory(): Program<void> {
+  yield* run(table)
+  if ((yield* get(columns)) === undefined)
+    yield* run("ALTER TABLE sendwright_migration ADD COLUMN compatible_from INTEGER")
+}
 
 const executeOn =
   (db: Sqlite.Database) =>
@@ -28,11 +36,18 @@ const runAll = (db: Sqlite.Database, migrations: ReadonlyArray<Migration>, now: 
   const execute = executeOn(db)
   db.exec("BEGIN IMMEDIATE")
   try {
-    const apply = function* (statements: string): Program<boolean> {
-      yield* script(statements)
-      return db.inTransaction
+    const driver: Driver = {
+      prepareHistory,
+      apply: function* (statements) {
+        yield* script(statements)
+        return db.inTransaction
+      },
+      // One process owns the file.
+      countOlder: function* () {
+        return 0
+      }
     }
-    perform(migrateAll(migrations, now, table, apply), execute)
+    perform(migrateAll(migrations, now, driver), execute)
     db.exec("COMMIT")
   } finally {
     if (db.inTransaction) db.exec("ROLLBACK")

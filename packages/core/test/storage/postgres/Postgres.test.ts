@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
 import Pg from "pg"
 import { freshDatabase, migratedDatabase } from "../../../../../test/support/Postgres.ts"
 import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
@@ -116,6 +117,33 @@ describe("a migration", () => {
       yield* query(other, "DELETE FROM sendwright_migration WHERE id = 1")
       expect(yield* refused(url, [table, second, third])).toContain("gap")
       expect(yield* refused(url, [table, third])).toContain("its id should be 2")
+    })
+  )
+
+  it.scopedLive("of a later build lets those start that it works beside, and no older ones", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      yield* Effect.scoped(opened(url, [table, second, { ...third, compatibleFrom: 2 }]))
+      yield* Effect.scoped(opened(url, [table, second]))
+      expect(yield* refused(url, [table])).toContain("too old")
+    })
+  )
+
+  it.scopedLive("waits for the end of builds that do not work beside it, and for no others", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const other = yield* outside(url)
+      const running = yield* Scope.make()
+      const context = yield* Scope.extend(opened(url), running)
+      const read = Context.get(context, Stores.Database).read("ids", ids)
+      yield* read
+      expect(yield* refused(url, [table, second])).toContain("of an older build are open")
+      expect(yield* query(other, "SELECT to_regclass('more') AS there")).toEqual([{ there: null }])
+      yield* Effect.scoped(opened(url, [table, { ...second, compatibleFrom: 1 }]))
+      expect(yield* read).toEqual([])
+      expect(yield* refused(url, [table, { ...second, compatibleFrom: 1 }, third])).toContain("older build")
+      yield* Scope.close(running, Exit.void)
+      yield* Effect.scoped(opened(url, [table, { ...second, compatibleFrom: 1 }, third]))
     })
   )
 

@@ -99,6 +99,41 @@ describe("Migrator", () => {
     })
   )
 
+  it.scoped("takes a database of a newer build that says it works beside this one", () =>
+    Effect.gen(function* () {
+      const db = yield* handle()
+      const added = { ...three, compatibleFrom: 2 }
+      yield* migrate(db, [one, two, added], 0)
+      yield* migrate(db, [one, two], 0)
+      const error = refusal(yield* Effect.flip(migrate(db, [one], 0)))
+      assert.strictEqual(error.migration, "2 cars")
+      assert.include(error.message, "too old")
+    })
+  )
+
+  it.scoped("refuses a newer database for one migration that it does not work beside", () =>
+    Effect.gen(function* () {
+      const db = yield* handle()
+      const four = { id: 4, name: "carts", statements: "DROP TABLE car" }
+      const five = { id: 5, name: "planes", statements: "CREATE TABLE plane (id INTEGER)", compatibleFrom: 3 }
+      yield* migrate(db, [one, two, three, four, five], 0)
+      const error = refusal(yield* Effect.flip(migrate(db, [one, two, three], 0)))
+      assert.strictEqual(error.migration, "4 carts")
+    })
+  )
+
+  it.scoped("takes a history that was begun before migrations said what works beside them", () =>
+    Effect.gen(function* () {
+      const db = yield* handle()
+      yield* migrate(db, [one, two], 0)
+      db.exec("ALTER TABLE sendwright_migration DROP COLUMN compatible_from")
+      yield* migrate(db, [one, two, three], 0)
+      assert.deepStrictEqual(tables(db), ["boat", "car", "person", "pet"])
+      const error = refusal(yield* Effect.flip(migrate(db, [one], 0)))
+      assert.strictEqual(error.migration, "2 cars")
+    })
+  )
+
   it.scoped("refuses an altered migration, by its text and by its name", () =>
     Effect.gen(function* () {
       const db = yield* handle()
