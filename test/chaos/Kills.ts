@@ -8,7 +8,7 @@ import * as Scenario from "./Scenario.ts"
 
 /** SIGKILL at random times of a process's life. The sends are paced so that they outlast the kills. */
 export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Ledger.Account> => {
-  const { kills, nodes: count, random } = setting
+  const { kills, nodes: count, programs, random } = setting
   // On the plain one a reset leaves a recipient unknown without any kill, and the bound below would not be exact.
   const resets = kind === "plain" ? 0 : 0.005
   const total = setting.jobs * setting.recipients
@@ -20,7 +20,12 @@ export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   const scenario = await Scenario.begin(setting, kind, weather, { messagesPerSecond })
   const { ledger, order } = scenario
   const inFlight = new Set<string>()
-  const nodes: Array<Node> = Array.from({ length: count }, () => startNode(order))
+  let started = 0
+  const start = (): Node => {
+    started += 1
+    return startNode(order, programs?.[started % programs.length])
+  }
+  const nodes: Array<Node> = Array.from({ length: count }, start)
   for (let kill = 1; kill <= kills; kill++) {
     const place = Math.floor(random() * nodes.length)
     const node = nodes[place]
@@ -29,11 +34,12 @@ export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Le
     node?.kill("SIGKILL")
     await node?.ended
     for (const row of await ledger.inFlight()) inFlight.add(row)
-    nodes[place] = startNode(order)
+    nodes[place] = start()
     if (kill % 25 === 0) setting.say(`${kill} kills, ${await ledger.open()} recipients open`)
   }
   await scenario.drain(nodes, 300_000)
-  return scenario.account({ fault: `kill -9 at random times, ${kind} gateway`, faults: kills, inFlight })
+  const fault = `kill -9 at random times, ${kind} gateway${programs === undefined ? "" : ", two versions"}`
+  return scenario.account({ fault, faults: kills, inFlight })
 }
 
 /** The process kills itself at a named point, each in turn; the next one goes on. */

@@ -14,10 +14,11 @@ export interface Node {
   readonly output: () => string
 }
 
-export const startNode = (order: Order): Node => {
+/** @param program of the build that it belongs to */
+export const startNode = (order: Order, program = Program.file()): Node => {
   let output = ""
   const child = mortal(
-    spawn(process.execPath, [Program.file()], {
+    spawn(process.execPath, [program], {
       env: { ...process.env, CHAOS: JSON.stringify(order) },
       stdio: ["ignore", "pipe", "pipe"]
     })
@@ -67,19 +68,26 @@ const told = (node: Node, what: string): ReadonlyArray<string> =>
 /**
  * Queues the jobs, again and again when the process that does it dies, under the same keys. Answers the jobs that
  * were acknowledged.
+ *
+ * @param programs each queues all of them in turn: what one has accepted, its keys answer to the next
  */
 export const fill = async (
   order: Order,
-  dies: ReadonlyArray<NonNullable<Order["dies"]>> = []
+  dies: ReadonlyArray<NonNullable<Order["dies"]>> = [],
+  programs: ReadonlyArray<string> = [Program.file()]
 ): Promise<ReadonlySet<string>> => {
-  const first = startNode({ ...order, task: "prepare" })
+  const first = startNode({ ...order, task: "prepare" }, programs[0])
   await first.ended
   const [prepared] = told(first, "prepared")
   if (prepared === undefined) throw new Error(`The tenant could not be made:\n${first.output()}`)
   const tenant: Tenant = JSON.parse(prepared)
   const accepted = new Set<string>()
-  for (const each of [...dies, null]) {
-    const node = startNode({ ...order, task: "fill", tenant, dies: each })
+  const runs = [
+    ...dies.map((each) => [each, programs[0]] as const),
+    ...programs.map((each) => [null, each] as const)
+  ]
+  for (const [each, program] of runs) {
+    const node = startNode({ ...order, task: "fill", tenant, dies: each }, program)
     const end = await node.ended
     for (const jobId of told(node, "accepted")) accepted.add(jobId)
     if (end !== 0 && (each === null || end !== "SIGKILL"))

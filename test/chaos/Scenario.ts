@@ -14,6 +14,8 @@ export interface Setting {
   readonly kills: number
   readonly jobs: number
   readonly recipients: number
+  /** The programs of its processes, in turn; that of this build unless told. */
+  readonly programs?: ReadonlyArray<string>
   readonly say: (text: string) => void
 }
 
@@ -67,7 +69,7 @@ export const begin = async (
   const store = await setting.freshStore()
   const gateway = await Gateway.start(kind, setting.random, weather)
   const order = { ...orderOf(setting, store, gateway.url, kind), ...some }
-  const accepted = await fill(order, dies)
+  const accepted = await fill(order, dies, setting.programs)
   const ledger = Ledger.open(store)
   return {
     gateway,

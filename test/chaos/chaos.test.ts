@@ -1,10 +1,12 @@
 /** The short form of the chaos: real processes, killed at random and at every named point; `npm run chaos` is the long one. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { random } from "../support/Random.ts"
+import * as Earlier from "./Earlier.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import * as OptOuts from "./OptOuts.ts"
+import * as Program from "./Program.ts"
 import type { Setting } from "./Scenario.ts"
 import type { Stores } from "./Stores.ts"
 import * as Store from "./Stores.ts"
@@ -72,6 +74,16 @@ const suite = (name: string, open: () => Promise<Stores>, nodes: number): void =
       it("sends nothing twice while clocks are ten minutes apart", async () => {
         const account = await Kills.skewed(setting)
         expect({ ...whole(account), unknown: account.unknown }).toEqual({ ...nothing, unknown: 0 })
+      }, 120_000)
+
+      it("loses nothing and repeats nothing while an earlier build works beside this one", async ({
+        skip
+      }) => {
+        if (!Earlier.isKnown()) return skip("the history of the repository is not here")
+        const programs = [await Earlier.program(), Program.file()]
+        const account = await Kills.atRandom({ ...setting, programs }, "plain")
+        expect(whole(account)).toEqual(nothing)
+        expect(account.unknown).toBeLessThanOrEqual(account.inFlight)
       }, 120_000)
 
       it("makes one job of one key, wherever it is sent", async () => {

@@ -6,11 +6,13 @@
 import { parseArgs } from "node:util"
 import { random } from "../support/Random.ts"
 import * as Accepting from "./Accepting.ts"
+import * as Earlier from "./Earlier.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import * as OptOuts from "./OptOuts.ts"
 import * as Outages from "./Outages.ts"
+import * as Program from "./Program.ts"
 import type { Setting } from "./Scenario.ts"
 import * as Stores from "./Stores.ts"
 import * as Webhooks from "./Webhooks.ts"
@@ -98,6 +100,13 @@ const ofPostgres: ReadonlyArray<Scenario> = [
       alone(({ fresh, server }) =>
         Accepting.restarted({ ...setting, freshStore: fresh }, server, quick ? 1 : Math.ceil(kills / 20))
       )
+  ],
+  [
+    "versions",
+    async (setting) => {
+      const programs = [await Earlier.program(), Program.file()]
+      return Kills.atRandom({ ...setting, programs }, "plain")
+    }
   ],
   ["skew", (setting) => Kills.skewed(setting)],
   ["twins", (setting) => Hosts.twins(setting, kills * 50)]
