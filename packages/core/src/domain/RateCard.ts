@@ -67,11 +67,14 @@ export const faults = (prices: ReadonlyArray<Readable<Price> | undefined>): Read
     if (ofMarket !== undefined) faults.add(["prices", at, "market"], ...ofMarket)
     const pathOf = (place: number): Fault.Fault["path"] =>
       price.prefixes ? ["prices", at, "prefixes", place] : ["prices", at, "market"]
-    const prefixes = price.prefixes ?? (market === undefined ? [] : prefixesOf({ market, prefixes: null }))
+    const prefixes =
+      price.prefixes ??
+      (market === undefined || ofMarket !== undefined ? [] : prefixesOf({ market, prefixes: null }))
     for (const [place, prefix] of prefixes.entries()) {
       if (faults.isFull) break
       if (prefix === undefined) continue
-      if (prefix !== "" && !prefixForm.test(prefix)) {
+      const isRest = !price.prefixes && market === "*"
+      if (!isRest && !prefixForm.test(prefix)) {
         const message = "A market is `*`, a calling-code prefix in digits, or a name with `prefixes`."
         faults.add(pathOf(place), "invalid_value", message)
       }

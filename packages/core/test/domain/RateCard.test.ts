@@ -62,6 +62,16 @@ describe("the check of a card", () => {
     expect(faults(Array.from({ length: 11 }, () => price)).map(Fault.pointer)).toEqual(["/prices"])
   })
 
+  it("takes the rest of the world as `*`, not as an empty prefix or an empty name", () => {
+    const price = { category: "utility", price: "0.1" } as const
+    expect(faults([{ ...price, market: "*", prefixes: null }])).toEqual([])
+    const found = faults([
+      { ...price, market: "Nowhere", prefixes: [""] },
+      { ...price, category: "marketing", market: "", prefixes: null }
+    ])
+    expect(found.map(Fault.pointer)).toEqual(["/prices/0/prefixes/0", "/prices/1/market"])
+  })
+
   it("tells of what cannot be read nothing, and of the rest all", () => {
     const found = faults([
       undefined,
