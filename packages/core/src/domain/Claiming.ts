@@ -13,7 +13,7 @@ import * as Session from "./Session.ts"
 export interface Budget {
   /** In all. */
   readonly left: number
-  /** Those of sessions whose outcomes are lost when the worker dies. */
+  /** The part of them for sessions whose outcomes are lost when the worker dies. */
   readonly atRiskLeft: number
 }
 

@@ -82,7 +82,7 @@ interface Row {
   readonly facts?: Partial<Facts>
   /** The tags of its notices and its request. */
   readonly does: string
-  /** Of the request. */
+  /** Members of the request beside its tag. */
   readonly with?: object
   readonly becomes?: object
 }
@@ -501,7 +501,7 @@ const checked = (state: LaneState.LaneState, event: LaneEvent, facts: Facts) => 
   // A name is given up once, and only when nothing runs under it and nothing is to be stored.
   for (const notice of notices) {
     if (notice._tag !== "Deregister") continue
-    // What the commit claimed meanwhile is under the name that the lane has now.
+    // The recipients that the commit claimed meanwhile are under the name that the lane has now.
     expect(after.settlements.filter((one) => state.settlements.includes(one))).toEqual([])
     for (const worker of notice.workers) {
       expect(state.retired).toContain(worker)
@@ -546,7 +546,7 @@ describe("a lane, whatever comes in whatever order,", () => {
   })
 
   it("stores, cuts or reports every settlement, also those that the store refuses for ever", () => {
-    /** What a lane would meet: a store that refuses some places, for ever or until they are cut, and that is down at times. */
+    /** The store that a lane would meet: it refuses some places, for ever or until they are cut, and is down at times. */
     const world = FastCheck.record({
       bad: FastCheck.uniqueArray(FastCheck.nat(19), { maxLength: 4 }),
       poison: FastCheck.uniqueArray(FastCheck.nat(19), { maxLength: 2 }),

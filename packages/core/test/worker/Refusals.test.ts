@@ -85,7 +85,7 @@ describe("a store that refuses one outcome of a batch without saying why", () =>
       const { logged } = yield* refusing((settlement) => settlement.outcome._tag === "Accepted", 28)
       expect(logged).toEqual([])
       expect((yield* find(jobId)).counts).toMatchObject({ accepted: 0, unknown: 0 })
-      // What one process could not store is taken back by the next one.
+      // The next process takes back all that this one could not store.
       yield* refusing((settlement) => settlement.outcome._tag === "Accepted", 70)
       expect((yield* results(jobId))[0]).toMatchObject({ failure: { code: "outcome_unstorable" } })
     }).pipe(Effect.provide(Memory.layer))

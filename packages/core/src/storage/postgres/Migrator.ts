@@ -7,7 +7,7 @@ import { StorageError } from "../StorageError.ts"
 import type { Driver, Migration } from "../sql/Migrations.ts"
 import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
-import { changes, get, run, script } from "../sql/Program.ts"
+import { changes, get, script } from "../sql/Program.ts"
 import { lineOf, perform, Refused } from "./Statements.ts"
 
 const connectTimeout = 5_000
@@ -16,12 +16,8 @@ const table = `CREATE TABLE IF NOT EXISTS sendwright_migration (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL
   )`
 
-const column = "ALTER TABLE sendwright_migration ADD COLUMN IF NOT EXISTS compatible_from INTEGER"
-
-function* prepareHistory(): Program<void> {
-  yield* run(table)
-  yield* run(column)
-}
+const hasColumn = `SELECT attname FROM pg_attribute
+  WHERE attrelid = 'sendwright_migration'::regclass AND attname = 'compatible_from' AND NOT attisdropped`
 
 /** The name of a build's connections, by its last migration. */
 export const applicationName = (migrations: ReadonlyArray<Migration>): string =>
@@ -56,7 +52,7 @@ function* apply(statements: string): Program<boolean> {
   }
 }
 
-const driver: Driver = { prepareHistory, apply, countOlder }
+const driver: Driver = { table, hasColumn, apply, countOlder }
 
 const settings = `SELECT current_setting('synchronous_commit') AS commits, current_setting('server_encoding') AS encoding`
 

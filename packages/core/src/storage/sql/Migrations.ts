@@ -8,7 +8,7 @@ import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Program } from "./Program.ts"
-import { all, run } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
 
 export interface Migration {
   /** 1, 2, 3 … without a gap. */
@@ -25,8 +25,10 @@ export interface Migration {
 
 /** The parts that differ from database to database. */
 export interface Driver {
-  /** Creates the table of applied migrations, or brings it to its present form. */
-  readonly prepareHistory: () => Program<void>
+  /** Creates the table of applied migrations when there is none, as it was at first. */
+  readonly table: string
+  /** Answers a row when that table has the column `compatible_from`, which came later. */
+  readonly hasColumn: string
   /** Runs several statements, and answers whether the transaction is still open. */
   readonly apply: (statements: string) => Program<boolean>
   /**
@@ -102,12 +104,19 @@ function* applied(): Program<ReadonlyArray<Applied>> {
 const note =
   "INSERT INTO sendwright_migration (id, name, checksum, compatible_from, applied_at) VALUES (?, ?, ?, ?, ?)"
 
+/** A table that has the column is not altered: that would wait for everybody who reads it, a backup, say. */
+function* prepareHistory({ hasColumn, table }: Driver): Program<void> {
+  yield* run(table)
+  if ((yield* get(hasColumn)) === undefined)
+    yield* run("ALTER TABLE sendwright_migration ADD COLUMN compatible_from INTEGER")
+}
+
 /** To be run alone in a transaction. Throws {@link MigrationError}. */
 export function* migrate(migrations: ReadonlyArray<Migration>, now: Instant, driver: Driver): Program<void> {
   migrations.forEach((migration, index) => {
     if (migration.id !== index + 1) throw refuse(migration, `its id should be ${index + 1}.`)
   })
-  yield* driver.prepareHistory()
+  yield* prepareHistory(driver)
   const before = yield* applied()
   check(migrations, before)
   const pending = migrations.slice(before.length)

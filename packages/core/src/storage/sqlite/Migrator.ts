@@ -5,19 +5,13 @@ import type { Instant } from "../../domain/Instant.ts"
 import { StorageError } from "../StorageError.ts"
 import type { Driver, Migration } from "../sql/Migrations.ts"
 import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
-import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
-import { get, perform, run, script } from "../sql/Program.ts"
+import type { Answer, Row, SqlParameter, Statement } from "../sql/Program.ts"
+import { perform, script } from "../sql/Program.ts"
 
 const table =
   "CREATE TABLE IF NOT EXISTS sendwright_migration (id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT"
 
-const columns = "SELECT name FROM pragma_table_info('sendwright_migration') WHERE name = 'compatible_from'"
-
-function* prepareHistory(): Program<void> {
-  yield* run(table)
-  if ((yield* get(columns)) === undefined)
-    yield* run("ALTER TABLE sendwright_migration ADD COLUMN compatible_from INTEGER")
-}
+const hasColumn = "SELECT name FROM pragma_table_info('sendwright_migration') WHERE name = 'compatible_from'"
 
 const executeOn =
   (db: Sqlite.Database) =>
@@ -37,7 +31,8 @@ const runAll = (db: Sqlite.Database, migrations: ReadonlyArray<Migration>, now: 
   db.exec("BEGIN IMMEDIATE")
   try {
     const driver: Driver = {
-      prepareHistory,
+      table,
+      hasColumn,
       apply: function* (statements) {
         yield* script(statements)
         return db.inTransaction

@@ -147,6 +147,17 @@ describe("a migration", () => {
     })
   )
 
+  it.scopedLive("that is applied lets a boot pass while somebody reads the history", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      yield* Effect.scoped(opened(url))
+      const reader = yield* outside(url)
+      yield* query(reader, "BEGIN")
+      yield* query(reader, "SELECT * FROM sendwright_migration")
+      yield* Effect.scoped(opened(url))
+    })
+  )
+
   it.scopedLive("that fails or ends its transaction leaves nothing of the boot", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
