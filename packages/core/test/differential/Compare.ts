@@ -69,13 +69,18 @@ interface Cast {
 let runs = 0
 
 /** Ids grow from run to run, so that nothing that a store remembers of an earlier one can mean anything in this one. */
-const cast = (): Cast => {
+export const idsOfRun = (): ((place: number) => string) => {
   runs += 1
-  const bytes = (place: number) => (length: number) => {
+  const run = runs
+  return (place) => {
     const next = random(place)
-    return Uint8Array.from({ length }, () => Math.floor(next() * 256))
+    const bytes = (length: number) => Uint8Array.from({ length }, () => Math.floor(next() * 256))
+    return Ids.make(bytes).jobId(Fixtures.now + run)
   }
-  const idOf = (place: number) => Ids.make(bytes(place)).jobId(Fixtures.now + runs)
+}
+
+const cast = (): Cast => {
+  const idOf = idsOfRun()
   const sessionIds = Array.from({ length: sessions }, (_, place) => idOf(1000 + place)).sort()
   return {
     now: Fixtures.now,
@@ -304,14 +309,16 @@ const textOf = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/(template_?[iI]d\\?":)\d+/g, "$10")
 
 /** What a step and a look at everything came to; a failure is told by its name. */
-const seen = <A>(effect: Effect.Effect<A, unknown, Stores>): Effect.Effect<A | string, never, Stores> =>
+export const seen = <A>(
+  effect: Effect.Effect<A, unknown, Stores>
+): Effect.Effect<A | string, never, Stores> =>
   Effect.catchAllCause(effect, (cause) => Effect.succeed(`failed: ${cause.toString().split("\n")[0]}`))
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
 /** The places in which two values part. */
-const partings = function* (a: unknown, b: unknown, path: string): Generator<string> {
+export const partings = function* (a: unknown, b: unknown, path: string): Generator<string> {
   if (!isRecord(a) || !isRecord(b)) {
     if (!Object.is(a, b)) yield `${path}: ${JSON.stringify(a)} and ${JSON.stringify(b)}`
     return

@@ -78,7 +78,7 @@ export type History = ReadonlyArray<Step>
 
 export const sessions = 3
 
-const draws = (next: Random) => {
+export const draws = (next: Random) => {
   const below = (count: number): number => Math.floor(next() * count)
   const one = <A>(items: readonly [A, ...ReadonlyArray<A>]): A => items[below(items.length)] ?? items[0]
   const often = (part: number): boolean => next() < part
@@ -87,7 +87,7 @@ const draws = (next: Random) => {
   return { below, one, often, some }
 }
 
-type Draws = ReturnType<typeof draws>
+export type Draws = ReturnType<typeof draws>
 
 const ending = ({ often, one }: Draws): Ending =>
   one<() => Ending>([
@@ -223,7 +223,7 @@ export const drawnBy = (seed: number): History => {
 }
 
 /** Lists with a part left out: halves first, then single items. */
-const shorter = function* <A>(items: ReadonlyArray<A>): Generator<ReadonlyArray<A>> {
+export const shorter = function* <A>(items: ReadonlyArray<A>): Generator<ReadonlyArray<A>> {
   for (let size = Math.ceil(items.length / 2); size >= 1; size = size > 1 ? Math.ceil(size / 2) : 0) {
     for (let from = 0; from < items.length; from += size)
       yield [...items.slice(0, from), ...items.slice(from + size)]
@@ -231,7 +231,7 @@ const shorter = function* <A>(items: ReadonlyArray<A>): Generator<ReadonlyArray<
 }
 
 /** Steps that do less. */
-const lesser = function* (step: Step): Generator<Step> {
+export const lesser = function* (step: Step): Generator<Step> {
   switch (step.do) {
     case "accept": {
       for (const phones of shorter(step.phones)) if (phones.length > 0) yield { ...step, phones }
@@ -266,7 +266,10 @@ const lesser = function* (step: Step): Generator<Step> {
 }
 
 /** Histories that are smaller in one place. */
-const smaller = function* (history: History): Generator<History> {
+const smaller = function* <S>(
+  history: ReadonlyArray<S>,
+  lesser: (step: S) => Iterable<S>
+): Generator<ReadonlyArray<S>> {
   yield* shorter(history)
   for (const [place, step] of history.entries()) {
     for (const less of lesser(step)) yield history.with(place, less)
@@ -274,13 +277,15 @@ const smaller = function* (history: History): Generator<History> {
 }
 
 /** The smallest history that is found to show still what this one shows. */
-export const shrink = async (
-  history: History,
-  shows: (history: History) => Promise<boolean>
-): Promise<History> => {
-  for (const next of smaller(history)) if (await shows(next)) return shrink(next, shows)
+export const shrink = async <S>(
+  history: ReadonlyArray<S>,
+  lesser: (step: S) => Iterable<S>,
+  shows: (history: ReadonlyArray<S>) => Promise<boolean>
+): Promise<ReadonlyArray<S>> => {
+  for (const next of smaller(history, lesser)) if (await shows(next)) return shrink(next, lesser, shows)
   return history
 }
 
 /** One step a line, as it is written in a test. */
-export const print = (history: History): string => history.map((step) => JSON.stringify(step)).join(",\n")
+export const print = (history: ReadonlyArray<unknown>): string =>
+  history.map((step) => JSON.stringify(step)).join(",\n")

@@ -5,13 +5,11 @@
  *
  *   SEEDS=20000 POSTGRES_SEEDS=2000 npx vitest run --config test/vitest.config.ts packages/core/test/differential
  */
-import * as Effect from "effect/Effect"
 import { describe, expect, it } from "vitest"
-import type { Difference, Subject } from "./Compare.ts"
+import { agreeOn, agreeOnSeeds } from "./Agreement.ts"
 import { compare } from "./Compare.ts"
 import type { History } from "./History.ts"
-import { drawnBy, print, shrink } from "./History.ts"
-import type { Opened } from "./Subjects.ts"
+import { drawnBy, lesser, shrink } from "./History.ts"
 import * as Subjects from "./Subjects.ts"
 
 const seeds = Number(process.env["SEEDS"] ?? 2000)
@@ -53,48 +51,24 @@ const rules: ReadonlyArray<readonly [rule: string, history: History]> = [
   ]
 ]
 
-const within = <A>(opened: ReadonlyArray<Opened>, use: (subjects: ReadonlyArray<Subject>) => Promise<A>) =>
-  Effect.runPromise(
-    Effect.scoped(Effect.flatMap(Effect.all(opened), (subjects) => Effect.promise(() => use(subjects))))
-  )
-
-/** The difference of a seed, with its smallest history. */
-const differenceOf = async (subjects: ReadonlyArray<Subject>, seed: number): Promise<string | null> => {
-  const history = drawnBy(seed)
-  const find = (some: History): Promise<Difference | null> => Effect.runPromise(compare(subjects, some))
-  const found = await find(history)
-  if (found === null) return null
-  const least = await shrink(history.slice(0, found.step + 1), async (some) => (await find(some)) !== null)
-  const difference = (await find(least)) ?? found
-  return `Seed ${seed}: ${difference.stores} part in ${difference.at}\n${print(least)}`
-}
-
-const agree = (opened: ReadonlyArray<Opened>, from: number, until: number) =>
-  within(opened, async (subjects) => {
-    for (let seed = from; seed <= until; seed++) {
-      const found = await differenceOf(subjects, seed)
-      if (found !== null) expect.fail(found)
-    }
-  })
+const jobs = { drawnBy, lesser, compare }
 
 describe("any history", () => {
   for (let group = 0; group < groups; group++) {
     const from = 1 + Math.floor((group * seeds) / groups)
     const until = Math.floor(((group + 1) * seeds) / groups)
     it(`is the same on memory and SQLite, by the seeds ${from} to ${until}`, { timeout: 600_000 }, () =>
-      agree([Subjects.memory, Subjects.sqlite], from, until)
+      agreeOnSeeds(jobs, [Subjects.memory, Subjects.sqlite], from, until)
     )
   }
 
   it(`is the same on all stores, by the seeds 1 to ${postgresSeeds}`, { timeout: 600_000 }, () =>
-    agree([Subjects.memory, Subjects.sqlite, Subjects.postgres], 1, postgresSeeds)
+    agreeOnSeeds(jobs, [Subjects.memory, Subjects.sqlite, Subjects.postgres], 1, postgresSeeds)
   )
 
   for (const [rule, history] of rules) {
     it(`is the same where ${rule}`, () =>
-      within([Subjects.memory, Subjects.sqlite, Subjects.postgres], async (subjects) => {
-        expect(await Effect.runPromise(compare(subjects, history))).toBeNull()
-      }))
+      agreeOn(jobs, [Subjects.memory, Subjects.sqlite, Subjects.postgres], history))
   }
 
   it("that shows a difference is made smaller until nothing of it can be left out", async () => {
@@ -102,7 +76,7 @@ describe("any history", () => {
       history.some((step) => step.do === "accept" && step.phones.includes(3)) &&
       history.some((step) => step.do === "exchange" && step.claim !== null)
     const large = Array.from({ length: 40 }, (_, seed) => drawnBy(seed)).flat()
-    const least = await shrink(large, shows)
+    const least = await shrink(large, lesser, shows)
     expect(least.map((step) => step.do).sort()).toEqual(["accept", "exchange"])
     expect(least.find((step) => step.do === "accept")).toMatchObject({ phones: [3], session: 0 })
   })

@@ -1,24 +1,22 @@
 /** Appends events within a verb: each becomes one delivery per endpoint of the account that subscribes to it. */
-import type { Draft, Event } from "../../domain/Event.ts"
+import type { Draft } from "../../domain/Event.ts"
 import * as Events from "../../domain/Event.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Endpoint } from "../../domain/Webhook.ts"
-import type { Database } from "./MemoryDatabase.ts"
+import type { Addressed } from "../Outbox.ts"
+import * as Outbox from "../Outbox.ts"
+import type { Database, EventRow } from "./MemoryDatabase.ts"
 
-const eventOf = (db: Database, accountId: string, draft: Draft, now: Instant): Event => {
-  const id = db.ids.uuid(now)
-  return { id, accountId, type: draft.type, createdAt: now, body: Events.encode(id, draft, now) }
-}
-
-export const deliver = (db: Database, endpoint: Endpoint, event: Event, now: Instant): string => {
-  const id = db.ids.uuid(now)
+/** Writes a delivery that is due now. */
+const insert = (db: Database, id: string, endpointId: string, event: EventRow, now: Instant): void => {
   db.deliveries.set(id, {
     position: db.nextPosition(),
     id,
-    endpointId: endpoint.id,
+    endpointId,
     event,
     status: "pending",
-    attempts: [],
+    attempts: 0,
+    log: [],
     tries: 0,
     firstAttemptAt: null,
     nextAt: now,
@@ -27,7 +25,25 @@ export const deliver = (db: Database, endpoint: Endpoint, event: Event, now: Ins
     fence: 0,
     createdAt: now
   })
-  return id
+}
+
+export const deliver = (db: Database, endpoint: Endpoint, event: EventRow, now: Instant): void =>
+  insert(db, db.ids.uuid(now), endpoint.id, event, now)
+
+/** Answers the deliveries' ids. */
+const enqueue = (
+  db: Database,
+  accountId: string,
+  addressed: ReadonlyArray<Addressed<string>>,
+  now: Instant
+): ReadonlyArray<string> => {
+  const { deliveries, events } = Outbox.unfold(db.ids, accountId, addressed, now)
+  const rows = new Map(events.map((event) => [event, { ...event, position: db.nextPosition() }]))
+  for (const { endpoint, event, id } of deliveries) {
+    const row = rows.get(event)
+    if (row !== undefined) insert(db, id, endpoint, row, now)
+  }
+  return deliveries.map(({ id }) => id)
 }
 
 /** An event that nobody subscribes to is not kept. A disabled endpoint's deliveries wait. */
@@ -41,13 +57,14 @@ export const append = (
   const subscribers = [...db.endpoints.values()]
     .map(({ value }) => value)
     .filter((endpoint) => endpoint.accountId === accountId && endpoint.id !== except)
-    .map((endpoint) => ({ ...endpoint, key: endpoint }))
-  for (const { draft, to } of Events.address(drafts, subscribers)) {
-    const event = eventOf(db, accountId, draft, now)
-    for (const endpoint of to) deliver(db, endpoint, event, now)
-  }
+    .map(({ batchRecipients, events, id }) => ({ batchRecipients, events, key: id }))
+  enqueue(db, accountId, Events.address(drafts, subscribers), now)
 }
 
-/** To one endpoint, whatever it subscribes to. */
-export const appendFor = (db: Database, endpoint: Endpoint, draft: Draft, now: Instant): string =>
-  deliver(db, endpoint, eventOf(db, endpoint.accountId, draft, now), now)
+/** To one endpoint, whatever it subscribes to. Answers the delivery's id. */
+export const appendFor = (
+  db: Database,
+  { accountId, id }: Endpoint,
+  draft: Draft,
+  now: Instant
+): string | null => enqueue(db, accountId, [{ draft, to: [id] }], now)[0] ?? null

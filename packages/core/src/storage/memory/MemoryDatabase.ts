@@ -10,6 +10,7 @@ import type { Account } from "../../domain/Account.ts"
 import type { ApiKey } from "../../domain/ApiKey.ts"
 import type { Entry } from "../../domain/Audit.ts"
 import type { ConsentRecord, Last } from "../../domain/Consent.ts"
+import type { DeliveryState } from "../../domain/Delivering.ts"
 import type { Event } from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -23,7 +24,7 @@ import type { RateCard } from "../../domain/RateCard.ts"
 import type { Session } from "../../domain/Session.ts"
 import type { Template } from "../../domain/Template.ts"
 import type { Unattributed } from "../../domain/Unattributed.ts"
-import type { Attempt, DeliveryStatus, Endpoint } from "../../domain/Webhook.ts"
+import type { Attempt, Endpoint } from "../../domain/Webhook.ts"
 import type { Held, Tracked } from "../JobSteps.ts"
 import type { Earlier, Report } from "../JobStore.ts"
 
@@ -40,21 +41,14 @@ export interface JobRow extends Positioned, Held {
   readonly key: string | null
 }
 
-export interface DeliveryRow extends Positioned {
+export interface EventRow extends Positioned, Event {}
+
+export interface DeliveryRow extends Positioned, DeliveryState {
   readonly id: string
   readonly endpointId: string
-  readonly event: Event
-  readonly status: DeliveryStatus
-  readonly attempts: ReadonlyArray<Attempt>
-  /** Attempts of the running schedule: a replay starts it afresh. */
-  readonly tries: number
-  readonly firstAttemptAt: Instant | null
-  readonly nextAt: Instant | null
-  /** As `nextAt`, or earlier to keep its place in a queue. */
-  readonly dueAt: Instant | null
-  /** The worker that has it in hand; null when none has. */
-  readonly worker: string | null
-  readonly fence: number
+  readonly event: EventRow
+  /** Every attempt, the first one first. */
+  readonly log: ReadonlyArray<Attempt>
   readonly createdAt: Instant
 }
 
@@ -84,7 +78,7 @@ export interface Tables {
   readonly earlier: Map<string, Earlier>
   /** The last word of each worker that it lives. */
   readonly beats: Map<string, { readonly beats: number; readonly dispatchesAt: Instant | null }>
-  /** What `Pacing` keeps of each session. */
+  /** What `Pacing` keeps of each session and endpoint. */
   readonly paces: Map<string, number>
   /** When the next message of a session to a phone may go. */
   readonly pairs: Map<string, Instant>

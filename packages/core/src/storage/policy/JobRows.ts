@@ -13,12 +13,16 @@ import type { Inbound } from "../InboundStore.ts"
 import type { Held, Move, Step, Tracked } from "../JobSteps.ts"
 import type { AcceptSend, Earlier, Report } from "../JobStore.ts"
 
-/** The types that one kind of database brings. */
-export interface Backend {
+/** The types by which one kind of database is spoken to. */
+export interface Driver {
   /** An operation's request to the database's driver: a SQL statement, say. Memory has none. */
   readonly request: unknown
   /** The driver's answer to a request. */
   readonly reply: unknown
+}
+
+/** The types that one kind of database brings. */
+export interface Backend extends Driver {
   /** A job as its rows hold it. The rules hand it back as they got it. */
   readonly job: Held
   /** The facts of an acceptance, with what the insert needs of the same read. The rules hand them back to it. */
@@ -29,7 +33,7 @@ export interface Backend {
  * A part of one commit. It asks the driver and decides on the answers, and can do nothing else, so a driver may run it
  * in one synchronous step, over a connection, or again after a collision.
  */
-export type Tx<A, B extends Backend> = Generator<B["request"], A, B["reply"]>
+export type Tx<A, B extends Driver> = Generator<B["request"], A, B["reply"]>
 
 /** Names the facts of an acceptance. */
 export interface AcceptanceQuery {

@@ -1,9 +1,10 @@
 /** The outbox: events and their deliveries, written in the commit of the change that they tell. */
-import * as Arrays from "effect/Array"
 import type { Draft } from "../../domain/Event.ts"
 import * as Event from "../../domain/Event.ts"
 import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import type { Addressed, NewDelivery } from "../Outbox.ts"
+import * as Outbox from "../Outbox.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all } from "./Program.ts"
@@ -26,13 +27,9 @@ const insertDeliveries = insertRows("sendwright_delivery", [
   "created_at"
 ])
 
-/** What is kept, on its way to endpoints. */
+/** Deliveries that are due now; endpoints and events are told by their keys. */
 export function* deliver(
-  deliveries: ReadonlyArray<{
-    readonly id: string
-    readonly endpoint: number
-    readonly event: number | null
-  }>,
+  deliveries: ReadonlyArray<NewDelivery<number, number | null>>,
   now: Instant
 ): Program<void> {
   yield* insertDeliveries(
@@ -44,18 +41,18 @@ export function* deliver(
 export function* enqueue(
   ids: Ids,
   accountId: string,
-  events: ReadonlyArray<{ readonly draft: Draft; readonly to: ReadonlyArray<number> }>,
+  addressed: ReadonlyArray<Addressed<number>>,
   now: Instant
 ): Program<ReadonlyArray<string>> {
-  const rows = events.map(({ draft, to }) => ({ id: ids.uuid(now), draft, to }))
+  const { deliveries, events } = Outbox.unfold(ids, accountId, addressed, now)
   const inserted = yield* insertEvents(
-    rows.map(({ draft, id }) => [id, accountId, draft.type, Event.encode(id, draft, now), now])
+    events.map(({ body, createdAt, id, type }) => [id, accountId, type, body, createdAt])
   )
   const keys = new Map(inserted.map((row) => [text(row, "id"), integer(row, "seq")]))
-  const deliveries = Arrays.flatMap(rows, ({ id, to }) =>
-    to.map((endpoint) => ({ id: ids.uuid(now), endpoint, event: keys.get(id) ?? null }))
+  yield* deliver(
+    deliveries.map(({ endpoint, event, id }) => ({ id, endpoint, event: keys.get(event.id) ?? null })),
+    now
   )
-  yield* deliver(deliveries, now)
   return deliveries.map(({ id }) => id)
 }
 

@@ -1,0 +1,279 @@
+/**
+ * Webhooks: endpoints have their turns, and their deliveries are claimed, settled, replayed and rescued. Written once for
+ * all stores: the decisions are `domain/Delivering` and `domain/Webhook`, the reads and writes {@link WebhookRows}.
+ *
+ *     exchange:     settle → claim
+ *     settle:       lockInHand → attempted → the endpoints that this changes
+ *     claim:        waitingEndpoints → those that are ready get the same share each, within their room and their pace
+ */
+import * as ApiKey from "../../domain/ApiKey.ts"
+import * as Delivering from "../../domain/Delivering.ts"
+import * as Event from "../../domain/Event.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Pacing from "../../domain/Pacing.ts"
+import type { Change, Endpoint, EndpointSecret } from "../../domain/Webhook.ts"
+import * as Webhook from "../../domain/Webhook.ts"
+import { groupBy } from "../JobSteps.ts"
+import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../WebhookStore.ts"
+import { replayLimit } from "../WebhookStore.ts"
+import type { Tx } from "./JobRows.ts"
+import type { AttemptedDelivery, WebhookBackend, WebhookRows } from "./WebhookRows.ts"
+
+/** What an exchange answers, as `WebhookStore.exchange` says. */
+export interface Exchanged {
+  readonly settled: number
+  readonly claimed: ReadonlyArray<ClaimedDelivery>
+  readonly disabled: ReadonlyArray<Endpoint>
+}
+
+export interface Deliveries<B extends WebhookBackend> {
+  readonly exchange: (command: {
+    readonly now: Instant
+    readonly settlements: ReadonlyArray<DeliverySettlement>
+    readonly claim: DeliveryClaim | null
+  }) => Tx<Exchanged, B>
+  /** Answers when the next delivery may be claimed, as `WebhookStore.nextDue` says. */
+  readonly nextDue: (query: {
+    readonly now: Instant
+    readonly full: ReadonlyArray<string>
+  }) => Tx<Instant | null, B>
+}
+
+/** The endpoints that `nextDue` reads first; each further page is four times as long. */
+const pageOfNextDue = 256
+
+/** The endpoint after these attempts, in the order in which they were handed in. */
+const afterAll = (
+  endpoint: Endpoint,
+  settlements: ReadonlyArray<DeliverySettlement>,
+  now: Instant
+): Endpoint =>
+  settlements.reduce(
+    (before, { disable, next }) =>
+      Webhook.afterAttempt(before, { delivered: next === "delivered", disable, now }),
+    endpoint
+  )
+
+/** Writes what the attempts change of their endpoint, and answers it when they disabled it. */
+function* settleEndpoint<B extends WebhookBackend>(
+  rows: WebhookRows<B>,
+  settlements: ReadonlyArray<DeliverySettlement>,
+  known: Endpoint,
+  now: Instant
+): Tx<Endpoint | null, B> {
+  // Most attempts change nothing of their endpoint, and then nobody waits for its row.
+  if (afterAll(known, settlements, now) === known) return null
+  const locked = yield* rows.lockEndpoint(known.id)
+  if (locked === null) return null
+  const before = locked.value
+  const after = afterAll(before, settlements, now)
+  if (after !== before) yield* rows.saveEndpoint(locked, after)
+  if (!before.enabled || after.enabled) return null
+  yield* rows.appendForOthers(after, Event.webhookDisabled(after, after.disabledReason ?? ""), now)
+  return after
+}
+
+/** Settles the attempts that are still awaited. Of several for one claim the first counts. */
+function* settle<B extends WebhookBackend>(
+  rows: WebhookRows<B>,
+  settlements: ReadonlyArray<DeliverySettlement>,
+  now: Instant
+): Tx<Omit<Exchanged, "claimed">, B> {
+  if (settlements.length === 0) return { settled: 0, disabled: [] }
+  const inHand = new Map<string, B["delivery"]>()
+  for (const delivery of yield* rows.lockInHand([
+    ...new Set(settlements.map(({ deliveryId }) => deliveryId))
+  ]))
+    inHand.set(delivery.id, delivery)
+  const attempted: Array<AttemptedDelivery<B> & { readonly settlement: DeliverySettlement }> = []
+  for (const settlement of settlements) {
+    const { attempt, deliveryId, fence, next } = settlement
+    const delivery = inHand.get(deliveryId)
+    if (delivery === undefined || !Delivering.isAwaited(delivery, fence)) continue
+    inHand.delete(deliveryId)
+    const after = Delivering.attempted(delivery, { at: attempt.at, next })
+    attempted.push({ delivery: after, attempt, settlement })
+  }
+  if (attempted.length === 0) return { settled: 0, disabled: [] }
+  yield* rows.saveAttempts(attempted)
+  const byEndpoint = groupBy(attempted, ({ delivery }) => delivery.endpointId)
+  const disabled: Array<Endpoint> = []
+  // In the order of their ids, in which all commits lock endpoints.
+  for (const { value } of yield* rows.endpoints([...byEndpoint.keys()])) {
+    const ofEndpoint = (byEndpoint.get(value.id) ?? []).map(({ settlement }) => settlement)
+    const endpoint = yield* settleEndpoint(rows, ofEndpoint, value, now)
+    if (endpoint !== null) disabled.push(endpoint)
+  }
+  return { settled: attempted.length, disabled }
+}
+
+export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries<B> => {
+  // A hint of this process. A verb that is run again only moves it on, which no endpoint suffers from.
+  /** The position of the endpoint whose turn it was last. */
+  let turn = 0
+
+  /** Endpoints with something to deliver now, from the one whose turn it is: no more than the claim can give one each. */
+  function* readyEndpoints(
+    { full, limit }: DeliveryClaim,
+    now: Instant
+  ): Tx<ReadonlyArray<B["endpoint"]>, B> {
+    const passedOver = new Set(full)
+    const ready: Array<B["endpoint"]> = []
+    const until = turn
+    for (const size of Delivering.pageSizes(limit)) {
+      const { endpoints, next } = yield* rows.waitingEndpoints({ after: turn, until, limit: size })
+      for (const each of endpoints) {
+        if (ready.length === limit) return ready
+        turn = each.position
+        const at = passedOver.has(each.id) ? null : Delivering.readyAt(each, now)
+        if (at !== null && at <= now) ready.push(each.endpoint)
+      }
+      // Where nobody waits the next circle begins with the first endpoint.
+      if (next === null && turn === until && endpoints.length === 0) turn = 0
+      if (next === null) break
+      turn = next
+    }
+    return ready
+  }
+
+  /** Gives at most `most` due deliveries of an endpoint, within its pace. */
+  function* claimOf(
+    endpoint: B["endpoint"],
+    { worker }: DeliveryClaim,
+    most: number,
+    now: Instant
+  ): Tx<ReadonlyArray<Claimed<B>>, B> {
+    const { deliveriesPerSecond: perSecond, id } = endpoint.value
+    // Another commit that has the pace locked delivers to the endpoint at this moment.
+    if (perSecond !== null && !(yield* rows.tryLockPace(id))) return []
+    const arrival = perSecond === null ? null : yield* rows.arrival(id)
+    const limit = perSecond === null ? most : Pacing.grant(arrival, perSecond, most, now).granted
+    const due = limit <= 0 ? [] : yield* rows.lockDue({ endpoint, now, limit })
+    if (perSecond !== null && due.length > 0)
+      yield* rows.saveArrival(id, Pacing.grant(arrival, perSecond, due.length, now).arrival)
+    return due.map(({ body, delivery: before, eventId }) => {
+      const delivery = Delivering.claimed(before, worker)
+      const { fence, firstAttemptAt, id: deliveryId, tries: attempts } = delivery
+      const given = { deliveryId, fence, endpoint: endpoint.value, eventId, body, attempts, firstAttemptAt }
+      return { delivery, given }
+    })
+  }
+
+  function* claim(asked: DeliveryClaim, now: Instant): Tx<ReadonlyArray<ClaimedDelivery>, B> {
+    if (asked.limit <= 0) return []
+    const ready = yield* readyEndpoints(asked, now)
+    const share = Delivering.shareOf(asked.limit, ready.length)
+    const claimed: Array<Claimed<B>> = []
+    for (const endpoint of ready)
+      claimed.push(...(yield* claimOf(endpoint, asked, Math.min(share, asked.room(endpoint.value.id)), now)))
+    if (claimed.length > 0)
+      yield* rows.saveClaims(
+        claimed.map(({ delivery }) => delivery),
+        asked.worker
+      )
+    return claimed.map(({ given }) => given)
+  }
+
+  return {
+    exchange: function* (command) {
+      const { disabled, settled } = yield* settle(rows, command.settlements, command.now)
+      const claimed = command.claim === null ? [] : yield* claim(command.claim, command.now)
+      return { settled, disabled, claimed }
+    },
+
+    nextDue: function* ({ full, now }) {
+      const passedOver = new Set(full)
+      let next: Instant | null = null
+      const until = turn
+      let last = turn
+      for (let limit = pageOfNextDue; ; limit *= 4) {
+        const page = yield* rows.waitingEndpoints({ after: last, until, limit })
+        for (const each of page.endpoints) {
+          const at = passedOver.has(each.id) ? null : Delivering.readyAt(each, now)
+          // Those before it have nothing that may go: the next claim begins with this one.
+          if (at !== null && at <= now && (next === null || next > now)) turn = last
+          if (at !== null && (next === null || at < next)) next = at
+          last = each.position
+        }
+        if (page.next === null || (next !== null && next <= now)) return next
+        last = page.next
+      }
+    }
+  }
+}
+
+/** A claimed delivery as its row keeps it, and as the worker gets it. */
+interface Claimed<B extends WebhookBackend> {
+  readonly delivery: B["delivery"]
+  readonly given: ClaimedDelivery
+}
+
+/** `WebhookStore.change`. */
+export function* change<B extends WebhookBackend>(
+  rows: WebhookRows<B>,
+  command: { readonly id: string; readonly change: Change; readonly now: Instant }
+): Tx<Endpoint | null, B> {
+  const endpoint = yield* rows.lockEndpoint(command.id)
+  if (endpoint === null) return null
+  const value = Webhook.change(endpoint.value, command.change, command.now)
+  yield* rows.saveEndpoint(endpoint, value)
+  if (value.enabled && !endpoint.value.enabled) yield* rows.resume(endpoint, command.now)
+  return value
+}
+
+/** `WebhookStore.remove`. */
+export function* remove<B extends WebhookBackend>(rows: WebhookRows<B>, id: string): Tx<boolean, B> {
+  const endpoint = yield* rows.lockEndpoint(id)
+  if (endpoint !== null) yield* rows.removeEndpoint(endpoint)
+  return endpoint !== null
+}
+
+/** `WebhookStore.rotate`. */
+export function* rotate<B extends WebhookBackend>(
+  rows: WebhookRows<B>,
+  command: {
+    readonly id: string
+    readonly secret: EndpointSecret
+    readonly expireOthersAt: Instant
+    readonly now: Instant
+  }
+): Tx<Endpoint | null, B> {
+  const { expireOthersAt, id, now, secret } = command
+  const endpoint = yield* rows.lockEndpoint(id)
+  if (endpoint === null) return null
+  const secrets = ApiKey.rotateSecrets(endpoint.value.secrets, secret, expireOthersAt, now)
+  const value = { ...endpoint.value, secrets, updatedAt: now }
+  yield* rows.saveEndpoint(endpoint, value)
+  return value
+}
+
+/** `WebhookStore.send`. The endpoint is locked, or its removal could leave the delivery behind. */
+export function* send<B extends WebhookBackend>(
+  rows: WebhookRows<B>,
+  command: { readonly endpointId: string; readonly draft: Event.Draft; readonly now: Instant }
+): Tx<string | null, B> {
+  const endpoint = yield* rows.lockEndpoint(command.endpointId)
+  return endpoint === null ? null : yield* rows.appendFor(endpoint, command.draft, command.now)
+}
+
+/** `WebhookStore.replayFailed`. */
+export function* replayFailed<B extends WebhookBackend>(
+  rows: WebhookRows<B>,
+  { endpointId, now, since }: { readonly endpointId: string; readonly since: Instant; readonly now: Instant }
+): Tx<number, B> {
+  const [endpoint] = yield* rows.endpoints([endpointId])
+  return endpoint === undefined ? 0 : yield* rows.replayFailed({ endpoint, since, now, limit: replayLimit })
+}
+
+/** `WebhookStore.replayMissing`. The endpoint is locked, so that two of them deliver nothing twice. */
+export function* replayMissing<B extends WebhookBackend>(
+  rows: WebhookRows<B>,
+  { endpointId, now, since }: { readonly endpointId: string; readonly since: Instant; readonly now: Instant }
+): Tx<number, B> {
+  const endpoint = yield* rows.lockEndpoint(endpointId)
+  if (endpoint === null) return 0
+  const types = Event.types.filter((type) => Webhook.misses(endpoint.value, type))
+  const events = yield* rows.missingEvents({ endpoint, since, types, limit: replayLimit })
+  yield* rows.deliver(endpoint, events, now)
+  return events.length
+}

@@ -1,0 +1,125 @@
+/**
+ * The operations that a database supplies for the rules of webhooks: plain reads and writes, none with a decision of its
+ * own. The rules are `policy/Deliveries`, over these operations (docs/adr/0029, docs/stores.md).
+ */
+import type { DeliveryState, WaitingEndpoint } from "../../domain/Delivering.ts"
+import type { Draft, Type } from "../../domain/Event.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import type { Attempt, Endpoint } from "../../domain/Webhook.ts"
+import type { Driver, Tx } from "./JobRows.ts"
+
+/** The types that one kind of database brings. */
+export interface WebhookBackend extends Driver {
+  /** An endpoint as its row keeps it. The rules hand it back as they got it. */
+  readonly endpoint: { readonly value: Endpoint }
+  /** A delivery as its row keeps it, likewise. */
+  readonly delivery: HeldDelivery
+  /** The key of an event. */
+  readonly event: unknown
+}
+
+export interface HeldDelivery extends DeliveryState {
+  readonly id: string
+  readonly endpointId: string
+}
+
+/** A delivery that is due, with its event. */
+export interface DueDelivery<B extends WebhookBackend> {
+  readonly delivery: B["delivery"]
+  readonly eventId: string
+  readonly body: string
+}
+
+/** A part of the circle of endpoints. */
+export interface WaitingPage<B extends WebhookBackend> {
+  readonly endpoints: ReadonlyArray<WaitingEndpoint & { readonly endpoint: B["endpoint"] }>
+  /** The position behind which the circle goes on; null at its end. */
+  readonly next: number | null
+}
+
+/** A delivery after an attempt of it; the attempt's number is the delivery's `attempts`. */
+export interface AttemptedDelivery<B extends WebhookBackend> {
+  readonly delivery: B["delivery"]
+  readonly attempt: Omit<Attempt, "number">
+}
+
+export interface WebhookRows<B extends WebhookBackend> {
+  /**
+   * Endpoints, enabled or not, for which a delivery waits that nobody has in hand, due or not; in the circle of their
+   * positions: from behind `after` to `until` and no further, round the end of all unless `until` is behind `after`; the
+   * first `limit` of them. Positions are above 0. Takes no lock.
+   */
+  readonly waitingEndpoints: (query: {
+    readonly after: number
+    readonly until: number
+    readonly limit: number
+  }) => Tx<WaitingPage<B>, B>
+
+  /** The endpoints that there are, by their ids, in that order. Takes no lock. */
+  readonly endpoints: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["endpoint"]>, B>
+  /** Locks and answers the endpoint; null when there is none. Waits for other commits. */
+  readonly lockEndpoint: (id: string) => Tx<B["endpoint"] | null, B>
+  readonly saveEndpoint: (endpoint: B["endpoint"], value: Endpoint) => Tx<void, B>
+  /** Removes a locked endpoint with its deliveries, their attempts and its pace. */
+  readonly removeEndpoint: (endpoint: B["endpoint"]) => Tx<void, B>
+
+  /**
+   * Locks the endpoint's pace until the commit, also one that is not there yet. Answers false when another commit has it
+   * locked: two claims that waited for each other's endpoints would never end.
+   */
+  readonly tryLockPace: (endpointId: string) => Tx<boolean, B>
+  /** The state of the endpoint's pace (`Pacing.grant`), which is locked; null before its first delivery. */
+  readonly arrival: (endpointId: string) => Tx<number | null, B>
+  readonly saveArrival: (endpointId: string, arrival: number) => Tx<void, B>
+
+  /**
+   * Locks and answers the endpoint's first due deliveries, by their due time and then by age. Passes over those that
+   * another commit has locked.
+   */
+  readonly lockDue: (query: {
+    readonly endpoint: B["endpoint"]
+    readonly now: Instant
+    readonly limit: number
+  }) => Tx<ReadonlyArray<DueDelivery<B>>, B>
+  /** Writes deliveries that were locked and are claimed by one worker (`Delivering.claimed`). */
+  readonly saveClaims: (deliveries: ReadonlyArray<B["delivery"]>, worker: string) => Tx<void, B>
+
+  /** Locks and answers the deliveries that a worker has in hand, by their ids, in that order. Waits for other commits. */
+  readonly lockInHand: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["delivery"]>, B>
+  /** Writes deliveries that were locked and attempted (`Delivering.attempted`), each with its attempt. */
+  readonly saveAttempts: (attempted: ReadonlyArray<AttemptedDelivery<B>>) => Tx<void, B>
+
+  /** Writes `Delivering.released` of all that the worker has in hand, and answers how many. */
+  readonly release: (worker: string, now: Instant) => Tx<number, B>
+  /** Writes `Delivering.resumed` of all deliveries of a locked endpoint that are `Delivering.waitsAttempted`. */
+  readonly resume: (endpoint: B["endpoint"], now: Instant) => Tx<void, B>
+  /** Writes `Delivering.replayed` of the delivery, when it is `Delivering.mayReplay`. */
+  readonly replay: (deliveryId: string, now: Instant) => Tx<void, B>
+  /**
+   * Writes `Delivering.replayed` of the endpoint's deliveries that were made at `since` or later and are
+   * `Delivering.hasFailed`: the first `limit` by age, but for those that another commit has locked. Answers how many.
+   */
+  readonly replayFailed: (query: {
+    readonly endpoint: B["endpoint"]
+    readonly since: Instant
+    readonly now: Instant
+    readonly limit: number
+  }) => Tx<number, B>
+
+  /**
+   * Events of these types that were made at `since` or later, that another endpoint of the account has a delivery of and
+   * this one has none: the first `limit` by age.
+   */
+  readonly missingEvents: (query: {
+    readonly endpoint: B["endpoint"]
+    readonly since: Instant
+    readonly types: ReadonlyArray<Type>
+    readonly limit: number
+  }) => Tx<ReadonlyArray<B["event"]>, B>
+  /** Makes a delivery to the endpoint of each event, due now. */
+  readonly deliver: (endpoint: B["endpoint"], events: ReadonlyArray<B["event"]>, now: Instant) => Tx<void, B>
+  /** Appends an event for this endpoint alone, and answers the id of its delivery. */
+  readonly appendFor: (endpoint: B["endpoint"], draft: Draft, now: Instant) => Tx<string | null, B>
+  /** Appends an event for the account's endpoints that subscribe to it, but not for this one. */
+  readonly appendForOthers: (endpoint: Endpoint, draft: Draft, now: Instant) => Tx<void, B>
+}

@@ -1,0 +1,273 @@
+/** The webhooks' operations as statements. Each costs what it answers or writes, however much waits behind it. */
+import type * as Ids from "../../domain/Ids.ts"
+import type { Endpoint } from "../../domain/Webhook.ts"
+import type { HeldDelivery, WebhookBackend, WebhookRows } from "../policy/WebhookRows.ts"
+import type { Dialect } from "./Database.ts"
+import * as Events from "./Events.ts"
+import { insertRows } from "./Insert.ts"
+import * as Pace from "./Pace.ts"
+import type { Answer, Row, SqlParameter, Statement } from "./Program.ts"
+import { all, changes, get, run } from "./Program.ts"
+import {
+  deliveryStatus,
+  end,
+  flag,
+  integer,
+  integerOrNull,
+  limited,
+  realOrNull,
+  seq,
+  text,
+  textOrNull,
+  toEndpoint
+} from "./Rows.ts"
+
+/** An endpoint's row. What it holds is read when it is asked for: most rows of a page of the circle are passed over. */
+export class StoredEndpoint {
+  readonly seq: number
+  readonly #row: Row
+  #value: Endpoint | undefined
+
+  constructor(row: Row) {
+    this.seq = seq(row)
+    this.#row = row
+  }
+
+  get value(): Endpoint {
+    this.#value ??= toEndpoint(this.#row)
+    return this.#value
+  }
+}
+
+interface StoredDelivery extends HeldDelivery {
+  readonly seq: number
+}
+
+export interface SqlWebhooks extends WebhookBackend {
+  readonly request: Statement
+  readonly reply: Answer
+  readonly endpoint: StoredEndpoint
+  readonly delivery: StoredDelivery
+  readonly event: number
+}
+
+const byId = "SELECT * FROM sendwright_endpoint WHERE id = ?"
+
+const update = `UPDATE sendwright_endpoint SET url = ?, events = ?, description = ?, enabled = ?, disabled_reason = ?,
+  secrets = ?, failing_since = ?, deliveries_per_second = ?, batch_recipients = ?, updated_at = ? WHERE id = ?`
+
+// Jumps from endpoint to endpoint, as `JobRows` does for sessions: a long backlog of one costs nothing.
+const first = "SELECT min(endpoint) FROM sendwright_delivery WHERE due_at IS NOT NULL AND endpoint"
+const given = "CAST(? AS BIGINT)"
+// An endpoint that was removed while an event was appended for it left a delivery, and has its place in the circle.
+const waiting = `WITH RECURSIVE waiting (endpoint, place) AS (
+    SELECT coalesce((${first} > ? AND endpoint <= ?), (${first} <= ?)), 1
+    UNION ALL
+    SELECT coalesce(
+      (${first} > waiting.endpoint AND endpoint <= CASE WHEN waiting.endpoint > ? THEN ${given} ELSE ${given} END),
+      CASE WHEN waiting.endpoint > ? THEN (${first} <= ?) END
+    ), place + 1
+    FROM waiting WHERE endpoint IS NOT NULL AND place < ?
+  )
+  SELECT waiting.endpoint AS position, endpoint.*, pace.arrival,
+    (SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL) AS due
+  FROM waiting LEFT JOIN sendwright_endpoint AS endpoint ON endpoint.seq = waiting.endpoint
+    LEFT JOIN sendwright_pace AS pace ON pace.paced = endpoint.id
+  WHERE waiting.endpoint IS NOT NULL ORDER BY waiting.place`
+
+const circle = (after: number, until: number, limit: number): ReadonlyArray<SqlParameter> => {
+  const [last, wrapped] = after < until ? [until, 0] : [end, until]
+  return [after, last, wrapped, after, last, wrapped, after, wrapped, limit]
+}
+
+const held = `delivery.seq, delivery.id, delivery.status, delivery.attempts, delivery.tries, delivery.first_attempt_at,
+  delivery.next_at, delivery.due_at, delivery.worker, delivery.fence`
+
+const toHeld = (row: Row, endpointId: string): StoredDelivery => ({
+  seq: seq(row),
+  id: text(row, "id"),
+  endpointId,
+  status: deliveryStatus(row, "status"),
+  attempts: integer(row, "attempts"),
+  tries: integer(row, "tries"),
+  firstAttemptAt: integerOrNull(row, "first_attempt_at"),
+  nextAt: integerOrNull(row, "next_at"),
+  dueAt: integerOrNull(row, "due_at"),
+  worker: textOrNull(row, "worker"),
+  fence: integer(row, "fence")
+})
+
+const insertAttempts = insertRows("sendwright_attempt", [
+  "delivery",
+  "number",
+  "at",
+  "status",
+  "duration_ms",
+  "reason",
+  "excerpt"
+])
+
+const putOff = `UPDATE sendwright_delivery
+  SET status = ?, attempts = ?, tries = ?, first_attempt_at = ?, next_at = ?, due_at = ?, worker = NULL WHERE seq = ?`
+
+// By `Delivering.released`.
+const release = `UPDATE sendwright_delivery
+  SET due_at = CASE WHEN next_at > ? THEN ? ELSE next_at END, worker = NULL WHERE worker = ?`
+
+// By `Delivering.resumed`, of those that are `Delivering.waitsAttempted`.
+const resume = `UPDATE sendwright_delivery SET tries = 0, first_attempt_at = NULL, next_at = ?, due_at = created_at
+  WHERE endpoint = ? AND tries > 0 AND due_at IS NOT NULL AND worker IS NULL`
+
+// By `Delivering.replayed`.
+const replay = `UPDATE sendwright_delivery
+  SET status = 'pending', tries = 0, first_attempt_at = NULL, next_at = ?, due_at = ?, worker = NULL`
+
+export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> => {
+  const named = `SELECT ${dialect.elements.value} FROM ${dialect.elements.from}`
+  const byIds = `SELECT * FROM sendwright_endpoint WHERE id IN (${named}) ORDER BY id`
+  const toChange = byId + dialect.forUpdate("sendwright_endpoint")
+  const oldestDue = `SELECT ${held}, event.id AS event_id, event.body
+    FROM sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
+    WHERE event.seq = delivery.event AND delivery.endpoint = ? AND delivery.due_at IS NOT NULL AND delivery.due_at <= ?
+    ORDER BY delivery.due_at, delivery.seq ${limited}${dialect.skipLocked("delivery")}`
+  const hold = `UPDATE sendwright_delivery SET due_at = NULL, worker = ?, fence = fence + 1 WHERE id IN (${named})`
+  const inHand = `SELECT ${held}, endpoint.id AS endpoint_id
+    FROM sendwright_delivery AS delivery CROSS JOIN sendwright_endpoint AS endpoint
+    WHERE endpoint.seq = delivery.endpoint AND delivery.worker IS NOT NULL AND delivery.id IN (${named})
+    ORDER BY delivery.id${dialect.forUpdate("delivery")}`
+  // All in one statement: nobody asks any more when the first attempt was.
+  const arrived = `UPDATE sendwright_delivery SET status = 'delivered', attempts = attempts + 1, tries = tries + 1,
+      next_at = NULL, due_at = NULL, worker = NULL
+    WHERE id IN (${named})`
+  // Those that are `Delivering.hasFailed`; what a worker takes meanwhile is passed over.
+  const replayFailed = `${replay} WHERE seq IN (
+      SELECT seq FROM sendwright_delivery
+      WHERE endpoint = ? AND created_at >= ?
+        AND (status = 'exhausted' OR tries > 0 AND worker IS NULL AND due_at > ?)
+      ORDER BY seq ${limited}${dialect.skipLocked("sendwright_delivery")}
+    )`
+  // By the event's time: a delivery of it may have been made at any time since.
+  const missing = `SELECT DISTINCT event.seq FROM sendwright_endpoint AS other
+    CROSS JOIN sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
+    WHERE other.account = ? AND delivery.endpoint = other.seq AND event.seq = delivery.event AND event.created_at >= ?
+      AND event.type IN (${named})
+      AND event.seq NOT IN (SELECT event FROM sendwright_delivery WHERE endpoint = ?)
+    ORDER BY event.seq ${limited}`
+
+  return {
+    waitingEndpoints: function* ({ after, limit, until }) {
+      const rows = yield* all(waiting, ...circle(after, until, limit))
+      const endpoints = rows.flatMap((row) => {
+        const id = textOrNull(row, "id")
+        const dueAt = integerOrNull(row, "due")
+        return id === null || dueAt === null
+          ? []
+          : [
+              {
+                id,
+                position: integer(row, "position"),
+                enabled: flag(row, "enabled"),
+                deliveriesPerSecond: realOrNull(row, "deliveries_per_second"),
+                dueAt,
+                arrival: realOrNull(row, "arrival"),
+                endpoint: new StoredEndpoint(row)
+              }
+            ]
+      })
+      const last = rows.at(-1)
+      const position = last === undefined || rows.length < limit ? until : integer(last, "position")
+      return { endpoints, next: position === until ? null : position }
+    },
+
+    endpoints: function* (ids) {
+      const rows = yield* all(byIds, JSON.stringify(ids))
+      return rows.map((row) => new StoredEndpoint(row))
+    },
+    lockEndpoint: function* (id) {
+      const row = yield* get(toChange, id)
+      return row === undefined ? null : new StoredEndpoint(row)
+    },
+    saveEndpoint: (_, endpoint) =>
+      run(
+        update,
+        endpoint.url,
+        JSON.stringify(endpoint.events),
+        endpoint.description,
+        endpoint.enabled ? 1 : 0,
+        endpoint.disabledReason,
+        JSON.stringify(endpoint.secrets),
+        endpoint.failingSince,
+        endpoint.deliveriesPerSecond,
+        endpoint.batchRecipients ? 1 : 0,
+        endpoint.updatedAt,
+        endpoint.id
+      ),
+    removeEndpoint: function* ({ seq: key, value: { id } }) {
+      yield* run(
+        "DELETE FROM sendwright_attempt WHERE delivery IN (SELECT seq FROM sendwright_delivery WHERE endpoint = ?)",
+        key
+      )
+      yield* run("DELETE FROM sendwright_delivery WHERE endpoint = ?", key)
+      yield* run("DELETE FROM sendwright_pace WHERE paced = ?", id)
+      yield* run("DELETE FROM sendwright_endpoint WHERE seq = ?", key)
+    },
+
+    tryLockPace: (endpointId) => dialect.trySerialize(Pace.serialized(endpointId)),
+    arrival: Pace.arrivalOf,
+    saveArrival: Pace.save,
+
+    lockDue: function* ({ endpoint, limit, now }) {
+      const rows = yield* all(oldestDue, endpoint.seq, now, limit)
+      return rows.map((row) => ({
+        delivery: toHeld(row, endpoint.value.id),
+        eventId: text(row, "event_id"),
+        body: text(row, "body")
+      }))
+    },
+    saveClaims: (deliveries, worker) => run(hold, worker, JSON.stringify(deliveries.map(({ id }) => id))),
+
+    lockInHand: function* (deliveryIds) {
+      const rows = yield* all(inHand, JSON.stringify(deliveryIds))
+      return rows.map((row) => toHeld(row, text(row, "endpoint_id")))
+    },
+    saveAttempts: function* (attempted) {
+      yield* insertAttempts(
+        attempted.map(({ attempt, delivery }) => {
+          const { at, durationMs, excerpt, reason, status } = attempt
+          return [delivery.seq, delivery.attempts, at, status, durationMs, reason, excerpt]
+        })
+      )
+      const delivered: Array<string> = []
+      for (const { delivery } of attempted) {
+        if (delivery.status === "delivered") delivered.push(delivery.id)
+        else {
+          const { attempts, dueAt, firstAttemptAt, nextAt, seq: key, status, tries } = delivery
+          yield* run(putOff, status, attempts, tries, firstAttemptAt, nextAt, dueAt, key)
+        }
+      }
+      if (delivered.length > 0) yield* run(arrived, JSON.stringify(delivered))
+    },
+
+    release: (worker, now) => changes(release, now, now, worker),
+    resume: (endpoint, now) => run(resume, now, endpoint.seq),
+    replay: (deliveryId, now) => run(`${replay} WHERE id = ? AND worker IS NULL`, now, now, deliveryId),
+    replayFailed: ({ endpoint, limit, now, since }) =>
+      changes(replayFailed, now, now, endpoint.seq, since, now, limit),
+
+    missingEvents: function* ({ endpoint: { seq: key, value }, limit, since, types }) {
+      return (yield* all(missing, value.accountId, since, JSON.stringify(types), key, limit)).map(seq)
+    },
+    deliver: (endpoint, events, now) =>
+      Events.deliver(
+        events.map((event) => ({ id: ids.uuid(now), endpoint: endpoint.seq, event })),
+        now
+      ),
+    appendFor: function* (endpoint, draft, now) {
+      const addressed = [{ draft, to: [endpoint.seq] }]
+      const [id = null] = yield* Events.enqueue(ids, endpoint.value.accountId, addressed, now)
+      return id
+    },
+    appendForOthers: (endpoint, draft, now) =>
+      Events.append(ids, endpoint.accountId, [draft], now, endpoint.id)
+  }
+}
