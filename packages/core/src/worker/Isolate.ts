@@ -36,17 +36,3 @@ export const storeAll = <A>({ items, refused, store }: Storing<A>): Effect.Effec
     return Effect.zipRight(half(0, middle), half(middle))
   })
 }
-
-/**
- * A step that stores items and does more in the same commit. Where it is refused, the items are stored by themselves and
- * the step is taken without them.
- */
-export const orApart = <A, B>(
-  step: (items: ReadonlyArray<A>) => Effect.Effect<B, StorageError>,
-  storing: Storing<A>
-): Effect.Effect<B, StorageError> =>
-  Effect.catchAllCause(step(storing.items), (cause) =>
-    storing.items.length > 0 && isRefusal(cause)
-      ? Effect.zipRight(storeAll(storing), step([]))
-      : Effect.failCause(cause)
-  )

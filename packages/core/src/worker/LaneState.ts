@@ -12,20 +12,14 @@
  *
  * The rules of a lane, each with the function that has it:
  *
- * - Outcomes are stored with the next claim, in one commit (`store`). They stay with the lane until a commit that had
- *   them was answered (`stored`); to store one twice changes nothing, since its fence is spent.
+ * - Outcomes are stored with the next claim, in one commit (`store`). `Settling` has the rules of what becomes of them, of
+ *   names that are given up, and of outcomes that a store refuses.
  * - A claim asks for the batch size, and at least for the free slots. Without a free slot nothing is claimed and the lane
  *   waits for one (`store`). Slots are reserved from the decision on (`reserved`), or two lanes would borrow the same.
  * - Only a lane whose last batch was slow borrows slots (`store`). A claim that fills the lane's own wakes the next lane:
  *   there is probably more (`begin`). A lane that claimed nothing rests (`stored`).
  * - Once the grace period has begun nothing is claimed (`store`), and what a commit claimed meanwhile is released
  *   (`begin`). So is a batch that could not be started (`next`, Ready).
- * - A failed commit may have been made: what it claimed is unknown to the lane. The lane claims nothing more under that
- *   name. It first makes a commit without a claim, and takes a new name when that was answered: one for each outage,
- *   however long (`notStored`, `stored`). The old name stays alive while a batch runs under it and outcomes of it are to
- *   be stored; then it is deregistered and the rescue takes the rest back (`stored`).
- * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and
- *   at last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut.
  * - An interrupted lane stops its batches, stores what they brought, and deregisters its names (`next`, Interrupted).
  *
  * The rules that a lane does not decide:
@@ -49,19 +43,13 @@ import { Outcome } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import * as BatchSize from "./BatchSize.ts"
 import * as PlainOutcome from "./PlainOutcome.ts"
+import * as Settling from "./Settling.ts"
 
 /** A batch that is not fully collected. */
 export interface BatchView {
   readonly id: number
   /** The name under which it was claimed. */
   readonly worker: string
-}
-
-/** A commit that was asked for. */
-interface Commit {
-  /** The number of the lane's settlements that it has, from the first on. */
-  readonly settling: number
-  readonly claims: boolean
 }
 
 /** The batch that the lane waits for, and since when. */
@@ -75,8 +63,8 @@ export type Phase =
   | { readonly _tag: "Resting" }
   | { readonly _tag: "Collecting"; readonly watched: Watched | null }
   | { readonly _tag: "Full" }
-  | { readonly _tag: "Storing"; readonly commit: Commit; readonly slots: number }
-  | { readonly _tag: "Proving"; readonly commit: Commit; readonly cause: Cause.Cause<StorageError> }
+  | { readonly _tag: "Storing"; readonly commit: Settling.Commit; readonly slots: number }
+  | { readonly _tag: "Proving"; readonly commit: Settling.Commit; readonly cause: Cause.Cause<StorageError> }
   | { readonly _tag: "Registering" }
   | {
       readonly _tag: "Starting"
@@ -89,31 +77,15 @@ export type Phase =
   | { readonly _tag: "Left" }
 
 /** Everything a lane remembers between two steps. */
-export interface LaneState {
+export interface LaneState extends Settling.Settling<Settlement> {
   readonly phase: Phase
-  /** The name under which the lane claims. The rescue takes back the recipients of a name that is not alive. */
-  readonly worker: string
-  /** True when a commit that claimed under this name failed and may have been made all the same. */
-  readonly doubtful: boolean
-  /** Names that were given up for that, and are not deregistered yet. */
-  readonly retired: ReadonlyArray<string>
   readonly batches: ReadonlyArray<BatchView>
-  /** Outcomes that are not stored yet. */
-  readonly settlements: ReadonlyArray<Settlement>
   /** Recipients that the next claim asks for (`BatchSize`). */
   readonly size: number
   /** Slots of this lane alone. */
   readonly ownSlots: number
   /** True when the last batch took longer than a batch should. */
   readonly slow: boolean
-  /** The number of settlements in one commit while those are found that the store refuses; null when it has all. */
-  readonly portion: number | null
-  /** Refusals in a row by a store that works, as its heartbeat shows. */
-  readonly refusals: number
-  /** True when the store took some of the settlements since it refused others. */
-  readonly takesOthers: boolean
-  /** True once the lane was interrupted. */
-  readonly leaving: boolean
 }
 
 /** The state of the process when an event arrives. Passed in, so that {@link next} reads no clock and no shared state. */
@@ -137,14 +109,7 @@ export type LaneEvent =
       readonly batches: ReadonlyArray<BatchView>
     }
   | { readonly _tag: "Stored"; readonly claimed: ReadonlyArray<ClaimedJob> }
-  | {
-      readonly _tag: "NotStored"
-      readonly cause: Cause.Cause<StorageError>
-      /** True when the store says that it does not take what it was given, or broke over it. */
-      readonly refused: boolean
-      /** True when the commit may have been made all the same. */
-      readonly doubtful: boolean
-    }
+  | Settling.NotStored
   /** Tells whether a heartbeat could be written after a commit failed: then the store works. */
   | { readonly _tag: "Proved"; readonly works: boolean }
   | { readonly _tag: "Registered"; readonly worker: string }
@@ -187,43 +152,20 @@ export type LaneNotice =
   | { readonly _tag: "Deregister"; readonly workers: ReadonlyArray<string> }
   | { readonly _tag: "WakeNextLane" }
   | { readonly _tag: "ReportStored"; readonly settled: number; readonly claimed: number }
-  /** `left`: nothing of it can be stored, and the rescue takes the recipient back. */
-  | {
-      readonly _tag: "ReportRefused"
-      readonly settlement: Settlement
-      readonly cause: Cause.Cause<StorageError>
-      readonly left: boolean
-    }
-  /** The lane ends with outcomes that are not stored; the rescue takes their recipients back. */
-  | {
-      readonly _tag: "ReportUnsettled"
-      readonly settlements: ReadonlyArray<Settlement>
-      readonly cause: Cause.Cause<StorageError>
-    }
+  | Settling.ReportRefused<Settlement>
+  | Settling.ReportUnsettled<Settlement>
 
 export type Transition = readonly [state: LaneState, notices: ReadonlyArray<LaneNotice>, request: LaneRequest]
 
 const none: ReadonlyArray<LaneNotice> = []
 
-/** Refusals in a row after which a working store counts as refusing what it is given, not as failing. */
-const certain = 2
-/** The same for a settlement alone while nothing shows that the store takes any. A lane tries once a second. */
-const certainAlone = 30
-
 export const make = (worker: string, ownSlots: number): LaneState => ({
+  ...Settling.make(worker),
   phase: { _tag: "Resting" },
-  worker,
-  doubtful: false,
-  retired: [],
   batches: [],
-  settlements: [],
   size: ownSlots,
   ownSlots,
-  slow: false,
-  portion: null,
-  refusals: 0,
-  takesOthers: false,
-  leaving: false
+  slow: false
 })
 
 /** Slots that are spoken for by a batch that does not run yet. */
@@ -272,16 +214,16 @@ const noticing = (first: ReadonlyArray<LaneNotice>, [state, notices, request]: T
 
 /** Stores outcomes and claims, as far as there is something of the kind to do. */
 const store = (state: LaneState, facts: Facts): Transition => {
-  const { doubtful, leaving, portion, settlements, slow, worker } = state
+  const { doubtful, leaving, settlements, slow, worker } = state
   const slots = facts.slots + (slow ? facts.loan : 0)
   const isEnding = leaving || facts.stopping
-  const claims = !isEnding && !doubtful && portion === null && slots > 0
+  const claims = !isEnding && Settling.mayClaim(state) && slots > 0
   if (!claims && settlements.length === 0) {
     if (leaving) return leave(state)
     if (isEnding) return rest(state)
     if (!doubtful) return [{ ...state, phase: { _tag: "Full" } }, none, { _tag: "AwaitSlot" }]
   }
-  const some = portion === null ? settlements : settlements.slice(0, portion)
+  const some = Settling.portionOf(state)
   const commit = { settling: some.length, claims }
   return [
     { ...state, phase: { _tag: "Storing", commit, slots: claims ? slots : 0 } },
@@ -319,18 +261,9 @@ const stored = (
   claimed: ReadonlyArray<ClaimedJob>,
   facts: Facts
 ): Transition => {
-  const settlements = settling === 0 ? before.settlements : before.settlements.slice(settling)
-  const isDone = settlements.length === 0
   const inUse = new Set(before.batches.map(({ worker }) => worker))
-  const silent = isDone ? before.retired.filter((worker) => !inUse.has(worker)) : []
-  const state: LaneState = {
-    ...before,
-    settlements,
-    retired: silent.length === 0 ? before.retired : before.retired.filter((name) => !silent.includes(name)),
-    portion: isDone || before.portion === null ? null : before.portion * 2,
-    refusals: 0,
-    takesOthers: !isDone && (before.takesOthers || settling > 0)
-  }
+  const [state, silent] = Settling.stored(before, settling, inUse)
+  const isDone = state.settlements.length === 0
   const then = (): Transition => {
     if (countOf(claimed) > 0) return begin(state, claimed, slots, facts)
     if (!isDone) return store(state, facts)
@@ -347,52 +280,25 @@ const stored = (
   return noticing(notices, then())
 }
 
-/** Settlements that are refused are stored apart from the claim, then by halves, then without text from outside, then not at all. */
-const narrow = (
-  state: LaneState,
-  { claims, settling }: Commit,
-  cause: Cause.Cause<StorageError>,
-  isCertain: boolean
-): readonly [LaneState, ReadonlyArray<LaneNotice>] => {
-  if (!isCertain && state.refusals < certain) return [state, []]
-  if (claims) return [{ ...state, portion: settling }, []]
-  if (settling > 1) return [{ ...state, portion: Math.ceil(settling / 2) }, []]
-  const [first, ...others] = state.settlements
-  if (first === undefined) return [state, []]
-  if (!isCertain && state.refusals < (state.takesOthers ? certain : certainAlone)) {
-    // The others show whether it is this one or the store.
-    return [state.takesOthers ? state : { ...state, settlements: [...others, first], portion: 1 }, []]
-  }
-  const plain = PlainOutcome.of(first)
-  const report: LaneNotice = { _tag: "ReportRefused", settlement: first, cause, left: plain === null }
-  const portion = plain === null && others.length === 0 ? null : 1
-  // Its name is given up, so that the rescue takes the recipient back.
-  const doubtful = state.doubtful || plain === null
-  const settlements = plain === null ? others : [plain, ...others]
-  return [{ ...state, settlements, portion, refusals: 0, doubtful }, [report]]
-}
-
 /** After a commit that failed, or whose answer was lost. */
 const notStored = (
   before: LaneState,
-  commit: Commit,
-  { cause, doubtful, refused }: Extract<LaneEvent, { readonly _tag: "NotStored" }>,
+  commit: Settling.Commit,
+  event: Settling.NotStored,
   facts: Facts
 ): Transition => {
-  const state = { ...before, doubtful: before.doubtful || (commit.claims && doubtful) }
-  if (refused && commit.settling > 0) {
-    const [narrowed, notices] = narrow(state, commit, cause, true)
-    return noticing(notices, store(narrowed, facts))
+  const [state, notices, then] = Settling.failed(before, commit, event, PlainOutcome.of)
+  const { cause } = event
+  switch (then) {
+    case "store":
+      return noticing(notices, store(state, facts))
+    case "leave":
+      return noticing(notices, leave(state))
+    case "backOff":
+      return backOff(state, cause)
+    case "prove":
+      return [{ ...state, phase: { _tag: "Proving", commit, cause } }, none, { _tag: "Prove" }]
   }
-  if (state.leaving) {
-    const { settlements } = state
-    return noticing(
-      settlements.length === 0 ? none : [{ _tag: "ReportUnsettled", settlements, cause }],
-      leave(state)
-    )
-  }
-  if (commit.settling === 0) return backOff(state, cause)
-  return [{ ...state, phase: { _tag: "Proving", commit, cause } }, none, { _tag: "Prove" }]
 }
 
 /** After the collection of a batch that was waited for. */
@@ -426,18 +332,11 @@ export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transiti
     case "Proved": {
       if (phase._tag !== "Proving") return collect(state)
       if (!event.works) return backOff(state, phase.cause)
-      const [narrowed, notices] = narrow(
-        { ...state, refusals: state.refusals + 1 },
-        phase.commit,
-        phase.cause,
-        false
-      )
+      const [narrowed, notices] = Settling.proved(state, phase.commit, phase.cause, PlainOutcome.of)
       return noticing(notices, backOff(narrowed, phase.cause))
     }
-    case "Registered": {
-      const retired = [...state.retired, state.worker]
-      return collect({ ...state, worker: event.worker, retired, doubtful: false })
-    }
+    case "Registered":
+      return collect(Settling.renamed(state, event.worker))
     case "Started": {
       const { awaited, batches } = event
       const started = { ...state, batches }

@@ -172,3 +172,20 @@ export const make = (slots: number): Receivers => {
     }
   }
 }
+
+/** Every receiver gets whatever is due for it: for who delivers once and ends. */
+export const unlimited = (slots: number): Receivers => {
+  let total = 0
+  return {
+    inHand: () => total,
+    full: () => [],
+    room: () => slots,
+    begin: () => {
+      total += 1
+    },
+    end: () => {
+      total -= 1
+    },
+    nextAt: () => null
+  }
+}

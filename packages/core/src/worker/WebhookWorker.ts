@@ -1,5 +1,4 @@
-/** Claims due deliveries, signs and posts them, and decides what an answer means (decisions.md §7). */
-import * as Clock from "effect/Clock"
+/** Signs and posts deliveries, and decides what an answer means (decisions.md §7). */
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as ExternalText from "../domain/ExternalText.ts"
@@ -12,24 +11,17 @@ import * as Webhook from "../domain/Webhook.ts"
 import * as Either from "../effect/Either.ts"
 import * as Moment from "../loop/Moment.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
-import type { StorageError } from "../storage/StorageError.ts"
-import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../storage/WebhookStore.ts"
-import { WebhookStore } from "../storage/WebhookStore.ts"
+import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
 import * as Signature from "../webhook/Signature.ts"
 import type { WebhookAnswer } from "../webhook/WebhookTransport.ts"
 import { excerptBytes, WebhookTransport } from "../webhook/WebhookTransport.ts"
-import * as Isolate from "./Isolate.ts"
 import type * as Receivers from "./Receivers.ts"
 
 /** How many secrets are kept unsealed. */
 const keptSecrets = 1000
 
 export interface WebhookWorker {
-  /** Hands in attempts and takes due deliveries, in one commit. */
-  readonly exchange: (
-    settlements: ReadonlyArray<DeliverySettlement>,
-    claim: DeliveryClaim | null
-  ) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StorageError>
+  /** One request. It has an outcome whatever breaks: without one the delivery would stay in our hands. */
   readonly attempt: (delivery: ClaimedDelivery) => Effect.Effect<Attempted>
 }
 
@@ -75,11 +67,10 @@ export const decide = (
 export const make = (options: {
   readonly headerNames: Signature.HeaderNames
   readonly jitter: number
-}): Effect.Effect<WebhookWorker, never, SecretBox | WebhookStore | WebhookTransport> =>
+}): Effect.Effect<WebhookWorker, never, SecretBox | WebhookTransport> =>
   Effect.gen(function* () {
     const { jitter } = options
     const box = yield* SecretBox
-    const store = yield* WebhookStore
     const transport = yield* WebhookTransport
 
     const opened = Memo.make<string | null>(keptSecrets)
@@ -114,52 +105,31 @@ export const make = (options: {
         secrets: [current, ...previous],
         names: options.headerNames
       })
-      const posted = Effect.suspend(() =>
-        transport.post({
-          url: delivery.endpoint.url,
-          headers: { "content-type": "application/json", "user-agent": "Sendwright-Webhooks/1", ...headers },
-          body: delivery.body
-        })
-      )
-      // An attempt like any other: without its end the delivery would stay in our hands.
-      return Effect.catchAllDefect(posted, (defect) =>
-        Effect.as(Effect.logError("The webhook transport broke", defect), {
-          _tag: "Unanswered" as const,
-          reason: "connection" as const,
-          status: null
-        })
-      )
+      return transport.post({
+        url: delivery.endpoint.url,
+        headers: { "content-type": "application/json", "user-agent": "Sendwright-Webhooks/1", ...headers },
+        body: delivery.body
+      })
     }
 
+    /** An attempt that breaks is one like any other that found no connection. */
+    const postWhole = (delivery: ClaimedDelivery, now: Instant): Effect.Effect<Answer> =>
+      Effect.catchAllDefect(
+        Effect.suspend(() => post(delivery, now)),
+        (defect) =>
+          Effect.as(Effect.logError(`The attempt of delivery ${delivery.deliveryId} broke`, defect), {
+            _tag: "Unanswered" as const,
+            reason: "connection" as const,
+            status: null
+          })
+      )
+
     return {
-      exchange: Effect.fnUntraced(function* (settlements, claim) {
-        const now = yield* Clock.currentTimeMillis
-        const exchange = Effect.fnUntraced(function* (
-          settlements: ReadonlyArray<DeliverySettlement>,
-          claim: DeliveryClaim | null
-        ) {
-          const { claimed, disabled } = yield* store.exchange({ now, settlements, claim })
-          for (const { disabledReason, id } of disabled) {
-            yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
-          }
-          return claimed
-        })
-        return yield* Isolate.orApart((some) => exchange(some, claim), {
-          items: settlements,
-          store: (some) => exchange(some, null),
-          // Of an attempt, the excerpt is what a receiver wrote.
-          refused: (settlement, cause) =>
-            Effect.zipRight(
-              exchange([{ ...settlement, attempt: { ...settlement.attempt, excerpt: "" } }], null),
-              Effect.logError(`An attempt of delivery ${settlement.deliveryId} cannot be stored whole`, cause)
-            )
-        })
-      }),
       attempt: (delivery) =>
         Effect.clockWith((clock) => {
           const at = clock.unsafeCurrentTimeMillis()
           const began = Moment.unsafeNow(clock)
-          return Effect.zipWith(post(delivery, at), Random.next, (answer, draw) => {
+          return Effect.zipWith(postWhole(delivery, at), Random.next, (answer, draw) => {
             const now = clock.unsafeCurrentTimeMillis()
             const { disable, holdMs, next, reason } = decide(delivery, answer, now, { jitter, draw })
             const { deliveryId, fence } = delivery

@@ -10,20 +10,15 @@ import type * as Scope from "effect/Scope"
 import type { InsideTransaction } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Retry from "../domain/Retry.ts"
-import * as Moment from "../loop/Moment.ts"
-import * as Turn from "../loop/Turn.ts"
 import { MasterKeys } from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
-import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../storage/WebhookStore.ts"
-import { WebhookStore } from "../storage/WebhookStore.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Grace from "./Grace.ts"
-import * as Hands from "./Hands.ts"
 import * as Inbound from "./Inbound.ts"
 import * as Loops from "./Loops.ts"
 import * as Outside from "./Outside.ts"
@@ -34,6 +29,7 @@ import * as SendLoop from "./SendLoop.ts"
 import { StoreClock } from "./StoreClock.ts"
 import type { Signal } from "./Wake.ts"
 import { Wake } from "./Wake.ts"
+import * as WebhookLoop from "./WebhookLoop.ts"
 import * as WebhookWorker from "./WebhookWorker.ts"
 
 export interface Options {
@@ -85,7 +81,6 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
 
 const make = (options: Options) =>
   Effect.gen(function* () {
-    const webhookStore = yield* WebhookStore
     const wake = yield* Wake
     const keys = yield* MasterKeys
     const loops = Loops.make()
@@ -98,15 +93,18 @@ const make = (options: Options) =>
     const grace = Grace.make(options.graceMs)
     const sends = yield* SendLoop.make({ lanes, concurrency, grace })
     const { deliveryJitter: jitter, headerNames } = options
-    const webhooks = yield* WebhookWorker.make({ headerNames, jitter })
+    const worker = yield* WebhookWorker.make({ headerNames, jitter })
+    const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker, grace })
 
-    /** Sleeps until notified, until the next thing is due, or until it is time to look anyway. */
+    /** Sleeps until notified, for as long as nothing is due, or until it is time to look anyway. */
+    const restFor = (signal: Signal, inMs: number | null) =>
+      signal.wait(inMs === null ? idleMs : Math.min(idleMs, Math.max(pauseMs, inMs)))
+
     const rest = (signal: Signal, nextDue: Effect.Effect<Instant | null, StorageError>) =>
       Effect.gen(function* () {
         const next = yield* nextDue
         const now = yield* Clock.currentTimeMillis
-        const ms = next === null ? idleMs : Math.min(idleMs, Math.max(pauseMs, next - now))
-        yield* signal.wait(ms)
+        yield* restFor(signal, next === null ? null : next - now)
       })
 
     /** One lane: what it could not store is stored with its next step. */
@@ -121,95 +119,13 @@ const make = (options: Options) =>
     })
 
     const deliveries = Effect.scoped(
-      Effect.gen(function* () {
-        const clock = yield* Effect.clock
-        const receivers = Receivers.make(options.deliveries)
-        const answered: Array<DeliverySettlement> = []
-        let worker = yield* presence.enter
-        /** Names that are given up, and are left once nothing is in hand under them. */
-        let former: ReadonlyArray<string> = []
-        /** Under which name each delivery is in hand. */
-        const inHand = new Map<string, string>()
-
-        // The commit may have been made though its answer was lost: what it took is left to the rescue.
-        const renew = Effect.gen(function* () {
-          former = [...former, worker]
-          worker = yield* presence.enter
-        })
-        const leaveFormer = Effect.suspend(() => {
-          const held = new Set(inHand.values())
-          const over = former.filter((name) => !held.has(name))
-          former = former.filter((name) => held.has(name))
-          return Effect.forEach(over, presence.leave, { discard: true })
-        })
-
-        const exchange = (claim: Omit<DeliveryClaim, "worker"> | null) =>
-          Effect.gen(function* () {
-            const settlements = answered.splice(0)
-            // Handed in again if need be: each counts once.
-            const keep = Effect.sync(() => answered.unshift(...settlements))
-            const claimed = yield* Effect.onError(
-              webhooks.exchange(settlements, claim === null ? null : { ...claim, worker }),
-              () => (claim === null ? keep : Effect.zipRight(keep, renew))
-            )
-            for (const { deliveryId } of settlements) inHand.delete(deliveryId)
-            for (const { deliveryId } of claimed) inHand.set(deliveryId, worker)
-            if (former.length > 0) yield* leaveFormer
-            return claimed
-          })
-
-        const end = ({ endpoint }: ClaimedDelivery, outcome: Receivers.Outcome): Effect.Effect<void> => {
-          receivers.end(endpoint.id, outcome, Moment.unsafeNow(clock))
-          return wake.deliveries.notify
-        }
-        const hands = yield* Hands.make<ClaimedDelivery>(
-          (delivery) =>
-            Effect.flatMap(
-              Effect.zipRight(Turn.takenByWork, webhooks.attempt(delivery)),
-              ({ outcome, settlement }) => {
-                answered.push(settlement)
-                return end(delivery, outcome)
-              }
-            ),
-          (delivery, cause) =>
-            Effect.zipRight(
-              Effect.logError("A webhook delivery failed", cause),
-              Effect.suspend(() => end(delivery, { delivered: false, durationMs: 0, holdMs: null }))
-            )
+      Effect.flatMap(openWebhooks(Receivers.make(options.deliveries)), ({ leave, step }) => {
+        const next = Effect.flatMap(step, ({ rest }) =>
+          rest === null ? Effect.void : restFor(wake.deliveries, rest.inMs)
         )
-
-        /** What is held back until later does not keep the loop awake. */
-        const nextDue = Effect.gen(function* () {
-          const now = yield* Clock.currentTimeMillis
-          const moment = yield* Moment.now
-          const due = yield* webhookStore.nextDue({ now, full: receivers.full(moment) })
-          const next = receivers.nextAt(moment)
-          const freed = next === null ? null : now + Math.ceil(next - moment)
-          return due === null ? freed : Math.min(due, freed ?? due)
-        })
-
-        const step = Effect.gen(function* () {
-          // Woken by every window, and most of them tell nobody anything: to look costs less than to claim.
-          const due = answered.length > 0 ? 0 : yield* nextDue
-          const now = yield* Clock.currentTimeMillis
-          if (due === null || due > now) return yield* rest(wake.deliveries, Effect.succeed(due))
-          const limit = grace.hasBegun() ? 0 : options.deliveries - receivers.inHand()
-          const claim = { limit, full: receivers.full(yield* Moment.now), room: receivers.room }
-          const claimed = limit > 0 || answered.length > 0 ? yield* exchange(claim) : []
-          for (const delivery of claimed) {
-            receivers.begin(delivery.endpoint.id)
-            hands.take(delivery)
-          }
-          if (claimed.length === 0 && answered.length === 0) yield* rest(wake.deliveries, nextDue)
-        })
-        const stop = Effect.gen(function* () {
-          yield* grace.within(hands.awaitIdle)
-          if (answered.length > 0) yield* Effect.ignoreLogged(exchange(null))
-          for (const name of [...former, worker]) yield* presence.leave(name)
-        })
-        return yield* Effect.onInterrupt(
-          loops.run("Webhook delivery", Effect.zipRight(keys.complete, step)),
-          () => stop
+        return Effect.onInterrupt(
+          loops.run("Webhook delivery", Effect.zipRight(keys.complete, next)),
+          () => leave
         )
       })
     )
@@ -258,20 +174,20 @@ const make = (options: Options) =>
       ({ leave }) => leave
     )
 
-    const drainDeliveries = Effect.acquireUseRelease(
-      presence.enter,
-      (worker) =>
-        Effect.gen(function* () {
-          const everything = { worker, limit: options.deliveries, full: [], room: () => options.deliveries }
-          const claimed = yield* webhooks.exchange([], everything)
-          const attempted = yield* Effect.forEach(claimed, webhooks.attempt, { concurrency: "unbounded" })
-          yield* webhooks.exchange(
-            attempted.map(({ settlement }) => settlement),
-            null
-          )
-          return claimed.length
-        }),
-      presence.leave
+    const drainDeliveries = Effect.scoped(
+      Effect.acquireUseRelease(
+        openWebhooks(Receivers.unlimited(options.deliveries)),
+        ({ awaitAnswer, isLoaded, step }) =>
+          Effect.gen(function* () {
+            let count = 0
+            do {
+              yield* awaitAnswer
+              for (let next = yield* step; next.rest === null; next = yield* step) count += next.claimed
+            } while (isLoaded())
+            return count
+          }),
+        ({ leave }) => leave
+      )
     )
 
     const drain = Effect.gen(function* () {

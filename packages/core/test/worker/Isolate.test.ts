@@ -55,29 +55,3 @@ describe("a batch", () => {
     })
   )
 })
-
-describe("a step that stores a batch", () => {
-  it.effect("is taken once when nothing is refused", () =>
-    Effect.gen(function* () {
-      const { commits, store, storing } = storeWithout(new Set(), Effect.fail(refusal))
-      expect(yield* Isolate.orApart(store, storing)).toBe(250)
-      expect(commits()).toBe(1)
-    })
-  )
-
-  it.effect("is taken without it when some of it is refused", () =>
-    Effect.gen(function* () {
-      const { refused, store, stored, storing } = storeWithout(new Set([7]), Effect.fail(refusal))
-      expect(yield* Isolate.orApart(store, storing)).toBe(0)
-      expect([refused, stored.length]).toEqual([[7], 249])
-    })
-  )
-
-  it.effect("stores the batch all the same when the step is what is refused", () =>
-    Effect.gen(function* () {
-      const { refused, stored, storing } = storeWithout(new Set(), Effect.fail(refusal))
-      expect(yield* Effect.flip(Isolate.orApart(() => Effect.fail(refusal), storing))).toBe(refusal)
-      expect([refused, stored.length]).toEqual([[], 250])
-    })
-  )
-})

@@ -9,6 +9,7 @@ import * as causes from "./causes.ts"
 import * as clocks from "./clocks.ts"
 import * as deliveries from "./deliveries.ts"
 import * as dispatch from "./dispatch.ts"
+import * as endpoints from "./endpoints.ts"
 import * as fairness from "./fairness.ts"
 import * as history from "./history.ts"
 import * as inbound from "./inbound.ts"
@@ -47,5 +48,6 @@ export const suite = (name: string, layer: Stored): void => {
     audit.suite(layer)
     webhooks.suite(layer)
     deliveries.suite(layer)
+    endpoints.suite(layer)
   })
 }

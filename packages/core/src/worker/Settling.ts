@@ -1,0 +1,179 @@
+/**
+ * The way of outcomes into a store, as data, for every loop that settles what it claims: the lanes of the send loop and
+ * the webhook loop. A loop's state has these fields and others beside them.
+ *
+ * - Outcomes stay with the loop until a commit that had them was answered (`stored`); to store one twice changes nothing,
+ *   since its fence is spent.
+ * - A failed commit may have been made: what it claimed is unknown to the loop, which claims nothing more under that name
+ *   (`mayClaim`). It first makes a commit without a claim, and takes a new name when that was answered: one for each
+ *   outage, however long (`renamed`). The old name stays alive while something runs under it and outcomes are to be
+ *   stored; then it is deregistered and the rescue takes the rest back (`stored`).
+ * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and at
+ *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut.
+ */
+import type * as Cause from "effect/Cause"
+import type { StorageError } from "../storage/StorageError.ts"
+
+export interface Settling<S> {
+  /** The name under which the loop claims. The rescue takes back what a name has that is not alive. */
+  readonly worker: string
+  /** True when a commit that claimed under this name failed and may have been made all the same. */
+  readonly doubtful: boolean
+  /** Names that were given up for that, and are not deregistered yet. */
+  readonly retired: ReadonlyArray<string>
+  /** Outcomes that are not stored yet, the oldest first. */
+  readonly settlements: ReadonlyArray<S>
+  /** The number of settlements in one commit while those are found that the store refuses; null when it has all. */
+  readonly portion: number | null
+  /** Refusals in a row by a store that works, as its heartbeat shows. */
+  readonly refusals: number
+  /** True when the store took some of the settlements since it refused others. */
+  readonly takesOthers: boolean
+  /** True once the loop was interrupted. */
+  readonly leaving: boolean
+}
+
+/** A commit that was asked for. */
+export interface Commit {
+  /** The number of the loop's settlements that it has, from the first on. */
+  readonly settling: number
+  readonly claims: boolean
+}
+
+/** The event of a commit that failed, or whose answer was lost. */
+export interface NotStored {
+  readonly _tag: "NotStored"
+  readonly cause: Cause.Cause<StorageError>
+  /** True when the store says that it does not take what it was given, or broke over it. */
+  readonly refused: boolean
+  /** True when the commit may have been made all the same. */
+  readonly doubtful: boolean
+}
+
+/** `left`: nothing of it can be stored, and the rescue takes back what it is the outcome of. */
+export interface ReportRefused<S> {
+  readonly _tag: "ReportRefused"
+  readonly settlement: S
+  readonly cause: Cause.Cause<StorageError>
+  readonly left: boolean
+}
+
+/** The loop ends with outcomes that are not stored; the rescue takes back what they are the outcomes of. */
+export interface ReportUnsettled<S> {
+  readonly _tag: "ReportUnsettled"
+  readonly settlements: ReadonlyArray<S>
+  readonly cause: Cause.Cause<StorageError>
+}
+
+/** The nearest settlement of which nobody outside wrote a part; null when there is none that differs. */
+export type Plain<S> = (settlement: S) => S | null
+
+/** Refusals in a row after which a working store counts as refusing what it is given, not as failing. */
+const certain = 2
+/** The same for a settlement alone while nothing shows that the store takes any. A loop tries once a second. */
+const certainAlone = 30
+
+export const make = (worker: string): Settling<never> => ({
+  worker,
+  doubtful: false,
+  retired: [],
+  settlements: [],
+  portion: null,
+  refusals: 0,
+  takesOthers: false,
+  leaving: false
+})
+
+/** The settlements of the next commit. */
+export const portionOf = <S>({ portion, settlements }: Settling<S>): ReadonlyArray<S> =>
+  portion === null ? settlements : settlements.slice(0, portion)
+
+/** True when the next commit may claim under the loop's name. */
+export const mayClaim = ({ doubtful, leaving, portion }: Settling<unknown>): boolean =>
+  !doubtful && !leaving && portion === null
+
+/**
+ * After a commit that was answered.
+ *
+ * @param inUse the names under which something runs
+ * @returns the names that are deregistered now
+ */
+export const stored = <T extends Settling<unknown>>(
+  before: T,
+  settling: number,
+  inUse: ReadonlySet<string>
+): readonly [state: T, silent: ReadonlyArray<string>] => {
+  const settlements = settling === 0 ? before.settlements : before.settlements.slice(settling)
+  const isDone = settlements.length === 0
+  const silent = isDone ? before.retired.filter((worker) => !inUse.has(worker)) : []
+  const state = {
+    ...before,
+    settlements,
+    retired: silent.length === 0 ? before.retired : before.retired.filter((name) => !silent.includes(name)),
+    portion: isDone || before.portion === null ? null : before.portion * 2,
+    refusals: 0,
+    takesOthers: !isDone && (before.takesOthers || settling > 0)
+  }
+  return [state, silent]
+}
+
+/** The loop has a new name, and gives up the one that it had. */
+export const renamed = <T extends Settling<unknown>>(state: T, worker: string): T => ({
+  ...state,
+  worker,
+  retired: [...state.retired, state.worker],
+  doubtful: false
+})
+
+/** Settlements that are refused are stored apart from the claim, then by halves, then without text from outside, then not at all. */
+const narrow = <S, T extends Settling<S>>(
+  state: T,
+  { claims, settling }: Commit,
+  cause: Cause.Cause<StorageError>,
+  isCertain: boolean,
+  plainOf: Plain<S>
+): readonly [T, ReadonlyArray<ReportRefused<S>>] => {
+  if (!isCertain && state.refusals < certain) return [state, []]
+  if (claims) return [{ ...state, portion: settling }, []]
+  if (settling > 1) return [{ ...state, portion: Math.ceil(settling / 2) }, []]
+  const [first, ...others] = state.settlements
+  if (first === undefined) return [state, []]
+  if (!isCertain && state.refusals < (state.takesOthers ? certain : certainAlone)) {
+    // The others show whether it is this one or the store.
+    return [state.takesOthers ? state : { ...state, settlements: [...others, first], portion: 1 }, []]
+  }
+  const plain = plainOf(first)
+  const report = { _tag: "ReportRefused", settlement: first, cause, left: plain === null } as const
+  const portion = plain === null && others.length === 0 ? null : 1
+  // Its name is given up, so that the rescue takes back what it had.
+  const doubtful = state.doubtful || plain === null
+  const settlements = plain === null ? others : [plain, ...others]
+  return [{ ...state, settlements, portion, refusals: 0, doubtful }, [report]]
+}
+
+/** What a loop does after a commit that failed: it stores again, proves the store, backs off, or leaves. */
+export type AfterFailure = "store" | "prove" | "backOff" | "leave"
+
+export const failed = <S, T extends Settling<S>>(
+  before: T,
+  commit: Commit,
+  { cause, doubtful, refused }: NotStored,
+  plainOf: Plain<S>
+): readonly [T, ReadonlyArray<ReportRefused<S> | ReportUnsettled<S>>, AfterFailure] => {
+  const state = { ...before, doubtful: before.doubtful || (commit.claims && doubtful) }
+  if (refused && commit.settling > 0) return [...narrow(state, commit, cause, true, plainOf), "store"]
+  if (state.leaving) {
+    const { settlements } = state
+    return [state, settlements.length === 0 ? [] : [{ _tag: "ReportUnsettled", settlements, cause }], "leave"]
+  }
+  return [state, [], commit.settling === 0 ? "backOff" : "prove"]
+}
+
+/** After a heartbeat was written though a commit had failed: the store works, and may have refused what it was given. */
+export const proved = <S, T extends Settling<S>>(
+  state: T,
+  commit: Commit,
+  cause: Cause.Cause<StorageError>,
+  plainOf: Plain<S>
+): readonly [T, ReadonlyArray<ReportRefused<S>>] =>
+  narrow({ ...state, refusals: state.refusals + 1 }, commit, cause, false, plainOf)

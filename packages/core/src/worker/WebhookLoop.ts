@@ -1,0 +1,259 @@
+/** The webhook loop: performs what `WebhookState.next` decides, for one process. */
+import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Moment from "../loop/Moment.ts"
+import * as Turn from "../loop/Turn.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
+import { WebhookStore } from "../storage/WebhookStore.ts"
+import type { Grace } from "./Grace.ts"
+import * as Hands from "./Hands.ts"
+import * as Isolate from "./Isolate.ts"
+import { Presence } from "./Presence.ts"
+import type { Receivers } from "./Receivers.ts"
+import { Wake } from "./Wake.ts"
+import type { WebhookEvent, WebhookNotice, WebhookRequest } from "./WebhookState.ts"
+import * as WebhookState from "./WebhookState.ts"
+import type { WebhookWorker } from "./WebhookWorker.ts"
+
+/** What a step came to. */
+export interface Progress {
+  readonly claimed: number
+  /** The loop has nothing to do for this long, or until it is notified; null when it goes on at once. */
+  readonly rest: { readonly inMs: number | null } | null
+}
+
+export interface WebhookLoop {
+  /**
+   * Goes on until attempts were begun or there is nothing to do. A commit that fails fails the step; the next one goes
+   * on from there.
+   */
+  readonly step: Effect.Effect<Progress, StorageError>
+  /** Returns when an answer can be collected, and when nothing is under way. */
+  readonly awaitAnswer: Effect.Effect<void>
+  /** True while something is under way or not stored yet. */
+  readonly isLoaded: () => boolean
+  /** Gives what is under way the rest of the grace period to end, stores what is left, and deregisters the names. */
+  readonly leave: Effect.Effect<void>
+}
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+const ready: WebhookEvent = { _tag: "Ready" }
+
+/**
+ * Opens the loop over receivers, who say how much each of them gets. It ends with `leave`, and before its scope.
+ *
+ * @param options.slots deliveries under way at once, over all receivers
+ */
+export const make = (options: {
+  readonly slots: number
+  readonly worker: WebhookWorker
+  readonly grace: Grace
+}): Effect.Effect<
+  (receivers: Receivers) => Effect.Effect<WebhookLoop, never, Scope.Scope>,
+  never,
+  Presence | Wake | WebhookStore
+> =>
+  Effect.map(
+    Effect.all([Presence, WebhookStore, Wake]),
+    ([presence, store, wake]) =>
+      (receivers) =>
+        open({ ...options, presence, store, wake, receivers })
+  )
+
+const open = (options: {
+  readonly slots: number
+  readonly worker: WebhookWorker
+  readonly grace: Grace
+  readonly presence: Context.Tag.Service<Presence>
+  readonly store: Context.Tag.Service<WebhookStore>
+  readonly wake: Context.Tag.Service<Wake>
+  readonly receivers: Receivers
+}): Effect.Effect<WebhookLoop, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { grace, presence, receivers, store, wake } = options
+    const clock = yield* Effect.clock
+    const answered: Array<DeliverySettlement> = []
+    /** Under which name each delivery is under way, or answered and not collected. */
+    const inHand = new Map<string, string>()
+    const someAnswer = yield* Effect.makeLatch()
+    let state = WebhookState.make(yield* presence.enter)
+    /** The answer to the last request, for the next step. */
+    let pending: WebhookEvent = ready
+
+    const hands = yield* Hands.make<ClaimedDelivery>(
+      (delivery) =>
+        Effect.flatMap(
+          Effect.zipRight(Turn.takenByWork, options.worker.attempt(delivery)),
+          ({ outcome, settlement }) => {
+            answered.push(settlement)
+            receivers.end(delivery.endpoint.id, outcome, Moment.unsafeNow(clock))
+            someAnswer.unsafeOpen()
+            return wake.deliveries.notify
+          }
+        ),
+      // A bug of ours: an attempt has an outcome whatever becomes of it.
+      ({ deliveryId, endpoint }, cause) =>
+        Effect.suspend(() => {
+          inHand.delete(deliveryId)
+          receivers.end(
+            endpoint.id,
+            { delivered: false, durationMs: 0, holdMs: null },
+            Moment.unsafeNow(clock)
+          )
+          someAnswer.unsafeOpen()
+          return Effect.logError(`The attempt of delivery ${deliveryId} broke`, cause)
+        })
+    )
+
+    const collected = (): WebhookEvent => {
+      someAnswer.unsafeClose()
+      const settlements = answered.splice(0)
+      for (const { deliveryId } of settlements) inHand.delete(deliveryId)
+      return { _tag: "Collected", settlements, inUse: new Set(inHand.values()) }
+    }
+
+    /** What is held back until later does not keep the loop awake. */
+    const look: Effect.Effect<WebhookEvent, StorageError> = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const moment = yield* Moment.now
+      const due = yield* store.nextDue({ now, full: receivers.full(moment) })
+      const freed = receivers.nextAt(moment)
+      const waits = [
+        ...(due === null ? [] : [Math.max(0, due - now)]),
+        ...(freed === null ? [] : [Math.ceil(freed - moment)])
+      ]
+      return { _tag: "Looked", inMs: waits.length === 0 ? null : Math.min(...waits) }
+    })
+
+    const settleAndClaim = (
+      request: Extract<WebhookRequest, { readonly _tag: "SettleAndClaim" }>
+    ): Effect.Effect<WebhookEvent> => {
+      const { limit, settlements, worker } = request
+      const commit = Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const full = receivers.full(yield* Moment.now)
+        const claim = limit === null ? null : { worker, limit, full, room: receivers.room }
+        const { claimed, disabled } = yield* store.exchange({ now, settlements, claim })
+        for (const { disabledReason, id } of disabled)
+          yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
+        return claimed
+      })
+      return Effect.matchCause(commit, {
+        onSuccess: (claimed): WebhookEvent => ({ _tag: "Stored", claimed }),
+        // A bug, too, may have come after the commit was made.
+        onFailure: (cause): WebhookEvent => ({
+          _tag: "NotStored",
+          cause,
+          refused: Isolate.isRefusal(cause),
+          doubtful: !Isolate.isContentRefused(cause)
+        })
+      })
+    }
+
+    const attempt = (claimed: ReadonlyArray<ClaimedDelivery>, worker: string): WebhookEvent => {
+      for (const delivery of claimed) {
+        inHand.set(delivery.deliveryId, worker)
+        receivers.begin(delivery.endpoint.id)
+        hands.take(delivery)
+      }
+      return { _tag: "Started" }
+    }
+
+    /** Performs what answers with an event; only a look can be interrupted. */
+    const perform = (
+      request: WebhookRequest,
+      restore: Restore
+    ): Effect.Effect<WebhookEvent, StorageError> => {
+      switch (request._tag) {
+        case "Collect":
+          return Effect.sync(collected)
+        case "Look":
+          return restore(look)
+        case "SettleAndClaim":
+          return settleAndClaim(request)
+        case "Attempt":
+          return Effect.catchAllCause(
+            Effect.sync(() => attempt(request.claimed, request.worker)),
+            (cause) => Effect.as(Effect.logError("Webhook deliveries could not begin", cause), ready)
+          )
+        case "Prove":
+          return Effect.map(presence.prove, (works) => ({ _tag: "Proved", works }))
+        case "Register":
+          return Effect.map(presence.enter, (worker) => ({ _tag: "Registered", worker }))
+        case "Rest":
+          return Effect.succeed(ready)
+        case "BackOff":
+          return Effect.failCause(request.cause)
+        case "StopDeliveries":
+          // With nothing under way a drain ends, and the process goes on.
+          return receivers.inHand() === 0
+            ? Effect.sync(collected)
+            : Effect.map(grace.within(hands.awaitIdle), collected)
+        case "Leave":
+          return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
+      }
+    }
+
+    const announce = (notice: WebhookNotice): Effect.Effect<void> => {
+      switch (notice._tag) {
+        case "Deregister":
+          return Effect.forEach(notice.workers, presence.leave, { discard: true })
+        case "ReportRefused": {
+          const { cause, left, settlement } = notice
+          const what = `An attempt of delivery ${settlement.deliveryId} cannot be stored`
+          return Effect.logError(
+            left ? `${what} in any form: the rescue takes it back` : `${what} whole`,
+            cause
+          )
+        }
+        case "ReportUnsettled":
+          return Effect.logError(
+            `${notice.settlements.length} answer(s) could not be stored when the webhook loop ended; their deliveries come again`,
+            notice.cause
+          )
+      }
+    }
+
+    /** The interpreter: one transition after the other, as far as the last request of a step. */
+    const drive = (
+      first: WebhookEvent,
+      isLast: (request: WebhookRequest) => boolean,
+      restore: Restore
+    ): Effect.Effect<WebhookRequest, StorageError> =>
+      Effect.gen(function* () {
+        for (let event = first; ; event = pending) {
+          const facts = { slots: options.slots - receivers.inHand(), stopping: grace.hasBegun() }
+          const [after, notices, request] = WebhookState.next(state, event, facts)
+          state = after
+          for (const notice of notices) yield* announce(notice)
+          // For whoever goes on after an interruption or a failure.
+          pending = ready
+          pending = yield* perform(request, restore)
+          if (isLast(request)) return request
+        }
+      })
+
+    return {
+      step: Effect.map(
+        Effect.uninterruptibleMask((restore) =>
+          Effect.suspend(() => drive(pending, ({ _tag }) => _tag === "Attempt" || _tag === "Rest", restore))
+        ),
+        (request) => ({
+          claimed: request._tag === "Attempt" ? request.claimed.length : 0,
+          rest: request._tag === "Rest" ? { inMs: request.inMs } : null
+        })
+      ),
+      awaitAnswer: Effect.suspend(() => (receivers.inHand() === 0 ? Effect.void : someAnswer.await)),
+      isLoaded: () => receivers.inHand() > 0 || answered.length > 0 || state.settlements.length > 0,
+      leave: Effect.uninterruptibleMask((restore) =>
+        drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
+      ).pipe(
+        Effect.catchAllCause((cause) => Effect.logError("The webhook loop could not end in order", cause)),
+        Effect.asVoid
+      )
+    }
+  })
