@@ -7,7 +7,7 @@
  * - A failed commit may have been made: what it claimed is unknown to the loop, which claims nothing more under that name
  *   (`mayClaim`). It first makes a commit without a claim, and takes a new name when that was answered: one for each
  *   outage, however long (`renamed`). The old name stays alive while something runs under it and outcomes are to be
- *   stored; then it is deregistered and the rescue takes the rest back (`stored`).
+ *   stored; then it is deregistered and the rescue takes the rest back (`release`).
  * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and at
  *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut.
  */
@@ -93,11 +93,24 @@ export const mayClaim = ({ doubtful, leaving, portion }: Settling<unknown>): boo
   !doubtful && !leaving && portion === null
 
 /**
- * After a commit that was answered.
+ * Gives up the retired names under which nothing runs, once nothing is to be stored.
  *
  * @param inUse the names under which something runs
  * @returns the names that are deregistered now
  */
+export const release = <T extends Settling<unknown>>(
+  state: T,
+  inUse: ReadonlySet<string>
+): readonly [state: T, silent: ReadonlyArray<string>] => {
+  const { retired, settlements } = state
+  if (retired.length === 0 || settlements.length > 0) return [state, []]
+  const silent = retired.filter((worker) => !inUse.has(worker))
+  return silent.length === 0
+    ? [state, silent]
+    : [{ ...state, retired: retired.filter((worker) => inUse.has(worker)) }, silent]
+}
+
+/** After a commit that was answered; as {@link release}. */
 export const stored = <T extends Settling<unknown>>(
   before: T,
   settling: number,
@@ -105,16 +118,14 @@ export const stored = <T extends Settling<unknown>>(
 ): readonly [state: T, silent: ReadonlyArray<string>] => {
   const settlements = settling === 0 ? before.settlements : before.settlements.slice(settling)
   const isDone = settlements.length === 0
-  const silent = isDone ? before.retired.filter((worker) => !inUse.has(worker)) : []
   const state = {
     ...before,
     settlements,
-    retired: silent.length === 0 ? before.retired : before.retired.filter((name) => !silent.includes(name)),
     portion: isDone || before.portion === null ? null : before.portion * 2,
     refusals: 0,
     takesOthers: !isDone && (before.takesOthers || settling > 0)
   }
-  return [state, silent]
+  return release(state, inUse)
 }
 
 /** The loop has a new name, and gives up the one that it had. */

@@ -51,17 +51,16 @@ const ready: WebhookEvent = { _tag: "Ready" }
 export const make = (options: {
   readonly slots: number
   readonly worker: WebhookWorker
-  readonly grace: Grace
 }): Effect.Effect<
-  (receivers: Receivers) => Effect.Effect<WebhookLoop, never, Scope.Scope>,
+  (receivers: Receivers, grace: Grace) => Effect.Effect<WebhookLoop, never, Scope.Scope>,
   never,
   Presence | Wake | WebhookStore
 > =>
   Effect.map(
     Effect.all([Presence, WebhookStore, Wake]),
     ([presence, store, wake]) =>
-      (receivers) =>
-        open({ ...options, presence, store, wake, receivers })
+      (receivers, grace) =>
+        open({ ...options, presence, store, wake, receivers, grace })
   )
 
 const open = (options: {
@@ -189,10 +188,7 @@ const open = (options: {
         case "BackOff":
           return Effect.failCause(request.cause)
         case "StopDeliveries":
-          // With nothing under way a drain ends, and the process goes on.
-          return receivers.inHand() === 0
-            ? Effect.sync(collected)
-            : Effect.map(grace.within(hands.awaitIdle), collected)
+          return Effect.map(grace.within(hands.awaitIdle), collected)
         case "Leave":
           return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
       }

@@ -165,6 +165,9 @@ const noticing = (first: ReadonlyArray<WebhookNotice>, [state, notices, request]
   request
 ]
 
+const deregistering = (workers: ReadonlyArray<string>, transition: Transition): Transition =>
+  noticing(workers.length === 0 ? none : [{ _tag: "Deregister", workers }], transition)
+
 /** Stores answers, and claims when that is possible. */
 const store = (state: WebhookState, { slots, stopping }: Facts): Transition => {
   const claims = !stopping && slots > 0 && Settling.mayClaim(state)
@@ -213,7 +216,7 @@ const stored = (
       return [{ ...state, phase: { _tag: "Registering" } }, none, { _tag: "Register" }]
     return collect(state, claims)
   }
-  return noticing(silent.length === 0 ? none : [{ _tag: "Deregister", workers: silent }], then())
+  return deregistering(silent, then())
 }
 
 /** After a commit that failed, or whose answer was lost. */
@@ -249,7 +252,9 @@ export const next = (state: WebhookState, event: WebhookEvent, facts: Facts): Tr
       const settlements =
         state.settlements.length === 0 ? event.settlements : [...state.settlements, ...event.settlements]
       const isEmpty = phase._tag === "Collecting" && phase.isEmpty
-      return decide({ ...state, settlements, inUse }, isEmpty, facts)
+      // A loop with nothing to do makes no commit, and a name must not wait for one.
+      const [collected, silent] = Settling.release({ ...state, settlements, inUse }, inUse)
+      return deregistering(silent, decide(collected, isEmpty, facts))
     }
     case "Looked":
       return phase._tag === "Looking" ? looked(state, phase.isEmpty, event.inMs, facts) : collect(state)

@@ -94,7 +94,7 @@ const make = (options: Options) =>
     const sends = yield* SendLoop.make({ lanes, concurrency, grace })
     const { deliveryJitter: jitter, headerNames } = options
     const worker = yield* WebhookWorker.make({ headerNames, jitter })
-    const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker, grace })
+    const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
 
     /** Sleeps until notified, for as long as nothing is due, or until it is time to look anyway. */
     const restFor = (signal: Signal, inMs: number | null) =>
@@ -119,7 +119,7 @@ const make = (options: Options) =>
     })
 
     const deliveries = Effect.scoped(
-      Effect.flatMap(openWebhooks(Receivers.make(options.deliveries)), ({ leave, step }) => {
+      Effect.flatMap(openWebhooks(Receivers.make(options.deliveries), grace), ({ leave, step }) => {
         const next = Effect.flatMap(step, ({ rest }) =>
           rest === null ? Effect.void : restFor(wake.deliveries, rest.inMs)
         )
@@ -176,7 +176,10 @@ const make = (options: Options) =>
 
     const drainDeliveries = Effect.scoped(
       Effect.acquireUseRelease(
-        openWebhooks(Receivers.unlimited(options.deliveries)),
+        // A grace of its own: the process goes on when it ends.
+        Effect.suspend(() =>
+          openWebhooks(Receivers.unlimited(options.deliveries), Grace.make(options.graceMs))
+        ),
         ({ awaitAnswer, isLoaded, step }) =>
           Effect.gen(function* () {
             let count = 0

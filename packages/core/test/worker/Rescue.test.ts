@@ -7,10 +7,8 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
-import * as Event from "../../src/domain/Event.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import * as Engine from "../../src/engine/Engine.ts"
-import * as SecretBox from "../../src/secret/SecretBox.ts"
 import type { Sender } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
@@ -18,7 +16,7 @@ import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { find, listen, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
 import { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
 import { observe } from "../../src/worker/Presence.ts"
 import {
@@ -26,11 +24,11 @@ import {
   accepted,
   acceptOf,
   backlog,
+  deliveries,
   during,
   embedded,
   platform,
   running,
-  secretBox,
   timedOut
 } from "./Support.ts"
 
@@ -118,24 +116,6 @@ describe("a worker that lives", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 })
-
-/** An endpoint of an account, with so many deliveries. */
-const deliveries = Effect.fnUntraced(function* (count: number) {
-  const store = yield* WebhookStore
-  const { accountId } = yield* owner
-  const endpoint = yield* listen(accountId)
-  const { seal } = yield* SecretBox.SecretBox
-  const sealed = seal(`webhook|${endpoint.id}`, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-  const secret = { sealed, createdAt: 0, expiresAt: null }
-  yield* store.rotate({ id: endpoint.id, secret, expireOthersAt: 0, now: 0 })
-  const draft = Event.webhookTest({ id: accountId }, endpoint.id)
-  for (let n = 0; n < count; n++) yield* store.send({ endpointId: endpoint.id, draft, now: 0 })
-  const statuses = Effect.map(
-    store.deliveries({ endpointId: endpoint.id, page: { limit: 100, after: null } }),
-    ({ items }) => items.map(({ status }) => status)
-  )
-  return { statuses, store }
-}, Effect.provide(secretBox))
 
 const quiet = platform({}).sender
 

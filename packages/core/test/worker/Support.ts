@@ -6,15 +6,17 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
+import * as Event from "../../src/domain/Event.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import type { OutboundMessage } from "../../src/sender/Sender.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
+import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
-import { owner } from "../../src/testing/StorageSuite/Setup.ts"
+import { listen, owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
 import * as Worker from "../../src/worker/Worker.ts"
@@ -106,3 +108,21 @@ export const backlog = Effect.fnUntraced(function* (count: number) {
   for (const command of commands) yield* jobs.accept(command)
   return { sessionId: who.sessionId, jobIds: commands.map(({ jobId }) => jobId) }
 })
+
+/** An endpoint of an account, with so many deliveries. */
+export const deliveries = Effect.fnUntraced(function* (count: number) {
+  const store = yield* WebhookStore
+  const { accountId } = yield* owner
+  const endpoint = yield* listen(accountId)
+  const { seal } = yield* SecretBox.SecretBox
+  const sealed = seal(`webhook|${endpoint.id}`, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+  const secret = { sealed, createdAt: 0, expiresAt: null }
+  yield* store.rotate({ id: endpoint.id, secret, expireOthersAt: 0, now: 0 })
+  const draft = Event.webhookTest({ id: accountId }, endpoint.id)
+  for (let n = 0; n < count; n++) yield* store.send({ endpointId: endpoint.id, draft, now: 0 })
+  const statuses = Effect.map(
+    store.deliveries({ endpointId: endpoint.id, page: { limit: 100, after: null } }),
+    ({ items }) => items.map(({ status }) => status)
+  )
+  return { statuses, store }
+}, Effect.provide(secretBox))

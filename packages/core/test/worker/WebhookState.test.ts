@@ -254,6 +254,13 @@ const rows: ReadonlyArray<Row> = [
     becomes: { retired: [] }
   },
   {
+    title: "deregisters it without a commit, when there is nothing to store",
+    from: { phase: collecting, retired: ["w0"], inUse: new Set(["w0"]) },
+    event: collected(),
+    does: "Deregister Look",
+    becomes: { retired: [] }
+  },
+  {
     title: "stores refused answers apart from the claim, at once",
     from: { ...storing(2), settlements: [s0, s1] },
     event: refused,
@@ -389,7 +396,7 @@ describe("the webhook loop, whatever comes in whatever order,", () => {
           for (const notice of notices) {
             if (notice._tag !== "Deregister") continue
             expect(after.settlements).toEqual([])
-            for (const worker of notice.workers) expect(state.inUse.has(worker)).toBe(false)
+            for (const worker of notice.workers) expect(after.inUse.has(worker)).toBe(false)
           }
           state = after
         }
