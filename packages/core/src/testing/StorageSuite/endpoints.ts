@@ -78,12 +78,16 @@ export const suite = (layer: Stored): void => {
 
     it.effect("that their rate holds back, or that are full, leave their turn to others", () =>
       Effect.gen(function* () {
-        const { claim, endpoint, store } = yield* make
+        const { accountId, claim, endpoint, store } = yield* make
         const paced: Array<string> = []
         for (let n = 0; n < 8; n++) paced.push((yield* endpoint(2, { deliveriesPerSecond: 1 })).id)
-        const full = yield* endpoint(1)
         const other = yield* endpoint(1)
+        const full = yield* endpoint(1)
         expect(endpointsOf(yield* claim({ limit: 8 }))).toEqual(paced)
+        expect(endpointsOf(yield* claim({ limit: 1, full: [full.id] }))).toEqual([other.id])
+        // Its turn is over, and those before it in the circle may have nothing now.
+        const draft = Event.webhookTest({ id: accountId }, other.id)
+        yield* store.send({ endpointId: other.id, draft, now })
         expect(endpointsOf(yield* claim({ limit: 1, full: [full.id] }))).toEqual([other.id])
         expect(yield* claim({ full: [full.id] })).toEqual([])
         expect(yield* store.nextDue({ now, full: [full.id] })).toBe(now + 1000)
@@ -119,13 +123,21 @@ export const suite = (layer: Stored): void => {
     it.effect("fail since the last success, in the order in which attempts are handed in", () =>
       Effect.gen(function* () {
         const { claim, endpoint, settle, store } = yield* make
-        const made = yield* endpoint(4)
+        const made = yield* endpoint(20)
         const failingSince = Effect.map(store.find(made.id), (found) => found?.failingSince)
-        const [a, b, c, d] = yield* claim()
-        yield* settle([settlement(b, null), settlement(a, "delivered")])
+        const claimed = yield* claim()
+        const failures = (from: number, to: number) =>
+          claimed.slice(from, to).map((each) => settlement(each, null))
+        yield* settle([...failures(0, 9), settlement(claimed[9], "delivered")])
         expect(yield* failingSince).toBeNull()
-        yield* settle([settlement(c, "delivered"), settlement(d, null)], now + 1)
+        yield* settle([settlement(claimed[10], "delivered"), ...failures(11, 20)], now + 1)
         expect(yield* failingSince).toBe(now + 1)
+        yield* store.replayFailed({ endpointId: made.id, since: now, now })
+        const again = (yield* claim()).map((each, place) =>
+          settlement(each, place === 0 ? "delivered" : null)
+        )
+        yield* settle(again.toReversed(), now + 2)
+        expect(yield* failingSince).toBeNull()
       }).pipe(Effect.provide(layer))
     )
 
