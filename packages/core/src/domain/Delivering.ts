@@ -93,12 +93,9 @@ export const resumed = <D extends DeliveryState & { readonly createdAt: Instant 
   dueAt: delivery.createdAt
 })
 
-/** An endpoint for which a delivery waits that nobody has in hand, due or not. */
+/** An enabled endpoint for which a delivery waits that nobody has in hand, due or not. */
 export interface WaitingEndpoint {
   readonly id: string
-  /** Its place in the circle of endpoints, which is the order of their creation. */
-  readonly position: number
-  readonly enabled: boolean
   readonly deliveriesPerSecond: number | null
   /** The time when its first delivery is due. */
   readonly dueAt: Instant
@@ -106,18 +103,29 @@ export interface WaitingEndpoint {
   readonly arrival: number | null
 }
 
-/** The time of its next delivery; null while it is disabled. */
-export const readyAt = (endpoint: WaitingEndpoint, now: Instant): Instant | null => {
-  const { arrival, deliveriesPerSecond: perSecond, dueAt, enabled } = endpoint
-  if (!enabled) return null
-  return perSecond === null ? dueAt : Math.max(dueAt, Pacing.nextAt(arrival, perSecond, now))
-}
+/** The time of its next delivery. */
+export const readyAt = (
+  { arrival, deliveriesPerSecond: perSecond, dueAt }: WaitingEndpoint,
+  now: Instant
+): Instant => (perSecond === null ? dueAt : Math.max(dueAt, Pacing.nextAt(arrival, perSecond, now)))
 
-/**
- * The endpoints that a claim reads together: most claims read one page. It walks over no more than their sum, so its
- * cost does not grow with the endpoints that wait.
- */
-export const pageSizes = (limit: number): ReadonlyArray<number> => [64, 192 + limit]
+/** True when its pace lets an endpoint have a delivery now. */
+export const mayHave = (perSecond: number | null, arrival: number | null, now: Instant): boolean =>
+  perSecond === null || Pacing.nextAt(arrival, perSecond, now) <= now
+
+/** At or behind every endpoint's position; these are above 0. */
+export const lastPosition = Number.MAX_SAFE_INTEGER
+
+/** The parts of the circle of endpoints, from behind the one whose turn it was last. */
+export const circleFrom = (
+  position: number
+): ReadonlyArray<{ readonly after: number; readonly until: number }> =>
+  position === 0
+    ? [{ after: 0, until: lastPosition }]
+    : [
+        { after: position, until: lastPosition },
+        { after: 0, until: position }
+      ]
 
 /** Every endpoint that has its turn in a claim gets the same share of its limit. */
 export const shareOf = (limit: number, endpoints: number): number =>

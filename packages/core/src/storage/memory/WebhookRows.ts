@@ -42,24 +42,28 @@ export const make = (db: Database): WebhookRows<MemoryWebhooks> => {
   }
 
   return {
-    waitingEndpoints: function* ({ after, limit, until }) {
+    dueEndpoints: function* ({ after, limit, now, until }) {
       const times = dueTimes()
-      const waiting = [...db.endpoints.values()].sort(byPosition).flatMap((endpoint) => {
-        const { deliveriesPerSecond, enabled, id } = endpoint.value
-        const dueAt = times.get(id)
-        const arrival = db.paces.get(id) ?? null
-        const { position } = endpoint
-        return dueAt === undefined
-          ? []
-          : [{ id, position, enabled, deliveriesPerSecond, dueAt, arrival, endpoint }]
+      return [...db.endpoints.values()]
+        .sort(byPosition)
+        .filter(({ position, value: { enabled, id } }) => {
+          const dueAt = times.get(id)
+          return enabled && position > after && position <= until && dueAt !== undefined && dueAt <= now
+        })
+        .slice(0, limit)
+        .map((endpoint) => ({
+          endpoint,
+          position: endpoint.position,
+          arrival: db.paces.get(endpoint.value.id) ?? null
+        }))
+    },
+    waitingEndpoints: function* () {
+      return [...dueTimes()].flatMap(([id, dueAt]) => {
+        const value = db.endpoints.get(id)?.value
+        if (value === undefined || !value.enabled) return []
+        const { deliveriesPerSecond } = value
+        return [{ id, deliveriesPerSecond, dueAt, arrival: db.paces.get(id) ?? null }]
       })
-      const behind = waiting.filter(({ position }) => position > after)
-      const circle =
-        after < until
-          ? behind.filter(({ position }) => position <= until)
-          : [...behind, ...waiting.filter(({ position }) => position <= until)]
-      const endpoints = circle.slice(0, limit)
-      return { endpoints, next: circle.length > limit ? (endpoints.at(-1)?.position ?? null) : null }
     },
 
     endpoints: function* (ids) {

@@ -4,7 +4,7 @@
  *
  *     exchange:     settle → claim
  *     settle:       lockInHand → attempted → the endpoints that this changes
- *     claim:        waitingEndpoints → those that are ready get the same share each, within their room and their pace
+ *     claim:        dueEndpoints → those that are ready get the same share each, within their room and their pace
  */
 import * as ApiKey from "../../domain/ApiKey.ts"
 import * as Delivering from "../../domain/Delivering.ts"
@@ -17,7 +17,7 @@ import { groupBy } from "../JobSteps.ts"
 import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../WebhookStore.ts"
 import { replayLimit } from "../WebhookStore.ts"
 import type { Tx } from "./JobRows.ts"
-import type { AttemptedDelivery, WebhookBackend, WebhookRows } from "./WebhookRows.ts"
+import type { AttemptedDelivery, DueEndpoint, WebhookBackend, WebhookRows } from "./WebhookRows.ts"
 
 /** What an exchange answers, as `WebhookStore.exchange` says. */
 export interface Exchanged {
@@ -38,9 +38,6 @@ export interface Deliveries<B extends WebhookBackend> {
     readonly full: ReadonlyArray<string>
   }) => Tx<Instant | null, B>
 }
-
-/** The endpoints that `nextDue` reads first; each further page is four times as long. */
-const pageOfNextDue = 256
 
 /** The endpoint after these attempts, in the order in which they were handed in. */
 const afterAll = (
@@ -119,19 +116,29 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
   ): Tx<ReadonlyArray<B["endpoint"]>, B> {
     const passedOver = new Set(full)
     const ready: Array<B["endpoint"]> = []
-    const until = turn
-    for (const size of Delivering.pageSizes(limit)) {
-      const { endpoints, next } = yield* rows.waitingEndpoints({ after: turn, until, limit: size })
-      for (const each of endpoints) {
-        if (ready.length === limit) return ready
-        turn = each.position
-        const at = passedOver.has(each.id) ? null : Delivering.readyAt(each, now)
-        if (at !== null && at <= now) ready.push(each.endpoint)
+    const circle = Delivering.circleFrom(turn)
+    // Where nothing is due the next circle begins with the first endpoint.
+    turn = 0
+    for (const { after, until } of circle) {
+      let last: number | null = after
+      // Enough for the claim where no pace holds anybody back, and then ever more.
+      for (let size = limit + full.length; last !== null; size *= 4) {
+        const page: ReadonlyArray<DueEndpoint<B>> = yield* rows.dueEndpoints({
+          after: last,
+          until,
+          now,
+          limit: size
+        })
+        for (const { arrival, endpoint, position } of page) {
+          const { deliveriesPerSecond, id } = endpoint.value
+          turn = position
+          // Judged without a lock: the pace only grows, so this never passes over one that is ready.
+          if (!passedOver.has(id) && Delivering.mayHave(deliveriesPerSecond, arrival, now))
+            ready.push(endpoint)
+          if (ready.length === limit) return ready
+        }
+        last = page.length < size ? null : turn
       }
-      // Where nobody waits the next circle begins with the first endpoint.
-      if (next === null && turn === until && endpoints.length === 0) turn = 0
-      if (next === null) break
-      turn = next
     }
     return ready
   }
@@ -184,20 +191,11 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
     nextDue: function* ({ full, now }) {
       const passedOver = new Set(full)
       let next: Instant | null = null
-      const until = turn
-      let last = turn
-      for (let limit = pageOfNextDue; ; limit *= 4) {
-        const page = yield* rows.waitingEndpoints({ after: last, until, limit })
-        for (const each of page.endpoints) {
-          const at = passedOver.has(each.id) ? null : Delivering.readyAt(each, now)
-          // Those before it have nothing that may go: the next claim begins with this one.
-          if (at !== null && at <= now && (next === null || next > now)) turn = last
-          if (at !== null && (next === null || at < next)) next = at
-          last = each.position
-        }
-        if (page.next === null || (next !== null && next <= now)) return next
-        last = page.next
+      for (const endpoint of yield* rows.waitingEndpoints()) {
+        const at = passedOver.has(endpoint.id) ? null : Delivering.readyAt(endpoint, now)
+        if (at !== null && (next === null || at < next)) next = at
       }
+      return next
     }
   }
 }

@@ -30,11 +30,13 @@ export interface DueDelivery<B extends WebhookBackend> {
   readonly body: string
 }
 
-/** A part of the circle of endpoints. */
-export interface WaitingPage<B extends WebhookBackend> {
-  readonly endpoints: ReadonlyArray<WaitingEndpoint & { readonly endpoint: B["endpoint"] }>
-  /** The position behind which the circle goes on; null at its end. */
-  readonly next: number | null
+/** An endpoint with deliveries that are due. */
+export interface DueEndpoint<B extends WebhookBackend> {
+  readonly endpoint: B["endpoint"]
+  /** Its place in the circle of endpoints, which is the order of their creation; above 0. */
+  readonly position: number
+  /** The state of its pace (`Pacing.grant`), read without a lock; null before its first delivery. */
+  readonly arrival: number | null
 }
 
 /** A delivery after an attempt of it; the attempt's number is the delivery's `attempts`. */
@@ -45,15 +47,17 @@ export interface AttemptedDelivery<B extends WebhookBackend> {
 
 export interface WebhookRows<B extends WebhookBackend> {
   /**
-   * Endpoints, enabled or not, for which a delivery waits that nobody has in hand, due or not; in the circle of their
-   * positions: from behind `after` to `until` and no further, round the end of all unless `until` is behind `after`; the
-   * first `limit` of them. Positions are above 0. Takes no lock.
+   * Enabled endpoints for which a delivery is due that nobody has in hand: those with positions above `after` and up to
+   * `until`, in this order, the first `limit` of them. Takes no lock.
    */
-  readonly waitingEndpoints: (query: {
+  readonly dueEndpoints: (query: {
     readonly after: number
     readonly until: number
+    readonly now: Instant
     readonly limit: number
-  }) => Tx<WaitingPage<B>, B>
+  }) => Tx<ReadonlyArray<DueEndpoint<B>>, B>
+  /** All enabled endpoints for which a delivery waits that nobody has in hand, due or not. Takes no lock. */
+  readonly waitingEndpoints: () => Tx<ReadonlyArray<WaitingEndpoint>, B>
 
   /** The endpoints that there are, by their ids, in that order. Takes no lock. */
   readonly endpoints: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["endpoint"]>, B>

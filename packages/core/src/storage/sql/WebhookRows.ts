@@ -6,12 +6,10 @@ import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertRows } from "./Insert.ts"
 import * as Pace from "./Pace.ts"
-import type { Answer, Row, SqlParameter, Statement } from "./Program.ts"
+import type { Answer, Row, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import {
   deliveryStatus,
-  end,
-  flag,
   integer,
   integerOrNull,
   limited,
@@ -22,22 +20,12 @@ import {
   toEndpoint
 } from "./Rows.ts"
 
-/** An endpoint's row. What it holds is read when it is asked for: most rows of a page of the circle are passed over. */
-export class StoredEndpoint {
+interface StoredEndpoint {
   readonly seq: number
-  readonly #row: Row
-  #value: Endpoint | undefined
-
-  constructor(row: Row) {
-    this.seq = seq(row)
-    this.#row = row
-  }
-
-  get value(): Endpoint {
-    this.#value ??= toEndpoint(this.#row)
-    return this.#value
-  }
+  readonly value: Endpoint
 }
+
+const toStored = (row: Row): StoredEndpoint => ({ seq: seq(row), value: toEndpoint(row) })
 
 interface StoredDelivery extends HeldDelivery {
   readonly seq: number
@@ -56,29 +44,23 @@ const byId = "SELECT * FROM sendwright_endpoint WHERE id = ?"
 const update = `UPDATE sendwright_endpoint SET url = ?, events = ?, description = ?, enabled = ?, disabled_reason = ?,
   secrets = ?, failing_since = ?, deliveries_per_second = ?, batch_recipients = ?, updated_at = ? WHERE id = ?`
 
-// Jumps from endpoint to endpoint, as `JobRows` does for sessions: a long backlog of one costs nothing.
+// Jumps from endpoint to endpoint, so that it costs the same however much waits for each, enabled or not.
 const first = "SELECT min(endpoint) FROM sendwright_delivery WHERE due_at IS NOT NULL AND endpoint"
-const given = "CAST(? AS BIGINT)"
-// An endpoint that was removed while an event was appended for it left a delivery, and has its place in the circle.
-const waiting = `WITH RECURSIVE waiting (endpoint, place) AS (
-    SELECT coalesce((${first} > ? AND endpoint <= ?), (${first} <= ?)), 1
+const waiting = `WITH RECURSIVE waiting (endpoint) AS (
+    ${first} > ?
     UNION ALL
-    SELECT coalesce(
-      (${first} > waiting.endpoint AND endpoint <= CASE WHEN waiting.endpoint > ? THEN ${given} ELSE ${given} END),
-      CASE WHEN waiting.endpoint > ? THEN (${first} <= ?) END
-    ), place + 1
-    FROM waiting WHERE endpoint IS NOT NULL AND place < ?
-  )
-  SELECT waiting.endpoint AS position, endpoint.*, pace.arrival,
-    (SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL) AS due
-  FROM waiting LEFT JOIN sendwright_endpoint AS endpoint ON endpoint.seq = waiting.endpoint
+    SELECT (${first} > waiting.endpoint) FROM waiting WHERE endpoint IS NOT NULL
+  )`
+const enabled = `FROM waiting CROSS JOIN sendwright_endpoint AS endpoint
     LEFT JOIN sendwright_pace AS pace ON pace.paced = endpoint.id
-  WHERE waiting.endpoint IS NOT NULL ORDER BY waiting.place`
-
-const circle = (after: number, until: number, limit: number): ReadonlyArray<SqlParameter> => {
-  const [last, wrapped] = after < until ? [until, 0] : [end, until]
-  return [after, last, wrapped, after, last, wrapped, after, wrapped, limit]
-}
+  WHERE endpoint.seq = waiting.endpoint AND endpoint.enabled = 1`
+// Goes no further than it answers; in the order of the jumps.
+const dueEndpoints = `${waiting} SELECT endpoint.*, pace.arrival ${enabled} AND waiting.endpoint <= ?
+    AND EXISTS (SELECT 1 FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at <= ?)
+  ${limited}`
+const waitingEndpoints = `${waiting} SELECT endpoint.id, endpoint.deliveries_per_second, pace.arrival,
+    (SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL) AS due
+  ${enabled}`
 
 const held = `delivery.seq, delivery.id, delivery.status, delivery.attempts, delivery.tries, delivery.first_attempt_at,
   delivery.next_at, delivery.due_at, delivery.worker, delivery.fence`
@@ -155,37 +137,30 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
     ORDER BY event.seq ${limited}`
 
   return {
-    waitingEndpoints: function* ({ after, limit, until }) {
-      const rows = yield* all(waiting, ...circle(after, until, limit))
-      const endpoints = rows.flatMap((row) => {
-        const id = textOrNull(row, "id")
-        const dueAt = integerOrNull(row, "due")
-        return id === null || dueAt === null
-          ? []
-          : [
-              {
-                id,
-                position: integer(row, "position"),
-                enabled: flag(row, "enabled"),
-                deliveriesPerSecond: realOrNull(row, "deliveries_per_second"),
-                dueAt,
-                arrival: realOrNull(row, "arrival"),
-                endpoint: new StoredEndpoint(row)
-              }
-            ]
+    dueEndpoints: function* ({ after, limit, now, until }) {
+      const rows = yield* all(dueEndpoints, after, until, now, limit)
+      return rows.map((row) => {
+        const endpoint = toStored(row)
+        return { endpoint, position: endpoint.seq, arrival: realOrNull(row, "arrival") }
       })
-      const last = rows.at(-1)
-      const position = last === undefined || rows.length < limit ? until : integer(last, "position")
-      return { endpoints, next: position === until ? null : position }
+    },
+    waitingEndpoints: function* () {
+      const rows = yield* all(waitingEndpoints, 0)
+      return rows.map((row) => ({
+        id: text(row, "id"),
+        deliveriesPerSecond: realOrNull(row, "deliveries_per_second"),
+        dueAt: integer(row, "due"),
+        arrival: realOrNull(row, "arrival")
+      }))
     },
 
     endpoints: function* (ids) {
       const rows = yield* all(byIds, JSON.stringify(ids))
-      return rows.map((row) => new StoredEndpoint(row))
+      return rows.map(toStored)
     },
     lockEndpoint: function* (id) {
       const row = yield* get(toChange, id)
-      return row === undefined ? null : new StoredEndpoint(row)
+      return row === undefined ? null : toStored(row)
     },
     saveEndpoint: (_, endpoint) =>
       run(
