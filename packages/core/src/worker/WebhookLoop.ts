@@ -188,7 +188,7 @@ const open = (options: {
         case "BackOff":
           return Effect.failCause(request.cause)
         case "StopDeliveries":
-          return Effect.map(grace.within(hands.awaitIdle), collected)
+          return Effect.map(receivers.inHand() === 0 ? grace.begin : grace.within(hands.awaitIdle), collected)
         case "Leave":
           return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
       }
