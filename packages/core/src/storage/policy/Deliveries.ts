@@ -131,13 +131,13 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
         })
         for (const { arrival, endpoint, position } of page) {
           const { deliveriesPerSecond, id } = endpoint.value
-          turn = position
+          last = turn = position
           // Judged without a lock: the pace only grows, so this never passes over one that is ready.
           if (!passedOver.has(id) && Delivering.mayHave(deliveriesPerSecond, arrival, now))
             ready.push(endpoint)
           if (ready.length === limit) return ready
         }
-        last = page.length < size ? null : turn
+        if (page.length < size) last = null
       }
     }
     return ready
