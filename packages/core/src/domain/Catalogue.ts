@@ -119,9 +119,9 @@ export const entries: ReadonlyArray<Entry> = [
   entry(
     "media_unusable",
     [131052, 131053],
-    true,
+    false,
     "recipient",
-    "fail",
+    "retry",
     "The platform could not load the media."
   ),
   entry(
@@ -268,6 +268,12 @@ export const findWhatsApp = (code: number): Entry | undefined => byWhatsApp.get(
 /** What the engine does about a failure; a code of which nothing is known concerns its recipient. */
 export const actionOf = ({ code, permanent }: Failure): Action =>
   byCode.get(code)?.action ?? (permanent ? "fail" : "retry")
+
+/** True when its recipient is the cause of a failure: it is tried again a number of times, and not until a time. */
+export const isOfRecipient = ({ code }: Failure): boolean => {
+  const scope = byCode.get(code)?.scope
+  return scope === "recipient" || scope === "pair"
+}
 
 /** How long a session's jobs pause; an hour where nothing is said. */
 export const blockedUntil = ({ code }: Failure, now: Instant): Instant =>

@@ -1,7 +1,8 @@
 /**
  * When to try again: webhook deliveries by the schedule of decisions.md §7, sends by capped exponential backoff
- * with full jitter (§4). Pure: the draw from 0 to 1 comes from the caller.
+ * with full jitter (§4) until a time (§10). Pure: the draw from 0 to 1 comes from the caller.
  */
+import type { Purpose } from "./Consent.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 
@@ -60,28 +61,54 @@ export const readAfter = (header: string | null, now: Instant): number | null =>
   return Number.isNaN(date) ? null : Math.max(0, date - now)
 }
 
-/** A transient send error is tried this many times in all. */
-export const sendAttempts = 8
+/** Attempts in all of a message whose recipient is the cause of the error: a pair limit, say (decisions.md §10). */
+export const recipientAttempts = 8
+
+/** Milliseconds for which a transient error of a send is tried again (decisions.md §10). */
+export const sendWindows: Readonly<Record<"authentication" | "other", number>> = {
+  authentication: 10 * Time.minute,
+  other: Time.day
+}
+
+/** The least and the most that a session may set in their place. */
+export const shortestSendWindow = Time.second
+export const longestSendWindow = 7 * Time.day
+
+/** @param set the session's own; null = by the purpose of what is sent */
+export const sendWindow = (purpose: Purpose, set: number | null): number =>
+  set ?? (purpose === "authentication" ? sendWindows.authentication : sendWindows.other)
 
 const sendBase = 1 * Time.second
 const sendCap = 15 * Time.minute
+/** The least number of attempts that a window has room for, when each takes as long as it can. */
+const attemptsPerWindow = 10
 
 /**
- * When the next attempt of a send is due; `undefined` when its attempts are used up.
+ * The time of the next attempt of a send, after one that failed in passing; undefined when it is given up. The last one is
+ * made when the window ends. The window begins with the first attempt and not with the acceptance, so that what waited
+ * long for its pace or its session is tried again for as long as all others.
  *
- * @param attempts how many were made, at least 1
- * @param retryAfterMs what the platform asked for, and then it is the least
+ * @param attempts those that were made, at least 1
+ * @param isOfRecipient true when the recipient is the cause
+ * @param retryAfterMs the least time that the platform asks for; null when it asks for none
  */
 export const nextSend = (options: {
   readonly attempts: number
+  readonly firstAttemptAt: Instant
+  readonly windowMs: number
+  readonly isOfRecipient: boolean
   readonly now: Instant
   readonly retryAfterMs: number | null
   readonly draw: number
 }): Instant | undefined => {
-  if (options.attempts >= sendAttempts) return undefined
-  const least = Math.min(options.retryAfterMs ?? 0, longestRetryAfter)
-  const ceiling = Math.min(sendCap, sendBase * 2 ** (options.attempts - 1))
-  return options.now + Math.round(least + ceiling * options.draw)
+  const { attempts, draw, firstAttemptAt, isOfRecipient, now, retryAfterMs, windowMs } = options
+  if (isOfRecipient && attempts >= recipientAttempts) return undefined
+  const end = firstAttemptAt + windowMs
+  const earliest = now + Math.min(retryAfterMs ?? 0, longestRetryAfter)
+  if (now >= end || earliest > end) return undefined
+  const cap = Math.min(sendCap, windowMs / attemptsPerWindow)
+  const ceiling = Math.min(cap, sendBase * 2 ** (attempts - 1))
+  return Math.min(end, Math.round(earliest + ceiling * draw))
 }
 
 /** A recipient over which so many workers died in a row is parked. */

@@ -152,11 +152,64 @@ describe("retries", () => {
     expect(Retry.nextDelivery({ ...delivery, failed: 1, retryAfterMs: 1 })).toBe(5000)
   })
 
-  it("of a send wait at least what the platform asked for, and end", () => {
-    expect(Retry.nextSend({ attempts: 1, now: 0, retryAfterMs: 1000, draw: 0 })).toBe(1000)
-    expect(
-      Retry.nextSend({ attempts: Retry.sendAttempts, now: 0, retryAfterMs: null, draw: 0 })
-    ).toBeUndefined()
+  const send = {
+    attempts: 1,
+    firstAttemptAt: 0,
+    windowMs: Instant.day,
+    isOfRecipient: false,
+    now: 0,
+    retryAfterMs: null,
+    draw: 1
+  }
+
+  it("of a send wait at least what the platform asked for", () => {
+    expect(Retry.nextSend({ ...send, retryAfterMs: 1000, draw: 0 })).toBe(1000)
+    expect(Retry.nextSend({ ...send, retryAfterMs: 1000, draw: 0.5 })).toBe(1500)
+  })
+
+  it("of a send end after their time, however many they were, and last when it ends", () => {
+    const { day, minute } = Instant
+    expect(Retry.nextSend({ ...send, attempts: 500, now: day - 1 })).toBe(day)
+    expect(Retry.nextSend({ ...send, attempts: 2, now: day })).toBeUndefined()
+    expect(Retry.nextSend({ ...send, attempts: 2, now: day - 1000, retryAfterMs: 2000 })).toBeUndefined()
+    const authentication = Retry.sendWindow("authentication", null)
+    expect(authentication).toBe(10 * minute)
+    expect(Retry.nextSend({ ...send, windowMs: authentication, now: 10 * minute })).toBeUndefined()
+    for (const purpose of ["marketing", "utility", "direct"] as const)
+      expect(Retry.sendWindow(purpose, null)).toBe(day)
+    expect(Retry.sendWindow("authentication", minute)).toBe(minute)
+  })
+
+  it("of a send whose recipient is the cause end after eight attempts, or their time", () => {
+    const ofRecipient = { ...send, isOfRecipient: true }
+    expect(Retry.nextSend({ ...ofRecipient, attempts: 7 })).toBeDefined()
+    expect(Retry.nextSend({ ...ofRecipient, attempts: 8 })).toBeUndefined()
+    expect(Retry.nextSend({ ...ofRecipient, attempts: 2, now: Instant.day })).toBeUndefined()
+  })
+
+  it("of a send grow to a quarter of an hour, or to a tenth of their time, and never leave it", () => {
+    const number = { noNaN: true, min: 0 }
+    FastCheck.assert(
+      FastCheck.property(
+        FastCheck.integer({ min: 1, max: 2000 }),
+        FastCheck.integer({ min: Retry.shortestSendWindow, max: Retry.longestSendWindow }),
+        FastCheck.double({ ...number, max: 1 }),
+        FastCheck.double({ ...number, max: 2 * Retry.longestSendWindow }),
+        FastCheck.option(FastCheck.double({ ...number, max: 40 * Instant.day })),
+        (attempts, windowMs, draw, now, retryAfterMs) => {
+          const at = Retry.nextSend({ ...send, attempts, windowMs, draw, now, retryAfterMs })
+          if (at === undefined) {
+            expect(now + (retryAfterMs ?? 0)).toBeGreaterThanOrEqual(windowMs)
+            return
+          }
+          const least = Math.min(retryAfterMs ?? 0, Retry.longestRetryAfter)
+          expect(at).toBeLessThanOrEqual(windowMs)
+          expect(at).toBeGreaterThanOrEqual(Math.min(windowMs, Math.floor(now + least)))
+          expect(at - now - least).toBeLessThanOrEqual(Math.min(15 * Instant.minute, windowMs / 10) + 1)
+        }
+      ),
+      runs
+    )
   })
 
   it("read Retry-After in seconds or as a date, and nothing into what is neither", () => {
