@@ -111,9 +111,13 @@ export const meaning = (
 ): SendResult => {
   switch (exchanged._tag) {
     case "Unsent":
-      return SendResult.Transient({ failure: unreachable(exchanged.reason), retryAfterMs: null })
+      return SendResult.Transient({
+        failure: unreachable(exchanged.reason),
+        retryAfterMs: null,
+        answered: false
+      })
     case "Lost":
-      return SendResult.Ambiguous({ failure: unanswered(exchanged.reason) })
+      return SendResult.Ambiguous({ failure: unanswered(exchanged.reason), answered: false })
     case "Answered":
       return answered(exchanged)
   }

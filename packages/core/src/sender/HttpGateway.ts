@@ -195,7 +195,10 @@ const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
       const providerId = Json.textAt(json, "id") ?? null
       return accepted(providerId, Json.textAt(json, "status") === "sent" ? "sent" : "accepted")
     }
-    return refused(told(Json.at(json, "error"), refusal(answer, url)), Retry.readAfter(retryAfter, now))
+    const failure = told(Json.at(json, "error"), refusal(answer, url))
+    // A gateway that names its reason, whatever its status, has looked at the message.
+    const isOutOfOrder = status >= 500 && failure.code === "provider_unavailable"
+    return refused(failure, Retry.readAfter(retryAfter, now), !isOutOfOrder)
   })
 
 /** Of a receipt that does not say why. */

@@ -9,11 +9,13 @@ import { Senders } from "./Sender.ts"
 export interface Line {
   readonly sender: Sender
   readonly config: unknown
+  /** The session's own time for which a transient error is tried again (`Retry.sendWindow`). */
+  readonly retryForMs: number | null
 }
 
 /** Undefined when this process has no sender for it, or cannot read its configuration with its key. */
 export type Open = (
-  session: Pick<Session, "id" | "provider" | "config"> | null
+  session: Pick<Session, "id" | "provider" | "config" | "retryForMs"> | null
 ) => Effect.Effect<Line | undefined>
 
 /** How many configurations are kept unsealed. */
@@ -42,14 +44,15 @@ export const make: Effect.Effect<Open, never, Senders | SecretBox> = Effect.gen(
     const sender = session === null ? undefined : senders.get(session.provider)
     if (session === null || sender === undefined) return Effect.succeed(undefined)
     // What needs no configuration needs no key to read it.
-    if (sender.configure === undefined) return Effect.succeed({ sender, config: {} })
+    const { retryForMs } = session
+    if (sender.configure === undefined) return Effect.succeed({ sender, config: {}, retryForMs })
     return Either.match(unseal(session), {
       onLeft: () =>
         Effect.as(
           Effect.logError(`The configuration of session ${session.id} cannot be read with this SECRET_KEY`),
           undefined
         ),
-      onRight: (config) => Effect.succeed({ sender, config })
+      onRight: (config) => Effect.succeed({ sender, config, retryForMs })
     })
   }
 })

@@ -66,6 +66,9 @@ interface Script {
 const accepted = (_: number, providerId: string): SendResult =>
   SendResult.Accepted({ providerId, status: "accepted" })
 
+/** The platform's silence, which this number asked for: it tells nothing of the platform, and is no outage. */
+const silence = (): SendResult => SendResult.Ambiguous({ failure: timedOut, answered: true })
+
 const success: Script = { result: accepted, receipts: ["sent", "delivered"] }
 
 const scripts: ReadonlyMap<string, Script> = new Map<string, Script>([
@@ -91,11 +94,8 @@ const scripts: ReadonlyMap<string, Script> = new Map<string, Script>([
     }
   ],
   ["0004", { result: accepted, receipts: ["sent", "failed"], failure: undeliverable }],
-  [
-    "0005",
-    { result: () => SendResult.Ambiguous({ failure: timedOut }), receipts: ["delivered"], late: true }
-  ],
-  ["0006", { result: () => SendResult.Ambiguous({ failure: timedOut }), receipts: [] }],
+  ["0005", { result: silence, receipts: ["delivered"], late: true }],
+  ["0006", { result: silence, receipts: [] }],
   ["0007", { result: accepted, receipts: ["sent"] }],
   ["0008", { result: accepted, receipts: ["delivered", "sent", "delivered", "sent"] }],
   ["0009", { result: accepted, receipts: ["sent", "delivered"], reply: "STOP" }]

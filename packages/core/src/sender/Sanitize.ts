@@ -29,12 +29,10 @@ export const sendResult = (result: SendResult, config: unknown): SendResult => {
     }
     case "Rejected":
       return SendResult.Rejected({ failure: failure(result.failure, config) })
-    case "Transient": {
-      const { retryAfterMs } = result
-      return SendResult.Transient({ failure: failure(result.failure, config), retryAfterMs })
-    }
+    case "Transient":
+      return SendResult.Transient({ ...result, failure: failure(result.failure, config) })
     case "Ambiguous":
-      return SendResult.Ambiguous({ failure: failure(result.failure, config) })
+      return SendResult.Ambiguous({ ...result, failure: failure(result.failure, config) })
   }
 }
 

@@ -31,17 +31,26 @@ export interface OutboundMessage {
   readonly config: unknown
 }
 
-/** What became of one attempt. */
+/**
+ * What became of one attempt. `answered` says if the platform answered at all: false when it could not be reached, said
+ * nothing in time, or answered that it is out of order (5xx). Twenty such attempts of a session in a row, or half a
+ * minute of them, are an outage (decisions.md §10): its jobs pause until one message gets an answer. Say true where one
+ * message alone is the cause.
+ */
 export type SendResult = Data.TaggedEnum<{
   Accepted: { readonly providerId: string | null; readonly status: "accepted" | "sent" }
   /** The platform has it and looks at it first, for this reason; a receipt says what became of it. */
   Held: { readonly providerId: string | null; readonly failure: Failure }
   /** The platform refused; the same request would be refused again. */
   Rejected: { readonly failure: Failure }
-  /** The platform surely does not have it, and a later attempt may pass. */
-  Transient: { readonly failure: Failure; readonly retryAfterMs: number | null }
-  /** It may or may not have it: a time-out or reset after the request may have arrived. */
-  Ambiguous: { readonly failure: Failure }
+  /** The platform surely does not have it, and a later attempt may pass. `answered` is true when absent. */
+  Transient: {
+    readonly failure: Failure
+    readonly retryAfterMs: number | null
+    readonly answered?: boolean
+  }
+  /** It may or may not have it: a time-out or reset after the request may have arrived. `answered` is false when absent. */
+  Ambiguous: { readonly failure: Failure; readonly answered?: boolean }
 }>
 export const SendResult = Data.taggedEnum<SendResult>()
 
@@ -53,8 +62,22 @@ export const accepted = (providerId: string | null, status: "accepted" | "sent")
 })
 
 /** The platform surely does not have it: rejected, or to be tried again, as the failure says. */
-export const refused = (failure: Failure, retryAfterMs: number | null = null): SendResult =>
-  failure.permanent ? SendResult.Rejected({ failure }) : SendResult.Transient({ failure, retryAfterMs })
+export const refused = (failure: Failure, retryAfterMs: number | null = null, answered = true): SendResult =>
+  failure.permanent
+    ? SendResult.Rejected({ failure })
+    : SendResult.Transient({ failure, retryAfterMs, answered })
+
+/** True when the platform answered the attempt. */
+export const isAnswered = (result: SendResult): boolean => {
+  switch (result._tag) {
+    case "Transient":
+      return result.answered !== false
+    case "Ambiguous":
+      return result.answered === true
+    default:
+      return true
+  }
+}
 
 /** The platform was asked for something else than a send, and did not answer it. */
 export class PlatformRefusal extends Data.TaggedError("PlatformRefusal")<{ readonly failure: Failure }> {
@@ -164,7 +187,10 @@ export interface Sender {
   ) => Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault>>
   /** How fast the platform lets a session send, where its operator says nothing else. */
   readonly pacing?: (config: unknown) => Pacing
-  /** Asks the platform whether it knows us, before a session is connected; null when it does. */
+  /**
+   * Asks the platform whether it knows us; null when it does. Before a session is connected, and before a message asks a
+   * platform again that did not answer: where this gets no answer either, the message is not sent.
+   */
   readonly check?: (config: unknown) => Effect.Effect<Failure | null>
   /** All templates of the session in the platform's form, over all pages. */
   readonly templates?: (config: unknown) => Effect.Effect<ReadonlyArray<unknown>, PlatformRefusal>

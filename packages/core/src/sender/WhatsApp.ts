@@ -132,6 +132,10 @@ const failureOf = (error: unknown, status: number | null): Failure | undefined =
   }
 }
 
+/** True when the platform says of itself that it is out of order, and not of a rate (408, 429) or of the message. */
+const isOutOfOrder = ({ code }: Failure, status: number): boolean =>
+  code === "provider_unavailable" && status !== 408 && status !== 429
+
 const held = (messageStatus: string): Failure => ({
   code: messageStatus === "paused" ? "held_paused" : "held_for_quality_assessment",
   provider_code: messageStatus,
@@ -154,11 +158,12 @@ const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
     const json = Json.parse(body)
     const retryAfterMs = Retry.readAfter(retryAfter, now)
     const failure = failureOf(Json.at(json, "error"), status)
-    if (failure !== undefined) return refused(failure, retryAfterMs)
+    if (failure !== undefined) return refused(failure, retryAfterMs, !isOutOfOrder(failure, status))
     if (status >= 200 && status < 300) {
       const providerId = Json.textAt(json, "messages", 0, "id")
       if (providerId === undefined) {
-        return SendResult.Ambiguous({ failure: Exchange.unanswered("an answer without a message id") })
+        const unclear = Exchange.unanswered("an answer without a message id")
+        return SendResult.Ambiguous({ failure: unclear, answered: true })
       }
       const messageStatus = Json.textAt(json, "messages", 0, "message_status") ?? "accepted"
       return messageStatus === "accepted"
@@ -175,7 +180,8 @@ const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
     const passes = Exchange.mayPass(status)
     const code = passes ? "provider_unavailable" : "provider_refused"
     const message = `The platform answered ${status} without an error code.`
-    return refused({ code, provider_code: String(status), message, permanent: !passes }, retryAfterMs)
+    const told = { code, provider_code: String(status), message, permanent: !passes }
+    return refused(told, retryAfterMs, !isOutOfOrder(told, status))
   })
 
 // What comes back

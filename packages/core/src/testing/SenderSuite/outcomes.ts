@@ -1,6 +1,7 @@
 /** What the platform does with a message is what the sender says of it. */
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { isAnswered } from "../../sender/Sender.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Make } from "./Setup.ts"
 import { test } from "./Setup.ts"
@@ -55,7 +56,9 @@ export const suite = (make: Make): void => {
       Effect.gen(function* () {
         const busy = opened.given(opened.platform.situations.busy)(opened.message())
         const { retryAfterMs } = opened.platform
-        expect(yield* opened.send(busy)).toMatchObject({ _tag: "Transient", retryAfterMs })
+        const result = yield* opened.send(busy)
+        expect(result).toMatchObject({ _tag: "Transient", retryAfterMs })
+        expect(isAnswered(result)).toBe(true)
       })
     )
 
@@ -69,7 +72,8 @@ export const suite = (make: Make): void => {
     test(make, "may pass later when the platform is not reached", (opened) =>
       Effect.gen(function* () {
         const config = opened.kept(opened.given(opened.platform.unreachable))
-        expect((yield* opened.send(opened.message({ config })))._tag).toBe("Transient")
+        const result = yield* opened.send(opened.message({ config }))
+        expect([result._tag, isAnswered(result)]).toEqual(["Transient", false])
       })
     )
 
