@@ -11,6 +11,7 @@ import type { Operator } from "./Operator.ts"
 import type { Page } from "./Page.ts"
 import * as Phone from "./Phone.ts"
 import type { Session } from "./Session.ts"
+import * as Sessions from "./Session.ts"
 import type { Template } from "./Template.ts"
 import * as Url from "./Url.ts"
 import type { Endpoint } from "./Webhook.ts"
@@ -92,6 +93,7 @@ export const session = (found: Session, config: "kept" | "set" | "changed" = "ke
   provider: found.provider,
   state: found.state,
   pacing: found.pacing,
+  retry_for: Sessions.retryFor(found),
   keywords: found.keywords,
   config
 })

@@ -2,6 +2,7 @@
  * The dispatcher's decisions (decisions.md §4), without any storage: whose turn it is, how many recipients a session
  * may get, which of them are attempted together, and which have to wait for their phones.
  */
+import * as Circuit from "./Circuit.ts"
 import type { Instant } from "./Instant.ts"
 import type { RecipientResult } from "./Job.ts"
 import * as Pacing from "./Pacing.ts"
@@ -68,6 +69,7 @@ export interface WaitingSession {
   readonly pacing: Pacing.Pacing
   readonly state: Session.State
   readonly blockedUntil: Instant | null
+  readonly outage: Circuit.Outage | null
   /** The time when its first job is due. */
   readonly dueAt: Instant
   /** The state of its pace (`Pacing.grant`); null before its first message. */
@@ -78,13 +80,14 @@ export interface WaitingSession {
 export const isLastPage = (page: ReadonlyArray<WaitingSession>, limit: number, until: string): boolean =>
   page.length < limit || page.at(-1)?.id === until
 
-/** The time of its next message; null while nothing may be sent over it. */
+/** The time of its next message, or of the next probe of its platform; null while nothing may be sent over it. */
 export const readyAt = (session: WaitingSession, now: Instant): Instant | null => {
-  if (Session.obstacle(session) !== null) return null
-  const perSecond = session.pacing.messages_per_second
-  return perSecond === null
-    ? session.dueAt
-    : Math.max(session.dueAt, Pacing.nextAt(session.arrival, perSecond, now))
+  const obstacle = Session.obstacle(session)
+  if (obstacle !== null && obstacle !== "platform_unavailable") return null
+  const { arrival, dueAt, outage, pacing } = session
+  const perSecond = pacing.messages_per_second
+  const paced = perSecond === null ? dueAt : Math.max(dueAt, Pacing.nextAt(arrival, perSecond, now))
+  return outage === null ? paced : Math.max(paced, Circuit.nextProbe(outage, now))
 }
 
 /**

@@ -37,6 +37,8 @@ export const types = [
   "inbound.unattributed",
   "session.connected",
   "session.disconnected",
+  "session.unavailable",
+  "session.available",
   "template.updated",
   "consent.granted",
   "consent.revoked",
@@ -211,19 +213,25 @@ export const jobChanged = (job: Job, before: JobStatus): Draft | undefined => {
   return type === undefined ? undefined : new JobChanged(type, job, job.content.templateId)
 }
 
-export const sessionChanged = (session: Session): Draft | undefined =>
-  session.state === "connecting"
-    ? undefined
-    : {
-        type: session.state === "connected" ? "session.connected" : "session.disconnected",
-        data: {
-          session_id: session.id,
-          name: session.name,
-          provider: session.provider,
-          state: session.state,
-          reason: session.reason
-        } satisfies EventData.SessionData
-      }
+/** The changes that a session's change tells: of its state, and of its platform. */
+export const sessionChanged = (before: Session, after: Session): ReadonlyArray<Draft> => {
+  const told: Array<Single> = []
+  if (before.state !== after.state && after.state !== "connecting")
+    told.push(after.state === "connected" ? "session.connected" : "session.disconnected")
+  if ((before.outage === null) !== (after.outage === null))
+    told.push(after.outage === null ? "session.available" : "session.unavailable")
+  return told.map((type) => ({
+    type,
+    data: {
+      session_id: after.id,
+      name: after.name,
+      provider: after.provider,
+      state: after.state,
+      reason: after.reason,
+      unavailable_since: Time.formatOrNull(after.outage?.since ?? null)
+    } satisfies EventData.SessionData
+  }))
+}
 
 export const templateUpdated = (template: Template): Draft => ({
   type: "template.updated",

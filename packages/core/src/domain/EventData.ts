@@ -112,7 +112,8 @@ export const SessionData = Schema.Struct({
   name: Schema.String,
   provider: Schema.String,
   state: Schema.Literal("connected", "connecting", "disconnected"),
-  reason: NullableText
+  reason: NullableText,
+  unavailable_since: NullableTime
 }).annotations({ identifier: "SessionEventData" })
 export type SessionData = typeof SessionData.Type
 
@@ -174,6 +175,8 @@ export const byType = {
   "inbound.unattributed": UnattributedData,
   "session.connected": SessionData,
   "session.disconnected": SessionData,
+  "session.unavailable": SessionData,
+  "session.available": SessionData,
   "template.updated": TemplateData,
   "consent.granted": ConsentData,
   "consent.revoked": ConsentData,

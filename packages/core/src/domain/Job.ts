@@ -24,7 +24,13 @@ export const statuses: ReadonlyArray<Status> = [
   "failed"
 ]
 
-export type PauseReason = "session_disconnected" | "template_paused" | "provider_blocked"
+export const pauseReasons = [
+  "session_disconnected",
+  "template_paused",
+  "provider_blocked",
+  "platform_unavailable"
+] as const
+export type PauseReason = (typeof pauseReasons)[number]
 
 /** What is sent, frozen at acceptance: a template edited later does not change a running job. */
 export type Content =
@@ -75,6 +81,8 @@ export interface RecipientResult {
   readonly failure: Recipient.Failure | null
   /** Raised when claimed, before the attempt is made. */
   readonly attempts: number
+  /** The time of its first attempt, once that is to be repeated; null before, and when an operator has it sent again. */
+  readonly retryingSince: Instant | null
   /** How many workers in a row died over it, with no outcome in between. */
   readonly lost: number
   /** Whether the platform may have it from an attempt that had no outcome, while another is to be made. */
@@ -105,6 +113,10 @@ export const isCanceled = (status: Status): boolean => status === "canceled" || 
 
 /** Whether its recipients may be dispatched. */
 export const dispatchable = (status: Status): boolean => status === "queued" || status === "processing"
+
+/** True when a claim may take recipients of it. Of those that wait for their platform one probes it now and then. */
+export const isClaimable = ({ pauseReason, status }: Pick<Job, "pauseReason" | "status">): boolean =>
+  dispatchable(status) || (status === "paused" && pauseReason === "platform_unavailable")
 
 /**
  * A job's status after its counts changed. An ended job stays ended: later receipts change its counts only.
@@ -182,6 +194,7 @@ export const newRecipient = (
   status: "queued",
   failure: null,
   attempts: 0,
+  retryingSince: null,
   lost: 0,
   uncertain: false,
   providerId: null,

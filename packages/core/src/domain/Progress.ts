@@ -28,6 +28,7 @@ type Move = Partial<
     | "pricing"
     | "providerId"
     | "readAt"
+    | "retryingSince"
     | "sentAt"
     | "uncertain"
   >
@@ -49,6 +50,7 @@ const moved = (
     pricing = recipient.pricing,
     providerId = recipient.providerId,
     readAt = recipient.readAt,
+    retryingSince = recipient.retryingSince,
     sentAt = recipient.sentAt,
     uncertain = recipient.uncertain
   } = change
@@ -60,6 +62,7 @@ const moved = (
     status,
     failure,
     attempts,
+    retryingSince,
     lost,
     uncertain,
     providerId,
@@ -113,6 +116,10 @@ export const together = (due: ReadonlyArray<Job.RecipientResult>): number => {
 /** A worker takes it: the attempt counts from here, so that one that kills the process is counted too. */
 export const claim = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
   moved(recipient, "sending", { attempts: recipient.attempts + 1, nextAt: null }, now)
+
+/** The time of the first attempt of a recipient that was claimed. A claim is the last that happened to it. */
+export const firstAttemptAt = ({ retryingSince, updatedAt }: Job.RecipientResult): Instant =>
+  retryingSince ?? updatedAt
 
 /** What {@link settle} needs to know of an outcome; `storage/JobStore.Outcome` is one. */
 export type Settled =
@@ -180,7 +187,13 @@ export const settle = (
         : moved(
             recipient,
             recipient.status,
-            { failure: outcome.failure, nextAt: outcome.at, lost: 0, uncertain: outcome.uncertain },
+            {
+              failure: outcome.failure,
+              nextAt: outcome.at,
+              retryingSince: firstAttemptAt(recipient),
+              lost: 0,
+              uncertain: outcome.uncertain
+            },
             now
           )
     case "Released": {
@@ -311,7 +324,12 @@ export const abandon = (
 
 /** Queued afresh, at an operator's word: the one step that goes back. */
 export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
-  moved(recipient, "queued", { failure: null, attempts: 0, nextAt: now, ...settledFlags }, now)
+  moved(
+    recipient,
+    "queued",
+    { failure: null, attempts: 0, retryingSince: null, nextAt: now, ...settledFlags },
+    now
+  )
 
 /**
  * The job after its recipients changed, and the events: the recipients' first, the job's last.
@@ -352,13 +370,13 @@ export const withStatus = (job: Job.Job, status: Job.Status, now: Instant): Job.
   updatedAt: now
 })
 
-/** When the job has work next: the earliest due recipient while it may be dispatched and none is in flight. */
+/** When the job has work next: the earliest due recipient while it may be claimed and none is in flight. */
 export const nextDue = (
-  job: Pick<Job.Job, "status">,
+  job: Pick<Job.Job, "pauseReason" | "status">,
   recipients: Iterable<Job.RecipientResult>,
   now: Instant
 ): Instant | null => {
-  if (!Job.dispatchable(job.status)) return null
+  if (!Job.isClaimable(job)) return null
   let next: Instant | null = null
   for (const recipient of recipients) {
     const at = dueAt(recipient, now)
@@ -368,14 +386,10 @@ export const nextDue = (
 }
 
 /**
- * A running job pauses when its session goes or is blocked, and goes on when it is back; the same job when nothing
- * changes for it.
+ * A running job pauses when nothing may be sent over its session, and goes on when something may; the same job when
+ * nothing changes for it.
  */
-export const followSession = (
-  job: Job.Job,
-  session: Pick<Session.Session, "blockedUntil" | "state">,
-  now: Instant
-): Job.Job => {
+export const followSession = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
   const pauseReason = Session.obstacle(session)
   if (pauseReason !== null && job.status === "processing") {
     return { ...withStatus(job, "paused", now), pauseReason }
@@ -392,11 +406,7 @@ export const pauseForTemplate = (job: Job.Job, now: Instant): Job.Job => ({
 })
 
 /** What was paused for its template goes on, unless the session is gone meanwhile; the same job when it was not. */
-export const resumeForTemplate = (
-  job: Job.Job,
-  session: Pick<Session.Session, "blockedUntil" | "state">,
-  now: Instant
-): Job.Job => {
+export const resumeForTemplate = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
   if (job.status !== "paused" || job.pauseReason !== "template_paused") return job
   const pauseReason = Session.obstacle(session)
   return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }

@@ -1,4 +1,5 @@
 /** One connection of an account to a messaging platform; owns the templates mirrored from it. */
+import * as Circuit from "./Circuit.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import type { PauseReason } from "./Job.ts"
@@ -20,6 +21,8 @@ export interface Session {
   /** The provider's configuration as encrypted JSON; plain text never reaches a store. */
   readonly config: string
   readonly pacing: Pacing
+  /** Milliseconds for which a transient error is tried again (`Retry.sendWindow`); null = by what is sent. */
+  readonly retryForMs: number | null
   /** By which words of an inbound text people withdraw and give consent. */
   readonly keywords: Keywords
   readonly state: State
@@ -27,11 +30,17 @@ export interface Session {
   readonly reason: string | null
   /** Until when the platform takes nothing more from it; null = it does. Its jobs pause meanwhile. */
   readonly blockedUntil: Instant | null
+  /** Since when its platform does not answer, and when it is asked again; null = it does. Its jobs pause meanwhile. */
+  readonly outage: Circuit.Outage | null
   /** When it last became connected; null while it is not. */
   readonly connectedSince: Instant | null
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }
+
+/** The session's own time for which a transient error is tried again, in seconds, as it is written (`retry_for`). */
+export const retryFor = ({ retryForMs }: Pick<Session, "retryForMs">): number | null =>
+  retryForMs === null ? null : retryForMs / Time.second
 
 /** True when the block has ended or was written by a clock ahead: one that still holds the platform tells again. */
 export const blockIsOver = (
@@ -39,12 +48,59 @@ export const blockIsOver = (
   now: Instant
 ): boolean => blockedUntil !== null && (blockedUntil <= now || Time.isAhead(updatedAt, now))
 
-/** Why nothing may be sent over it now; null when something may. */
+/** The parts of a session that decide if something may be sent over it. */
+export type Standing = Pick<Session, "blockedUntil" | "outage" | "state">
+
+/** The reason for which nothing may be sent over it now, but for a probe of its platform; null when something may. */
 export const obstacle = ({
   blockedUntil,
+  outage,
   state
-}: Pick<Session, "blockedUntil" | "state">): Extract<
-  PauseReason,
-  "session_disconnected" | "provider_blocked"
-> | null =>
-  state !== "connected" ? "session_disconnected" : blockedUntil !== null ? "provider_blocked" : null
+}: Standing): Exclude<PauseReason, "template_paused"> | null => {
+  if (state !== "connected") return "session_disconnected"
+  if (blockedUntil !== null) return "provider_blocked"
+  return outage === null ? null : "platform_unavailable"
+}
+
+/**
+ * The session in a state; the same one when it is there already for the same reason. To connect ends an outage: whoever
+ * connects has asked the platform.
+ */
+export const transition = (
+  session: Session,
+  { reason, state }: Pick<Session, "reason" | "state">,
+  now: Instant
+): Session => {
+  const isConnected = state === "connected"
+  const outage = isConnected ? null : session.outage
+  if (session.state === state && session.reason === reason && session.outage === outage) return session
+  return {
+    ...session,
+    state,
+    reason: isConnected ? null : reason,
+    outage,
+    connectedSince: isConnected ? (session.connectedSince ?? now) : null,
+    updatedAt: now
+  }
+}
+
+/** The session that its platform blocks; of two times the later one holds. */
+export const block = (session: Session, until: Instant, now: Instant): Session => ({
+  ...session,
+  blockedUntil: Math.max(session.blockedUntil ?? 0, until),
+  updatedAt: now
+})
+
+export const unblock = (session: Session, now: Instant): Session => ({
+  ...session,
+  blockedUntil: null,
+  updatedAt: now
+})
+
+/** The session whose platform does not answer; the same one when that is known. */
+export const unavailable = (session: Session, now: Instant): Session =>
+  session.outage === null ? { ...session, outage: Circuit.begin(now), updatedAt: now } : session
+
+/** The session whose platform answers; the same one when that is known. */
+export const available = (session: Session, now: Instant): Session =>
+  session.outage === null ? session : { ...session, outage: null, updatedAt: now }

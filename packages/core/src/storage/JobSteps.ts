@@ -13,6 +13,7 @@ import type { Change } from "../domain/Progress.ts"
 import * as Progress from "../domain/Progress.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as RetrySelection from "../domain/RetrySelection.ts"
+import type { Standing } from "../domain/Session.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { ClaimedJob, Report, Settlement } from "./JobStore.ts"
 import { CancelResult, RetryResult } from "./JobStore.ts"
@@ -85,16 +86,28 @@ export const become = <H extends Held>(held: H, job: Job): ReadonlyArray<Step<H>
   return [{ held: { ...held, job }, moves: [], drafts: draft === undefined ? [] : [draft] }]
 }
 
-/** Gives recipients to a worker under a fresh fence. */
+/**
+ * Gives recipients to a worker under a fresh fence. A job of which a recipient probes the session's platform pauses with
+ * the others, and one that was left paused goes on.
+ *
+ * @param session the session as the claim read it; null for a message that is sent while its session is not looked at
+ */
 export const claim = <H extends Held>(
   held: H,
   recipients: ReadonlyArray<RecipientResult>,
   worker: string,
-  now: Instant
+  now: Instant,
+  session: Standing | null
 ): Step<H> & { readonly claimed: ClaimedJob } => {
   const fence = held.fence + 1
   const moves = recipients.map((before): Move => ({ before, after: Progress.claim(before, now), fence }))
-  const { drafts, job } = Progress.apply(held.job, moves, now)
+  const probe = session !== null && session.outage !== null
+  const applied = Progress.apply(held.job, moves, now)
+  const follows = session !== null && (probe || held.job.status === "paused")
+  const job = follows ? Progress.followSession(applied.job, session, now) : applied.job
+  // A claim has no events but the job's.
+  const draft = Event.jobChanged(job, held.job.status)
+  const drafts = draft === undefined ? [] : [draft]
   const { accountId, content, id: jobId, sessionId } = job
   return {
     held: { ...held, job, worker, fence, inFlight: moves.length },
@@ -106,11 +119,13 @@ export const claim = <H extends Held>(
       sessionId,
       content,
       fence,
+      probe,
       recipients: moves.map(({ after }) => ({
         index: after.index,
         phone: after.phone,
         values: after.values,
         attempts: after.attempts,
+        firstAttemptAt: Progress.firstAttemptAt(after),
         uncertain: after.uncertain,
         suspect: Progress.isSuspect(after)
       }))

@@ -74,12 +74,16 @@ export interface ClaimedJob {
   readonly content: Content
   /** Raised by each claim of the job; a settlement under an older one changes nothing. */
   readonly fence: number
+  /** True when its session's platform does not answer: its one recipient asks it again (`domain/Circuit`). */
+  readonly probe: boolean
   readonly recipients: ReadonlyArray<{
     readonly index: number
     readonly phone: string
     readonly values: ReadonlyArray<string>
     /** Counting this one. */
     readonly attempts: number
+    /** The time of the first attempt of those that are repeated (`Retry.nextSend`). */
+    readonly firstAttemptAt: Instant
     /** Whether the platform may have it already: one that can be asked is asked first. */
     readonly uncertain: boolean
     /** True when so many workers died over it that it is attempted alone; then it is the only one of its session. */

@@ -6,6 +6,9 @@ import type { Page, Paged } from "../domain/Page.ts"
 import type { Session, State } from "../domain/Session.ts"
 import type { StorageError } from "./StorageError.ts"
 
+/** `available`: the platform answers, as far as is known. `granted`: this message probes it. `refused`: it is not to be asked. */
+export type ProbeAnswer = "available" | "granted" | "refused"
+
 export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionStore")<
   SessionStore,
   {
@@ -19,13 +22,13 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     /** Replaces the given fields. Null when there is no such session. */
     readonly change: (command: {
       readonly id: string
-      readonly change: Partial<Pick<Session, "name" | "pacing" | "keywords" | "config">>
+      readonly change: Partial<Pick<Session, "name" | "pacing" | "retryForMs" | "keywords" | "config">>
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
     /**
      * Moves the session to a state and appends `session.connected` or `session.disconnected`; one that is there already
      * only has its reason replaced. Leaving `connected` pauses its processing jobs (`session_disconnected`, with
-     * `job.paused`); `connected` resumes what was paused for that reason (with `job.processing`).
+     * `job.paused`); `connected` resumes what was paused for that reason (with `job.processing`), and ends an outage.
      * Answers the session as it is then, or null when there is none.
      */
     readonly transition: (command: {
@@ -45,5 +48,36 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     }) => Effect.Effect<Session | null, StorageError>
     /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers how many. */
     readonly unblock: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
+    /**
+     * The session's platform does not answer (decisions.md §10): appends `session.unavailable`, and its processing jobs
+     * pause (`platform_unavailable`). From then on a claim takes one recipient of it when a probe is due, and moves the
+     * time of the next probe on in its commit (`domain/Circuit`). Answers false when that was known, or there is no such
+     * session.
+     */
+    readonly markUnavailable: (command: {
+      readonly id: string
+      readonly now: Instant
+    }) => Effect.Effect<boolean, StorageError>
+    /**
+     * The session's platform answers: appends `session.available`, and what was paused for it goes on. Answers false when
+     * that was known, or there is no such session.
+     */
+    readonly markAvailable: (command: {
+      readonly id: string
+      readonly now: Instant
+    }) => Effect.Effect<boolean, StorageError>
+    /** Asks for the probe on behalf of a message that no claim gives out; of many who ask one is granted it. */
+    readonly takeProbe: (command: {
+      readonly id: string
+      readonly now: Instant
+    }) => Effect.Effect<ProbeAnswer, StorageError>
+    /** A probe ended without an answer (`Circuit.probed`). */
+    readonly returnProbe: (command: {
+      readonly id: string
+      readonly attempted: boolean
+      readonly now: Instant
+    }) => Effect.Effect<void, StorageError>
+    /** The number of sessions whose platform does not answer. */
+    readonly countUnavailable: Effect.Effect<number, StorageError>
   }
 >() {}

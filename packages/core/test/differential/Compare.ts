@@ -217,6 +217,16 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
         return yield* sessions.transition({ id: session(step.session), state: step.state, reason: null, now })
       case "block":
         return yield* sessions.block({ id: session(step.session), until: now + step.ms, now })
+      case "unavailable":
+        return yield* sessions.markUnavailable({ id: session(step.session), now })
+      case "available":
+        return yield* sessions.markAvailable({ id: session(step.session), now })
+      case "takeProbe":
+        return yield* sessions.takeProbe({ id: session(step.session), now })
+      case "returnProbe": {
+        const { attempted } = step
+        return yield* sessions.returnProbe({ id: session(step.session), attempted, now })
+      }
       case "template": {
         const status = step.approved ? "approved" : "paused"
         const contents = [Fixtures.template({ status })]

@@ -64,6 +64,8 @@ export type Step =
     }
   | { readonly do: "transition"; readonly session: number; readonly state: State }
   | { readonly do: "block"; readonly session: number; readonly ms: number }
+  | { readonly do: "unavailable" | "available" | "takeProbe"; readonly session: number }
+  | { readonly do: "returnProbe"; readonly session: number; readonly attempted: boolean }
   | { readonly do: "template"; readonly session: number; readonly approved: boolean }
   | {
       readonly do: "pace"
@@ -171,6 +173,10 @@ const other = (drawn: Draws, jobs: number): Step => {
     }),
     () => ({ do: "block", session: below(sessions), ms: one([1, 1000, 60_000]) }),
     () => ({ do: "unblock" }),
+    () => ({ do: "unavailable", session: below(sessions) }),
+    () => ({ do: "available", session: below(sessions) }),
+    () => ({ do: "takeProbe", session: below(sessions) }),
+    () => ({ do: "returnProbe", session: below(sessions), attempted: often(0.7) }),
     () => ({ do: "template", session: below(sessions), approved: often(0.6) }),
     () => pace(drawn),
     () => ({ do: "beat", workers: some(3, () => below(3)), beats: below(5) }),
@@ -188,6 +194,28 @@ const deaths = ({ below, often }: Draws, limit: number): ReadonlyArray<Step> => 
     { do: "rescue", worker, recoverable: true }
   ]
   return often(0.3) ? death : [...death, ...death]
+}
+
+/** A platform that stops to answer, and what its probes come to. */
+const outage = (drawn: Draws): ReadonlyArray<Step> => {
+  const { below, often, one } = drawn
+  const session = below(sessions)
+  const probe = (): ReadonlyArray<Step> => [
+    { do: "clock", ms: one([1000, 2000, 60_000]) },
+    {
+      do: "exchange",
+      settle: [],
+      claim: { worker: below(3), limit: one([1, 16]), without: [], atRisk: null }
+    },
+    ...(often(0.7) ? [{ do: "returnProbe", session, attempted: often(0.8) } as const] : []),
+    { do: "exchange", settle: [[0, ending(drawn)]], claim: null }
+  ]
+  return [
+    { do: "unavailable", session },
+    ...(often(0.8) ? probe() : []),
+    ...(often(0.4) ? probe() : []),
+    ...(often(0.5) ? [{ do: "available", session } as const] : [])
+  ]
 }
 
 /** The history of a seed. */
@@ -213,8 +241,9 @@ export const drawnBy = (seed: number): History => {
     if (draw < 0.14) send()
     else if (draw < 0.52) steps.push(exchange(drawn))
     else if (draw < 0.6) steps.push(...deaths(drawn, drawn.one([1, 1, 2, 5])))
-    else if (draw < 0.64) steps.push({ do: "rescue", worker: drawn.below(3), recoverable: drawn.often(0.7) })
-    else if (draw < 0.72) steps.push(receive(drawn, jobs))
+    else if (draw < 0.63) steps.push(...outage(drawn))
+    else if (draw < 0.66) steps.push({ do: "rescue", worker: drawn.below(3), recoverable: drawn.often(0.7) })
+    else if (draw < 0.73) steps.push(receive(drawn, jobs))
     else if (draw < 0.84)
       steps.push({ do: "clock", ms: drawn.one([1, 20, 500, 1000, 60_000, 86_400_000, -1000, -3_600_000]) })
     else steps.push(other(drawn, jobs))

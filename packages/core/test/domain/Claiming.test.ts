@@ -28,6 +28,7 @@ const session = (some: Partial<WaitingSession> = {}): WaitingSession => ({
   pacing: { messages_per_second: null, pair_interval_ms: null },
   state: "connected",
   blockedUntil: null,
+  outage: null,
   dueAt: now,
   arrival: null,
   ...some

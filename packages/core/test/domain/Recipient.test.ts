@@ -16,6 +16,7 @@ const recipient: RecipientResult = {
   status: "sending",
   failure: null,
   attempts: 1,
+  retryingSince: null,
   lost: 0,
   uncertain: false,
   providerId: null,

@@ -15,7 +15,7 @@ const claimOf = (fence = 0, jobId = Fixtures.makeIds().jobId(now)) => {
   const job = Job.newJob({ ...command, recipients: 2 })
   const held = { seq: 1, job, inFlight: 0, worker: null, fence, taken: null, version: "" }
   const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
-  return JobSteps.claim(held, recipients, "worker", now)
+  return JobSteps.claim(held, recipients, "worker", now, null)
 }
 
 describe("a cached claim", () => {

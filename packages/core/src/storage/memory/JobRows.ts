@@ -73,8 +73,9 @@ export const make = (db: Database): JobRows<Memory> => ({
       const session = db.sessions.get(id)?.value
       const at = dueAt.get(id)
       if (session === undefined || at === undefined) return []
-      const { blockedUntil, pacing, provider, state } = session
-      return [{ id, provider, pacing, state, blockedUntil, dueAt: at, arrival: db.paces.get(id) ?? null }]
+      const { blockedUntil, outage, pacing, provider, state } = session
+      const arrival = db.paces.get(id) ?? null
+      return [{ id, provider, pacing, state, blockedUntil, outage, dueAt: at, arrival }]
     })
     return sessions.slice(0, limit)
   },
@@ -87,6 +88,15 @@ export const make = (db: Database): JobRows<Memory> => ({
 
   tryLockPacing: function* () {
     return true
+  },
+
+  tryLockOutage: function* (sessionId) {
+    return db.sessions.get(sessionId)?.value.outage ?? null
+  },
+
+  saveOutage: function* (sessionId, outage) {
+    const row = db.sessions.get(sessionId)
+    if (row !== undefined) db.sessions.set(sessionId, { ...row, value: { ...row.value, outage } })
   },
 
   arrival: function* (sessionId) {

@@ -1,25 +1,47 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Event from "../../domain/Event.ts"
-import type { Instant } from "../../domain/Instant.ts"
 import * as Paging from "../../domain/Page.ts"
-import * as Progress from "../../domain/Progress.ts"
 import type { Session } from "../../domain/Session.ts"
 import * as Sessions from "../../domain/Session.ts"
+import type { Tx } from "../policy/JobRows.ts"
+import type { SessionRows } from "../policy/SessionRows.ts"
+import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
 import * as Events from "./Events.ts"
+import * as JobRows from "./JobRows.ts"
 import type { Database } from "./MemoryDatabase.ts"
-import { insert, MemoryDatabase, newestFirst, nextDue, putJob } from "./MemoryDatabase.ts"
+import { insert, MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
 
-/** Running jobs pause with their session, and go on with it. */
-const followSession = (db: Database, session: Session, now: Instant): void => {
-  for (const row of db.jobs.values()) {
-    if (row.job.sessionId !== session.id) continue
-    const next = Progress.followSession(row.job, session, now)
-    if (next === row.job) continue
-    putJob(db, { ...row, job: next, nextDue: nextDue(row, next, now) })
-    const draft = Event.jobChanged(next, row.job.status)
-    if (draft !== undefined) Events.append(db, session.accountId, [draft], now)
+const perform = <A>(verb: () => Tx<A, JobRows.Memory>) => Effect.sync(() => JobRows.perform(verb()))
+
+const rowsOf = (db: Database): SessionRows<JobRows.Memory> => {
+  const { lockJobs, saveJobs } = JobRows.make(db)
+  return {
+    lockJobs,
+    saveJobs,
+    lockSession: function* (id) {
+      return db.sessions.get(id)?.value ?? null
+    },
+    lockUnblockable: function* (now) {
+      return [...db.sessions.values()]
+        .map(({ value }) => value)
+        .filter((session) => Sessions.blockIsOver(session, now))
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+    },
+    saveSession: function* (session) {
+      const row = db.sessions.get(session.id)
+      if (row !== undefined) db.sessions.set(session.id, { ...row, value: session })
+    },
+    jobsToFollow: function* (sessionId, running) {
+      return [...db.jobs.values()].flatMap(({ job }) =>
+        job.sessionId === sessionId && (job.status === "paused" || (running && job.status === "processing"))
+          ? [job.id]
+          : []
+      )
+    },
+    appendEvents: function* (accountId, drafts, now) {
+      Events.append(db, accountId, drafts, now)
+    }
   }
 }
 
@@ -41,44 +63,15 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
         db.sessions.set(id, { ...row, value: session })
         return session
       }),
-    transition: ({ id, now, reason, state }) =>
-      Effect.sync(() => {
-        const row = db.sessions.get(id)
-        if (row === undefined) return null
-        if (row.value.state === state && row.value.reason === reason) return row.value
-        const connected = state === "connected"
-        const session: Session = {
-          ...row.value,
-          state,
-          reason: connected ? null : reason,
-          connectedSince: connected ? (row.value.connectedSince ?? now) : null,
-          updatedAt: now
-        }
-        db.sessions.set(id, { ...row, value: session })
-        const draft = row.value.state === state ? undefined : Event.sessionChanged(session)
-        if (draft !== undefined) Events.append(db, session.accountId, [draft], now)
-        followSession(db, session, now)
-        return session
-      }),
-    block: ({ id, now, until }) =>
-      Effect.sync(() => {
-        const row = db.sessions.get(id)
-        if (row === undefined) return null
-        const blockedUntil = Math.max(row.value.blockedUntil ?? 0, until)
-        const session: Session = { ...row.value, blockedUntil, updatedAt: now }
-        db.sessions.set(id, { ...row, value: session })
-        followSession(db, session, now)
-        return session
-      }),
-    unblock: ({ now }) =>
-      Effect.sync(() => {
-        const over = [...db.sessions.values()].filter(({ value }) => Sessions.blockIsOver(value, now))
-        for (const row of over) {
-          const session: Session = { ...row.value, blockedUntil: null, updatedAt: now }
-          db.sessions.set(session.id, { ...row, value: session })
-          followSession(db, session, now)
-        }
-        return over.length
-      })
+    transition: (command) => perform(() => Policy.transition(rowsOf(db), command)),
+    block: (command) => perform(() => Policy.block(rowsOf(db), command)),
+    unblock: ({ now }) => perform(() => Policy.unblock(rowsOf(db), now)),
+    markUnavailable: (command) => perform(() => Policy.mark(rowsOf(db), command, Sessions.unavailable)),
+    markAvailable: (command) => perform(() => Policy.mark(rowsOf(db), command, Sessions.available)),
+    takeProbe: (command) => perform(() => Policy.takeProbe(rowsOf(db), command)),
+    returnProbe: (command) => perform(() => Policy.returnProbe(rowsOf(db), command)),
+    countUnavailable: Effect.sync(
+      () => [...db.sessions.values()].filter(({ value }) => value.outage !== null).length
+    )
   }))
 )

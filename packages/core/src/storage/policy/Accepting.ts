@@ -63,7 +63,7 @@ export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend
   const held = yield* rows.inserted(job)
   yield* countSent(rows, command)
   const all = recipients.map((each, index) => Job.newRecipient(each, index, now))
-  const step = JobSteps.claim(held, all, claim, now)
+  const step = JobSteps.claim(held, all, claim, now, null)
   yield* rows.saveClaims([{ step, deferred: [] }], [], now)
   return AcceptResult.Accepted({ job: step.held.job, claimed: step.claimed })
 }

@@ -3,9 +3,10 @@
  * stores: the decisions are `domain/Claiming`, the reads and writes {@link JobRows}.
  *
  *     claim:        waitingSessions → serve each in turn, until the budget or the circle ends
- *     serve:        ready? → room → pace → claimOf
+ *     serve:        ready? → room → probe? → pace → claimOf
  *     claimOf:      dueOf → choose → give, until the session's part is full
  */
+import * as Circuit from "../../domain/Circuit.ts"
 import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/Claiming.ts"
 import * as Claiming from "../../domain/Claiming.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -83,9 +84,10 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /** Gives the chosen recipients to the worker, but for those whose phones had a message lately. */
   function* give(
-    { now, session: { id, pacing }, worker }: Place,
+    { now, session, worker }: Place,
     { chosen, mistimed, paused }: Claiming.Choice<Due<B>>
   ): Tx<ReadonlyArray<ClaimedJob>, B> {
+    const { id, pacing } = session
     const others: Array<Step<B["job"]>> = mistimed.map(({ job }) => ({ held: job, moves: [], drafts: [] }))
     for (const { job } of paused)
       others.push(...JobSteps.become(job, Progress.pauseForTemplate(job.job, now)))
@@ -111,7 +113,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         others.push({ held: of.job, moves: deferred, drafts: [] })
         continue
       }
-      const step = JobSteps.claim(of.job, ready, worker, now)
+      const step = JobSteps.claim(of.job, ready, worker, now, session)
       claims.push({ step, deferred })
       given.push(step.claimed)
     }
@@ -152,19 +154,38 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     return served
   }
 
-  /** The session's part of what is left of the claim. */
-  function* serve(place: Place, asked: Claim, budget: Budget, atRisk: boolean): Tx<Served, B> {
+  /**
+   * One recipient of a session whose platform does not answer, when a probe is due: nobody else gets one until it has
+   * ended, or a minute has passed.
+   */
+  function* claimProbe(place: Place): Tx<Served, B> {
     const { now, session } = place
-    const { id, pacing } = session
-    const readyAt = Claiming.readyAt(session, now)
-    if (readyAt === null || readyAt > now || asked.without?.includes(id) === true) return passed
-    const room = Claiming.roomFor(budget, atRisk)
-    // A claim that may take none of its kind puts none of them off.
-    if (room <= 0) return asked.atRisk !== undefined && asked.atRisk.limit > 0 ? putOff : passed
+    // Read again: the one that came with the session was read without the lock.
+    const outage = yield* rows.tryLockOutage(session.id)
+    if (outage === null || !Circuit.isProbeDue(outage, now)) return passed
+    const served = yield* claimWithin(place, 1)
+    if (served.recipients > 0) yield* rows.saveOutage(session.id, Circuit.probing(outage, now))
+    return served
+  }
+
+  /** At most `room` due recipients of the session, within its pace when it has one. */
+  function* claimWithin(place: Place, room: number): Tx<Served, B> {
+    const { id, pacing } = place.session
     const { messages_per_second: perSecond, pair_interval_ms: interval } = pacing
     // Another commit that has the pacing locked serves the session at this moment.
     if ((perSecond !== null || interval !== null) && !(yield* rows.tryLockPacing(id))) return passed
     return perSecond === null ? yield* claimOf(place, room) : yield* claimPaced(place, room, perSecond)
+  }
+
+  /** The session's part of what is left of the claim. */
+  function* serve(place: Place, asked: Claim, budget: Budget, atRisk: boolean): Tx<Served, B> {
+    const { now, session } = place
+    const readyAt = Claiming.readyAt(session, now)
+    if (readyAt === null || readyAt > now || asked.without?.includes(session.id) === true) return passed
+    const room = Claiming.roomFor(budget, atRisk)
+    // A claim that may take none of its kind puts none of them off.
+    if (room <= 0) return asked.atRisk !== undefined && asked.atRisk.limit > 0 ? putOff : passed
+    return session.outage === null ? yield* claimWithin(place, room) : yield* claimProbe(place)
   }
 
   return {

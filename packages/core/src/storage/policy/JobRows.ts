@@ -3,6 +3,7 @@
  * The rules are written once, in this folder, over these operations; memory, SQLite and PostgreSQL implement them
  * (docs/adr/0025, docs/stores.md).
  */
+import type { Outage } from "../../domain/Circuit.ts"
 import type { WaitingSession } from "../../domain/Claiming.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Content, Job, RecipientResult } from "../../domain/Job.ts"
@@ -103,6 +104,14 @@ export interface JobRows<B extends Backend> {
    * the other in circles that begin anywhere, so two claims that waited would wait for each other.
    */
   readonly tryLockPacing: (sessionId: string) => Tx<boolean, B>
+
+  /**
+   * Locks the session's outage without waiting, and answers it as it is; null when another commit has the session locked,
+   * and when there is no outage. Whoever changes a session locks it first and its jobs then, so a claim, which has jobs
+   * locked already, must not wait.
+   */
+  readonly tryLockOutage: (sessionId: string) => Tx<Outage | null, B>
+  readonly saveOutage: (sessionId: string, outage: Outage) => Tx<void, B>
 
   /** The state of the session's pace (`Pacing.grant`), which is locked; null before its first message. */
   readonly arrival: (sessionId: string) => Tx<number | null, B>

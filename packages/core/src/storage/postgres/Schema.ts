@@ -479,6 +479,24 @@ CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
 `
 }
 
+const outages: Migration = {
+  id: 14,
+  name: "outages",
+  compatibleFrom: 13,
+  statements: `
+-- unavailable_since, probe_at, probe_interval: a platform that does not answer (domain/Circuit.ts). retry_for: for how long
+-- a transient error is tried again, null by what is sent. All in milliseconds.
+ALTER TABLE sendwright_session ADD COLUMN unavailable_since BIGINT;
+ALTER TABLE sendwright_session ADD COLUMN probe_at BIGINT;
+ALTER TABLE sendwright_session ADD COLUMN probe_interval BIGINT;
+ALTER TABLE sendwright_session ADD COLUMN retry_for BIGINT;
+CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
+
+-- The time of the first attempt, once that is to be repeated.
+ALTER TABLE sendwright_recipient ADD COLUMN retrying_since BIGINT;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -492,5 +510,6 @@ export const migrations: ReadonlyArray<Migration> = [
   operators,
   recording,
   standing,
-  parking
+  parking,
+  outages
 ]

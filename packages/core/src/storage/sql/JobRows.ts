@@ -20,6 +20,7 @@ import type { Answer, Program, SqlParameter, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
+  fromOutage,
   integer,
   integerOrNull,
   jobOf,
@@ -28,12 +29,14 @@ import {
   lastPlace,
   limited,
   oneOf,
+  outageColumns,
   realOrNull,
   recipientColumns,
   recipientKey,
   seq,
   text,
-  textOrNull
+  textOrNull,
+  toOutage
 } from "./Rows.ts"
 import * as Taken from "./Taken.ts"
 import * as Workers from "./Workers.ts"
@@ -66,7 +69,8 @@ const waitingIn = (table: string): string => {
       ), place + 1
       FROM waiting WHERE session IS NOT NULL AND place < ?
     )
-    SELECT session.id, session.provider, session.pacing, session.state, session.blocked_until, pace.arrival,
+    SELECT session.id, session.provider, session.pacing, session.state, session.blocked_until,
+      ${outageColumns.map((column) => `session.${column}`).join(", ")}, pace.arrival,
       (SELECT min(next_at) FROM ${table} WHERE session = waiting.session AND next_at IS NOT NULL) AS due
     FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
     WHERE session.id = waiting.session ORDER BY waiting.place`
@@ -88,6 +92,8 @@ const forgetPairs = "DELETE FROM sendwright_pair WHERE session = ? AND (next_at 
 const savePairs = insertRows("sendwright_pair", ["session", "phone", "next_at"], {
   onConflict: "(session, phone) DO UPDATE SET next_at = excluded.next_at"
 })
+
+const saveOutage = `UPDATE sendwright_session SET ${outageColumns.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`
 
 const pacingOf = "SELECT pacing FROM sendwright_session WHERE id = ?"
 
@@ -158,6 +164,7 @@ export const make = (
     FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
     WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
     ORDER BY recipient.seq`
+  const lockOutage = `SELECT ${outageColumns.join(", ")} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
   const cache = ClaimCache.make()
 
   return {
@@ -170,6 +177,7 @@ export const make = (
           pacing: json(row, "pacing"),
           state: stateOf(row, "state"),
           blockedUntil: integerOrNull(row, "blocked_until"),
+          outage: toOutage(row),
           dueAt: integer(row, "due"),
           arrival: realOrNull(row, "arrival")
         })
@@ -184,6 +192,13 @@ export const make = (
     lockPacing: (sessionId) => dialect.serialize(Pace.serialized(sessionId)),
 
     tryLockPacing: (sessionId) => dialect.trySerialize(Pace.serialized(sessionId)),
+
+    tryLockOutage: function* (sessionId) {
+      const row = yield* get(lockOutage, sessionId)
+      return row === undefined ? null : toOutage(row)
+    },
+
+    saveOutage: (sessionId, outage) => run(saveOutage, ...fromOutage(outage), sessionId),
 
     arrival: Pace.arrivalOf,
 

@@ -131,9 +131,9 @@ const fromHeld = (
 
 /** Whether its recipients are due at some time: nobody has any in hand and it may be dispatched. */
 const waits = ({ inFlight, job }: StoredJob): boolean =>
-  inFlight === 0 && job.counts.queued + job.counts.sending > 0 && Jobs.dispatchable(job.status)
+  inFlight === 0 && job.counts.queued + job.counts.sending > 0 && Jobs.isClaimable(job)
 
-const step = `status = ?, attempts = ?, lost = ?, uncertain = ?, sequence = ?, next_at = ?, fence = ?, updated_at = ?,
+const step = `status = ?, attempts = ?, retrying_since = ?, lost = ?, uncertain = ?, sequence = ?, next_at = ?, fence = ?, updated_at = ?,
     failure = ?, sent_at = ?, delivered_at = ?, read_at = ?, pricing = ?`
 
 /** Whether they became alike, but for the platform's id. */
@@ -141,6 +141,7 @@ const areAlike = (a: Move, b: Move): boolean =>
   a.fence === b.fence &&
   a.after.status === b.after.status &&
   a.after.attempts === b.after.attempts &&
+  a.after.retryingSince === b.after.retryingSince &&
   a.after.lost === b.after.lost &&
   a.after.uncertain === b.after.uncertain &&
   a.after.sequence === b.after.sequence &&
@@ -156,6 +157,7 @@ const areAlike = (a: Move, b: Move): boolean =>
 const fromAlike = ({ after, fence }: Move): ReadonlyArray<SqlValue> => [
   after.status,
   after.attempts,
+  after.retryingSince,
   after.lost,
   after.uncertain ? 1 : 0,
   after.sequence,

@@ -6,10 +6,10 @@ import * as Arrays from "effect/Array"
 import type { Account } from "../../domain/Account.ts"
 import type { ApiKey, Status as KeyStatus } from "../../domain/ApiKey.ts"
 import type { Entry } from "../../domain/Audit.ts"
+import type { Outage } from "../../domain/Circuit.ts"
 import type { ConsentRecord, Status as ConsentStatus } from "../../domain/Consent.ts"
 import * as Consent from "../../domain/Consent.ts"
 import * as Event from "../../domain/Event.ts"
-import type { PauseReason } from "../../domain/Job.ts"
 import * as Job from "../../domain/Job.ts"
 import * as Keywords from "../../domain/Keywords.ts"
 import type { Operator } from "../../domain/Operator.ts"
@@ -114,6 +114,18 @@ export const toAccount = (row: Row): Account => ({
 
 const state = oneOf<State>(["connected", "connecting", "disconnected"])
 
+export const outageColumns = ["unavailable_since", "probe_at", "probe_interval"]
+
+export const fromOutage = (outage: Outage | null): Parameters =>
+  outage === null ? [null, null, null] : [outage.since, outage.probeAt, outage.intervalMs]
+
+export const toOutage = (row: Row): Outage | null => {
+  const since = integerOrNull(row, "unavailable_since")
+  return since === null
+    ? null
+    : { since, probeAt: integer(row, "probe_at"), intervalMs: integer(row, "probe_interval") }
+}
+
 export const sessionColumns = [
   "id",
   "account",
@@ -121,10 +133,12 @@ export const sessionColumns = [
   "provider",
   "config",
   "pacing",
+  "retry_for",
   "keywords",
   "state",
   "reason",
   "blocked_until",
+  ...outageColumns,
   "connected_since",
   "created_at",
   "updated_at"
@@ -140,10 +154,12 @@ export const fromSession = (session: Session): Parameters => [
   session.provider,
   session.config,
   JSON.stringify(session.pacing),
+  session.retryForMs,
   fromKeywords(session.keywords),
   session.state,
   session.reason,
   session.blockedUntil,
+  ...fromOutage(session.outage),
   session.connectedSince,
   session.createdAt,
   session.updatedAt
@@ -156,11 +172,13 @@ export const toSession = (row: Row): Session => ({
   provider: text(row, "provider"),
   config: text(row, "config"),
   pacing: json(row, "pacing"),
+  retryForMs: integerOrNull(row, "retry_for"),
   // Read with every request: most have none of their own.
   keywords: textOrNull(row, "keywords") === null ? Keywords.standard : Keywords.stored(json(row, "keywords")),
   state: state(row, "state"),
   reason: textOrNull(row, "reason"),
   blockedUntil: integerOrNull(row, "blocked_until"),
+  outage: toOutage(row),
   connectedSince: integerOrNull(row, "connected_since"),
   createdAt: integer(row, "created_at"),
   updatedAt: integer(row, "updated_at")
@@ -428,7 +446,7 @@ export const toRateCard = (row: Row): RateCard => ({
 })
 
 const jobStatus = wordOf(Job.statuses)
-const pauseReason = wordOf<PauseReason>(["session_disconnected", "template_paused", "provider_blocked"])
+const pauseReason = wordOf(Job.pauseReasons)
 
 const changing = [
   "status",
@@ -681,7 +699,7 @@ export const recipientColumns = ({
 }: Pick<Dialect, "json" | "jsonValue">): string => `seq, phone,
     external_id, ${json("variables")}, market, price, next_at, updated_at, CASE WHEN ${untouched}
     THEN NULL ELSE ${jsonValue(`status, ${json("failure")}, attempts, provider_id, sequence, sent_at, delivered_at,
-    read_at, fence, lost, uncertain, ${json("pricing")}`)} END`
+    read_at, fence, lost, uncertain, ${json("pricing")}, retrying_since`)} END`
 
 type ProgressTuple = readonly [
   status: string,
@@ -695,7 +713,8 @@ type ProgressTuple = readonly [
   fence: number | null,
   lost: number,
   uncertain: number,
-  pricing: Recipient.Pricing | null
+  pricing: Recipient.Pricing | null,
+  retryingSince: number | null
 ]
 
 type RecipientTuple = readonly [
@@ -710,7 +729,21 @@ type RecipientTuple = readonly [
   progress: ProgressTuple | null
 ]
 
-const untouchedProgress: ProgressTuple = ["queued", null, 0, null, 0, null, null, null, null, 0, 0, null]
+const untouchedProgress: ProgressTuple = [
+  "queued",
+  null,
+  0,
+  null,
+  0,
+  null,
+  null,
+  null,
+  null,
+  0,
+  0,
+  null,
+  null
+]
 
 const recipientStatus = wordOf(Recipient.statuses)
 
@@ -726,6 +759,7 @@ const toRecipient = (tuple: RecipientTuple): StoredRecipient => {
       status: recipientStatus("status", progress[0]),
       failure: progress[1],
       attempts: progress[2],
+      retryingSince: progress[12],
       lost: progress[9],
       uncertain: progress[10] === 1,
       providerId: progress[3],

@@ -1,29 +1,31 @@
 /** Sessions, a row each, and the jobs that pause and resume with them. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Event from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
-import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
-import * as Progress from "../../domain/Progress.ts"
 import type { Session } from "../../domain/Session.ts"
 import * as Sessions from "../../domain/Session.ts"
-import * as JobSteps from "../JobSteps.ts"
+import type { SessionRows } from "../policy/SessionRows.ts"
+import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertInto } from "./Insert.ts"
+import type { Sql } from "./JobRows.ts"
 import type { JobRows } from "./Jobs.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import {
   fromKeywords,
+  fromOutage,
   fromSession,
+  integer,
   limited,
   newestFirst,
+  outageColumns,
   seq,
   sessionColumns,
   text,
@@ -32,8 +34,8 @@ import {
 
 const insert = insertInto("sendwright_session", sessionColumns)
 
-const update =
-  "UPDATE sendwright_session SET state = ?, reason = ?, connected_since = ?, updated_at = ? WHERE id = ?"
+const update = `UPDATE sendwright_session SET state = ?, reason = ?, blocked_until = ?,
+  ${outageColumns.map((column) => `${column} = ?`).join(", ")}, connected_since = ?, updated_at = ? WHERE id = ?`
 
 // A processing job has recipients due, now or later, or in hand.
 const processingJobs = ({ progress: { as, jobs } }: Dialect): string => `SELECT id FROM (
@@ -45,9 +47,7 @@ const processingJobs = ({ progress: { as, jobs } }: Dialect): string => `SELECT 
   ) AS job ORDER BY id`
 
 const change =
-  "UPDATE sendwright_session SET name = ?, pacing = ?, keywords = ?, config = ?, updated_at = ? WHERE id = ?"
-
-const block = "UPDATE sendwright_session SET blocked_until = ?, updated_at = ? WHERE id = ?"
+  "UPDATE sendwright_session SET name = ?, pacing = ?, retry_for = ?, keywords = ?, config = ?, updated_at = ? WHERE id = ?"
 
 // By `Session.blockIsOver`.
 const unblockable = `SELECT * FROM sendwright_session
@@ -63,16 +63,31 @@ export function* findSession(id: string, statement = byId): Program<Session | nu
   return row === undefined ? null : toSession(row)
 }
 
-/** Running jobs pause with their session, and go on with it. */
-function* followSession(rows: JobRows, session: Session, now: Instant): Program<void> {
-  const { id } = session
-  const stopped = yield* all(pausedJobs(rows.dialect), id)
-  const running = Sessions.obstacle(session) === null ? [] : yield* all(processingJobs(rows.dialect), id, id)
-  const affected = yield* rows.lockAll([...stopped, ...running].map((row) => text(row, "id")))
-  const steps = affected.flatMap((held) =>
-    JobSteps.become(held, Progress.followSession(held.job, session, now))
-  )
-  yield* rows.save(steps, now)
+const countUnavailable =
+  "SELECT count(*) AS count FROM sendwright_session WHERE unavailable_since IS NOT NULL"
+
+const rowsOf = (jobs: JobRows, dialect: Dialect): SessionRows<Sql> => {
+  const toChange = byId + dialect.forUpdate("sendwright_session")
+  const toUnblock = unblockable + dialect.forUpdate("sendwright_session")
+  const [paused, processing] = [pausedJobs(dialect), processingJobs(dialect)]
+  return {
+    lockJobs: jobs.lockAll,
+    saveJobs: function* (steps, now) {
+      yield* jobs.save(steps, now)
+    },
+    lockSession: (id) => findSession(id, toChange),
+    lockUnblockable: function* (now) {
+      return (yield* all(toUnblock, now, Time.latestWritten(now))).map(toSession)
+    },
+    saveSession: ({ blockedUntil, connectedSince, id, outage, reason, state, updatedAt }) =>
+      run(update, state, reason, blockedUntil, ...fromOutage(outage), connectedSince, updatedAt, id),
+    jobsToFollow: function* (id, running) {
+      const stopped = yield* all(paused, id)
+      const going = running ? yield* all(processing, id, id) : []
+      return [...stopped, ...going].map((row) => text(row, "id"))
+    },
+    appendEvents: (accountId, drafts, now) => Events.append(jobs.ids, accountId, drafts, now)
+  }
 }
 
 export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
@@ -80,7 +95,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
-    const rows = Jobs.make(db.dialect, ids)
+    const rows = rowsOf(Jobs.make(db.dialect, ids), db.dialect)
     const toChange = byId + db.dialect.forUpdate("sendwright_session")
     return {
       create: (session) =>
@@ -102,52 +117,32 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
           const found = yield* findSession(id, toChange)
           if (found === null) return null
           const session: Session = { ...found, ...fields, updatedAt: now }
-          const { config, keywords, name, pacing } = session
-          yield* run(change, name, JSON.stringify(pacing), fromKeywords(keywords), config, now, id)
-          return session
-        }),
-      transition: ({ id, now, reason, state }) =>
-        db.write("SessionStore.transition", function* () {
-          const found = yield* findSession(id, toChange)
-          if (found === null || (found.state === state && found.reason === reason)) return found
-          const connected = state === "connected"
-          const session: Session = {
-            ...found,
-            state,
-            reason: connected ? null : reason,
-            connectedSince: connected ? (found.connectedSince ?? now) : null,
-            updatedAt: now
-          }
-          yield* run(update, state, session.reason, session.connectedSince, now, id)
-          const draft = found.state === state ? undefined : Event.sessionChanged(session)
-          yield* Events.append(ids, session.accountId, draft === undefined ? [] : [draft], now)
-          yield* followSession(rows, session, now)
-          return session
-        }),
-      block: ({ id, now, until }) =>
-        db.write("SessionStore.block", function* () {
-          const found = yield* findSession(id, toChange)
-          if (found === null) return null
-          const blockedUntil = Math.max(found.blockedUntil ?? 0, until)
-          yield* run(block, blockedUntil, now, id)
-          const session = { ...found, blockedUntil, updatedAt: now }
-          yield* followSession(rows, session, now)
-          return session
-        }),
-      unblock: ({ now }) =>
-        db.write("SessionStore.unblock", function* () {
-          const over = yield* all(
-            unblockable + db.dialect.forUpdate("sendwright_session"),
+          const { config, keywords, name, pacing, retryForMs } = session
+          yield* run(
+            change,
+            name,
+            JSON.stringify(pacing),
+            retryForMs,
+            fromKeywords(keywords),
+            config,
             now,
-            Time.latestWritten(now)
+            id
           )
-          for (const row of over) {
-            const session = { ...toSession(row), blockedUntil: null, updatedAt: now }
-            yield* run(block, null, now, session.id)
-            yield* followSession(rows, session, now)
-          }
-          return over.length
-        })
+          return session
+        }),
+      transition: (command) => db.write("SessionStore.transition", () => Policy.transition(rows, command)),
+      block: (command) => db.write("SessionStore.block", () => Policy.block(rows, command)),
+      unblock: ({ now }) => db.write("SessionStore.unblock", () => Policy.unblock(rows, now)),
+      markUnavailable: (command) =>
+        db.write("SessionStore.markUnavailable", () => Policy.mark(rows, command, Sessions.unavailable)),
+      markAvailable: (command) =>
+        db.write("SessionStore.markAvailable", () => Policy.mark(rows, command, Sessions.available)),
+      takeProbe: (command) => db.write("SessionStore.takeProbe", () => Policy.takeProbe(rows, command)),
+      returnProbe: (command) => db.write("SessionStore.returnProbe", () => Policy.returnProbe(rows, command)),
+      countUnavailable: db.read("SessionStore.countUnavailable", function* () {
+        const row = yield* get(countUnavailable)
+        return row === undefined ? 0 : integer(row, "count")
+      })
     }
   })
 )

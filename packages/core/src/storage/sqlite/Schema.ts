@@ -496,6 +496,24 @@ CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
 `
 }
 
+const outages: Migration = {
+  id: 16,
+  name: "outages",
+  compatibleFrom: 15,
+  statements: `
+-- unavailable_since, probe_at, probe_interval: a platform that does not answer (domain/Circuit.ts). retry_for: for how long
+-- a transient error is tried again, null by what is sent. All in milliseconds.
+ALTER TABLE sendwright_session ADD COLUMN unavailable_since INTEGER;
+ALTER TABLE sendwright_session ADD COLUMN probe_at INTEGER;
+ALTER TABLE sendwright_session ADD COLUMN probe_interval INTEGER;
+ALTER TABLE sendwright_session ADD COLUMN retry_for INTEGER;
+CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
+
+-- The time of the first attempt, once that is to be repeated.
+ALTER TABLE sendwright_recipient ADD COLUMN retrying_since INTEGER;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -511,5 +529,6 @@ export const migrations: ReadonlyArray<Migration> = [
   operators,
   recording,
   standing,
-  parking
+  parking,
+  outages
 ]

@@ -16,6 +16,7 @@ import * as inbound from "./inbound.ts"
 import * as leases from "./leases.ts"
 import * as limits from "./limits.ts"
 import * as liveness from "./liveness.ts"
+import * as outages from "./outages.ts"
 import * as pace from "./pace.ts"
 import * as paging from "./paging.ts"
 import * as platforms from "./platforms.ts"
@@ -40,6 +41,7 @@ export const suite = (name: string, layer: Stored): void => {
     causes.suite(layer)
     receive.suite(layer)
     platforms.suite(layer)
+    outages.suite(layer)
     inbound.suite(layer)
     history.suite(layer)
     read.suite(layer)

@@ -1,0 +1,101 @@
+/**
+ * The verbs that change what a session may send: its state, blocks, outages. Written once for all stores: the decisions
+ * are `domain/Session` and `domain/Circuit`, the reads and writes {@link SessionRows}.
+ */
+import * as Circuit from "../../domain/Circuit.ts"
+import * as Event from "../../domain/Event.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Progress from "../../domain/Progress.ts"
+import type { Session } from "../../domain/Session.ts"
+import * as Sessions from "../../domain/Session.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type { ProbeAnswer } from "../SessionStore.ts"
+import type { Backend, Tx } from "./JobRows.ts"
+import type { SessionRows } from "./SessionRows.ts"
+
+/** Writes the changed session with its events; its running jobs pause or go on with it. */
+function* become<B extends Backend>(
+  rows: SessionRows<B>,
+  before: Session,
+  after: Session,
+  now: Instant
+): Tx<Session, B> {
+  if (after === before) return before
+  yield* rows.saveSession(after)
+  yield* rows.appendEvents(after.accountId, Event.sessionChanged(before, after), now)
+  const ids = yield* rows.jobsToFollow(after.id, Sessions.obstacle(after) !== null)
+  const jobs = ids.length === 0 ? [] : yield* rows.lockJobs(ids)
+  const steps = jobs.flatMap((held) => JobSteps.become(held, Progress.followSession(held.job, after, now)))
+  yield* rows.saveJobs(steps, now)
+  return after
+}
+
+/** Changes a session by a pure step; null when there is none. */
+function* change<B extends Backend>(
+  rows: SessionRows<B>,
+  id: string,
+  now: Instant,
+  step: (session: Session) => Session
+): Tx<{ readonly before: Session; readonly after: Session } | null, B> {
+  const before = yield* rows.lockSession(id)
+  return before === null ? null : { before, after: yield* become(rows, before, step(before), now) }
+}
+
+interface Of {
+  readonly id: string
+  readonly now: Instant
+}
+
+/** `SessionStore.transition`. */
+export function* transition<B extends Backend>(
+  rows: SessionRows<B>,
+  { id, now, ...to }: Of & Pick<Session, "reason" | "state">
+): Tx<Session | null, B> {
+  const changed = yield* change(rows, id, now, (session) => Sessions.transition(session, to, now))
+  return changed === null ? null : changed.after
+}
+
+/** `SessionStore.block`. */
+export function* block<B extends Backend>(
+  rows: SessionRows<B>,
+  { id, now, until }: Of & { readonly until: Instant }
+): Tx<Session | null, B> {
+  const changed = yield* change(rows, id, now, (session) => Sessions.block(session, until, now))
+  return changed === null ? null : changed.after
+}
+
+/** `SessionStore.unblock`. */
+export function* unblock<B extends Backend>(rows: SessionRows<B>, now: Instant): Tx<number, B> {
+  const over = yield* rows.lockUnblockable(now)
+  for (const session of over) yield* become(rows, session, Sessions.unblock(session, now), now)
+  return over.length
+}
+
+/** `SessionStore.markUnavailable` and `SessionStore.markAvailable`: true when it was not so before. */
+export function* mark<B extends Backend>(
+  rows: SessionRows<B>,
+  { id, now }: Of,
+  step: typeof Sessions.available
+): Tx<boolean, B> {
+  const changed = yield* change(rows, id, now, (session) => step(session, now))
+  return changed !== null && changed.before !== changed.after
+}
+
+/** `SessionStore.takeProbe`. */
+export function* takeProbe<B extends Backend>(rows: SessionRows<B>, { id, now }: Of): Tx<ProbeAnswer, B> {
+  const session = yield* rows.lockSession(id)
+  if (session === null || session.outage === null) return "available"
+  if (!Circuit.isProbeDue(session.outage, now)) return "refused"
+  yield* rows.saveSession({ ...session, outage: Circuit.probing(session.outage, now) })
+  return "granted"
+}
+
+/** `SessionStore.returnProbe`. */
+export function* returnProbe<B extends Backend>(
+  rows: SessionRows<B>,
+  { attempted, id, now }: Of & { readonly attempted: boolean }
+): Tx<void, B> {
+  const session = yield* rows.lockSession(id)
+  if (session === null || session.outage === null) return
+  yield* rows.saveSession({ ...session, outage: Circuit.probed(session.outage, attempted, now) })
+}
