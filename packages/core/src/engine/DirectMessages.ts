@@ -8,6 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import * as Catalogue from "../domain/Catalogue.ts"
+import * as Circuit from "../domain/Circuit.ts"
 import type * as Consent from "../domain/Consent.ts"
 import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
 import * as Idempotency from "../domain/Idempotency.ts"
@@ -16,12 +18,16 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/Job.ts"
 import type { Failure } from "../domain/Recipient.ts"
+import type { Session } from "../domain/Session.ts"
 import type * as Lines from "../sender/Lines.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
 import type { AcceptSend, ClaimedJob, Earlier, Settlement } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
+import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import type { SessionCircuit } from "../worker/Circuits.ts"
+import { Circuits } from "../worker/Circuits.ts"
 import type * as Consequences from "../worker/Consequences.ts"
 import * as Dispatch from "../worker/Dispatch.ts"
 import { Presence } from "../worker/Presence.ts"
@@ -81,6 +87,12 @@ const stopping: Failure = {
   permanent: false
 }
 
+/** A platform that does not answer is asked by one message after another; the others are refused, for somebody waits. */
+const unavailable = Catalogue.failure("provider_unavailable", {
+  providerCode: null,
+  message: "The platform does not answer at present; the message was not sent. Try again later."
+})
+
 const withoutOutcome: Failure = {
   code: "outcome_unknown",
   provider_code: null,
@@ -122,6 +134,7 @@ const untilStored = Schedule.exponential("50 millis").pipe(
 const dispatch = Effect.fnUntraced(function* (
   claimed: ClaimedJob,
   line: Lines.Line | undefined,
+  circuit: SessionCircuit,
   draw: Consequences.Draw,
   consentNow: ConsentNow
 ) {
@@ -132,7 +145,9 @@ const dispatch = Effect.fnUntraced(function* (
   let optOut: Inbound | null = null
   /** What would wait for a pause to end is a refusal here: somebody waits for the answer. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
+    circuit.began()
     const attempted = yield* Dispatch.attempt(line, claimed, next)
+    circuit.ended(attempted.answered)
     const { consequence: failure, outcome } = attempted
     optOut = attempted.optOut ?? optOut
     if (failure === null) return outcome
@@ -143,7 +158,7 @@ const dispatch = Effect.fnUntraced(function* (
   while (outcome._tag === "Retry") {
     const now = yield* Clock.currentTimeMillis
     const { failure, uncertain } = outcome
-    if (outcome.at - started > patienceMs) {
+    if (outcome.at - started > patienceMs || circuit.isOpen()) {
       return { outcome: ended(failure, uncertain), optOut }
     }
     yield* Effect.sleep(outcome.at - now)
@@ -168,6 +183,8 @@ export const make = Effect.fnUntraced(function* (options: {
   const jobs = yield* JobStore
   const presence = yield* Presence
   const wake = yield* Wake
+  const circuits = yield* Circuits
+  const sessions = yield* SessionStore
   const underWay = yield* UnderWay.make(jobs.earlier)
 
   const consentNow: ConsentNow = ({ accountId, content, recipients }) =>
@@ -179,6 +196,30 @@ export const make = Effect.fnUntraced(function* (options: {
       }),
       (refusals) => refusals.get(0)
     )
+
+  /** What the message may do while its session's platform does not answer. */
+  const mayAsk = Effect.fnUntraced(function* ({ id, outage }: Session) {
+    const now = yield* Clock.currentTimeMillis
+    const isKnown = outage !== null || circuits.of(id, false).isOpen()
+    if (!isKnown) return "available"
+    // The caller's session may be a second old: an outage that is over is found with the next probe.
+    if (outage !== null && !Circuit.isProbeDue(outage, now)) return "refused"
+    return yield* Effect.catchAll(sessions.takeProbe({ id, now }), () => Effect.succeed("refused" as const))
+  })
+
+  const attempt = Effect.fnUntraced(function* (claimed: ClaimedJob, { session }: Caller) {
+    const asked = circuits.asking()
+    const answer = yield* mayAsk(session)
+    const probe = answer === "granted"
+    if (answer === "refused" || !circuits.admit({ sessionId: session.id, probe }, asked))
+      return { outcome: Outcome.Failed({ failure: unavailable }), optOut: null }
+    const circuit = circuits.of(session.id, probe)
+    const line = yield* open(session)
+    const done = yield* dispatch({ ...claimed, probe }, line, circuit, draw, consentNow)
+    // Before the outcome: whoever comes next is to know.
+    yield* circuits.store
+    return done
+  })
 
   /** The answer of the request that the key stands for; one that is under way is waited for. */
   const replay = Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
@@ -243,7 +284,7 @@ export const make = Effect.fnUntraced(function* (options: {
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const { optOut, outcome } = yield* dispatch(claimed, yield* open(caller.session), draw, consentNow)
+      const { optOut, outcome } = yield* attempt(claimed, caller)
       yield* underWay.untilReleased
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }

@@ -37,6 +37,7 @@ import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
+import * as Circuits from "../worker/Circuits.ts"
 import * as Consequences from "../worker/Consequences.ts"
 import * as Outside from "../worker/Outside.ts"
 import { defaultLeaseMs, Presence } from "../worker/Presence.ts"
@@ -239,6 +240,7 @@ export const layer = (
 ): Layer.Layer<Engine | Worker.Worker, MasterKeys.WrongMasterKey | StorageError, Requirements> =>
   Layer.scoped(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
+    Layer.provide(Circuits.layer),
     Layer.provide([Wake.layer, Presence.layer(options.leaseMs ?? defaultLeaseMs), MasterKeys.layer]),
     Layer.provide(StoreClock.layer),
     Layer.provide(Layer.succeed(Retention, options.auditRetentionMs ?? Audit.defaultRetentionMs))

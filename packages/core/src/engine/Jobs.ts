@@ -1,9 +1,10 @@
 /** Reading and canceling jobs: a caller's own, and any for the operator. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Circuit from "../domain/Circuit.ts"
 import { JobEnded, NotFound } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { Job } from "../domain/Job.ts"
+import type { Job, PauseReason } from "../domain/Job.ts"
 import { dispatchable } from "../domain/Job.ts"
 import * as Money from "../domain/Money.ts"
 import type { Pacing } from "../domain/Pacing.ts"
@@ -11,6 +12,8 @@ import { unpaced } from "../domain/Pacing.ts"
 import type { Page } from "../domain/Page.ts"
 import * as RateCard from "../domain/RateCard.ts"
 import type { Status as RecipientStatus } from "../domain/Recipient.ts"
+import type { Session } from "../domain/Session.ts"
+import * as Sessions from "../domain/Session.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
@@ -24,18 +27,35 @@ export interface DetailQuery {
   readonly page: Page
 }
 
+/** The wait for a session over which nothing may be sent; for a platform that does not answer until it is asked again. */
+const waitingForSession = (
+  { blockedUntil, outage }: Pick<Session, "blockedUntil" | "outage">,
+  obstacle: PauseReason,
+  now: Instant
+): JobDetail["waitingFor"] =>
+  obstacle === "platform_unavailable" && outage !== null
+    ? { limiter: "platform", until: Circuit.nextProbe(outage, now) }
+    : { limiter: "session", until: obstacle === "provider_blocked" ? blockedUntil : null }
+
 /** @param isDispatched whether anybody lives who takes what is due */
 const waitingFor = (
   job: Job,
   nextAt: Instant | null,
-  pacing: Pacing,
-  isDispatched: boolean
+  session: Session | null,
+  isDispatched: boolean,
+  now: Instant
 ): JobDetail["waitingFor"] => {
+  const pacing = session?.pacing ?? unpaced
+  const obstacle = session === null ? null : Sessions.obstacle(session)
   if (job.status === "paused") {
-    return { limiter: job.pauseReason === "template_paused" ? "template" : "session", until: null }
+    if (job.pauseReason === "template_paused") return { limiter: "template", until: null }
+    return session === null || obstacle === null
+      ? { limiter: "session", until: null }
+      : waitingForSession(session, obstacle, now)
   }
   if (!isOpen(job)) return null
   if (!isDispatched) return { limiter: "worker", until: null }
+  if (session !== null && obstacle !== null) return waitingForSession(session, obstacle, now)
   if (job.counts.queued > 0) {
     return pacing.messages_per_second === null ? null : { limiter: "pace", until: null }
   }
@@ -89,13 +109,14 @@ export const make = Effect.gen(function* () {
     const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
     const session = yield* sessions.find(job.sessionId)
     const pacing = session?.pacing ?? unpaced
+    const now = yield* Clock.currentTimeMillis
     const isDispatched = !isOpen(job) || (yield* presence.isDispatched)
     const found: JobDetail = {
       job,
       results,
       actualCost,
-      waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due), pacing, isDispatched),
-      expectedCompletionAt: expectedCompletionAt(job, pacing, yield* Clock.currentTimeMillis)
+      waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due), session, isDispatched, now),
+      expectedCompletionAt: expectedCompletionAt(job, pacing, now)
     }
     return found
   })

@@ -78,7 +78,7 @@ export interface JobDetail {
   readonly actualCost: string | null
   /** What the dispatch waits for; null when it waits for nothing. */
   readonly waitingFor: {
-    readonly limiter: "pace" | "retry" | "session" | "template" | "worker"
+    readonly limiter: "pace" | "platform" | "retry" | "session" | "template" | "worker"
     readonly until: Instant | null
   } | null
   /** By the pace of its session; null when that has none, and once the job has left dispatch. */

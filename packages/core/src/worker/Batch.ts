@@ -4,12 +4,14 @@
  * under way is settled when it ends.
  */
 import * as Arrays from "effect/Array"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import type { Deadlines } from "../loop/Deadlines.ts"
 import type { Settlement } from "../storage/JobStore.ts"
 import type { JobOfBatch } from "./BatchPreparation.ts"
+import type { Circuits } from "./Circuits.ts"
 import type * as Consequences from "./Consequences.ts"
 import * as Dispatch from "./Dispatch.ts"
 import type { Grace } from "./Grace.ts"
@@ -48,13 +50,14 @@ export const start = (
     /** Waits for what must not be attempted beside it. */
     readonly permitted: (attempts: Effect.Effect<void>) => Effect.Effect<void>
     readonly fork: Fork
+    readonly circuits: Pick<Context.Tag.Service<Circuits>, "store">
     readonly deadlines: Deadlines
     readonly draw: Consequences.Draw
     readonly grace: Grace
     readonly slowSessions: SlowSessions
   }
 ): Batch => {
-  const { deadlines, draw, fork, grace, permitted, slots, slowSessions } = options
+  const { circuits, deadlines, draw, fork, grace, permitted, slots, slowSessions } = options
   let begun = false
   let mayBegin = true
   /** True when somebody was answered whose outcome is not collected. */
@@ -152,7 +155,7 @@ export const start = (
           ),
         { discard: true }
       )
-      return Effect.as(done, settlements)
+      return Effect.as(Effect.zipRight(circuits.store, done), settlements)
     }),
     remaining: () => jobs.reduce((sum, { attempts }) => sum + attempts.left(), 0),
     stop: Effect.zipRight(grace.within(Fiber.await(fiber)), Effect.asVoid(Fiber.interrupt(fiber)))

@@ -10,6 +10,7 @@ import { ConsentStore } from "../storage/ConsentStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
+import { Circuits } from "./Circuits.ts"
 import * as Dispatch from "./Dispatch.ts"
 
 /** One job's recipients in a batch. */
@@ -18,50 +19,65 @@ export interface JobOfBatch {
   readonly attempts: Dispatch.Attempts
 }
 
-/** Nothing of it is attempted: its recipients are due again, at no cost of an attempt. */
-export const released = (job: ClaimedJob): JobOfBatch => ({ job, attempts: Dispatch.released(job) })
-
 /** In the order in which they are attempted. Jobs that cannot be prepared are released. */
 export type Prepare = (claimed: ReadonlyArray<ClaimedJob>) => Effect.Effect<ReadonlyArray<JobOfBatch>>
 
-export const make: Effect.Effect<Prepare, never, ConsentStore | SecretBox | Senders | SessionStore> =
-  Effect.gen(function* () {
-    const consents = yield* ConsentStore
-    const sessions = yield* SessionStore
-    const resolve = yield* Lines.make
+export interface BatchPreparation {
+  readonly prepare: Prepare
+  /** Nothing of it is attempted: its recipients are due again, at no cost of an attempt. */
+  readonly release: (job: ClaimedJob) => JobOfBatch
+}
 
-    /** Jobs of one session, account and purpose share the look-ups. */
-    const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>) {
-      const [first] = alike
-      if (first === undefined) return { jobs: [], atRisk: false }
-      const { accountId, content, sessionId } = first
-      const line = yield* Effect.flatMap(sessions.find(sessionId), resolve)
-      const phones = Arrays.flatMap(alike, ({ recipients }) => recipients.map(({ phone }) => phone))
-      const refusals = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
-      let next = 0
-      const jobs = alike.map((job): JobOfBatch => {
-        const offset = next
-        next += job.recipients.length
-        return { job, attempts: Dispatch.window(line, job, (place) => refusals.get(offset + place)) }
-      })
-      return { jobs, atRisk: line !== undefined && !canRecover(line.sender) }
-    })
+export const make: Effect.Effect<
+  BatchPreparation,
+  never,
+  Circuits | ConsentStore | SecretBox | Senders | SessionStore
+> = Effect.gen(function* () {
+  const circuits = yield* Circuits
+  const consents = yield* ConsentStore
+  const sessions = yield* SessionStore
+  const resolve = yield* Lines.make
 
-    return Effect.fnUntraced(function* (claimed) {
-      const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
-        `${sessionId} ${accountId} ${Job.purpose(content)}`
-      const batch: Array<JobOfBatch> = []
-      for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
-        const prepared = yield* Effect.catchAllCause(prepareAlike(alike), (cause) =>
-          Effect.as(Effect.logError("A batch could not begin", cause), {
-            jobs: alike.map(released),
-            atRisk: false
-          })
-        )
-        // First those whom a crash would leave unknown, also while they wait behind others.
-        if (prepared.atRisk) batch.unshift(...prepared.jobs)
-        else batch.push(...prepared.jobs)
-      }
-      return batch
+  /** Jobs of one session, account and purpose share the look-ups. */
+  const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>) {
+    const [first] = alike
+    if (first === undefined) return { jobs: [], atRisk: false }
+    const { accountId, content, sessionId } = first
+    const line = yield* Effect.flatMap(sessions.find(sessionId), resolve)
+    const phones = Arrays.flatMap(alike, ({ recipients }) => recipients.map(({ phone }) => phone))
+    const refusals = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
+    let next = 0
+    const jobs = alike.map((job): JobOfBatch => {
+      const offset = next
+      next += job.recipients.length
+      const circuit = circuits.of(sessionId, job.probe)
+      return { job, attempts: Dispatch.window(line, job, circuit, (place) => refusals.get(offset + place)) }
     })
+    return { jobs, atRisk: line !== undefined && !canRecover(line.sender) }
   })
+
+  const release = (job: ClaimedJob): JobOfBatch => ({
+    job,
+    attempts: Dispatch.released(job, circuits.of(job.sessionId, job.probe))
+  })
+
+  const prepare: Prepare = Effect.fnUntraced(function* (claimed) {
+    const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
+      `${sessionId} ${accountId} ${Job.purpose(content)}`
+    const batch: Array<JobOfBatch> = []
+    for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
+      const prepared = yield* Effect.catchAllCause(prepareAlike(alike), (cause) =>
+        Effect.as(Effect.logError("A batch could not begin", cause), {
+          jobs: alike.map(release),
+          atRisk: false
+        })
+      )
+      // First those whom a crash would leave unknown, also while they wait behind others.
+      if (prepared.atRisk) batch.unshift(...prepared.jobs)
+      else batch.push(...prepared.jobs)
+    }
+    return batch
+  })
+
+  return { prepare, release }
+})

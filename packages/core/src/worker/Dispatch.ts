@@ -11,15 +11,17 @@ import * as Catalogue from "../domain/Catalogue.ts"
 import type * as Consent from "../domain/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
 import * as Time from "../domain/Instant.ts"
+import * as Job from "../domain/Job.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
 import type { Line } from "../sender/Lines.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
-import type { OutboundMessage, SendResult } from "../sender/Sender.ts"
-import { canRecover } from "../sender/Sender.ts"
+import type { OutboundMessage, Sender, SendResult } from "../sender/Sender.ts"
+import { canRecover, isAnswered } from "../sender/Sender.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
+import type { SessionCircuit } from "./Circuits.ts"
 import * as PlatformOptOut from "./PlatformOptOut.ts"
 
 type ClaimedRecipient = ClaimedJob["recipients"][number]
@@ -69,6 +71,10 @@ export interface Attempted {
   readonly consequence: Failure | null
   /** The opt-out that came with the answer. */
   readonly optOut: Inbound | null
+  /** True when the platform answered, and false when it did not; null when nobody can tell. */
+  readonly answered: boolean | null
+  /** True when another attempt may pass, though its time may be over: while the platform does not answer it costs none. */
+  readonly mayPass: boolean
 }
 
 /** Beyond the recipient, in an order that matters to nobody. */
@@ -135,13 +141,25 @@ const meaningOf = (
   }
 }
 
-/** When is drawn. */
+/** Retries after a random backoff; gives up when its time or its attempts are used up. */
 const again = (
-  { attempts }: ClaimedRecipient,
+  line: Line | undefined,
+  { content }: ClaimedJob,
+  { attempts, firstAttemptAt }: ClaimedRecipient,
   { failure, retryAfterMs, uncertain }: Again
 ): Effect.Effect<Outcome> =>
   Effect.zipWith(Clock.currentTimeMillis, Random.next, (now, draw) => {
-    const at = Retry.nextSend({ attempts, now, draw, retryAfterMs })
+    const windowMs = Retry.sendWindow(Job.purpose(content), line?.retryForMs ?? null)
+    const isOfRecipient = Catalogue.isOfRecipient(failure)
+    const at = Retry.nextSend({
+      attempts,
+      firstAttemptAt,
+      windowMs,
+      isOfRecipient,
+      now,
+      draw,
+      retryAfterMs
+    })
     if (at !== undefined) return Outcome.Retry({ at, failure, uncertain })
     return uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
   })
@@ -151,20 +169,24 @@ const meaning = (
   job: ClaimedJob,
   recipient: ClaimedRecipient,
   said: SendResult,
-  uncertain: boolean
+  uncertain: boolean,
+  answered: boolean | null = isAnswered(said)
 ): Effect.Effect<Attempted> => {
   const result = Sanitize.sendResult(said, line?.config)
   const recoverable = line !== undefined && canRecover(line.sender)
   const meant = meaningOf(result, recipient, recoverable, uncertain)
-  const outcome = meant._tag === "Again" ? again(recipient, meant) : Effect.succeed(meant)
+  const mayPass = meant._tag === "Again"
+  const outcome = meant._tag === "Again" ? again(line, job, recipient, meant) : Effect.succeed(meant)
   if (result._tag !== "Rejected" && result._tag !== "Transient")
-    return Effect.map(outcome, (outcome) => ({ outcome, consequence: null, optOut: null }))
+    return Effect.map(outcome, (outcome) => ({ outcome, consequence: null, optOut: null, answered, mayPass }))
   const { failure } = result
   const consequence = concernsOthers.has(Catalogue.actionOf(failure)) ? failure : null
   return Effect.zipWith(outcome, Clock.currentTimeMillis, (outcome, now) => ({
     outcome,
     consequence,
-    optOut: PlatformOptOut.read(job, recipient, failure, now)
+    optOut: PlatformOptOut.read(job, recipient, failure, now),
+    answered,
+    mayPass
   }))
 }
 
@@ -177,8 +199,17 @@ const broken = (
 ): Effect.Effect<Attempted> =>
   Effect.zipRight(
     Effect.logError("A sender broke", defect),
-    meaning(line, job, recipient, { _tag: "Ambiguous", failure: senderDefect }, recipient.uncertain)
+    meaning(line, job, recipient, { _tag: "Ambiguous", failure: senderDefect }, recipient.uncertain, null)
   )
+
+/**
+ * The result of a probe that is not sent, since the platform's own check fails. A reason that the catalogue knows is an
+ * answer, unless it says that the platform is unavailable.
+ */
+const unchecked = (failure: Failure): SendResult => {
+  const answered = failure.code !== "provider_unavailable" && Catalogue.find(failure.code) !== undefined
+  return { _tag: "Transient", failure, retryAfterMs: null, answered }
+}
 
 /** Where the platform may have the message and can be asked, it is asked first. Dies when the sender breaks. */
 const tried = (
@@ -194,7 +225,8 @@ const tried = (
       job,
       recipient,
       { _tag: "Transient", failure: senderMissing, retryAfterMs: null },
-      uncertain
+      uncertain,
+      null
     )
   }
   const { config, sender } = line
@@ -209,17 +241,29 @@ const tried = (
   }
   const send = (uncertain: boolean): Effect.Effect<Attempted> =>
     Effect.flatMap(sender.send(message), (result) => meaning(line, job, recipient, result, uncertain))
-  if (!uncertain || sender.lookUp === undefined) return send(uncertain)
-  return Effect.flatMap(sender.lookUp(message), (found) => {
-    if (found !== null) return meaning(line, job, recipient, found, true)
-    return refusal === undefined
-      ? send(false)
-      : Effect.succeed({
-          outcome: Outcome.Skipped({ failure: refusal }),
-          consequence: null,
-          optOut: null
-        })
-  })
+  // Most messages; nothing else is made for them.
+  if (!uncertain && !job.probe) return send(false)
+  const lookUp = (ask: NonNullable<Sender["lookUp"]>): Effect.Effect<Attempted> =>
+    Effect.flatMap(ask(message), (found) => {
+      if (found !== null) {
+        // A platform that cannot tell yet is not silent.
+        const answered = found._tag === "Ambiguous" ? (found.answered ?? null) : isAnswered(found)
+        return meaning(line, job, recipient, found, true, answered)
+      }
+      if (refusal === undefined) return send(false)
+      const outcome = Outcome.Skipped({ failure: refusal })
+      return Effect.succeed({ outcome, consequence: null, optOut: null, answered: true, mayPass: false })
+    })
+  const made = Effect.suspend(() =>
+    uncertain && sender.lookUp !== undefined ? lookUp(sender.lookUp) : send(uncertain)
+  )
+  // A probe is a person's message: where the platform can be asked otherwise, it is spared a time-out.
+  if (!job.probe || sender.check === undefined) return made
+  return Effect.flatMap(sender.check(config), (failure) =>
+    failure === null || failure.permanent
+      ? made
+      : meaning(line, job, recipient, unchecked(failure), uncertain)
+  )
 }
 
 /** One attempt. */
@@ -239,10 +283,18 @@ const stopped: Failure = {
   permanent: false
 }
 
+/** The outcome of an attempt that costs none, in the place of another attempt or of the end. */
+const spared = (outcome: Outcome): Outcome =>
+  Outcome.Released({
+    uncertain: outcome._tag === "Unknown" || (outcome._tag === "Retry" && outcome.uncertain)
+  })
+
 /** The attempts of a job's window. */
 export interface Attempts {
   /** Those who are attempted, in their order. */
   readonly recipients: ReadonlyArray<ClaimedRecipient>
+  /** False once the platform does not answer. */
+  readonly goesOn: () => boolean
   /** Dies when the sender breaks. */
   readonly begin: (recipient: ClaimedRecipient) => Effect.Effect<Attempted>
   readonly broken: (recipient: ClaimedRecipient, defect: unknown) => Effect.Effect<Attempted>
@@ -264,13 +316,14 @@ export interface Attempts {
 }
 
 /**
- * Prepares the attempts.
+ * Prepares the attempts. While the session's circuit is open a failed attempt costs none.
  *
  * @param refusal why a recipient, by its place in the job's, may have nothing any more: consent is asked for once more
  */
 export const window = (
   line: Line | undefined,
   job: ClaimedJob,
+  circuit: SessionCircuit,
   refusal: (place: number) => Consent.Refusal | undefined
 ): Attempts => {
   const { fence, jobId } = job
@@ -293,16 +346,20 @@ export const window = (
     return false
   })
   const begun = new Set<number>()
-  const record = ({ index }: ClaimedRecipient, { consequence, optOut, outcome }: Attempted): void => {
-    outcomes.set(index, outcome)
+  const record = ({ index }: ClaimedRecipient, attempted: Attempted): void => {
+    const { answered, consequence, mayPass, optOut, outcome } = attempted
+    circuit.ended(answered)
+    outcomes.set(index, mayPass && circuit.isOpen() ? spared(outcome) : outcome)
     if (consequence !== null) consequences.push(consequence)
     if (optOut !== null) optOuts.set(index, optOut)
   }
   let left = job.recipients
   return {
     recipients: allowed,
+    goesOn: circuit.mayBegin,
     begin: (recipient) => {
       begun.add(recipient.index)
+      circuit.began()
       return tried(line, job, recipient, refusals.get(recipient.index))
     },
     broken: (recipient, defect) => broken(line, job, recipient, defect),
@@ -316,6 +373,7 @@ export const window = (
         if (outcome === undefined && begun.has(index)) underWay.push(recipient)
         else {
           const settled = outcome ?? Outcome.Released({ uncertain: false })
+          if (!begun.has(index)) circuit.unused()
           const inbound = optOuts.get(index)
           settlements.push({
             jobId,
@@ -334,6 +392,7 @@ export const window = (
       const harmless = line === undefined || canRecover(line.sender)
       for (const { index } of left) {
         if (outcomes.has(index) || !begun.has(index)) continue
+        circuit.ended(null)
         outcomes.set(
           index,
           harmless ? Outcome.Released({ uncertain: true }) : Outcome.Unknown({ failure: stopped })
@@ -345,8 +404,8 @@ export const window = (
 }
 
 /** A window that could not even begin goes back as it was: nothing of it is attempted. */
-export const released = (job: ClaimedJob): Attempts => ({
-  ...window(undefined, job, () => undefined),
+export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts => ({
+  ...window(undefined, job, circuit, () => undefined),
   recipients: []
 })
 
@@ -369,6 +428,7 @@ export const run = (
       for (const attempts of windows) {
         for (const recipient of attempts.recipients) {
           if (!goesOn()) return
+          if (!attempts.goesOn()) break
           yield { attempts, recipient }
         }
       }

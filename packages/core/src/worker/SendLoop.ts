@@ -18,6 +18,8 @@ import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Batch from "./Batch.ts"
 import * as BatchPreparation from "./BatchPreparation.ts"
+import type { Order } from "./Circuits.ts"
+import { Circuits } from "./Circuits.ts"
 import * as Consequences from "./Consequences.ts"
 import type { Grace } from "./Grace.ts"
 import * as Isolate from "./Isolate.ts"
@@ -75,7 +77,16 @@ export const make = (options: {
 }): Effect.Effect<
   SendLoop,
   never,
-  ConsentStore | JobStore | Presence | Scope.Scope | SecretBox | Senders | SessionStore | TemplateStore | Wake
+  | Circuits
+  | ConsentStore
+  | JobStore
+  | Presence
+  | Scope.Scope
+  | SecretBox
+  | Senders
+  | SessionStore
+  | TemplateStore
+  | Wake
 > =>
   Effect.gen(function* () {
     const { concurrency, grace, lanes } = options
@@ -84,7 +95,8 @@ export const make = (options: {
     const senders = yield* Senders
     const wake = yield* Wake
     const draw = yield* Consequences.make
-    const prepare = yield* BatchPreparation.make
+    const circuits = yield* Circuits
+    const { prepare, release } = yield* BatchPreparation.make
     const deadlines = yield* Deadlines.make
     const recoverable: ReadonlyArray<Provider> = [...senders.values()]
       .filter(canRecover)
@@ -94,23 +106,25 @@ export const make = (options: {
     const suspectSessions = SuspectSessions.make(slowSessions)
     /** Sessions for which nothing is claimed now, and for which nobody looks when the next recipient is due. */
     const excluded = (): ReadonlyArray<string> => [
-      ...new Set([...slowSessions.excluded(), ...suspectSessions.excluded()])
+      ...new Set([...slowSessions.excluded(), ...suspectSessions.excluded(), ...circuits.excluded()])
     ]
 
     /** Starts a claim: each suspect by itself, and all others together. Synchronous, so that no other lane comes between. */
     const startBatches = (
       prepared: ReadonlyArray<BatchPreparation.JobOfBatch>,
       count: number,
+      asked: Order,
       fork: Batch.Fork
     ): { readonly together: Batch.Batch | null; readonly apart: ReadonlyArray<Batch.Batch> } => {
       const suspects: Array<BatchPreparation.JobOfBatch> = []
       const others: Array<BatchPreparation.JobOfBatch> = []
       for (const each of prepared) {
-        if (!suspectSessions.admit(each.job)) others.push(BatchPreparation.released(each.job))
+        const mayBegin = circuits.admit(each.job, asked) && suspectSessions.admit(each.job)
+        if (!mayBegin) others.push(release(each.job))
         else if (SuspectSessions.isSuspect(each.job)) suspects.push(each)
         else others.push(each)
       }
-      const shared = { fork, deadlines, draw, grace, slowSessions }
+      const shared = { fork, circuits, deadlines, draw, grace, slowSessions }
       const apart = suspects.map((suspect) =>
         Batch.start([suspect], {
           ...shared,
@@ -138,6 +152,8 @@ export const make = (options: {
         /** The answer to the last request, for the next step. */
         let pending: LaneEvent = ready
         let lastId = 0
+        /** When the last claim was asked for. */
+        let asked: Order = 0
         const live = new Map<number, { readonly worker: string; readonly batch: Batch.Batch }>()
 
         const views = (): ReadonlyArray<LaneState.BatchView> =>
@@ -177,6 +193,7 @@ export const make = (options: {
           const commit = Effect.flatMap(Clock.currentTimeMillis, (now) => {
             const atRisk = { limit: request.slots, recoverable }
             const claim = limit === null ? null : { worker, limit, without: excluded(), atRisk }
+            asked = circuits.asking()
             return jobs.exchange({ now, settlements, claim })
           })
           return Effect.matchCauseEffect(commit, {
@@ -199,7 +216,7 @@ export const make = (options: {
         const attempt = ({ claimed, slots, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> =>
           prepare(claimed).pipe(
             Effect.map((prepared): LaneEvent => {
-              const { apart, together } = startBatches(prepared, slots, fork)
+              const { apart, together } = startBatches(prepared, slots, asked, fork)
               const add = (batch: Batch.Batch): number => {
                 lastId += 1
                 live.set(lastId, { worker, batch })

@@ -18,6 +18,7 @@ import type { Stores } from "../storage/Stores.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
+import { Circuits } from "./Circuits.ts"
 import * as Grace from "./Grace.ts"
 import * as Inbound from "./Inbound.ts"
 import * as Loops from "./Loops.ts"
@@ -85,6 +86,7 @@ const make = (options: Options) =>
     const keys = yield* MasterKeys
     const loops = Loops.make()
     const inbound = yield* Inbound.make
+    const circuits = yield* Circuits
     const outside = yield* Outside.make
     const presence = yield* Presence
     const rescue = yield* Rescue.make
@@ -137,6 +139,9 @@ const make = (options: Options) =>
     })
 
     const repair = Effect.gen(function* () {
+      // Half a minute of silence ends nothing that a lane would notice.
+      yield* circuits.store
+      yield* circuits.measure
       if ((yield* rescue) > 0) yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
       if ((yield* inbound.unpark) > 0) yield* wake.deliveries.notify
     })
@@ -216,7 +221,7 @@ export const layer = (
 ): Layer.Layer<
   Worker,
   never,
-  Stores | StoreClock | Senders | SecretBox | MasterKeys | WebhookTransport | Presence | Wake
+  Stores | StoreClock | Senders | SecretBox | MasterKeys | WebhookTransport | Presence | Wake | Circuits
 > => Layer.scoped(Worker, make({ ...defaults, ...options }))
 
 /** Runs the loops for as long as the layer lives. */

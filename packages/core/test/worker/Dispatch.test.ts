@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { type Sender, SendResult } from "../../src/sender/Sender.ts"
 import type { ClaimedJob } from "../../src/storage/JobStore.ts"
+import type { SessionCircuit } from "../../src/worker/Circuits.ts"
 import * as Dispatch from "../../src/worker/Dispatch.ts"
 
 const job = (recipients: number): ClaimedJob => ({
@@ -11,20 +12,35 @@ const job = (recipients: number): ClaimedJob => ({
   sessionId: "session",
   content: { kind: "direct", text: "Hello", linkPreview: false },
   fence: 1,
+  probe: false,
   recipients: Array.from({ length: recipients }, (_, index) => ({
     index,
     phone: String(34_600_000_000 + index),
     values: [],
     attempts: 1,
+    firstAttemptAt: 0,
     uncertain: false,
     suspect: false
   }))
 })
 
+const circuit: SessionCircuit = {
+  mayBegin: () => true,
+  isOpen: () => false,
+  began: () => {},
+  ended: () => {},
+  unused: () => {}
+}
+
 const window = (send: Sender["send"], recipients: number, concurrency: number) => {
   const sender: Sender = { provider: "http", deduplicates: false, send }
   const claimed = job(recipients)
-  const attempts = Dispatch.window({ sender, config: {} }, claimed, () => undefined)
+  const attempts = Dispatch.window(
+    { sender, config: {}, retryForMs: null },
+    claimed,
+    circuit,
+    () => undefined
+  )
   return { attempts, run: Dispatch.run([attempts], concurrency), settlements: attempts.settlements }
 }
 

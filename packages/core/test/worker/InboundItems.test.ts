@@ -13,10 +13,12 @@ const session: Session = {
   provider: "http",
   config: "",
   pacing: { messages_per_second: null, pair_interval_ms: null },
+  retryForMs: null,
   keywords: Keywords.standard,
   state: "connected",
   reason: null,
   blockedUntil: null,
+  outage: null,
   connectedSince: 0,
   createdAt: 0,
   updatedAt: 0

@@ -27,11 +27,13 @@ const claimed = (count: number): ReadonlyArray<ClaimedJob> => [
     sessionId: "session",
     content: { kind: "direct", text: "Hello", linkPreview: false },
     fence: 1,
+    probe: false,
     recipients: Array.from({ length: count }, (_, index) => ({
       index,
       phone: String(index),
       values: [],
       attempts: 1,
+      firstAttemptAt: 0,
       uncertain: false,
       suspect: false
     }))

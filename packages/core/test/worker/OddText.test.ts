@@ -65,10 +65,10 @@ const saying = (results: ReadonlyArray<SendResult>, reports: ReadonlyArray<Repor
     ({ messageId }) => Effect.succeed(results[Number.parseInt(messageId.slice(-3), 16) - 1] ?? accepted)
   ).sender
 
-/** Until nothing can be due any more: a transient failure is tried again for hours. */
+/** Until nothing can be due any more: a transient failure is tried again for a day. */
 const exhaust = Effect.gen(function* () {
   const { drain } = yield* Engine.Engine
-  yield* Effect.repeatN(Effect.zipRight(drain, TestClock.adjust("1 hour")), 10)
+  yield* Effect.repeatN(Effect.zipRight(drain, TestClock.adjust("5 hours")), 6)
 })
 
 const hook = Effect.fnUntraced(function* (jobId: string) {

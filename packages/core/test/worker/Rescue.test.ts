@@ -270,12 +270,17 @@ describe("an attempt without an outcome", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
-  it.effect("leaves it unknown, not failed, when its attempts are used up", () =>
+  it.effect("leaves it unknown, not failed, when its time is over", () =>
     Effect.gen(function* () {
-      const { sender } = platform({ deduplicates: true }, () => Effect.succeed(timedOut))
+      // Of a platform that answers others: no outage.
+      const { sender } = platform({ deduplicates: true }, () =>
+        Effect.succeed({ ...timedOut, answered: true })
+      )
       const { jobId } = yield* accept(1)
-      yield* hours(3, sender)
-      expect((yield* results(jobId))[0]).toMatchObject({ status: "unknown", attempts: 8 })
+      yield* hours(23, sender)
+      expect((yield* results(jobId))[0]).toMatchObject({ status: "sending", uncertain: true })
+      yield* hours(2, sender)
+      expect((yield* results(jobId))[0]).toMatchObject({ status: "unknown" })
     }).pipe(Effect.provide(Memory.layer))
   )
 })

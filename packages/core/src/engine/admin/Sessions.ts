@@ -6,11 +6,13 @@ import type { InsideTransaction, InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Keywords from "../../domain/Keywords.ts"
 import type { Pacing } from "../../domain/Pacing.ts"
 import { unpaced } from "../../domain/Pacing.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { Readable } from "../../domain/Readable.ts"
+import * as Retry from "../../domain/Retry.ts"
 import type { Provider, Session } from "../../domain/Session.ts"
 import * as Shape from "../../domain/Shape.ts"
 import * as Either from "../../effect/Either.ts"
@@ -70,12 +72,15 @@ export interface NewSession {
   readonly provider: Provider
   readonly config?: Readonly<Record<string, unknown>> | undefined
   readonly pacing?: PacingChange | undefined
+  /** Seconds for which a transient error is tried again (`Retry.sendWindow`); null = by what is sent. */
+  readonly retry_for?: number | null | undefined
   readonly keywords?: KeywordsChange | undefined
 }
 
 export interface SessionChange {
   readonly name?: string | undefined
   readonly pacing?: PacingChange | undefined
+  readonly retry_for?: number | null | undefined
   readonly keywords?: KeywordsChange | undefined
   /** Replaces all of it. The pace goes with it, where it asks for another than the last one did. */
   readonly config?: Readonly<Record<string, unknown>> | undefined
@@ -104,6 +109,23 @@ export interface Sessions {
   /** Asks the platform first: where it does not know us, the session stays disconnected and says why. */
   readonly connect: (id: string) => Effect.Effect<Session, InsideTransaction | NotFound | StorageError>
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
+}
+
+const milliseconds = (seconds: number | null): number | null =>
+  seconds === null ? null : seconds * Time.second
+
+const retryForFaults = (seconds: number | null | undefined): ReadonlyArray<Fault.Fault> => {
+  if (seconds === undefined || seconds === null) return []
+  const [least, most] = [Retry.shortestSendWindow, Retry.longestSendWindow].map((ms) => ms / Time.second)
+  return Number.isInteger(seconds) && seconds >= (least ?? 0) && seconds <= (most ?? 0)
+    ? []
+    : [
+        Fault.make(
+          ["retry_for"],
+          "out_of_range",
+          `\`retry_for\` must be a whole number of seconds from ${least} to ${most} (7 days), or null: 10 minutes for authentication templates and 24 hours for everything else.`
+        )
+      ]
 }
 
 const noConfiguration = Shape.nothing(["config"])
@@ -164,12 +186,13 @@ export const make = Effect.gen(function* () {
   }
 
   const commonFaults = (
-    { keywords = {}, name }: Readable<Pick<SessionChange, "keywords" | "name">>,
+    { keywords = {}, name, retry_for }: Readable<Pick<SessionChange, "keywords" | "name" | "retry_for">>,
     before: Keywords.Keywords
   ): ReadonlyArray<Fault.Fault> => {
     const words = readableWords(keywords)
     return [
       ...(name === undefined ? [] : Text.faults(name, "name", 255)),
+      ...retryForFaults(retry_for),
       ...(words === undefined ? [] : Keywords.faults(withKeywords(before, words)))
     ]
   }
@@ -190,7 +213,7 @@ export const make = Effect.gen(function* () {
     changeFaults: (id, input) =>
       Effect.map(store.find(id), (found) => (found === null ? [] : changeFaultsOf(found, input))),
     create: Effect.fnUntraced(function* (accountId, input) {
-      const { config, keywords, name, pacing, provider } = input
+      const { config, keywords, name, pacing, provider, retry_for = null } = input
       yield* account(accountId)
       yield* refuse(createFaults(input))
       const kept = Either.getOrElse(configurationOf(provider, config), () => ({}))
@@ -204,10 +227,12 @@ export const make = Effect.gen(function* () {
         provider,
         config: box.seal(Lines.place(id), JSON.stringify(kept)),
         pacing: withPacing(senders.get(provider)?.pacing?.(kept) ?? unpaced, pacing),
+        retryForMs: milliseconds(retry_for),
         keywords: withKeywords(Keywords.standard, keywords),
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : "never_connected",
         blockedUntil: null,
+        outage: null,
         connectedSince: connected ? now : null,
         createdAt: now,
         updatedAt: now
@@ -216,7 +241,7 @@ export const make = Effect.gen(function* () {
       return session
     }),
     change: Effect.fnUntraced(function* (id, input) {
-      const { config, keywords, name, pacing } = input
+      const { config, keywords, name, pacing, retry_for } = input
       const found = (yield* store.find(id)) ?? (yield* missing)
       yield* refuse(changeFaultsOf(found, input))
       const kept =
@@ -226,6 +251,7 @@ export const make = Effect.gen(function* () {
       const change = {
         name: name ?? found.name,
         pacing: withPacing(withPacing(found.pacing, asked), pacing),
+        retryForMs: retry_for === undefined ? found.retryForMs : milliseconds(retry_for),
         keywords: withKeywords(found.keywords, keywords),
         ...(kept === undefined ? {} : { config: box.seal(Lines.place(id), JSON.stringify(kept)) })
       }

@@ -1,0 +1,437 @@
+/** Platforms that do not answer, and how long what fails in passing is tried again (decisions.md §10 "Dispatch"). */
+import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
+import * as TestClock from "effect/TestClock"
+import { prepare } from "../../../../examples/support/prepare.ts"
+import type { Failure } from "../../src/domain/Recipient.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import { type Sender, SendResult } from "../../src/sender/Sender.ts"
+import { ConsentStore } from "../../src/storage/ConsentStore.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import { SessionStore } from "../../src/storage/SessionStore.ts"
+import { StorageError } from "../../src/storage/StorageError.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import { events, find, listen, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { accept, accepted, acceptOf, during, embedded, platform, running, timedOut } from "./Support.ts"
+
+const failure = (code: string): Failure => ({
+  code,
+  provider_code: null,
+  message: "Not now.",
+  permanent: false
+})
+
+const outOfOrder = SendResult.Transient({
+  failure: failure("provider_unavailable"),
+  retryAfterMs: null,
+  answered: false
+})
+
+const minute = 60_000
+
+/** Does not answer until a time, by the test's clock. */
+const downUntil = (ms: number, some: Parameters<typeof platform>[0] = { deduplicates: true }) =>
+  platform(some, () => Effect.map(Clock.currentTimeMillis, (now) => (now < ms ? timedOut : accepted)))
+
+const drained = (sender: Sender) =>
+  Effect.provide(
+    Effect.flatMap(Engine.Engine, ({ drain }) => drain),
+    embedded(sender)
+  )
+
+const countsOf = (jobId: string) => Effect.map(find(jobId), ({ counts }) => counts)
+
+const sessionOf = Effect.fnUntraced(function* (jobId: string) {
+  const { sessionId } = yield* find(jobId)
+  return (yield* (yield* SessionStore).find(sessionId)) ?? (yield* Effect.dieMessage("It is gone."))
+})
+
+const paused = { status: "paused", pauseReason: "platform_unavailable" }
+
+/** Minutes of idle loops take a loaded machine longer than tests have. */
+const loopsTimeout = 60_000
+
+describe("an outage", { timeout: loopsTimeout }, () => {
+  it.effect("pauses the jobs of its session, asks with one message at a time, and costs no attempts", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = downUntil(4 * minute)
+      const { jobId } = yield* accept(200)
+      yield* listen((yield* find(jobId)).accountId)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("5 seconds")
+        expect(yield* find(jobId)).toMatchObject(paused)
+        expect((yield* sessionOf(jobId)).outage).not.toBeNull()
+        const before = sent.length
+        expect(before).toBeLessThanOrEqual(20 + 8 * 4 + 3)
+        yield* TestClock.adjust("234 seconds")
+        expect(yield* find(jobId)).toMatchObject(paused)
+        // After 1, 2, 4, 8, 16, 32, 60, 60, … seconds.
+        expect(sent.length - before).toBeLessThanOrEqual(9)
+        expect(Math.max(...(yield* results(jobId)).map(({ attempts }) => attempts))).toBeLessThanOrEqual(2)
+        yield* TestClock.adjust("62 seconds")
+        expect(yield* countsOf(jobId)).toMatchObject({ accepted: 200 })
+        expect((yield* sessionOf(jobId)).outage).toBeNull()
+      })
+      yield* during(sender, sending)
+      const told = (yield* events(10 * minute)).map(({ type }) => type)
+      // Once each: a probe tells nothing.
+      expect(told.filter((type) => !type.startsWith("recipient.")).toSorted()).toEqual([
+        "job.completed",
+        "job.paused",
+        "job.processing",
+        "job.processing",
+        "session.available",
+        "session.unavailable"
+      ])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is found after half a minute of a platform that keeps everybody waiting", () =>
+    Effect.gen(function* () {
+      const { sender } = platform({ deduplicates: true }, () => Effect.as(Effect.sleep("1 hour"), timedOut))
+      // Jobs for all lanes: none is left that would look.
+      const who = yield* owner
+      const jobId = yield* acceptOf(who, 20)
+      for (let job = 0; job < 9; job++) yield* acceptOf(who, 20)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("29 seconds")
+        expect((yield* find(jobId)).status).toBe("processing")
+        yield* TestClock.adjust("7 seconds")
+        expect(yield* find(jobId)).toMatchObject(paused)
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("releases the rest of its batch, of which other sessions' messages go on", () =>
+    Effect.gen(function* () {
+      const ours = yield* accept(60)
+      const theirs = yield* accept(60)
+      const isOurs = (messageId: string) => messageId.slice(0, -3) === ours.jobId.slice(0, -3)
+      const { sender, sent } = platform({ deduplicates: true }, ({ messageId }) =>
+        Effect.succeed(isOurs(messageId) ? timedOut : accepted)
+      )
+      yield* drained(sender)
+      expect(yield* countsOf(theirs.jobId)).toMatchObject({ accepted: 60 })
+      expect(yield* find(ours.jobId)).toMatchObject(paused)
+      expect(sent.filter(isOurs).length).toBeLessThanOrEqual(20 + 8)
+      const spared = (yield* results(ours.jobId)).filter(({ attempts }) => attempts === 0)
+      expect(spared.length).toBeGreaterThan(30)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is probed by one process of many", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = downUntil(4 * minute)
+      const { jobId } = yield* accept(300)
+      const engines = [running(sender), running(sender), running(sender)]
+      yield* Effect.gen(function* () {
+        for (const engine of engines) yield* Layer.build(engine)
+        yield* TestClock.adjust("30 seconds")
+        const before = sent.length
+        yield* TestClock.adjust("205 seconds")
+        expect(sent.length - before).toBeLessThanOrEqual(5)
+        expect(sent.length - before).toBeGreaterThanOrEqual(3)
+        yield* TestClock.adjust("70 seconds")
+        expect(yield* countsOf(jobId)).toMatchObject({ accepted: 300 })
+      }).pipe(Effect.scoped)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("passes over recipients without consent, instead of waiting for each", () =>
+    Effect.gen(function* () {
+      const { sender } = downUntil(minute)
+      const { jobId } = yield* accept(120)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("30 seconds")
+        const { accountId } = yield* find(jobId)
+        const now = yield* Clock.currentTimeMillis
+        const open = (yield* results(jobId)).filter(({ status }) => status !== "accepted").slice(0, -1)
+        yield* (yield* ConsentStore).record({
+          accountId,
+          records: open.map(({ phone }) =>
+            Fixtures.consent(phone, { status: "revoked", occurredAt: now, recordedAt: now })
+          )
+        })
+        yield* TestClock.adjust("2 minutes")
+        const { accepted, skipped, unknown } = yield* countsOf(jobId)
+        // Those of the first attempts may have it.
+        expect([accepted, skipped + unknown, unknown < 30]).toEqual([1, 119, true])
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("asks a platform that cannot deduplicate by its own check first, where it has one", () =>
+    Effect.gen(function* () {
+      const check = () =>
+        Effect.map(Clock.currentTimeMillis, (now) =>
+          now < 10 * minute ? failure("provider_unreachable") : null
+        )
+      const { sender, sent } = downUntil(10 * minute, { check })
+      const { jobId } = yield* accept(100)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("10 seconds")
+        const { unknown } = yield* countsOf(jobId)
+        const before = sent.length
+        expect(unknown).toBe(before)
+        yield* TestClock.adjust("9 minutes")
+        expect([sent.length, (yield* countsOf(jobId)).unknown]).toEqual([before, before])
+        yield* TestClock.adjust("2 minutes")
+        expect(yield* countsOf(jobId)).toMatchObject({ accepted: 100 - before, unknown: before })
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("that its platform's check explains by the session's credentials disconnects it", () =>
+    Effect.gen(function* () {
+      const check = () => Effect.succeed(failure("credentials_rejected"))
+      const { sender } = downUntil(10 * minute, { check, deduplicates: true })
+      const { jobId } = yield* accept(40)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("10 seconds")
+        expect(yield* sessionOf(jobId)).toMatchObject({ state: "disconnected", outage: null })
+        expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "session_disconnected" })
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is no outage where the platform answers, however often it refuses for the moment", () =>
+    Effect.gen(function* () {
+      const busy = SendResult.Transient({ failure: failure("provider_rate_limited"), retryAfterMs: null })
+      const { sender } = platform({ deduplicates: true }, () =>
+        Effect.map(Clock.currentTimeMillis, (now) => (now < minute ? busy : accepted))
+      )
+      const { jobId } = yield* accept(100)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("50 seconds")
+        expect((yield* find(jobId)).status).toBe("processing")
+        yield* TestClock.adjust("10 minutes")
+        expect(yield* countsOf(jobId)).toMatchObject({ accepted: 100 })
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("that the store cannot be told of claims nothing until it can", () =>
+    Effect.gen(function* () {
+      const sessions = yield* SessionStore
+      const { sender, sent } = downUntil(3 * minute)
+      const { jobId, jobs } = yield* accept(100)
+      let commits = 0
+      const counted = Layer.succeed(JobStore, {
+        ...jobs,
+        exchange: (command: Parameters<typeof jobs.exchange>[0]) => {
+          commits += 1
+          return jobs.exchange(command)
+        }
+      })
+      const down = new StorageError({ operation: "SessionStore.markUnavailable", cause: "The disk is full." })
+      const unwilling = Layer.succeed(SessionStore, {
+        ...sessions,
+        markUnavailable: (command: Parameters<typeof sessions.markUnavailable>[0]) =>
+          command.now < minute ? Effect.fail(down) : sessions.markUnavailable(command)
+      })
+      yield* Effect.gen(function* () {
+        yield* Layer.build(Layer.provide(running(sender), [unwilling, counted]))
+        yield* TestClock.adjust("5 seconds")
+        const [before, commitsBefore] = [sent.length, commits]
+        yield* TestClock.adjust("50 seconds")
+        expect([sent.length, (yield* find(jobId)).status]).toEqual([before, "processing"])
+        // Four lanes look once a second.
+        expect(commits - commitsBefore).toBeLessThan(300)
+        yield* TestClock.adjust("10 seconds")
+        expect(yield* find(jobId)).toMatchObject(paused)
+        yield* TestClock.adjust("3 minutes")
+        expect(yield* countsOf(jobId)).toMatchObject({ accepted: 100 })
+      }).pipe(Effect.scoped, Effect.provide(Logger.remove(Logger.defaultLogger)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is a line in the log at its beginning and its end, and a number among the metrics", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make(({ logLevel, message }) => {
+        const line = `${logLevel.label} ${String(message)}`
+        if (line.includes("available")) lines.push(line)
+      })
+      const unavailable = Effect.map(Metric.snapshot, (pairs) =>
+        pairs.flatMap(({ metricKey, metricState }) =>
+          metricKey.name === "sendwright_sessions_unavailable" && "value" in metricState
+            ? [metricState.value]
+            : []
+        )
+      )
+      const { jobId } = yield* accept(40)
+      const { sender } = downUntil(2 * minute)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("1 minute")
+        expect(yield* unavailable).toEqual([1])
+        yield* TestClock.adjust("3 minutes")
+        expect(yield* unavailable).toEqual([0])
+      })
+      yield* Effect.provide(during(sender, sending), Logger.replace(Logger.defaultLogger, logger))
+      const { id } = yield* sessionOf(jobId)
+      expect(lines).toEqual([
+        expect.stringContaining(`WARN Session ${id} is unavailable: its platform does not answer.`),
+        `INFO Session ${id} is available: its platform answers again.`
+      ])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a direct message during an outage", () => {
+  const phone = "34600000100"
+
+  const sending = Effect.gen(function* () {
+    const engine = yield* Engine.Engine
+    const { caller } = yield* prepare(engine, [phone])
+    const send = Effect.either(
+      engine.sendDirect(caller, { idempotencyKey: undefined, request: { to: phone, message: "Hello" } })
+    )
+    const outage = Effect.flatMap(SessionStore, (sessions) =>
+      Effect.map(sessions.find(caller.session.id), (session) => session?.outage ?? null)
+    )
+    return { send, outage, sessionId: caller.session.id }
+  })
+
+  it.effect("finds it, is refused without an attempt, and ends it when it is the probe", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = downUntil(10 * minute, { deduplicates: false })
+      yield* Effect.gen(function* () {
+        const { outage, send } = yield* sending
+        for (let time = 0; time < 20; time++) yield* send
+        expect(sent).toHaveLength(20)
+        expect(yield* outage).not.toBeNull()
+        const refused = {
+          _tag: "Left",
+          left: {
+            _tag: "SendFailed",
+            outcome: "failed",
+            failure: { code: "provider_unavailable", permanent: false }
+          }
+        }
+        expect(yield* send).toMatchObject(refused)
+        expect(sent).toHaveLength(20)
+        yield* TestClock.adjust("1100 millis")
+        expect(yield* send).toMatchObject({ _tag: "Left", left: { outcome: "unknown" } })
+        yield* TestClock.adjust("1100 millis")
+        expect(yield* send).toMatchObject(refused)
+        expect(sent).toHaveLength(21)
+        yield* TestClock.adjust("10 minutes")
+        expect(yield* send).toMatchObject({ _tag: "Right", right: { status: "accepted" } })
+        expect(yield* outage).toBeNull()
+        expect(yield* send).toMatchObject({ _tag: "Right" })
+      }).pipe(Effect.provide(embedded(sender)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("goes on once another process has found the platform back", () =>
+    Effect.gen(function* () {
+      const { sender } = downUntil(10 * minute, { deduplicates: false })
+      yield* Effect.gen(function* () {
+        const { send, sessionId } = yield* sending
+        for (let time = 0; time < 20; time++) yield* send
+        yield* TestClock.adjust("10 minutes")
+        const sessions = yield* SessionStore
+        yield* sessions.markAvailable({ id: sessionId, now: 10 * minute })
+        expect(yield* send).toMatchObject({ _tag: "Right" })
+      }).pipe(Effect.provide(embedded(sender)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a transient failure", () => {
+  const busy = (code: string) => SendResult.Transient({ failure: failure(code), retryAfterMs: null })
+
+  const tried = Effect.fnUntraced(function* (
+    category: "authentication" | "utility",
+    code: string,
+    retryForMs: number | null
+  ) {
+    const times: Array<number> = []
+    const { sender } = platform({ deduplicates: true }, () =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        times.push(now)
+        return busy(code)
+      })
+    )
+    const who = yield* owner
+    yield* (yield* SessionStore).change({ id: who.sessionId, change: { retryForMs }, now: 0 })
+    const template = Fixtures.template({ category })
+    const command = Fixtures.send(who, {
+      phones: 1,
+      now: 0,
+      content: { kind: "template", templateId: 1, template }
+    })
+    const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: 0 }))
+    yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
+    yield* (yield* JobStore).accept(command)
+    yield* Effect.gen(function* () {
+      const { drain } = yield* Engine.Engine
+      for (let step = 0; step < 110; step++) yield* Effect.zipRight(drain, TestClock.adjust("15 seconds"))
+      for (let step = 0; step < 300; step++) yield* Effect.zipRight(drain, TestClock.adjust("5 minutes"))
+    }).pipe(Effect.provide(embedded(sender)))
+    const [recipient] = yield* results(command.jobId)
+    return { recipient, attempts: times.length, lastAt: times.at(-1) ?? 0 }
+  })
+
+  it.effect("of an authentication template is tried again for ten minutes", () =>
+    Effect.gen(function* () {
+      const { attempts, lastAt, recipient } = yield* tried("authentication", "provider_rate_limited", null)
+      expect(recipient?.status).toBe("failed")
+      expect(attempts).toBeGreaterThan(10)
+      expect(lastAt).toBeGreaterThanOrEqual(9 * minute)
+      expect(lastAt).toBeLessThanOrEqual(10 * minute + 15_000)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("of any other message is tried again for a day, at least every quarter of an hour", () =>
+    Effect.gen(function* () {
+      const { attempts, lastAt, recipient } = yield* tried("utility", "provider_rate_limited", null)
+      expect(recipient?.status).toBe("failed")
+      expect(attempts).toBeGreaterThan(90)
+      expect(lastAt).toBeGreaterThanOrEqual(24 * 60 * minute - 15 * minute)
+      expect(lastAt).toBeLessThanOrEqual(24 * 60 * minute + 5 * minute)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is tried again for as long as its session says", () =>
+    Effect.gen(function* () {
+      const { lastAt, recipient } = yield* tried("authentication", "provider_rate_limited", 25 * minute)
+      expect(recipient?.status).toBe("failed")
+      expect(lastAt).toBeGreaterThanOrEqual(22 * minute)
+      expect(lastAt).toBeLessThanOrEqual(26 * minute)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("whose cause is the recipient ends after eight attempts", () =>
+    Effect.gen(function* () {
+      for (const code of ["media_unusable", "pair_rate_limited"]) {
+        const { attempts, recipient } = yield* tried("utility", code, null)
+        expect([code, recipient?.status, attempts]).toEqual([code, "failed", 8])
+      }
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("that says nothing of the platform's silence is one of the platform that answers", () =>
+    Effect.gen(function* () {
+      const who = yield* owner
+      const jobId = yield* acceptOf(who, 60)
+      const { sender } = platform({ deduplicates: true }, () => Effect.succeed(busy("unheard_of")))
+      yield* drained(sender)
+      expect((yield* find(jobId)).status).toBe("processing")
+      const silent = platform({ deduplicates: true }, () => Effect.succeed(outOfOrder))
+      const other = yield* acceptOf(who, 60)
+      yield* drained(silent.sender)
+      expect(yield* find(other)).toMatchObject(paused)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
