@@ -152,6 +152,74 @@ describe("a gateway of one's own", () => {
     expect(direct.status, "the consent was withdrawn").toBe(403)
   })
 
+  it("is asked by one message at a time while it is out of order, and has everything once it is back", async () => {
+    let isAway = true
+    const { requests, url } = await scripted((_, response) =>
+      isAway ? response.writeHead(503).end("<h1>Down</h1>") : response.writeHead(200).end("{}")
+    )
+    const shop = await session(url, {})
+    const phones = Array.from({ length: 240 }, (_, place) => `34600610${String(place).padStart(3, "0")}`)
+    await host.admin(`/accounts/${shop.accountId}/webhooks`, {
+      url: "https://receiver.example/hook",
+      events: ["session.*"]
+    })
+    const jobId = await shop.send(...phones)
+    const isPaused = (job: unknown) => at(job, "job", "status") === "paused"
+    const paused = await eventually(() => shop.job(jobId), isPaused)
+    expect(paused).toMatchObject({
+      job: { pause_reason: "platform_unavailable", waiting_for: { limiter: "platform" } }
+    })
+    expect(at(paused, "job", "waiting_for", "until")).toMatch(/^2/)
+    const shown = await host.admin(`/sessions/${shop.id}`)
+    expect(at(shown.json, "session", "state")).toBe("connected")
+    expect(at(shown.json, "session", "unavailable_since")).toMatch(/^2/)
+    expect(at(shown.json, "session", "next_probe_at")).toMatch(/^2/)
+    const connection = await host.request("/api/v1/connection", { headers: shop.headers })
+    expect(at(connection.json, "session", "unavailable_since")).toMatch(/^2/)
+    const attempted = requests.length
+    // What was under way ends: 64 side by side at most, and a probe or two.
+    expect(attempted).toBeLessThan(100)
+    const direct = await host.request("/api/public/messages/send", {
+      headers: shop.headers,
+      body: { to: phones[0], message: "Hello" }
+    })
+    expect([direct.status, at(direct.json, "code")]).toEqual([422, "send_failed"])
+    expect(direct.text).toContain("does not answer")
+
+    isAway = false
+    const done = await eventually(() => shop.job(jobId), ended)
+    expect(results(done).map((each) => at(each, "status"))).toEqual(phones.map(() => "accepted"))
+    const back = await host.admin(`/sessions/${shop.id}`)
+    expect(at(back.json, "session", "unavailable_since")).toBeNull()
+    const webhooks = await host.admin(`/accounts/${shop.accountId}/webhooks`)
+    const deliveries = await host.admin(
+      `/webhooks/${String(at(webhooks.json, "webhooks", 0, "id"))}/deliveries`
+    )
+    const told = items(deliveries.json, "deliveries").map(
+      (each) => at(each, "event_type") ?? at(each, "type")
+    )
+    expect(told.toSorted()).toEqual(["session.available", "session.unavailable"])
+  })
+
+  it("is tried again for as long as its session says", async () => {
+    const shop = await session(await listen(createServer((_, response) => response.writeHead(429).end())))
+    for (const retry_for of [0, 604_801, 1.5, "60", true]) {
+      const refused = await host.admin(`/sessions/${shop.id}`, { retry_for }, "PATCH")
+      expect([retry_for, refused.status, at(refused.json, "errors", 0, "pointer")]).toEqual([
+        retry_for,
+        422,
+        "/retry_for"
+      ])
+    }
+    const changed = await host.admin(`/sessions/${shop.id}`, { retry_for: 2 }, "PATCH")
+    expect(at(changed.json, "session", "retry_for")).toBe(2)
+    const jobId = await shop.send("34600620001")
+    const done = await eventually(() => shop.job(jobId), ended)
+    expect(results(done)[0]).toMatchObject({ status: "failed", error: { code: "provider_unavailable" } })
+    const reset = await host.admin(`/sessions/${shop.id}`, { retry_for: null }, "PATCH")
+    expect(at(reset.json, "session", "retry_for")).toBeNull()
+  })
+
   it("is asked again under the same key while it is busy, and believed when it refuses", async () => {
     let times = 0
     const { requests, url } = await scripted((request, response) => {

@@ -41,7 +41,9 @@ const untold = new Set([
   "message.read",
   "message.sent",
   "recipient.read",
-  "recipient.skipped"
+  "recipient.skipped",
+  "session.available",
+  "session.unavailable"
 ])
 
 it("every event of the sandbox is as described, with the headers", { timeout: 60_000 }, async () => {

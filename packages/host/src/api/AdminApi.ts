@@ -6,6 +6,7 @@ import * as ApiKey from "@sendwright/core/domain/ApiKey"
 import * as Consent from "@sendwright/core/domain/Consent"
 import { Currency } from "@sendwright/core/domain/Currency"
 import * as Event from "@sendwright/core/domain/Event"
+import * as Time from "@sendwright/core/domain/Instant"
 import * as Keywords from "@sendwright/core/domain/Keywords"
 import * as Money from "@sendwright/core/domain/Money"
 import * as Operator from "@sendwright/core/domain/Operator"
@@ -13,6 +14,7 @@ import * as Person from "@sendwright/core/domain/Person"
 import * as Phone from "@sendwright/core/domain/Phone"
 import * as Plan from "@sendwright/core/domain/Plan"
 import * as RateCard from "@sendwright/core/domain/RateCard"
+import * as Retry from "@sendwright/core/domain/Retry"
 import * as RetrySelection from "@sendwright/core/domain/RetrySelection"
 import * as Session from "@sendwright/core/domain/Session"
 import * as Text from "@sendwright/core/domain/Text"
@@ -50,6 +52,16 @@ const PlanChange = Schema.Struct({
 const PacingChange = Schema.Struct({
   messages_per_second: optional(Schema.NullOr(Schema.Number.pipe(Schema.between(0.001, 10_000)))),
   pair_interval_ms: optional(Schema.NullOr(Schema.Int.pipe(Schema.between(1, 86_400_000))))
+})
+
+/** Seconds; null = by what is sent. */
+const RetryFor = Schema.NullOr(
+  Schema.Int.pipe(
+    Schema.between(Retry.shortestSendWindow / Time.second, Retry.longestSendWindow / Time.second)
+  )
+).annotations({
+  description:
+    "Seconds for which a transient error is tried again, from the first attempt of a message on. null: 600 for authentication templates, 86,400 for everything else."
 })
 
 /** null = the words that come with Sendwright. */
@@ -102,6 +114,7 @@ export const createSession = HttpApiEndpoint.post("createSession", "/admin/v1/ac
       provider: Schema.Literal(...Session.providers),
       config: optional(Configuration),
       pacing: optional(PacingChange),
+      retry_for: optional(RetryFor),
       keywords: optional(KeywordsChange)
     })
   )
@@ -119,6 +132,7 @@ export const changeSession = HttpApiEndpoint.patch("changeSession", "/admin/v1/s
     Schema.Struct({
       name: optional(Name),
       pacing: optional(PacingChange),
+      retry_for: optional(RetryFor),
       keywords: optional(KeywordsChange),
       config: optional(Configuration)
     })

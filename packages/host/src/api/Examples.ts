@@ -122,10 +122,13 @@ export const session = {
   name: "Orders",
   provider: "sandbox",
   pacing: { messages_per_second: 80, pair_interval_ms: null },
+  retry_for: null,
   keywords: { opt_out: null, opt_in: null },
   state: "connected",
   reason: null,
   blocked_until: null,
+  unavailable_since: null,
+  next_probe_at: null,
   connected_since: at,
   created_at: at,
   updated_at: at
@@ -278,7 +281,8 @@ const sessionData: EventData.SessionData = {
   name: session.name,
   provider: session.provider,
   state: "connected",
-  reason: null
+  reason: null,
+  unavailable_since: null
 }
 
 const { recorded_at: _, proof: __, status: ___, ...consentData } = consent
@@ -321,6 +325,8 @@ export const eventData = {
   },
   "session.connected": sessionData,
   "session.disconnected": { ...sessionData, state: "disconnected", reason: "operator" },
+  "session.unavailable": { ...sessionData, unavailable_since: at },
+  "session.available": sessionData,
   "template.updated": {
     template_id: template.template_id,
     session_id: ids.session,

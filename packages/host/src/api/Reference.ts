@@ -55,7 +55,8 @@ const versioned = {
         name: session.name,
         provider: session.provider,
         state: session.state,
-        connected_since: at
+        connected_since: at,
+        unavailable_since: null
       },
       permissions: key.permissions,
       limits: { requests_per_minute: 120, minimum_wait_ms: 1000, recipients_per_request: 250 }
@@ -320,14 +321,14 @@ const sessions = {
   changeSession: {
     summary: "Change a session",
     description: "What is absent stays as it was; a `config` replaces all of the old one.",
-    request: { name: session.name, pacing: { messages_per_second: null } },
+    request: { name: session.name, pacing: { messages_per_second: null }, retry_for: 3600 },
     answer: { ...ok, session },
     refusals: missing
   },
   connect: {
     summary: "Connect a session",
     description:
-      "Asks the platform first: where it does not know us the session stays disconnected, and `reason` says why.",
+      "Asks the platform first: where it does not know us the session stays disconnected, and `reason` says why. Ends an outage (`unavailable_since`).",
     ...noBody,
     answer: { ...ok, session },
     refusals: missing

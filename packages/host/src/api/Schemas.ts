@@ -27,6 +27,9 @@ const ConsentStatus = Schema.Literal("granted", "revoked")
 /** RFC 3339, UTC, milliseconds. */
 const Time = Schema.String.annotations({ jsonSchema: { format: "date-time" } })
 const NullableTime = Schema.NullOr(Time)
+const Unavailable = NullableTime.annotations({
+  description: "Since when the platform does not answer; its jobs wait. null while it does."
+})
 const NextCursor = Schema.NullOr(Schema.String)
 
 export const Connection = Schema.Struct({
@@ -38,7 +41,8 @@ export const Connection = Schema.Struct({
     name: Text,
     provider: Text,
     state: SessionState,
-    connected_since: NullableTime
+    connected_since: NullableTime,
+    unavailable_since: Unavailable
   }),
   permissions: Schema.Array(Permission),
   limits: Schema.Struct({ requests_per_minute: Count, minimum_wait_ms: Count, recipients_per_request: Count })
@@ -178,7 +182,7 @@ export const JobDetail = Schema.Struct({
       Schema.Struct({
         limiter: Text.annotations({
           description:
-            "`pace`, `retry`, `session`, `template`, or `worker` when no process that sends was alive for 15 seconds."
+            "`pace`, `retry`, `session`, `template`, `platform` while that does not answer (`until` it is asked again), or `worker` when no process that sends was alive for 15 seconds."
         }),
         until: NullableTime
       })
@@ -350,6 +354,8 @@ const SessionBody = Schema.Struct({
     messages_per_second: Schema.NullOr(Schema.Number),
     pair_interval_ms: Schema.NullOr(Count)
   }),
+  /** Seconds; null = by what is sent. */
+  retry_for: Schema.NullOr(Count),
   /** null = the words that come with Sendwright. */
   keywords: Schema.Struct({
     opt_out: Schema.NullOr(Schema.Array(Text)),
@@ -358,6 +364,10 @@ const SessionBody = Schema.Struct({
   state: SessionState,
   reason: NullableText,
   blocked_until: NullableTime,
+  unavailable_since: Unavailable,
+  next_probe_at: NullableTime.annotations({
+    description: "When a message asks the platform again that does not answer."
+  }),
   connected_since: NullableTime,
   created_at: Time,
   updated_at: Time

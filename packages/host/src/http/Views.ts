@@ -13,11 +13,10 @@ import type {
   RateCard,
   Readiness,
   Secrets,
-  Session,
   Unattributed,
   Webhook
 } from "@sendwright/core"
-import { Errors, Fault as Faults, Ids, Instant, type Page, Template } from "@sendwright/core"
+import { Errors, Fault as Faults, Ids, Instant, type Page, Session, Template } from "@sendwright/core"
 import * as Either from "effect/Either"
 import type * as Schemas from "../api/Schemas.ts"
 
@@ -41,7 +40,8 @@ export const connection = (
     name: session.name,
     provider: session.provider,
     state: session.state,
-    connected_since: timeOrNull(session.connectedSince)
+    connected_since: timeOrNull(session.connectedSince),
+    unavailable_since: timeOrNull(session.outage?.since ?? null)
   },
   permissions: key.permissions,
   limits: {
@@ -290,10 +290,13 @@ export const session = (found: Session.Session) => ({
   name: found.name,
   provider: found.provider,
   pacing: found.pacing,
+  retry_for: Session.retryFor(found),
   keywords: found.keywords,
   state: found.state,
   reason: found.reason,
   blocked_until: timeOrNull(found.blockedUntil),
+  unavailable_since: timeOrNull(found.outage?.since ?? null),
+  next_probe_at: timeOrNull(found.outage?.probeAt ?? null),
   connected_since: timeOrNull(found.connectedSince),
   created_at: time(found.createdAt),
   updated_at: time(found.updatedAt)
