@@ -60,7 +60,8 @@ export const make = (random: Random, now: () => number): Platform => {
         const left = outage === undefined ? 0 : outage.until - now()
         if (faulty && outage !== undefined && left > 0) {
           if (!outage.hangs) {
-            return SendResult.Transient({ failure: failure("unavailable", false), retryAfterMs: null })
+            const unavailable = failure("unavailable", false)
+            return SendResult.Transient({ failure: unavailable, retryAfterMs: null, answered: false })
           }
           yield* Effect.sleep(left)
           return SendResult.Ambiguous({ failure: failure("no_answer", false) })

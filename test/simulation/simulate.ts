@@ -3,8 +3,10 @@
  *
  *   npm run simulate -- --seeds 10000 [--from 1] [--store sqlite]
  *   npm run simulate -- --seed 4711 [--store sqlite]
+ *   npm run simulate -- --outage 6          hours of one session's platform: the figures of docs/reliability.md
  */
 import { parseArgs } from "node:util"
+import * as Outage from "./Outage.ts"
 import { run } from "./Simulation.ts"
 import * as Stores from "./Stores.ts"
 
@@ -13,7 +15,8 @@ const { values } = parseArgs({
     seeds: { type: "string" },
     from: { type: "string" },
     seed: { type: "string" },
-    store: { type: "string" }
+    store: { type: "string" },
+    outage: { type: "string" }
   }
 })
 
@@ -21,6 +24,12 @@ const whole = (text: string | undefined, otherwise: number): number => {
   const number = text === undefined ? otherwise : Number(text)
   if (Number.isInteger(number) && number >= 0) return number
   throw new Error("Seeds are whole numbers.")
+}
+
+if (values.outage !== undefined) {
+  const outageMs = whole(values.outage, 6) * 60 * 60_000
+  console.log(Outage.print(await Outage.table(outageMs), outageMs))
+  process.exit(0)
 }
 
 const store = values.store === "sqlite" ? Stores.sqlite : Stores.memory
