@@ -78,5 +78,8 @@ export const parse = (text: string): Instant | undefined => {
 /** The UTC day that daily limits count in, as `YYYY-MM-DD`. */
 export const utcDay = (instant: Instant): string => format(instant).slice(0, 10)
 
+/** When the UTC day of `instant` began. */
+export const startOfUtcDay = (instant: Instant): Instant => Math.floor(instant / day) * day
+
 /** When the UTC day of `instant` ends: the moment at which daily limits are fresh again. */
 export const endOfUtcDay = (instant: Instant): Instant => (Math.floor(instant / day) + 1) * day

@@ -4,6 +4,7 @@
  */
 import type { WaitingSession } from "../../domain/Claiming.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/Job.ts"
 import * as Jobs from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
@@ -152,15 +153,15 @@ export const make = (db: Database): JobRows<Memory> => ({
     for (const step of others) save(db, step, now)
   },
 
-  acceptanceFacts: function* ({ accountId, content, day, key, publicKey }) {
+  acceptanceFacts: function* ({ accountId, content, key, now, publicKey }) {
     return {
       earlier: key === null ? null : (db.earlier.get(keyOf(publicKey, key)) ?? null),
-      usedToday: db.usage.get(usageOf(accountId, day, content.kind)) ?? 0,
+      usedToday: db.usage.get(usageOf(accountId, Time.utcDay(now), content.kind)) ?? 0,
       lastAcceptedAt: db.lastAccepted.get(publicKey) ?? null
     }
   },
 
-  insertJob: function* (command, job, day, { usedToday }) {
+  insertJob: function* (command, job, { usedToday }) {
     const { demand, idempotency, now, publicKey, recipients } = command
     if (db.jobs.has(job.id)) throw new Error("A job with this id exists.")
     const key = idempotency === null ? null : keyOf(publicKey, idempotency.key)
@@ -177,7 +178,7 @@ export const make = (db: Database): JobRows<Memory> => ({
       inFlight: 0,
       key
     })
-    db.usage.set(usageOf(job.accountId, day, job.content.kind), usedToday + demand.units)
+    db.usage.set(usageOf(job.accountId, Time.utcDay(now), job.content.kind), usedToday + demand.units)
     db.lastAccepted.set(publicKey, now)
     if (key === null || idempotency === null) return
     const { fingerprint } = idempotency

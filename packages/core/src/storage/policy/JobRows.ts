@@ -42,8 +42,8 @@ export interface AcceptanceQuery {
   /** null = the request has no Idempotency-Key. */
   readonly key: string | null
   readonly accountId: string
-  /** In UTC, `YYYY-MM-DD`. */
-  readonly day: string
+  /** Within the UTC day of which the usage counts. */
+  readonly now: Instant
   readonly content: Content
 }
 
@@ -51,7 +51,7 @@ export interface AcceptanceQuery {
 export interface AcceptanceFacts {
   /** The send that has the Idempotency-Key already; null when none has. */
   readonly earlier: Earlier | null
-  /** Units of the content's kind that the account sent on that day. */
+  /** Units of the content's kind that the account sent on the day of `now`. */
   readonly usedToday: number
   readonly lastAcceptedAt: Instant | null
 }
@@ -164,10 +164,10 @@ export interface JobRows<B extends Backend> {
   readonly acceptanceFacts: (query: AcceptanceQuery) => Tx<B["facts"], B>
 
   /**
-   * Writes the job, its recipients (`Job.newRecipient`) and its Idempotency-Key, adds the units to the day's usage, and
-   * notes the acceptance.
+   * Writes the job, its recipients (`Job.newRecipient`) and its Idempotency-Key, so that `acceptanceFacts` finds its
+   * units in the day's usage and its time as the last acceptance of its key.
    */
-  readonly insertJob: (command: AcceptSend, job: Job, day: string, facts: B["facts"]) => Tx<void, B>
+  readonly insertJob: (command: AcceptSend, job: Job, facts: B["facts"]) => Tx<void, B>
 
   /** The job that this commit has inserted, as its rows hold it. */
   readonly inserted: (job: Job) => Tx<B["job"], B>

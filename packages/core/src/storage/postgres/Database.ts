@@ -150,7 +150,7 @@ const dialect: Dialect = {
     jobs: () => "sendwright_progress AS progress JOIN sendwright_job AS job ON job.seq = progress.seq",
     // One statement, of which nothing is asked: the recipients' keys are made of the job's where that is known. Arrays are
     // read side by side in the SELECT list; a FROM would store the elements of each before the first row is made.
-    insert: (staying, changing, recipient, same, also) => {
+    insert: (staying, changing, recipient, same) => {
       const given = recipient.slice(0, -1)
       const names = [...recipient.map(([name]) => name), ...Object.keys(same)].join(", ")
       const insert = writeRows(given, (parameters, common) => {
@@ -162,13 +162,13 @@ const dialect: Dialect = {
         ), progress AS (
           INSERT INTO sendwright_progress (seq, session, ${Object.keys(changing).join(", ")})
           SELECT seq, session, ${Object.values(changing).join(", ")} FROM job
-        )${also.map((statement, at) => `, also_${at} AS (${statement})`).join("")}
+        )
         INSERT INTO sendwright_recipient (${names}) SELECT ${row} FROM job`
       })
-      return function* (job, recipients, parameters) {
+      return function* (job, recipients) {
         const rows = recipients(0)
         const [text, ...columns] = insert(rows)
-        yield* run(text, ...job, ...parameters.flat(), ...columns, rows.length - 1)
+        yield* run(text, ...job, ...columns, rows.length - 1)
       }
     }
   },

@@ -497,6 +497,25 @@ ALTER TABLE sendwright_recipient ADD COLUMN retrying_since BIGINT;
 `
 }
 
+const totals: Migration = {
+  id: 15,
+  name: "the day's total with the jobs",
+  statements: `
+-- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
+-- The newest job tells, and when its API key's last send was accepted: no row is written by every accept. Null in jobs
+-- that were not the last of their day when this column came.
+ALTER TABLE sendwright_job ADD COLUMN day_total BIGINT;
+UPDATE sendwright_job SET day_total = (
+    SELECT CASE sendwright_job.kind WHEN 'template' THEN usage.template ELSE usage.direct END
+    FROM sendwright_usage AS usage
+    WHERE usage.account = sendwright_job.account AND usage.day = to_char(to_timestamp(sendwright_job.created_at / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+  )
+  WHERE seq IN (SELECT max(seq) FROM sendwright_job GROUP BY account, kind, created_at / 86400000);
+DROP TABLE sendwright_usage;
+DROP TABLE sendwright_acceptance;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -511,5 +530,6 @@ export const migrations: ReadonlyArray<Migration> = [
   recording,
   standing,
   parking,
-  outages
+  outages,
+  totals
 ]

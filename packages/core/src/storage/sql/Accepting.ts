@@ -1,5 +1,6 @@
 /** The statements of an acceptance: one that reads all its facts, and those that record it. */
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Content, Job } from "../../domain/Job.ts"
 import type { AcceptSend, Earlier } from "../JobStore.ts"
 import type { AcceptanceQuery } from "../policy/JobRows.ts"
@@ -28,16 +29,52 @@ export function* earlierTo(publicKey: string, key: string): Program<Earlier | nu
   }
 }
 
+/**
+ * How many jobs are looked through for the last of a day. The first is of the day or the day has none, but where clocks
+ * differed at midnight.
+ */
+const dayLookedAt = 100
+
+/** Selects the day's units, which its last job of the kind carries; its parameters are {@link ofDay}. */
+const usedOf = (kind: Content["kind"]): string => `SELECT day_total FROM (
+      SELECT seq, created_at, day_total FROM sendwright_job
+      WHERE account = ? AND kind = '${kind}' AND created_at < ? ORDER BY seq DESC LIMIT ${dayLookedAt}
+    ) AS job WHERE created_at >= ? ORDER BY seq DESC LIMIT 1`
+
+const ofDay = (accountId: string, now: Instant): readonly [string, Instant, Instant] => [
+  accountId,
+  Time.endOfUtcDay(now),
+  Time.startOfUtcDay(now)
+]
+
+/** The units that the account sent on the UTC day of `now`, by kind. */
+export function* usage(
+  accountId: string,
+  now: Instant
+): Program<{ readonly template: number; readonly direct: number }> {
+  const of = ofDay(accountId, now)
+  const row = (yield* get(findUsage, ...of, ...of)) ?? {}
+  return { template: integerOrNull(row, "template") ?? 0, direct: integerOrNull(row, "direct") ?? 0 }
+}
+
+const findUsage = `SELECT (${usedOf("template")}) AS template, (${usedOf("direct")}) AS direct`
+
+const lastOf = (kind: Content["kind"]): string => `SELECT * FROM (
+        SELECT seq, created_at FROM sendwright_job WHERE public_key = ? AND kind = '${kind}' ORDER BY seq DESC LIMIT 1
+      ) AS ${kind}`
+
 const findFacts = (kind: Content["kind"]): string => `SELECT
     (SELECT id ${withKey}) AS earlier,
     (${Jobs.findSnapshot}) AS snapshot,
-    (SELECT ${kind} FROM sendwright_usage WHERE account = ? AND day = ?) AS used,
-    (SELECT accepted_at FROM sendwright_acceptance WHERE public_key = ?) AS accepted_at`
+    (${usedOf(kind)}) AS used,
+    (SELECT created_at FROM (
+      ${lastOf("template")} UNION ALL ${lastOf("direct")}
+    ) AS job ORDER BY seq DESC LIMIT 1) AS accepted_at`
 
 const findFactsOf = { template: findFacts("template"), direct: findFacts("direct") }
 
-export function* facts({ accountId, content, day, key, publicKey }: AcceptanceQuery): Program<Sql["facts"]> {
-  const of = [publicKey, key, Jobs.digestOf(content), accountId, day, publicKey]
+export function* facts({ accountId, content, key, now, publicKey }: AcceptanceQuery): Program<Sql["facts"]> {
+  const of = [publicKey, key, Jobs.digestOf(content), ...ofDay(accountId, now), publicKey, publicKey]
   const row = (yield* get(findFactsOf[content.kind], ...of)) ?? {}
   const repeats = key !== null && textOrNull(row, "earlier") !== null
   return {
@@ -62,7 +99,8 @@ const staying = [
   "idempotency_key",
   "fingerprint",
   "recipients",
-  "created_at"
+  "created_at",
+  "day_total"
 ]
 
 const changing = {
@@ -82,13 +120,6 @@ const changing = {
   fence: "0",
   updated_at: "?"
 }
-
-const addUsage = `INSERT INTO sendwright_usage (account, day, template, direct) VALUES (?, ?, ?, ?)
-  ON CONFLICT (account, day) DO UPDATE
-  SET template = sendwright_usage.template + excluded.template, direct = sendwright_usage.direct + excluded.direct`
-
-const noteAcceptance = `INSERT INTO sendwright_acceptance (public_key, accepted_at) VALUES (?, ?)
-  ON CONFLICT (public_key) DO UPDATE SET accepted_at = excluded.accepted_at`
 
 /** The columns that are the same for all recipients of most sends come first. */
 const newRecipient: ReadonlyArray<Column> = [
@@ -121,17 +152,13 @@ const fromNew = (
   recipientKey(job, index)
 ]
 
-/** Records a send; the number of its content is null when that is new. */
+/** Records a send. */
 export const inserting = ({ progress }: Dialect) => {
-  const insertJob = progress.insert(staying, changing, newRecipient, newRecipients, [
-    addUsage,
-    noteAcceptance
-  ])
-  return function* (command: AcceptSend, job: Job, day: string, snapshot: number | null): Program<void> {
+  const insertJob = progress.insert(staying, changing, newRecipient, newRecipients)
+  return function* (command: AcceptSend, job: Job, { snapshot, usedToday }: Sql["facts"]): Program<void> {
     const { content, demand, idempotency, now, recipients } = command
     if (recipients.length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
     const frozen = snapshot ?? (yield* Jobs.freeze(content))
-    const [template, direct] = content.kind === "template" ? [demand.units, 0] : [0, demand.units]
     yield* insertJob(
       [
         job.id,
@@ -148,15 +175,12 @@ export const inserting = ({ progress }: Dialect) => {
         idempotency === null ? null : idempotency.fingerprint,
         job.recipients,
         now,
+        usedToday + demand.units,
         job.counts.queued,
         now,
         now
       ],
-      (seq) => recipients.map((each, index) => fromNew(seq, each, index, now)),
-      [
-        [job.accountId, day, template, direct],
-        [job.publicKey, now]
-      ]
+      (seq) => recipients.map((each, index) => fromNew(seq, each, index, now))
     )
   }
 }

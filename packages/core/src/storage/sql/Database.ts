@@ -14,15 +14,13 @@ export type Literals = Readonly<Record<string, string>>
 export type WriteRows = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<string>
 
 /**
- * Inserts a job and its recipients, with what else is written then.
+ * Inserts a job and its recipients.
  *
  * @param recipients their rows by the job's `seq`, in the order of their keys, with which each ends
- * @param also the parameters of each statement that goes with it
  */
 export type InsertJob = (
   job: ReadonlyArray<SqlValue>,
-  recipients: (seq: number) => ReadonlyArray<ReadonlyArray<SqlValue>>,
-  also: ReadonlyArray<ReadonlyArray<SqlValue>>
+  recipients: (seq: number) => ReadonlyArray<ReadonlyArray<SqlValue>>
 ) => Program<void>
 
 /** The few places where SQLite and PostgreSQL are not written alike. */
@@ -72,14 +70,12 @@ export interface Dialect {
     readonly jobs: (index?: string) => string
     /**
      * Inserts both, from parameters for what stays and then for what changes, by these expressions; and recipients.
-     * Statements that go with it write what none of the others writes.
      */
     readonly insert: (
       staying: ReadonlyArray<string>,
       changing: Literals,
       recipient: ReadonlyArray<Column>,
-      same: Literals,
-      also: ReadonlyArray<string>
+      same: Literals
     ) => InsertJob
   }
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */

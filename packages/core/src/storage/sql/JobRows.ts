@@ -128,7 +128,6 @@ export const make = (
   const { dialect } = rows
   const { as, table } = dialect.progress
   const { elements } = dialect
-  const insertJob = Accepting.inserting(dialect)
   const waitingSessions = waitingIn(table)
   // Locks keys alone, in a short statement: PostgreSQL reads a row again that another claim locked meanwhile.
   const dueKeys = `SELECT seq FROM ${table} WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
@@ -267,7 +266,7 @@ export const make = (
 
     acceptanceFacts: Accepting.facts,
 
-    insertJob: (command, job, day, { snapshot }) => insertJob(command, job, day, snapshot),
+    insertJob: Accepting.inserting(dialect),
 
     inserted: function* (job) {
       const row = yield* get(seqOfJob, job.id)

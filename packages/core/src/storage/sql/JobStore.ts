@@ -19,7 +19,6 @@ import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
 import {
   end,
-  integer,
   json,
   keysOf,
   lastPlace,
@@ -32,17 +31,6 @@ import {
 } from "./Rows.ts"
 import * as Taken from "./Taken.ts"
 import * as Workers from "./Workers.ts"
-
-function* usageOf(accountId: string, day: string): Program<{ template: number; direct: number }> {
-  const row = yield* get(
-    "SELECT template, direct FROM sendwright_usage WHERE account = ? AND day = ?",
-    accountId,
-    day
-  )
-  return row === undefined
-    ? { template: 0, direct: 0 }
-    : { template: integer(row, "template"), direct: integer(row, "direct") }
-}
 
 // Reading
 
@@ -190,7 +178,8 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       retry: (command) => db.write("JobStore.retry", () => Changes.retry(jobRows, command)),
 
-      usage: ({ accountId, day }) => db.read("JobStore.usage", () => usageOf(accountId, day)),
+      usage: ({ accountId, day }) =>
+        db.read("JobStore.usage", () => SqlAccepting.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? 0)),
 
       nextDue: (now, without) => db.read("JobStore.nextDue", () => claims.nextDue(now, without))
     }

@@ -36,16 +36,15 @@ const dialect: Omit<Dialect, "update"> = {
     table: "sendwright_job",
     as: "job",
     jobs: (index) => `sendwright_job AS job${index === undefined ? "" : ` INDEXED BY ${index}`}`,
-    insert: (staying, changing, recipient, same, also) => {
+    insert: (staying, changing, recipient, same) => {
       const insert = `INSERT INTO sendwright_job (${[...staying, ...Object.keys(changing)].join(", ")})
         VALUES (${[...staying.map(() => "?"), ...Object.values(changing)].join(", ")}) RETURNING seq`
       const names = recipient.map(([name]) => name)
       const insertRecipients = insertRows("sendwright_recipient", names, { same })
-      return function* (job, recipients, parameters) {
+      return function* (job, recipients) {
         const seq = (yield* get(insert, ...job))?.["seq"]
         if (typeof seq !== "number") throw new TypeError("A job was inserted and has no number")
         yield* insertRecipients(recipients(seq))
-        for (const [at, text] of also.entries()) yield* run(text, ...(parameters[at] ?? []))
       }
     }
   },
