@@ -4,6 +4,7 @@
  */
 import * as Circuit from "./Circuit.ts"
 import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
 import type { RecipientResult } from "./Job.ts"
 import * as Pacing from "./Pacing.ts"
 import * as Progress from "./Progress.ts"
@@ -109,6 +110,15 @@ export const jobsThatFit = (open: ReadonlyArray<number>, limit: number): number 
   }
   return open.length
 }
+
+/**
+ * The time when a job is due first that waits behind the others of its session: those that were accepted together are due
+ * in that order. Null when a clock was set back meanwhile: then the job is due at once, and has no place among them.
+ *
+ * @param last when the newest of those is due first; null when there is none
+ */
+export const firstDueAt = (last: Instant | null, now: Instant): Instant | null =>
+  last === null || last <= now ? now : Time.isAhead(last, now) ? null : last
 
 /** A due job of a session. */
 export interface DueJob {

@@ -412,6 +412,12 @@ export const resumeForTemplate = (job: Job.Job, session: Session.Standing, now: 
   return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
 }
 
+/** A job of which nobody was attempted yet, once all of its recipients are claimed. */
+export const underWay = (job: Job.Job, now: Instant): Job.Job => {
+  const counts = { ...job.counts, queued: 0, sending: job.counts.queued }
+  return withStatus({ ...job, counts }, Job.rollup(job.status, counts), now)
+}
+
 /** The job on its way to `canceled`; the same one when it has ended. Its recipients follow by {@link cancel}. */
 export const canceling = (job: Job.Job, now: Instant): Job.Job =>
   Job.hasEnded(job.status) || job.status === "canceling" ? job : withStatus(job, "canceling", now)

@@ -13,7 +13,7 @@ const owner = { accountId: "account", sessionId: "session", publicKey: "pk" }
 const claimOf = (fence = 0, jobId = Fixtures.makeIds().jobId(now)) => {
   const command = Fixtures.send(owner, { jobId, phones: 2 })
   const job = Job.newJob({ ...command, recipients: 2 })
-  const held = { seq: 1, job, inFlight: 0, worker: null, fence, taken: null, version: "" }
+  const held = { seq: 1, job, inFlight: 0, worker: null, fence, taken: null, hasRow: true, batch: null, version: "" }
   const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
   return JobSteps.claim(held, recipients, "worker", now, null)
 }
@@ -22,7 +22,7 @@ describe("a cached claim", () => {
   it("has the recipients of its job, by their places, in the version that was written", () => {
     const cache = ClaimCache.make()
     const claim = claimOf()
-    cache.put(claim, "7")
+    cache.put([claim], "7")
     const job = cache.jobOf(claim.held.job.id)
     expect(job).toEqual({ ...claim.held, version: "7" })
     const recipients = job && cache.recipientsOf(job)
@@ -35,10 +35,10 @@ describe("a cached claim", () => {
   it("counts no more once the job's row was written or the job was claimed again", () => {
     const cache = ClaimCache.make()
     const claim = claimOf()
-    cache.put(claim, "7")
+    cache.put([claim], "7")
     expect(cache.recipientsOf({ ...claim.held, version: "8" })).toBeUndefined()
     expect(cache.recipientsOf({ ...claim.held, version: "7", fence: 2 })).toBeUndefined()
-    cache.put(claimOf(1, claim.held.job.id), "9")
+    cache.put([claimOf(1, claim.held.job.id)], "9")
     expect(cache.recipientsOf({ ...claim.held, version: "7" })).toBeUndefined()
     cache.remove(claim.held.job.id)
     expect(cache.jobOf(claim.held.job.id)).toBeUndefined()
@@ -49,9 +49,9 @@ describe("a cached claim", () => {
     const ids = Fixtures.makeIds()
     const claims = Array.from({ length: 1026 }, () => claimOf(0, ids.jobId(now)))
     const [first, second, third] = claims.map(({ held }) => held.job.id)
-    for (const claim of claims.slice(0, 1024)) cache.put(claim, "1")
-    cache.put(claimOf(1, second), "2")
-    for (const claim of claims.slice(1024)) cache.put(claim, "1")
+    for (const claim of claims.slice(0, 1024)) cache.put([claim], "1")
+    cache.put([claimOf(1, second)], "2")
+    for (const claim of claims.slice(1024)) cache.put([claim], "1")
     const isKept = (id = "") => cache.jobOf(id) !== undefined
     expect([first, second, third].map(isKept)).toEqual([false, true, false])
   })

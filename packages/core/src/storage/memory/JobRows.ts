@@ -153,15 +153,16 @@ export const make = (db: Database): JobRows<Memory> => ({
     for (const step of others) save(db, step, now)
   },
 
-  acceptanceFacts: function* ({ accountId, content, key, now, publicKey }) {
+  acceptanceFacts: function* ({ accountId, content, key, now, publicKey, sessionId }) {
     return {
       earlier: key === null ? null : (db.earlier.get(keyOf(publicKey, key)) ?? null),
       usedToday: db.usage.get(usageOf(accountId, Time.utcDay(now), content.kind)) ?? 0,
-      lastAcceptedAt: db.lastAccepted.get(publicKey) ?? null
+      lastAcceptedAt: db.lastAccepted.get(publicKey) ?? null,
+      lastDueAt: db.lastDue.get(sessionId) ?? null
     }
   },
 
-  insertJob: function* (command, job, { usedToday }) {
+  insertJob: function* (command, job, dueAt, { usedToday }) {
     const { demand, idempotency, now, publicKey, recipients } = command
     if (db.jobs.has(job.id)) throw new Error("A job with this id exists.")
     const key = idempotency === null ? null : keyOf(publicKey, idempotency.key)
@@ -172,7 +173,7 @@ export const make = (db: Database): JobRows<Memory> => ({
         recipient: Jobs.newRecipient(each, index, now),
         fence: null
       })),
-      nextDue: now,
+      nextDue: dueAt ?? now,
       worker: null,
       fence: 0,
       inFlight: 0,
@@ -180,6 +181,7 @@ export const make = (db: Database): JobRows<Memory> => ({
     })
     db.usage.set(usageOf(job.accountId, Time.utcDay(now), job.content.kind), usedToday + demand.units)
     db.lastAccepted.set(publicKey, now)
+    if (dueAt !== null) db.lastDue.set(job.sessionId, dueAt)
     if (key === null || idempotency === null) return
     const { fingerprint } = idempotency
     const { content, id, recipients: count } = job
@@ -267,6 +269,8 @@ export const make = (db: Database): JobRows<Memory> => ({
     }
     return forgotten
   },
+
+  forgetIdle: function* () {},
 
   lockPeople: function* () {},
 

@@ -84,6 +84,8 @@ export interface Tables {
   readonly pairs: Map<string, Instant>
   readonly usage: Map<string, number>
   readonly lastAccepted: Map<string, Instant>
+  /** By session, when its newest job in the order of acceptance is due first. */
+  readonly lastDue: Map<string, Instant>
   readonly endpoints: Map<string, Positioned & { readonly value: Endpoint }>
   readonly deliveries: Map<string, DeliveryRow>
   /** When what came in was appended, by its id. */
@@ -122,6 +124,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       pairs: new Map(),
       usage: new Map(),
       lastAccepted: new Map(),
+      lastDue: new Map(),
       endpoints: new Map(),
       deliveries: new Map(),
       inbound: new Map(),

@@ -1,4 +1,5 @@
 /** Accepting a send: the key, the quota, the minimum wait, and then everything that follows from it. */
+import * as Claiming from "../../domain/Claiming.ts"
 import * as Idempotency from "../../domain/Idempotency.ts"
 import * as Job from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
@@ -48,14 +49,15 @@ function* countSent<B extends Backend>(
 
 /** `JobStore.accept`. */
 export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend): Tx<AcceptResult, B> {
-  const { accountId, claim, content, idempotency, now, publicKey, recipients } = command
+  const { accountId, claim, content, idempotency, now, publicKey, recipients, sessionId } = command
   const key = idempotency === null ? null : idempotency.key
-  const facts = yield* rows.acceptanceFacts({ publicKey, key, accountId, now, content })
+  const facts = yield* rows.acceptanceFacts({ publicKey, key, accountId, sessionId, now, content })
   const refused = refusal(command, facts)
   if (refused !== undefined) return refused
 
   const job = Job.newJob({ ...command, recipients: recipients.length })
-  yield* rows.insertJob(command, job, facts)
+  const dueAt = claim === null ? Claiming.firstDueAt(facts.lastDueAt, now) : null
+  yield* rows.insertJob(command, job, dueAt, facts)
   if (claim === null) return AcceptResult.Accepted({ job, claimed: null })
 
   const held = yield* rows.inserted(job)

@@ -42,6 +42,7 @@ export interface AcceptanceQuery {
   /** null = the request has no Idempotency-Key. */
   readonly key: string | null
   readonly accountId: string
+  readonly sessionId: string
   /** Within the UTC day of which the usage counts. */
   readonly now: Instant
   readonly content: Content
@@ -54,6 +55,8 @@ export interface AcceptanceFacts {
   /** Units of the content's kind that the account sent on the day of `now`. */
   readonly usedToday: number
   readonly lastAcceptedAt: Instant | null
+  /** The last `dueAt` with which a job of the session was inserted; null when none was. */
+  readonly lastDueAt: Instant | null
 }
 
 /** A job that is due, with the status of its template; null for a direct message. */
@@ -166,8 +169,11 @@ export interface JobRows<B extends Backend> {
   /**
    * Writes the job, its recipients (`Job.newRecipient`) and its Idempotency-Key, so that `acceptanceFacts` finds its
    * units in the day's usage and its time as the last acceptance of its key.
+   *
+   * @param dueAt when it is due first; no earlier than any that its session had before. Null when it has no place in that
+   * order: then it is due now
    */
-  readonly insertJob: (command: AcceptSend, job: Job, facts: B["facts"]) => Tx<void, B>
+  readonly insertJob: (command: AcceptSend, job: Job, dueAt: Instant | null, facts: B["facts"]) => Tx<void, B>
 
   /** The job that this commit has inserted, as its rows hold it. */
   readonly inserted: (job: Job) => Tx<B["job"], B>
@@ -225,6 +231,9 @@ export interface JobRows<B extends Backend> {
 
   /** Lets nobody else change what is known of the account's people until the commit. */
   readonly lockPeople: (accountId: string) => Tx<void, B>
+  /** Forgets what is kept of sessions for which nothing waits any more. */
+  readonly forgetIdle: (now: Instant) => Tx<void, B>
+
   /** Applies what came of people, as `InboundStore.receive` does. Their account is locked. */
   readonly applyInbound: (inbound: Inbound, now: Instant) => Tx<void, B>
 }

@@ -144,32 +144,35 @@ const dialect: Dialect = {
       return typeof version === "string" ? version : ""
     }
   },
-  progress: {
-    table: "sendwright_progress",
-    as: "progress",
-    jobs: () => "sendwright_progress AS progress JOIN sendwright_job AS job ON job.seq = progress.seq",
-    // One statement, of which nothing is asked: the recipients' keys are made of the job's where that is known. Arrays are
-    // read side by side in the SELECT list; a FROM would store the elements of each before the first row is made.
-    insert: (staying, changing, recipient, same) => {
-      const given = recipient.slice(0, -1)
-      const names = [...recipient.map(([name]) => name), ...Object.keys(same)].join(", ")
-      const insert = writeRows(given, (parameters, common) => {
-        const values = parameters.map((parameter, at) => (at < common ? parameter : `unnest(${parameter})`))
-        const key = "generate_series(seq * 4096, seq * 4096 + ?::bigint)"
-        const row = [...values, key, ...Object.values(same)].join(", ")
-        return `WITH job AS (
-          ${insertInto("sendwright_job", staying)} RETURNING seq, session
-        ), progress AS (
-          INSERT INTO sendwright_progress (seq, session, ${Object.keys(changing).join(", ")})
-          SELECT seq, session, ${Object.values(changing).join(", ")} FROM job
-        )
+  insert: (table, columns) => {
+    const names = columns.map(([name]) => name).join(", ")
+    const insert = writeRows(columns, (parameters, common) => {
+      const values = parameters.map((parameter, at) => (at < common ? parameter : `unnest(${parameter})`))
+      return `WITH written AS (INSERT INTO ${table} (${names}) SELECT ${values.join(", ")} RETURNING xmin)
+        SELECT xmin::text AS version FROM written LIMIT 1`
+    })
+    return function* (rows) {
+      const row = rows.length === 0 ? undefined : yield* get(...insert(rows))
+      const version = row?.["version"]
+      return typeof version === "string" ? version : ""
+    }
+  },
+  // One statement, of which nothing is asked: the recipients' keys are made of the job's where that is known. Arrays are
+  // read side by side in the SELECT list; a FROM would store the elements of each before the first row is made.
+  insertJob: (columns, recipient, same) => {
+    const given = recipient.slice(0, -1)
+    const names = [...recipient.map(([name]) => name), ...Object.keys(same)].join(", ")
+    const insert = writeRows(given, (parameters, common) => {
+      const values = parameters.map((parameter, at) => (at < common ? parameter : `unnest(${parameter})`))
+      const key = "generate_series(seq * 4096, seq * 4096 + ?::bigint)"
+      const row = [...values, key, ...Object.values(same)].join(", ")
+      return `WITH job AS (${insertInto("sendwright_job", columns)} RETURNING seq)
         INSERT INTO sendwright_recipient (${names}) SELECT ${row} FROM job`
-      })
-      return function* (job, recipients) {
-        const rows = recipients(0)
-        const [text, ...columns] = insert(rows)
-        yield* run(text, ...job, ...columns, rows.length - 1)
-      }
+    })
+    return function* (job, recipients) {
+      const rows = recipients(0)
+      const [text, ...columns] = insert(rows)
+      yield* run(text, ...job, ...columns, rows.length - 1)
     }
   },
   // What has an OFFSET stays a query of its own. Without it, all rows of the account would be hashed to find a few.

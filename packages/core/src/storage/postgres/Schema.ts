@@ -516,6 +516,34 @@ DROP TABLE sendwright_acceptance;
 `
 }
 
+const batches: Migration = {
+  id: 16,
+  name: "batches of jobs that wait untouched",
+  statements: `
+-- A job has a row in sendwright_progress once something became of it (storage/sql/Backlog.ts). All that there are have one.
+-- backlog_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
+ALTER TABLE sendwright_job ADD COLUMN backlog_at BIGINT;
+CREATE INDEX sendwright_job_backlog ON sendwright_job (session, seq) WHERE backlog_at IS NOT NULL;
+
+-- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
+-- when none is. version: of its last write. The newest of a session is the cursor of its backlog.
+CREATE TABLE sendwright_batch (
+  session TEXT COLLATE "C" NOT NULL,
+  first BIGINT NOT NULL,
+  last BIGINT NOT NULL,
+  worker TEXT COLLATE "C",
+  open INTEGER NOT NULL,
+  at BIGINT NOT NULL,
+  version TEXT NOT NULL,
+  PRIMARY KEY (session, first)
+) WITH (fillfactor = 50);
+CREATE INDEX sendwright_batch_worker ON sendwright_batch (worker) WHERE worker IS NOT NULL;
+
+-- The sessions that may have a backlog.
+CREATE TABLE sendwright_busy (session TEXT COLLATE "C" PRIMARY KEY);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -531,5 +559,6 @@ export const migrations: ReadonlyArray<Migration> = [
   standing,
   parking,
   outages,
-  totals
+  totals,
+  batches
 ]

@@ -2,14 +2,20 @@
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Content, Job } from "../../domain/Job.ts"
+import type { Step } from "../JobSteps.ts"
 import type { AcceptSend, Earlier } from "../JobStore.ts"
 import type { AcceptanceQuery } from "../policy/JobRows.ts"
-import type { Column, Dialect } from "./Database.ts"
+import * as Backlog from "./Backlog.ts"
+import type { Column } from "./Database.ts"
 import type { Sql } from "./JobRows.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program, SqlValue } from "./Program.ts"
-import { get } from "./Program.ts"
+import { get, run } from "./Program.ts"
+import type { StoredJob } from "./Rows.ts"
 import { integer, integerOrNull, lastPlace, oneOf, recipientKey, text, textOrNull } from "./Rows.ts"
+
+/** The name that serializes an account's accepts: the key, the day's usage and the last acceptance are its. */
+export const serialized = (accountId: string): string => `accept ${accountId}`
 
 const kindOf = oneOf<Content["kind"]>(["template", "direct"])
 
@@ -69,23 +75,26 @@ const findFacts = (kind: Content["kind"]): string => `SELECT
     (${usedOf(kind)}) AS used,
     (SELECT created_at FROM (
       ${lastOf("template")} UNION ALL ${lastOf("direct")}
-    ) AS job ORDER BY seq DESC LIMIT 1) AS accepted_at`
+    ) AS job ORDER BY seq DESC LIMIT 1) AS accepted_at,
+    (${Backlog.lastDue}) AS due_at`
 
 const findFactsOf = { template: findFacts("template"), direct: findFacts("direct") }
 
-export function* facts({ accountId, content, key, now, publicKey }: AcceptanceQuery): Program<Sql["facts"]> {
-  const of = [publicKey, key, Jobs.digestOf(content), ...ofDay(accountId, now), publicKey, publicKey]
+export function* facts(query: AcceptanceQuery): Program<Sql["facts"]> {
+  const { accountId, content, key, now, publicKey, sessionId } = query
+  const of = [publicKey, key, Jobs.digestOf(content), ...ofDay(accountId, now), publicKey, publicKey, sessionId]
   const row = (yield* get(findFactsOf[content.kind], ...of)) ?? {}
   const repeats = key !== null && textOrNull(row, "earlier") !== null
   return {
     earlier: repeats ? yield* earlierTo(publicKey, key) : null,
     usedToday: integerOrNull(row, "used") ?? 0,
     lastAcceptedAt: integerOrNull(row, "accepted_at"),
+    lastDueAt: integerOrNull(row, "due_at"),
     snapshot: integerOrNull(row, "snapshot")
   }
 }
 
-const staying = [
+const jobColumns = [
   "id",
   "account",
   "session",
@@ -100,26 +109,9 @@ const staying = [
   "fingerprint",
   "recipients",
   "created_at",
-  "day_total"
+  "day_total",
+  "backlog_at"
 ]
-
-const changing = {
-  status: "'queued'",
-  queued: "?",
-  sending: "0",
-  accepted: "0",
-  sent: "0",
-  delivered: "0",
-  read: "0",
-  failed: "0",
-  skipped: "0",
-  canceled: "0",
-  unknown: "0",
-  in_flight: "0",
-  next_at: "?",
-  fence: "0",
-  updated_at: "?"
-}
 
 /** The columns that are the same for all recipients of most sends come first. */
 const newRecipient: ReadonlyArray<Column> = [
@@ -153,10 +145,15 @@ const fromNew = (
 ]
 
 /** Records a send. */
-export const inserting = ({ progress }: Dialect) => {
-  const insertJob = progress.insert(staying, changing, newRecipient, newRecipients)
-  return function* (command: AcceptSend, job: Job, { snapshot, usedToday }: Sql["facts"]): Program<void> {
-    const { content, demand, idempotency, now, recipients } = command
+export const inserting = (rows: Jobs.JobRows) => {
+  const insertJob = rows.dialect.insertJob(jobColumns, newRecipient, newRecipients)
+  return function* (
+    command: AcceptSend,
+    job: Job,
+    dueAt: Instant | null,
+    { snapshot, usedToday }: Sql["facts"]
+  ): Program<void> {
+    const { claim, content, demand, idempotency, now, recipients } = command
     if (recipients.length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
     const frozen = snapshot ?? (yield* Jobs.freeze(content))
     yield* insertJob(
@@ -176,11 +173,32 @@ export const inserting = ({ progress }: Dialect) => {
         job.recipients,
         now,
         usedToday + demand.units,
-        job.counts.queued,
-        now,
-        now
+        dueAt
       ],
       (seq) => recipients.map((each, index) => fromNew(seq, each, index, now))
     )
+    if (dueAt !== null) yield* run(Backlog.noteBusy, job.sessionId)
+    // It has no place in the backlog, so a row of its own says when it is due.
+    else if (claim === null) yield* rows.save([unchanged(yield* insertedJob(job))], now)
+  }
+}
+
+const unchanged = (held: StoredJob): Step<StoredJob> => ({ held, moves: [], drafts: [] })
+
+const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
+
+/** The job that this commit has inserted. */
+export function* insertedJob(job: Job): Program<StoredJob> {
+  const row = yield* get(seqOfJob, job.id)
+  return {
+    seq: integer(row ?? {}, "seq"),
+    job,
+    inFlight: 0,
+    worker: null,
+    fence: 0,
+    taken: null,
+    hasRow: false,
+    batch: null,
+    version: ""
   }
 }

@@ -1,7 +1,8 @@
 /**
- * The batches that this process claimed, by job, so that a settlement does not read their recipients again. A batch
- * counts under its own fence alone, and each claim raises the fence and replaces the batch, so one that was rolled back
- * is never mistaken for a later one. A write of another process changes the version of the job's row.
+ * What this process claimed, by job, so that a settlement does not read the recipients again. It counts under its own
+ * fence alone, and each claim raises the fence and replaces what was there, so one that was rolled back is never mistaken
+ * for a later one. A write of another process changes the version: of the job's row, or of the batch's that tells of the
+ * job. Of a batch this process knows the version also after it has written some of its jobs itself.
  */
 import type { Step, Tracked } from "../JobSteps.ts"
 import type { StoredJob } from "./Rows.ts"
@@ -9,16 +10,18 @@ import type { StoredJob } from "./Rows.ts"
 /** The recipients of a job as they were claimed together. */
 export type Recipients = ReadonlyMap<number, Tracked>
 
-interface Batch {
+interface Claimed {
   readonly held: StoredJob
-  /** The version of the job's row, which is written with each recipient. */
-  readonly version: string
+  /** Of the job's row, or of the batch's, which all of its jobs share. */
+  readonly version: { current: string }
   readonly recipients: Recipients
 }
 
 export interface ClaimCache {
-  /** @param version the version of the job's row once the claim is written */
-  readonly put: (claim: Step<StoredJob>, version: string) => void
+  /** @param version the version of the rows that tell of the claims, once these are written */
+  readonly put: (claims: ReadonlyArray<Step<StoredJob>>, version: string) => void
+  /** This process has written some jobs of the batch, and knows the others as it knew them. */
+  readonly renew: (batch: number, version: string) => void
   /** For a job that is written otherwise. */
   readonly remove: (jobId: string) => void
   /** The job as it was claimed. */
@@ -27,30 +30,45 @@ export interface ClaimCache {
   readonly recipientsOf: (held: StoredJob) => Recipients | undefined
 }
 
-/** The most batches: as many as lanes have in hand where each job has one recipient. */
+/** The most jobs: as many as lanes have in hand where each has one recipient. */
 const most = 1024
 
 export const make = (): ClaimCache => {
-  const batches = new Map<string, Batch>()
+  const claims = new Map<string, Claimed>()
+  /** By the batches' first jobs. */
+  const batches = new Map<number, Claimed["version"]>()
+  const forgetOldest = <Key>(map: Map<Key, unknown>): void => {
+    const [oldest] = map.keys()
+    if (map.size >= most && oldest !== undefined) map.delete(oldest)
+  }
   return {
-    put: ({ held, moves }, version) => {
-      batches.delete(held.job.id)
-      const [oldest] = batches.keys()
-      if (batches.size >= most && oldest !== undefined) batches.delete(oldest)
-      const recipients = new Map<number, Tracked>()
-      for (const { after, fence } of moves) recipients.set(after.index, { recipient: after, fence })
-      batches.set(held.job.id, { held, version, recipients })
+    put: (steps, current) => {
+      const version = { current }
+      for (const { held, moves } of steps) {
+        claims.delete(held.job.id)
+        forgetOldest(claims)
+        const recipients = new Map<number, Tracked>()
+        for (const { after, fence } of moves) recipients.set(after.index, { recipient: after, fence })
+        claims.set(held.job.id, { held, version, recipients })
+        if (held.batch === null || batches.get(held.batch) === version) continue
+        forgetOldest(batches)
+        batches.set(held.batch, version)
+      }
+    },
+    renew: (batch, current) => {
+      const version = batches.get(batch)
+      if (version !== undefined) version.current = current
     },
     remove: (jobId) => {
-      batches.delete(jobId)
+      claims.delete(jobId)
     },
     jobOf: (jobId) => {
-      const batch = batches.get(jobId)
-      return batch === undefined ? undefined : { ...batch.held, version: batch.version }
+      const claim = claims.get(jobId)
+      return claim === undefined ? undefined : { ...claim.held, version: claim.version.current }
     },
     recipientsOf: ({ fence, job, version }) => {
-      const batch = batches.get(job.id)
-      return batch?.held.fence === fence && batch.version === version ? batch.recipients : undefined
+      const claim = claims.get(job.id)
+      return claim?.held.fence === fence && claim.version.current === version ? claim.recipients : undefined
     }
   }
 }

@@ -58,26 +58,14 @@ export interface Dialect {
   readonly entries: { readonly from: string; readonly key: string; readonly value: string }
   /** Each row is found by its `seq`, which is the last column. */
   readonly update: (table: string, columns: ReadonlyArray<Column>) => WriteRows
-  /**
-   * Where what changes of a job lies, under the job's `seq` and with its session: in its own row, or in one beside it
-   * where each change of a row is written to all of its indexes.
-   */
-  readonly progress: {
-    readonly table: string
-    /** What its columns are called by in {@link jobs}. */
-    readonly as: string
-    /** Both, for a `FROM`, the rest under `job`. The planner is held to the index where it would choose another. */
-    readonly jobs: (index?: string) => string
-    /**
-     * Inserts both, from parameters for what stays and then for what changes, by these expressions; and recipients.
-     */
-    readonly insert: (
-      staying: ReadonlyArray<string>,
-      changing: Literals,
-      recipient: ReadonlyArray<Column>,
-      same: Literals
-    ) => InsertJob
-  }
+  /** Each row's `seq` is the last column. */
+  readonly insert: (table: string, columns: ReadonlyArray<Column>) => WriteRows
+  /** Inserts a job, from parameters for its columns, and its recipients. */
+  readonly insertJob: (
+    columns: ReadonlyArray<string>,
+    recipient: ReadonlyArray<Column>,
+    same: Literals
+  ) => InsertJob
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */
   readonly lookUp: (table: string, as: string, condition: string) => string
 }

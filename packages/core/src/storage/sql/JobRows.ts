@@ -5,18 +5,19 @@ import * as Time from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
 import type { State } from "../../domain/Session.ts"
-import type { Template } from "../../domain/Template.ts"
 import type { Inbound } from "../InboundStore.ts"
 import type { Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { AcceptanceFacts, Backend, JobRows, RecipientPlace } from "../policy/JobRows.ts"
+import type { AcceptanceFacts, Backend, DueJob, JobRows, RecipientPlace } from "../policy/JobRows.ts"
 import * as Accepting from "./Accepting.ts"
+import * as Backlog from "./Backlog.ts"
+import * as BatchClaims from "./BatchClaims.ts"
 import * as ClaimCache from "./ClaimCache.ts"
 import { insertRows } from "./Insert.ts"
 import type { JobRows as Rows } from "./Jobs.ts"
 import * as Pace from "./Pace.ts"
 import * as People from "./People.ts"
-import type { Answer, Program, SqlParameter, Statement } from "./Program.ts"
+import type { Answer, Program, Row, SqlParameter, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
@@ -33,10 +34,12 @@ import {
   realOrNull,
   recipientColumns,
   recipientKey,
+  rowColumns,
   seq,
   text,
   textOrNull,
-  toOutage
+  toOutage,
+  waitingColumns
 } from "./Rows.ts"
 import * as Taken from "./Taken.ts"
 import * as Workers from "./Workers.ts"
@@ -54,27 +57,43 @@ export interface Sql extends Backend {
 
 const stateOf = oneOf<State>(["connected", "connecting", "disconnected"])
 
+/** Selects the first session with a job that waits, due or not, between two ids, each as SQL. */
+const firstIn = (after: string, last: string): string => `SELECT min(session) FROM (
+      SELECT min(session) AS session FROM sendwright_progress
+      WHERE next_at IS NOT NULL AND session > ${after} AND session <= ${last}
+      UNION ALL
+      SELECT (
+        SELECT busy.session FROM sendwright_busy AS busy
+        WHERE busy.session > ${after} AND busy.session <= ${last} AND (${Backlog.dueOf("busy.session")}) IS NOT NULL
+        ORDER BY busy.session LIMIT 1
+      )
+    ) AS next`
+
 /**
  * Selects waiting sessions by jumps from one to the next, so that a long backlog of one costs nothing: from behind
  * `after` to `last`, and then from the first to `wrapped`. Its parameters are {@link circle}.
  */
-const waitingIn = (table: string): string => {
-  const first = `SELECT min(session) FROM ${table} WHERE next_at IS NOT NULL AND session`
-  return `WITH RECURSIVE waiting (session, place) AS (
-      SELECT coalesce((${first} > ? AND session <= ?), (${first} <= ?)), 1
+const waitingSessions = `WITH RECURSIVE given (after, last, wrapped) AS (SELECT ?, ?, ?),
+    waiting (session, place) AS (
+      SELECT coalesce((${firstIn("given.after", "given.last")}), (${firstIn("''", "given.wrapped")})), 1 FROM given
       UNION ALL
       SELECT coalesce(
-        (${first} > waiting.session AND session <= CASE WHEN waiting.session > ? THEN ? ELSE ? END),
-        CASE WHEN waiting.session > ? THEN (${first} <= ?) END
+        (${firstIn("waiting.session", "CASE WHEN waiting.session > given.after THEN given.last ELSE given.wrapped END")}),
+        CASE WHEN waiting.session > given.after THEN (${firstIn("''", "given.wrapped")}) END
       ), place + 1
-      FROM waiting WHERE session IS NOT NULL AND place < ?
+      FROM waiting, given WHERE waiting.session IS NOT NULL AND place < ?
     )
     SELECT session.id, session.provider, session.pacing, session.state, session.blocked_until,
-      ${outageColumns.map((column) => `session.${column}`).join(", ")}, pace.arrival,
-      (SELECT min(next_at) FROM ${table} WHERE session = waiting.session AND next_at IS NOT NULL) AS due
+      ${outageColumns.map((column) => `session.${column}`).join(", ")}, pace.arrival, (
+        SELECT min(at) FROM (
+          SELECT min(next_at) AS at FROM sendwright_progress
+          WHERE session = waiting.session AND next_at IS NOT NULL
+          UNION ALL
+          SELECT (${Backlog.dueOf("waiting.session")})
+        ) AS due
+      ) AS due
     FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
     WHERE session.id = waiting.session ORDER BY waiting.place`
-}
 
 /** Sorts behind every session's id. */
 const lastSession = "\u{10ffff}"
@@ -83,7 +102,7 @@ const noSession = ""
 
 const circle = (after: string, until: string, limit: number): ReadonlyArray<SqlParameter> => {
   const [last, wrapped] = after < until ? [until, noSession] : [lastSession, until]
-  return [after, last, wrapped, after, last, wrapped, after, wrapped, limit]
+  return [after, last, wrapped, limit]
 }
 
 // Deletes the times that hold nobody up, by `Pacing.pairedUntil`.
@@ -118,23 +137,33 @@ const forgetOldest = `DELETE FROM sendwright_parked WHERE session = ?
 
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
-const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
+interface Due {
+  readonly seq: number
+  readonly at: Instant
+  /** Undefined for a job that has a row. */
+  readonly waiting: DueJob<Sql> | undefined
+}
+
+const dueJob = (job: StoredJob, row: Row): DueJob<Sql> => ({ job, template: textOrNull(row, "template") })
 
 /** @param applyInbound applies inbound items, as `InboundStore.receive` does */
 export const make = (
   rows: Rows,
   applyInbound: (inbound: Inbound, now: Instant) => Program<unknown>
 ): JobRows<Sql> => {
-  const { dialect } = rows
-  const { as, table } = dialect.progress
+  const { dialect, ids } = rows
   const { elements } = dialect
-  const waitingSessions = waitingIn(table)
   // Locks keys alone, in a short statement: PostgreSQL reads a row again that another claim locked meanwhile.
-  const dueKeys = `SELECT seq FROM ${table} WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
-    ORDER BY next_at, seq ${limited}${dialect.skipLocked(table)}`
-  const dueJobs = `${rows.select(", template.status AS template", `${elements.from} CROSS JOIN `)}
-    LEFT JOIN sendwright_template AS template ON template.id = job.template
-    WHERE job.snapshot = snapshot.seq AND ${as}.seq = ${elements.integer}`
+  const dueKeys = `SELECT seq, next_at FROM sendwright_progress WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
+    ORDER BY next_at, seq ${limited}${dialect.skipLocked("sendwright_progress")}`
+  const dueJobs = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job, template.status AS template
+    FROM ${elements.from} CROSS JOIN sendwright_progress AS progress CROSS JOIN sendwright_job AS job
+      CROSS JOIN sendwright_snapshot AS snapshot LEFT JOIN sendwright_template AS template ON template.id = job.template
+    WHERE progress.seq = ${elements.integer} AND job.seq = progress.seq AND snapshot.seq = job.snapshot`
+  const waitingJobs = `SELECT ${dialect.jsonArray(waitingColumns)} AS job, template.status AS template, job.backlog_at
+    FROM sendwright_job AS job CROSS JOIN sendwright_snapshot AS snapshot
+      LEFT JOIN sendwright_template AS template ON template.id = job.template
+    WHERE ${Backlog.waitsOf("?")} AND job.backlog_at <= ? AND snapshot.seq = job.snapshot ORDER BY job.seq ${limited}`
   // By `Progress.isDue`.
   const dueOfJobs = `FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient
     WHERE (recipient.next_at <= ? OR recipient.next_at IS NOT NULL AND recipient.updated_at > ?)
@@ -156,9 +185,13 @@ export const make = (
     lost: rows.recipientsOf("seq BETWEEN ? AND ? AND status IN ('failed', 'unknown') ORDER BY seq"),
     awaited: rows.recipientsOf(`seq BETWEEN ? AND ? AND (fence IS NOT NULL OR ${Taken.isTaken}) ORDER BY seq`)
   }
-  const heldBy = `${rows.select()} WHERE job.snapshot = snapshot.seq
-    AND ${as}.worker IS NOT NULL AND ${as}.worker IN (SELECT ${elements.value} FROM ${elements.from})
-    ORDER BY job.id${dialect.forUpdate(as)}`
+  const heldBy = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
+    WHERE progress.worker IS NOT NULL AND progress.worker IN (SELECT ${elements.value} FROM ${elements.from})
+      AND job.seq = progress.seq
+    UNION ALL
+    SELECT job.id FROM sendwright_batch AS batch CROSS JOIN sendwright_job AS job
+    WHERE batch.worker IS NOT NULL AND batch.worker IN (SELECT ${elements.value} FROM ${elements.from})
+      AND ${Backlog.isInBatch}`
   const byProviderId = `SELECT recipient.provider_id, job.id, recipient.seq & 4095 AS place
     FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
     WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
@@ -214,19 +247,29 @@ export const make = (
     },
 
     lockDueJobs: function* ({ limit, now, sessionId }) {
-      const keys = (yield* all(dueKeys, sessionId, now, limit)).map(seq)
-      if (keys.length === 0) return []
-      const read = new Map<
-        number,
-        { readonly job: StoredJob; readonly template: Template["status"] | null }
-      >()
-      for (const row of yield* all(dueJobs, JSON.stringify(keys))) {
-        const job = yield* rows.toJob(row)
-        read.set(job.seq, { job, template: textOrNull(row, "template") })
+      const due: Array<Due> = []
+      for (const row of yield* all(dueKeys, sessionId, now, limit))
+        due.push({ seq: seq(row), at: integer(row, "next_at"), waiting: undefined })
+      if (yield* dialect.trySerialize(Backlog.serialized(sessionId))) {
+        let behind: number | null = null
+        for (const row of yield* all(waitingJobs, sessionId, sessionId, now, limit)) {
+          const job: StoredJob = { ...(yield* rows.toJob(row)), behind }
+          due.push({ seq: job.seq, at: integer(row, "backlog_at"), waiting: dueJob(job, row) })
+          behind = job.seq
+        }
       }
-      return keys.map((key) => {
-        const found = read.get(key)
-        if (found === undefined) throw new Error(`Job ${key} is due and has no row`)
+      const first = due.sort((a, b) => a.at - b.at || a.seq - b.seq).slice(0, limit)
+      const keys = first.filter(({ waiting }) => waiting === undefined).map(({ seq }) => seq)
+      const read = new Map<number, DueJob<Sql>>()
+      if (keys.length > 0) {
+        for (const row of yield* all(dueJobs, JSON.stringify(keys))) {
+          const job = yield* rows.toJob(row)
+          read.set(job.seq, dueJob(job, row))
+        }
+      }
+      return first.map(({ seq, waiting }) => {
+        const found = waiting ?? read.get(seq)
+        if (found === undefined) throw new Error(`Job ${seq} is due and has no row`)
         return found
       })
     },
@@ -252,27 +295,32 @@ export const make = (
     },
 
     saveClaims: function* (claims, others, now) {
+      const batch = BatchClaims.of(claims, others)
+      const version = ids.uuid(now)
       const steps: Array<Step<StoredJob>> = [...others]
-      const whole: Array<Step<StoredJob>> = []
+      const inBatch: Array<Step<StoredJob>> = []
+      const inRows: Array<Step<StoredJob>> = []
       for (const { deferred, step: claim } of claims) {
         const { step, written } = Taken.ofClaim(claim, now)
-        whole.push(step)
+        if (batch?.jobs.has(claim.held.seq) === true) {
+          inBatch.push({ ...step, held: { ...step.held, batch: batch.first } })
+          continue
+        }
+        inRows.push({ ...step, held: { ...step.held, hasRow: true } })
         steps.push(deferred.length === 0 ? written : { ...written, moves: [...deferred, ...written.moves] })
       }
       for (const { held } of others) cache.remove(held.job.id)
-      const version = yield* rows.save(steps, now)
-      for (const step of whole) cache.put(step, version)
+      const saved = yield* rows.save(steps, now, inBatch)
+      if (batch !== undefined) yield* Backlog.take(batch, version, now)
+      cache.put(inRows, saved.version)
+      cache.put(inBatch, version)
     },
 
     acceptanceFacts: Accepting.facts,
 
-    insertJob: Accepting.inserting(dialect),
+    insertJob: Accepting.inserting(rows),
 
-    inserted: function* (job) {
-      const row = yield* get(seqOfJob, job.id)
-      // Its version is of no use: each write answers the next.
-      return { seq: seq(row ?? {}), job, inFlight: 0, worker: null, fence: 0, taken: null, version: "" }
-    },
+    inserted: Accepting.insertedJob,
 
     lockJobs: function* (ids) {
       const known: Array<StoredJob> = []
@@ -317,7 +365,8 @@ export const make = (
 
     saveJobs: function* (steps, now) {
       for (const { held } of steps) cache.remove(held.job.id)
-      yield* rows.save(steps, now)
+      const { batches } = yield* rows.save(steps, now)
+      for (const { first, version } of batches) cache.renew(first, version)
     },
 
     saveAnswer: (job, answer) => run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", answer, job.seq),
@@ -325,8 +374,11 @@ export const make = (
     lockJobsOf: function* (workers) {
       const providers = new Map<string, string | null>()
       const found: Array<{ readonly job: StoredJob; readonly provider: string | null }> = []
-      for (const row of yield* all(heldBy, JSON.stringify(workers))) {
-        const job = yield* rows.toJob(row)
+      const of = JSON.stringify(workers)
+      const held = yield* all(heldBy, of, of)
+      for (const job of yield* rows.lockAll(held.map((row) => text(row, "id")))) {
+        // Another may have settled it while its lock was waited for.
+        if (job.worker === null || !workers.includes(job.worker)) continue
         const { sessionId } = job.job
         let provider = providers.get(sessionId)
         if (provider === undefined) {
@@ -372,6 +424,8 @@ export const make = (
       }
       return forgotten
     },
+
+    forgetIdle: (now) => Backlog.forgetIdle(dialect, Accepting.serialized, now),
 
     lockPeople: (accountId) => dialect.serialize(People.serialized(accountId)),
 

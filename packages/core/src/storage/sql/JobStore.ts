@@ -44,8 +44,8 @@ function* seqOf(jobId: string): Program<number | undefined> {
 const delivered = `SELECT phone, price, pricing FROM sendwright_recipient
   WHERE seq BETWEEN ? AND ? AND (delivered_at IS NOT NULL OR read_at IS NOT NULL) ORDER BY seq`
 
-const makeDueIn = (table: string): string =>
-  `UPDATE ${table} SET next_at = ? WHERE next_at IS NOT NULL AND next_at > ? AND updated_at > ?`
+const makeDue =
+  "UPDATE sendwright_progress SET next_at = ? WHERE next_at IS NOT NULL AND next_at > ? AND updated_at > ?"
 
 export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect(
   JobStore,
@@ -55,20 +55,18 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const ids = Ids.make(yield* Ids.RandomBytes)
     const rows = Jobs.make(dialect, ids)
     // A worker that is found where no other process can be is dead: none of this process could take anything yet.
-    const found = db.hasOneOwner ? yield* db.read("JobStore.holders", () => Workers.holders(dialect)) : []
+    const found = db.hasOneOwner ? yield* db.read("JobStore.holders", () => Workers.holders()) : []
     const former = new Set(found.map(({ worker }) => worker))
     const jobRows = JobRows.make(rows, Inbound.make(dialect, ids))
     const claims = Claims.make(jobRows)
 
-    const { progress } = dialect
     const pageOfRecipients = rows.recipientsOf(
       `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${Taken.isTaken} THEN 'sending' ELSE status END)
         ORDER BY seq ${limited}`
     )
-    const ofSnapshot = "job.snapshot = snapshot.seq"
     const listBy = (column: "public_key" | "account", more = "") => `${rows.select(", job.seq")}
-      WHERE ${ofSnapshot} AND job.${column} = ?${more} AND job.kind = ? AND job.seq < ? AND job.seq >= ?
-        AND ${progress.as}.status = coalesce(?, ${progress.as}.status) AND job.created_at >= ? AND job.created_at < ?
+      WHERE job.${column} = ?${more} AND job.kind = ? AND job.seq < ? AND job.seq >= ?
+        AND ${Jobs.status} = coalesce(?, ${Jobs.status}) AND job.created_at >= ? AND job.created_at < ?
       ORDER BY job.seq DESC ${limited}`
     const lastLookedAt = (column: "public_key" | "account") => `SELECT seq FROM sendwright_job
       WHERE ${column} = ? AND kind = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ${Page.mostLookedAt - 1}`
@@ -85,7 +83,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       // The facts of an acceptance belong to the account: the key, the day's usage, the last acceptance.
       accept: (command) =>
-        db.write("JobStore.accept", () => accept(jobRows, command), `accept ${command.accountId}`),
+        db.write("JobStore.accept", () => accept(jobRows, command), SqlAccepting.serialized(command.accountId)),
 
       commitsTogether: db.commitsTogether,
 
@@ -97,16 +95,18 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         }),
 
       holders: db.read("JobStore.holders", function* () {
-        const found = yield* Workers.holders(dialect)
+        const found = yield* Workers.holders()
         return found.map((holder) => ({ ...holder, isDead: former.has(holder.worker) }))
       }),
 
       dispatchesAt: db.read("JobStore.dispatchesAt", Workers.dispatchesAt),
 
       makeDue: ({ now }) =>
-        db.work("JobStore.makeDue", () =>
-          changes(makeDueIn(progress.table), now, now, Time.latestWritten(now))
-        ),
+        db.work("JobStore.makeDue", function* () {
+          const latest = Time.latestWritten(now)
+          const count = yield* changes(makeDue, now, now, latest)
+          return count + (yield* rows.makeWaitingDue(now, latest))
+        }),
 
       rescue: (command) => db.work("JobStore.rescue", () => Changes.rescue(jobRows, command)),
 

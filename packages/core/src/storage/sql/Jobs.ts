@@ -1,5 +1,6 @@
 /** Job rows and what a step makes of them: recipients, counts, who has it in hand, events. */
 import { createHash } from "node:crypto"
+import * as Arrays from "effect/Array"
 import type { Draft } from "../../domain/Event.ts"
 import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -10,6 +11,8 @@ import * as Memo from "../../domain/Memo.ts"
 import type { Move, Step } from "../JobSteps.ts"
 import type { Group } from "./Alike.ts"
 import { groupAlike } from "./Alike.ts"
+import type { BatchKey } from "./Backlog.ts"
+import * as Backlog from "./Backlog.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertInto } from "./Insert.ts"
@@ -28,8 +31,10 @@ import {
   recipientColumns,
   recipientKey,
   renewed,
+  rowColumns,
   toRecipients,
-  toStoredJob
+  toStoredJob,
+  waitingColumns
 } from "./Rows.ts"
 
 /** How many contents are kept read. */
@@ -76,7 +81,9 @@ export function* freeze(content: Content): Program<number> {
   return integer(row ?? {}, "seq")
 }
 
-const jobStep = [
+/** Those come first that are the same for all jobs of most commits. */
+const progressColumns = [
+  ["session", "text"],
   ["status", "text"],
   ["pause_reason", "text"],
   ["queued", "bigint"],
@@ -107,6 +114,7 @@ const fromHeld = (
   { fence, inFlight, job, seq, taken, worker }: StoredJob,
   nextAt: Instant | null
 ): ReadonlyArray<SqlValue> => [
+  job.sessionId,
   job.status,
   job.pauseReason,
   job.counts.queued,
@@ -195,12 +203,27 @@ const kindsOf = (steps: ReadonlyArray<Step<StoredJob>>): ReadonlyArray<Group<Wri
   return groupAlike(last.values(), (a, b) => areAlike(a.move, b.move))
 }
 
+const byJobId = (a: StoredJob, b: StoredJob): number => (a.job.id < b.job.id ? -1 : 1)
+
+/** The batches that tell of the jobs, by their first, with how many of these they tell of. */
+const batchesOf = (
+  jobs: ReadonlyArray<StoredJob>
+): ReadonlyMap<number, BatchKey & { readonly jobs: number }> => {
+  const batches = new Map<number, BatchKey & { readonly jobs: number }>()
+  for (const { batch, job } of jobs) {
+    if (batch === null) continue
+    const known = batches.get(batch)
+    batches.set(batch, { session: job.sessionId, first: batch, jobs: (known?.jobs ?? 0) + 1 })
+  }
+  return batches
+}
+
 /** The job rows of one database. */
 export interface JobRows {
   readonly dialect: Dialect
   readonly ids: Ids
-  /** To be followed by joins and `WHERE`, with the job's columns under `job`; `first` is what they are joined to. */
-  readonly select: (more?: string, first?: string) => string
+  /** To be followed by `WHERE`, with what stays of a job under `job`, what changes under `progress` and its `batch`. */
+  readonly select: (more?: string) => string
   readonly toJob: (row: Row) => Program<StoredJob>
   readonly find: (jobId: string) => Program<StoredJob | undefined>
   /** Those that there are, locked until the commit in the order of their ids, so that no two commits wait for each other's. */
@@ -213,26 +236,60 @@ export interface JobRows {
     statement: string,
     ...parameters: ReadonlyArray<SqlParameter>
   ) => Program<ReadonlyArray<StoredRecipient>>
-  /** Writes what steps made of jobs: their recipients, their rows, their events. Answers the rows' new version. */
-  readonly save: (steps: ReadonlyArray<Step<StoredJob>>, now: Instant) => Program<string>
+  /**
+   * Makes due what a clock that was ahead accepted into a backlog: each such job gets a row. Answers how many.
+   *
+   * @param latest of those that were accepted later than this
+   */
+  readonly makeWaitingDue: (now: Instant, latest: Instant) => Program<number>
+  /**
+   * Writes what steps made of jobs: their recipients, their rows, their events.
+   *
+   * @param taken steps of jobs that a batch takes: of these only the events are written
+   */
+  readonly save: (
+    steps: ReadonlyArray<Step<StoredJob>>,
+    now: Instant,
+    taken?: ReadonlyArray<Step<StoredJob>>
+  ) => Program<Saved>
 }
 
+export interface Saved {
+  /** Of the rows that were written. */
+  readonly version: string
+  /** Those of which jobs have rows now, with their new version. */
+  readonly batches: ReadonlyArray<BatchKey & { readonly version: string }>
+}
+
+/** The status of a job that {@link JobRows.select} reads, as SQL; where it has no row, as `Rows.toStoredJob` tells it. */
+export const status =
+  "coalesce(progress.status, CASE WHEN batch.first IS NULL THEN 'queued' ELSE 'processing' END)"
+
 export const make = (dialect: Dialect, ids: Ids): JobRows => {
-  const { as, jobs, table } = dialect.progress
-  const select = (more = "", first = "") => `SELECT ${dialect.jsonArray(jobColumns(dialect))} AS job${more}
-    FROM ${first}${jobs()} CROSS JOIN sendwright_snapshot AS snapshot`
-  const ofSnapshot = "job.snapshot = snapshot.seq"
-  const byId = `${select()} WHERE ${ofSnapshot} AND job.id = ?`
+  const select = (more = "") => `SELECT ${dialect.jsonArray(jobColumns(dialect))} AS job${more}
+    FROM sendwright_job AS job JOIN sendwright_snapshot AS snapshot ON snapshot.seq = job.snapshot
+      LEFT JOIN sendwright_progress AS progress ON progress.seq = job.seq ${Backlog.joinBatch}`
+  const byId = `${select()} WHERE job.id = ?`
+  const waitingAhead = `SELECT ${dialect.jsonArray(waitingColumns)} AS job
+    FROM sendwright_job AS job CROSS JOIN sendwright_snapshot AS snapshot
+    WHERE ${Backlog.waitsOf("?")} AND job.backlog_at > ? AND job.created_at > ? AND snapshot.seq = job.snapshot
+    ORDER BY job.seq`
 
   const { elements, entries } = dialect
-  const byIdsToWrite = `${select()} WHERE ${ofSnapshot} AND job.id IN (SELECT ${elements.value} FROM ${elements.from})
-    ORDER BY job.id${dialect.forUpdate(as)}`
-  const version = dialect.version(as)
+  const ofIds = `job.id IN (SELECT ${elements.value} FROM ${elements.from})`
+  const byIds = `${select()} WHERE ${ofIds} ORDER BY job.id`
+  const rowsToWrite = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job
+    FROM sendwright_job AS job JOIN sendwright_snapshot AS snapshot ON snapshot.seq = job.snapshot
+      JOIN sendwright_progress AS progress ON progress.seq = job.seq
+    WHERE ${ofIds} ORDER BY job.id${dialect.forUpdate("progress")}`
+  const lockBatches = Backlog.locking(dialect)
+  const version = dialect.version("progress")
   const changed = dialect.jsonValue(changingColumns("job", "job.version"))
   const changing = `SELECT ${dialect.jsonArrays(`job.seq, job.id, CASE WHEN job.same THEN NULL ELSE ${changed} END`)} AS jobs
     FROM (
-      SELECT ${changingColumns(as, version)} AS version, ${version} <> '' AND ${version} = ${entries.value} AS same
-      FROM ${entries.from} CROSS JOIN ${jobs()} WHERE ${as}.seq = ${entries.key}${dialect.forUpdate(as)}
+      SELECT ${changingColumns("progress", version)} AS version, ${version} <> '' AND ${version} = ${entries.value} AS same
+      FROM ${entries.from} CROSS JOIN sendwright_progress AS progress CROSS JOIN sendwright_job AS job
+      WHERE progress.seq = ${entries.key} AND job.seq = progress.seq${dialect.forUpdate("progress")}
     ) AS job`
   const updateAlike = `UPDATE sendwright_recipient SET ${step}, provider_id = ? WHERE`
   const updateRanges = Array.from({ length: rangesAtOnce + 1 }, (_, count) => {
@@ -242,7 +299,8 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const updateScattered = `${updateAlike} seq IN (SELECT ${elements.integer} FROM ${elements.from})`
   const updateKind = `UPDATE sendwright_recipient SET ${step}, provider_id = ${entries.value}
     FROM ${entries.from} WHERE seq = ${entries.key}`
-  const updateJobs = dialect.update(table, jobStep)
+  const updateRows = dialect.update("sendwright_progress", progressColumns)
+  const insertRows = dialect.insert("sendwright_progress", progressColumns)
   // By `Progress.dueAt`.
   const earliest = `SELECT ${entries.key} AS job, (
       SELECT min(CASE WHEN updated_at > ? THEN ? ELSE next_at END) FROM sendwright_recipient
@@ -288,6 +346,50 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     return times
   }
 
+  function* read(statement: string, jobIds: ReadonlyArray<string>): Program<ReadonlyArray<StoredJob>> {
+    const jobs: Array<StoredJob> = []
+    for (const row of yield* all(statement, JSON.stringify(jobIds))) jobs.push(yield* toJob(row))
+    return jobs
+  }
+
+  function* lockAll(jobIds: ReadonlyArray<string>): Program<ReadonlyArray<StoredJob>> {
+    if (jobIds.length === 0) return []
+    const withRows = yield* read(rowsToWrite, jobIds)
+    const known = new Set(withRows.map(({ job }) => job.id))
+    const others = jobIds.filter((id) => !known.has(id))
+    return others.length === 0 ? withRows : [...withRows, ...(yield* lockWithoutRows(others))].sort(byJobId)
+  }
+
+  /**
+   * Locks jobs by their batches, and those that wait untouched by their session's backlog. What was found before the lock
+   * may have changed meanwhile: a job comes from the backlog into a batch and from there to a row of its own, never back.
+   */
+  function* lockWithoutRows(jobIds: ReadonlyArray<string>): Program<ReadonlyArray<StoredJob>> {
+    const found = yield* read(byIds, jobIds)
+    if (found.length === 0) return found
+    yield* lockBatches(batchesOf(found).values())
+    const waiting = found.filter(({ batch, hasRow }) => batch === null && !hasRow)
+    for (const session of [...new Set(waiting.map(({ job }) => job.sessionId))].sort())
+      yield* dialect.serialize(Backlog.serialized(session))
+    const before = new Map(found.map((held) => [held.seq, held]))
+    const [moved, locked] = Arrays.partition(
+      yield* read(byIds, jobIds),
+      ({ batch, hasRow, seq }) => !hasRow && before.get(seq)?.batch === batch
+    )
+    return moved.length === 0 ? locked : [...locked, ...(yield* lockAll(moved.map(({ job }) => job.id)))]
+  }
+
+  /** Locks the rows of jobs that are known in a version. */
+  function* lockRows(jobs: ReadonlyArray<StoredJob>): Program<ReadonlyArray<StoredJob>> {
+    if (jobs.length === 0) return []
+    // An object of JavaScript would bring its keys into another order.
+    const versions = jobs
+      .toSorted(byJobId)
+      .map(({ seq, version }) => `"${seq}":${JSON.stringify(version)}`)
+    const row = yield* get(changing, `{${versions.join(",")}}`)
+    return renewed(row, new Map(jobs.map((held) => [held.seq, held])))
+  }
+
   return {
     dialect,
     ids,
@@ -299,28 +401,46 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     recipients: function* (statement, ...parameters) {
       return toRecipients(yield* get(statement, ...parameters))
     },
-    lockAll: function* (jobIds) {
-      const jobs: Array<StoredJob> = []
-      if (jobIds.length === 0) return jobs
-      for (const row of yield* all(byIdsToWrite, JSON.stringify(jobIds))) jobs.push(yield* toJob(row))
-      return jobs
+    lockAll,
+    makeWaitingDue: function* (now, latest) {
+      let count = 0
+      for (const session of yield* Backlog.ahead(now, latest)) {
+        yield* dialect.serialize(Backlog.serialized(session))
+        const jobs: Array<StoredJob> = []
+        for (const row of yield* all(waitingAhead, session, session, now, latest)) jobs.push(yield* toJob(row))
+        yield* insertRows(jobs.map((held) => fromHeld(held, now)))
+        count += jobs.length
+      }
+      return count
     },
     lockKnown: function* (jobs) {
-      if (jobs.length === 0) return []
-      // An object of JavaScript would bring its keys into another order.
-      const versions = jobs
-        .toSorted((a, b) => (a.job.id < b.job.id ? -1 : 1))
-        .map(({ seq, version }) => `"${seq}":${JSON.stringify(version)}`)
-      const row = yield* get(changing, `{${versions.join(",")}}`)
-      return renewed(row, new Map(jobs.map((held) => [held.seq, held])))
+      const [inBatches, withRows] = Arrays.partition(jobs, ({ hasRow }) => hasRow)
+      const rows = yield* lockRows(withRows)
+      if (inBatches.length === 0) return rows
+      const versions = yield* lockBatches(batchesOf(inBatches).values())
+      const [changed, same] = Arrays.partition(
+        inBatches,
+        ({ batch, version }) => batch !== null && versions.get(batch) === version
+      )
+      const others = changed.length === 0 ? [] : yield* lockAll(changed.map(({ job }) => job.id))
+      return [...rows, ...same, ...others].sort(byJobId)
     },
-    save: function* (steps, now) {
+    save: function* (steps, now, taken = []) {
       for (const kind of kindsOf(steps)) yield* saveKind(kind)
       const jobs = steps.map(({ held }) => held)
       const times = yield* nextTimes(jobs, now)
-      const version = yield* updateJobs(jobs.map((held) => fromHeld(held, times.get(held.seq) ?? null)))
+      const [fresh, known] = Arrays.partition(jobs, ({ hasRow }) => hasRow)
+      const toRow = (held: StoredJob) => fromHeld(held, times.get(held.seq) ?? null)
+      const inserted = yield* insertRows(fresh.map(toRow))
+      const updated = yield* updateRows(known.map(toRow))
+      const batches: Array<Saved["batches"][number]> = []
+      for (const batch of batchesOf(fresh).values()) {
+        const version = ids.uuid(now)
+        yield* Backlog.release(batch, batch.jobs, version)
+        batches.push({ ...batch, version })
+      }
       const drafts = new Map<string, Array<Draft>>()
-      for (const { drafts: told, held } of steps) {
+      for (const { drafts: told, held } of [...steps, ...taken]) {
         if (told.length === 0) continue
         const { accountId } = held.job
         const ofAccount = drafts.get(accountId)
@@ -328,7 +448,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
         else ofAccount.push(...told)
       }
       for (const [accountId, told] of drafts) yield* Events.append(ids, accountId, told, now)
-      return version
+      return { version: inserted === "" ? updated : inserted, batches }
     }
   }
 }

@@ -10,12 +10,15 @@ import type { Outage } from "../../domain/Circuit.ts"
 import type { ConsentRecord, Status as ConsentStatus } from "../../domain/Consent.ts"
 import * as Consent from "../../domain/Consent.ts"
 import * as Event from "../../domain/Event.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import type { PauseReason } from "../../domain/Job.ts"
 import * as Job from "../../domain/Job.ts"
 import * as Keywords from "../../domain/Keywords.ts"
 import type { Operator } from "../../domain/Operator.ts"
 import * as Operators from "../../domain/Operator.ts"
 import type { Page } from "../../domain/Page.ts"
 import * as Person from "../../domain/Person.ts"
+import * as Progress from "../../domain/Progress.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import * as Recipient from "../../domain/Recipient.ts"
 import type { Session, State } from "../../domain/Session.ts"
@@ -479,15 +482,23 @@ const changing = [
 export const changingColumns = (as: string, version: string): string =>
   `job.seq, job.id, ${changing.map((name) => `${as}.${name}`).join(", ")}, ${version}`
 
-/**
- * What {@link toStoredJob} reads, with what stays under `job`. Of one that is as it was accepted, as most are that are
- * claimed, what changes is not read: it says nothing.
- */
-export const jobColumns = ({ jsonValue, progress: { as }, version }: Dialect): string =>
-  `CASE WHEN ${as}.fence = 0 AND ${as}.status = 'queued' AND ${as}.queued = job.recipients
-      AND ${as}.updated_at = job.created_at THEN NULL ELSE ${jsonValue(changingColumns(as, version(as)))} END,
-    job.seq, job.id, ${version(as)}, job.account, job.session, job.public_key, job.snapshot, snapshot.digest, job.currency,
+const staying = `job.seq, job.id, job.account, job.session, job.public_key, job.snapshot, snapshot.digest, job.currency,
     job.estimated_cost, job.recipients, job.created_at, job.reference`
+
+const rowOf = ({ jsonValue, version }: Dialect): string =>
+  jsonValue(changingColumns("progress", version("progress")))
+
+/** What {@link toStoredJob} reads of a job, of its row in `sendwright_progress` and of the batch that has it. */
+export const jobColumns = (dialect: Dialect): string =>
+  `CASE WHEN progress.seq IS NULL THEN NULL ELSE ${rowOf(dialect)} END,
+    CASE WHEN batch.first IS NULL THEN NULL
+      ELSE ${dialect.jsonValue("batch.first, batch.worker, batch.at, batch.version")} END, ${staying}`
+
+/** The same of a job that has such a row. */
+export const rowColumns = (dialect: Dialect): string => `${rowOf(dialect)}, NULL, ${staying}`
+
+/** The same of a job that waits in the backlog, of which there is nothing but itself. */
+export const waitingColumns = `NULL, NULL, ${staying}`
 
 type ChangingTuple = readonly [
   seq: number,
@@ -515,11 +526,13 @@ type ChangingTuple = readonly [
   version: string
 ]
 
+type BatchTuple = readonly [first: number, worker: string | null, at: Instant, version: string]
+
 type JobTuple = readonly [
   changed: ChangingTuple | null,
+  batch: BatchTuple | null,
   seq: number,
   id: string,
-  version: string,
   account: string,
   session: string,
   publicKey: string,
@@ -532,10 +545,19 @@ type JobTuple = readonly [
   reference: string | null
 ]
 
-/** A job, its row's number, and the row's version (`Dialect.version`) as it was read. */
+/** A job, its number, and where its state is written. */
 export interface StoredJob extends Held {
   readonly seq: number
   readonly taken: Taken | null
+  /** True when it has a row in `sendwright_progress`. */
+  readonly hasRow: boolean
+  /** The first job of the batch that tells of it; null where it has a row, and while it waits untouched. */
+  readonly batch: number | null
+  /**
+   * Of a job that was read from the backlog: the job before it there, null of the first. Undefined of others.
+   */
+  readonly behind?: number | null
+  /** Of its row (`Dialect.version`), or of its batch's, as it was read; empty while it has neither. */
   readonly version: string
 }
 
@@ -552,39 +574,6 @@ type Fixed = Pick<
   | "estimatedCost"
   | "createdAt"
 >
-
-/** What changes of a job, of one that is as it was accepted. */
-const untouchedJob = (
-  seq: number,
-  id: string,
-  version: string,
-  recipients: number,
-  createdAt: number
-): ChangingTuple => [
-  seq,
-  id,
-  "queued",
-  null,
-  recipients,
-  0,
-  0,
-  0,
-  0,
-  0,
-  0,
-  0,
-  0,
-  0,
-  0,
-  null,
-  0,
-  createdAt,
-  null,
-  null,
-  null,
-  null,
-  version
-]
 
 const toTaken = (first: number | null, last: number | null, at: number | null): Taken | null =>
   first === null || last === null || at === null ? null : { first, last, at }
@@ -623,8 +612,29 @@ const toHeld = (tuple: ChangingTuple, fixed: Fixed): StoredJob => ({
   worker: tuple[15],
   fence: tuple[16],
   taken: toTaken(tuple[19], tuple[20], tuple[21]),
+  hasRow: true,
+  batch: null,
   version: tuple[22]
 })
+
+/** A job that has no row yet: as it was accepted, or wholly in hand of a worker for the first time. */
+const toUntouched = (seq: number, id: string, fixed: Fixed, batch: BatchTuple | null): StoredJob => {
+  const job = Job.newJob({ ...fixed, jobId: id, now: fixed.createdAt })
+  if (batch === null)
+    return { seq, job, inFlight: 0, worker: null, fence: 0, taken: null, hasRow: false, batch, version: "" }
+  const [first, worker, at, version] = batch
+  return {
+    seq,
+    job: Progress.underWay(job, at),
+    inFlight: job.recipients,
+    worker,
+    fence: 1,
+    taken: { first: 0, last: job.recipients - 1, at },
+    hasRow: false,
+    batch: first,
+    version
+  }
+}
 
 /** As one JSON text, like {@link toRecipients}; its content lies apart. */
 export const toStoredJob = (
@@ -635,10 +645,9 @@ export const toStoredJob = (
   readonly of: (content: Job.Content) => StoredJob
 } => {
   const tuple = json<JobTuple>(row, "job")
-  const createdAt = tuple[12]
-  const changed = tuple[0] ?? untouchedJob(tuple[1], tuple[2], tuple[3], tuple[11], createdAt)
-  const of = (content: Job.Content): StoredJob =>
-    toHeld(changed, {
+  const [changed, batch] = tuple
+  const of = (content: Job.Content): StoredJob => {
+    const fixed: Fixed = {
       accountId: tuple[4],
       sessionId: tuple[5],
       publicKey: tuple[6],
@@ -647,8 +656,10 @@ export const toStoredJob = (
       recipients: tuple[11],
       currency: tuple[9],
       estimatedCost: tuple[10],
-      createdAt
-    })
+      createdAt: tuple[12]
+    }
+    return changed === null ? toUntouched(tuple[2], tuple[3], fixed, batch) : toHeld(changed, fixed)
+  }
   return { snapshot: tuple[7], digest: tuple[8], of }
 }
 

@@ -9,6 +9,7 @@ import * as Sessions from "../../domain/Session.ts"
 import type { SessionRows } from "../policy/SessionRows.ts"
 import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
+import * as Backlog from "./Backlog.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
@@ -38,12 +39,15 @@ const update = `UPDATE sendwright_session SET state = ?, reason = ?, blocked_unt
   ${outageColumns.map((column) => `${column} = ?`).join(", ")}, connected_since = ?, updated_at = ? WHERE id = ?`
 
 // A processing job has recipients due, now or later, or in hand.
-const processingJobs = ({ progress: { as, jobs } }: Dialect): string => `SELECT id FROM (
-    SELECT job.id FROM ${jobs("sendwright_job_due")}
-    WHERE ${as}.session = ? AND ${as}.next_at IS NOT NULL AND ${as}.status = 'processing'
+const processingJobs = `SELECT id FROM (
+    SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
+    WHERE job.seq = progress.seq AND progress.session = ? AND progress.next_at IS NOT NULL AND progress.status = 'processing'
     UNION ALL
-    SELECT job.id FROM ${jobs("sendwright_job_worker")}
-    WHERE ${as}.worker IS NOT NULL AND ${as}.session = ? AND ${as}.status = 'processing'
+    SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
+    WHERE job.seq = progress.seq AND progress.worker IS NOT NULL AND progress.session = ? AND progress.status = 'processing'
+    UNION ALL
+    SELECT job.id FROM sendwright_batch AS batch CROSS JOIN sendwright_job AS job
+    WHERE batch.session = ? AND batch.worker IS NOT NULL AND ${Backlog.isInBatch}
   ) AS job ORDER BY id`
 
 const change =
@@ -53,8 +57,8 @@ const change =
 const unblockable = `SELECT * FROM sendwright_session
   WHERE blocked_until IS NOT NULL AND (blocked_until <= ? OR updated_at > ?) ORDER BY id`
 
-const pausedJobs = ({ progress: { as, jobs } }: Dialect): string =>
-  `SELECT job.id FROM ${jobs()} WHERE ${as}.session = ? AND ${as}.status = 'paused' ORDER BY job.id`
+const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
+  WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' ORDER BY job.id`
 
 const byId = "SELECT * FROM sendwright_session WHERE id = ?"
 
@@ -69,7 +73,6 @@ const countUnavailable =
 const rowsOf = (jobs: JobRows, dialect: Dialect): SessionRows<Sql> => {
   const toChange = byId + dialect.forUpdate("sendwright_session")
   const toUnblock = unblockable + dialect.forUpdate("sendwright_session")
-  const [paused, processing] = [pausedJobs(dialect), processingJobs(dialect)]
   return {
     lockJobs: jobs.lockAll,
     saveJobs: function* (steps, now) {
@@ -82,8 +85,8 @@ const rowsOf = (jobs: JobRows, dialect: Dialect): SessionRows<Sql> => {
     saveSession: ({ blockedUntil, connectedSince, id, outage, reason, state, updatedAt }) =>
       run(update, state, reason, blockedUntil, ...fromOutage(outage), connectedSince, updatedAt, id),
     jobsToFollow: function* (id, running) {
-      const stopped = yield* all(paused, id)
-      const going = running ? yield* all(processing, id, id) : []
+      const stopped = yield* all(pausedJobs, id)
+      const going = running ? yield* all(processingJobs, id, id, id) : []
       return [...stopped, ...going].map((row) => text(row, "id"))
     },
     appendEvents: (accountId, drafts, now) => Events.append(jobs.ids, accountId, drafts, now)

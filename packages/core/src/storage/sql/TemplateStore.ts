@@ -10,7 +10,6 @@ import type { Template, TemplateContent } from "../../domain/Template.ts"
 import * as Templates from "../../domain/Template.ts"
 import * as JobSteps from "../JobSteps.ts"
 import { TemplateStore } from "../TemplateStore.ts"
-import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertInto } from "./Insert.ts"
@@ -26,8 +25,9 @@ const kept = 256
 
 const byName = "SELECT * FROM sendwright_template WHERE session = ? AND name = ? AND language = ?"
 
-const pausedJobs = ({ progress: { as, jobs } }: Dialect): string => `SELECT job.id FROM ${jobs()}
-  WHERE ${as}.session = ? AND ${as}.status = 'paused' AND job.template = ? ORDER BY job.id`
+const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
+  WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' AND job.template = ?
+  ORDER BY job.id`
 
 const insert = `${insertInto("sendwright_template", templateColumns)} RETURNING id`
 
@@ -57,7 +57,7 @@ function* write(
 function* resume(rows: JobRows, { sessionId, templateId }: Template, now: Instant): Program<void> {
   const session = yield* findSession(sessionId)
   if (session === null) return
-  const paused = yield* all(pausedJobs(rows.dialect), sessionId, templateId)
+  const paused = yield* all(pausedJobs, sessionId, templateId)
   const held = yield* rows.lockAll(paused.map((row) => text(row, "id")))
   const steps = held.flatMap((each) =>
     JobSteps.become(each, Progress.resumeForTemplate(each.job, session, now))

@@ -1,6 +1,5 @@
 /** The workers that have something in hand, and the last word of each that it lives. */
 import type { Instant } from "../../domain/Instant.ts"
-import type { Dialect } from "./Database.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { integer, integerOrNull, text } from "./Rows.ts"
@@ -16,12 +15,10 @@ const silentIn = (table: string): string => `SELECT DISTINCT worker, 0 AS beats 
   WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM sendwright_worker)`
 
 /** Each with its last count; 0 when it said nothing yet. */
-export function* holders({
-  progress
-}: Dialect): Program<ReadonlyArray<{ readonly worker: string; readonly beats: number }>> {
+export function* holders(): Program<ReadonlyArray<{ readonly worker: string; readonly beats: number }>> {
   const found = yield* all(
     `SELECT id AS worker, beats FROM sendwright_worker
-     UNION ALL ${silentIn(progress.table)} UNION ALL ${silentIn("sendwright_delivery")}`
+     UNION ${silentIn("sendwright_progress")} UNION ${silentIn("sendwright_batch")} UNION ${silentIn("sendwright_delivery")}`
   )
   return found.map((row) => ({ worker: text(row, "worker"), beats: integer(row, "beats") }))
 }

@@ -1,7 +1,7 @@
 /** What SQLite has its own words for. */
 import { groupAlike } from "../sql/Alike.ts"
 import type { Dialect } from "../sql/Database.ts"
-import { insertRows } from "../sql/Insert.ts"
+import { insertInto, insertRows } from "../sql/Insert.ts"
 import type { SqlValue } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
 import { rangesOf } from "../sql/Ranges.ts"
@@ -12,7 +12,7 @@ const areAlike = (a: ReadonlyArray<SqlValue>, b: ReadonlyArray<SqlValue>): boole
   return true
 }
 
-const dialect: Omit<Dialect, "update"> = {
+const dialect: Omit<Dialect, "insert" | "update"> = {
   version: (table) => `${table}.version`,
   forUpdate: () => "",
   skipLocked: () => "",
@@ -32,38 +32,49 @@ const dialect: Omit<Dialect, "update"> = {
     integer: "element.atom"
   },
   entries: { from: "json_each(?) AS entry", key: "CAST(entry.key AS INTEGER)", value: "entry.atom" },
-  progress: {
-    table: "sendwright_job",
-    as: "job",
-    jobs: (index) => `sendwright_job AS job${index === undefined ? "" : ` INDEXED BY ${index}`}`,
-    insert: (staying, changing, recipient, same) => {
-      const insert = `INSERT INTO sendwright_job (${[...staying, ...Object.keys(changing)].join(", ")})
-        VALUES (${[...staying.map(() => "?"), ...Object.values(changing)].join(", ")}) RETURNING seq`
-      const names = recipient.map(([name]) => name)
-      const insertRecipients = insertRows("sendwright_recipient", names, { same })
-      return function* (job, recipients) {
-        const seq = (yield* get(insert, ...job))?.["seq"]
-        if (typeof seq !== "number") throw new TypeError("A job was inserted and has no number")
-        yield* insertRecipients(recipients(seq))
-      }
+  insertJob: (columns, recipient, same) => {
+    const insert = `${insertInto("sendwright_job", columns)} RETURNING seq`
+    const names = recipient.map(([name]) => name)
+    const insertRecipients = insertRows("sendwright_recipient", names, { same })
+    return function* (job, recipients) {
+      const seq = (yield* get(insert, ...job))?.["seq"]
+      if (typeof seq !== "number") throw new TypeError("A job was inserted and has no number")
+      yield* insertRecipients(recipients(seq))
     }
   },
   // A CROSS JOIN's order is kept.
   lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`
 }
 
-/** @param first a version that no row has yet */
-const updating = (first: number): Dialect["update"] => {
-  let version = first
-  return (table, columns) => {
+/** Numbers the writes of rows: each row has the number of the write that wrote it last. */
+type NextVersion = () => string
+
+const inserting =
+  (nextVersion: NextVersion): Dialect["insert"] =>
+  (table, columns) => {
+    const names = [...columns.map(([name]) => name), "version"].join(", ")
+    const values = [...columns.slice(0, -1).map(() => "?"), "atom", "?"].join(", ")
+    const insert = `INSERT INTO ${table} (${names}) SELECT ${values} FROM json_each(?)`
+    return function* (rows) {
+      const version = nextVersion()
+      for (const group of groupAlike(rows, areAlike)) {
+        const keys = JSON.stringify(group.map((row) => row.at(-1)))
+        yield* run(insert, ...group[0].slice(0, -1), version, keys)
+      }
+      return rows.length === 0 ? "" : version
+    }
+  }
+
+const updating =
+  (nextVersion: NextVersion): Dialect["update"] =>
+  (table, columns) => {
     const set = [...columns.slice(0, -1).map(([name]) => name), "version"].map((name) => `${name} = ?`)
     const update = `UPDATE ${table} SET ${set.join(", ")} WHERE seq`
     // In one pass over the table. What a list of keys selects is collected first, and then found once more.
     const updateRange = `${update} BETWEEN ? AND ?`
     const updateScattered = `${update} IN (SELECT atom FROM json_each(?))`
     return function* (rows) {
-      version += 1
-      const written = String(version)
+      const written = nextVersion()
       for (const group of groupAlike(rows, areAlike)) {
         const values = [...group[0].slice(0, -1), written]
         const keys = group.map((row) => Number(row.at(-1)))
@@ -79,7 +90,13 @@ const updating = (first: number): Dialect["update"] => {
       return written
     }
   }
-}
 
-/** @param version a version that no row has yet */
-export const make = (version: number): Dialect => ({ ...dialect, update: updating(version) })
+/** @param first a version that no row has yet */
+export const make = (first: number): Dialect => {
+  let last = first
+  const nextVersion: NextVersion = () => {
+    last += 1
+    return String(last)
+  }
+  return { ...dialect, insert: inserting(nextVersion), update: updating(nextVersion) }
+}

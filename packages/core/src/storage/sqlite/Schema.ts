@@ -533,6 +533,96 @@ DROP TABLE sendwright_acceptance;
 `
 }
 
+const batches: Migration = {
+  id: 18,
+  name: "batches of jobs that wait untouched",
+  statements: `
+-- What became of a job lies in a row of its own, once something did (storage/sql/Backlog.ts). All that there are have one.
+CREATE TABLE sendwright_progress (
+  seq INTEGER PRIMARY KEY,
+  session TEXT NOT NULL,
+  status TEXT NOT NULL,
+  pause_reason TEXT,
+  queued INTEGER NOT NULL,
+  sending INTEGER NOT NULL,
+  accepted INTEGER NOT NULL,
+  sent INTEGER NOT NULL,
+  delivered INTEGER NOT NULL,
+  read INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  skipped INTEGER NOT NULL,
+  canceled INTEGER NOT NULL,
+  unknown INTEGER NOT NULL,
+  in_flight INTEGER NOT NULL,
+  next_at INTEGER,
+  worker TEXT,
+  fence INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  completed_at INTEGER,
+  taken_first INTEGER,
+  taken_last INTEGER,
+  taken_at INTEGER,
+  version TEXT NOT NULL
+) STRICT;
+INSERT INTO sendwright_progress SELECT seq, session, status, pause_reason, queued, sending, accepted, sent, delivered, read, failed, skipped, canceled, unknown, in_flight, next_at, worker, fence, updated_at, completed_at, taken_first, taken_last, taken_at, version
+  FROM sendwright_job ORDER BY seq;
+CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq, status) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_worker ON sendwright_progress (worker) WHERE worker IS NOT NULL;
+CREATE INDEX sendwright_progress_paused ON sendwright_progress (session, seq) WHERE status = 'paused';
+
+-- What stays of a job. backlog_at: when it is due first, in the order of seq within its session; null where it has no
+-- place in that order.
+CREATE TABLE sendwright_job_accepted (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  session TEXT NOT NULL,
+  public_key TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  template INTEGER,
+  snapshot INTEGER NOT NULL,
+  reference TEXT,
+  currency TEXT NOT NULL,
+  estimated_cost TEXT,
+  idempotency_key TEXT,
+  fingerprint TEXT,
+  answer TEXT,
+  recipients INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  day_total INTEGER,
+  backlog_at INTEGER
+) STRICT;
+INSERT INTO sendwright_job_accepted SELECT seq, id, account, session, public_key, kind, template, snapshot, reference, currency, estimated_cost, idempotency_key, fingerprint, answer, recipients, created_at, day_total, NULL
+  FROM sendwright_job ORDER BY seq;
+DROP TABLE sendwright_job;
+ALTER TABLE sendwright_job_accepted RENAME TO sendwright_job;
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
+  WHERE idempotency_key IS NOT NULL;
+CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
+CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
+CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
+CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
+CREATE INDEX sendwright_job_backlog ON sendwright_job (session, seq) WHERE backlog_at IS NOT NULL;
+
+-- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
+-- when none is. version: of its last write. The newest of a session is the cursor of its backlog.
+CREATE TABLE sendwright_batch (
+  session TEXT NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  worker TEXT,
+  open INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  version TEXT NOT NULL,
+  PRIMARY KEY (session, first)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_batch_worker ON sendwright_batch (worker) WHERE worker IS NOT NULL;
+
+-- The sessions that may have a backlog.
+CREATE TABLE sendwright_busy (session TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -550,5 +640,6 @@ export const migrations: ReadonlyArray<Migration> = [
   standing,
   parking,
   outages,
-  totals
+  totals,
+  batches
 ]

@@ -1,0 +1,156 @@
+/**
+ * Jobs that wait untouched, and the batches that take them.
+ *
+ * A job has a row in `sendwright_progress` once something became of it. Until then it is as it was accepted, or in hand
+ * of a worker as its batch says. A session's backlog is its jobs that have a `backlog_at`, in the order of their `seq`:
+ * their times are in that order too, and so are their commits, since an account's accepts go one after the other. So the
+ * last job of the session's newest batch is a cursor: what lies behind it and has no row waits.
+ *
+ * A batch's row is what is locked of its jobs, and what has a version, for as long as they have no rows.
+ */
+import type { Instant } from "../../domain/Instant.ts"
+import type { Dialect } from "./Database.ts"
+import { insertInto } from "./Insert.ts"
+import type { Program } from "./Program.ts"
+import { all, changes, run } from "./Program.ts"
+import { limited, text } from "./Rows.ts"
+
+/** The name that serializes whoever takes from the session's backlog. */
+export const serialized = (sessionId: string): string => `backlog ${sessionId}`
+
+const hasNoRow = "NOT EXISTS (SELECT 1 FROM sendwright_progress AS progress WHERE progress.seq = job.seq)"
+
+/** The last job that was taken of a session's backlog. @param session as SQL */
+export const cursorOf = (session: string): string => `coalesce((
+      SELECT batch.last FROM sendwright_batch AS batch WHERE batch.session = ${session}
+      ORDER BY batch.first DESC LIMIT 1
+    ), 0)`
+
+/** A condition on `job`, which waits in the session's backlog then. @param session as SQL */
+export const waitsOf = (session: string): string => `job.session = ${session} AND job.backlog_at IS NOT NULL
+      AND job.seq > ${cursorOf(session)} AND ${hasNoRow}`
+
+/** When the first job of a session's backlog is due. @param session as SQL */
+export const dueOf = (session: string): string =>
+  `SELECT job.backlog_at FROM sendwright_job AS job WHERE ${waitsOf(session)} ORDER BY job.seq LIMIT 1`
+
+/** A condition on `job`, which its `batch` alone tells of then. */
+export const isInBatch = `job.session = batch.session AND job.backlog_at IS NOT NULL
+      AND job.seq BETWEEN batch.first AND batch.last AND ${hasNoRow}`
+
+/** Joins to `job` and its `progress` the batch that tells of it, if one does. */
+export const joinBatch = `LEFT JOIN sendwright_batch AS batch ON batch.session = job.session
+      AND batch.first = CASE WHEN progress.seq IS NULL AND job.backlog_at IS NOT NULL THEN (
+        SELECT max(started.first) FROM sendwright_batch AS started
+        WHERE started.session = job.session AND started.first <= job.seq
+      ) END AND batch.last >= job.seq`
+
+/** A batch is known by its session and its first job. */
+export interface BatchKey {
+  readonly session: string
+  readonly first: number
+}
+
+export interface Batch extends BatchKey {
+  readonly last: number
+  /** Null when none of its jobs is in hand: then it is a cursor only. */
+  readonly worker: string | null
+  /** How many of its jobs have no row. */
+  readonly open: number
+}
+
+const insertBatch = insertInto("sendwright_batch", [
+  "session",
+  "first",
+  "last",
+  "worker",
+  "open",
+  "at",
+  "version"
+])
+
+const forgetEnded = "DELETE FROM sendwright_batch WHERE session = ? AND first < ? AND worker IS NULL"
+
+/** Takes what waits up to the batch's last job. The session's backlog is serialized. */
+export function* take(
+  { first, last, open, session, worker }: Batch,
+  version: string,
+  now: Instant
+): Program<void> {
+  yield* run(forgetEnded, session, first)
+  yield* run(insertBatch, session, first, last, worker, open, now, version)
+}
+
+const wrote = `UPDATE sendwright_batch
+  SET open = open - ?, worker = CASE WHEN open > ? THEN worker END, version = ? WHERE session = ? AND first = ?`
+
+/** Jobs of the batch have rows now. It is locked. */
+export function* release(
+  { first, session }: BatchKey,
+  jobs: number,
+  version: string
+): Program<void> {
+  yield* run(wrote, jobs, jobs, version, session, first)
+}
+
+/** Locks batches in the order of their first jobs; answers their versions by these. */
+export const locking = ({ entries, forUpdate }: Dialect) => {
+  const lock = `SELECT batch.first, batch.version FROM ${entries.from} CROSS JOIN sendwright_batch AS batch
+    WHERE batch.session = ${entries.value} AND batch.first = ${entries.key} ORDER BY batch.first${forUpdate("batch")}`
+  return function* (keys: Iterable<BatchKey>): Program<ReadonlyMap<number, string>> {
+    const sessions = Object.fromEntries([...keys].map(({ first, session }) => [first, session]))
+    const found = yield* all(lock, JSON.stringify(sessions))
+    return new Map(found.map((row) => [Number(row["first"]), text(row, "version")]))
+  }
+}
+
+/** Notes that the session has a backlog. */
+export const noteBusy = "INSERT INTO sendwright_busy (session) VALUES (?) ON CONFLICT (session) DO NOTHING"
+
+/** How long a session is idle before it counts as such: to note it anew costs more than to look once more. */
+const idleMs = 10_000
+
+/** Sessions that are looked at by one commit. */
+const idleAtOnce = 100
+
+const idleSessions = `SELECT busy.session, session.account
+  FROM sendwright_busy AS busy LEFT JOIN sendwright_session AS session ON session.id = busy.session
+  WHERE coalesce((
+      SELECT batch.at FROM sendwright_batch AS batch WHERE batch.session = busy.session
+      ORDER BY batch.first DESC LIMIT 1
+    ), 0) < ? AND (${dueOf("busy.session")}) IS NULL ORDER BY busy.session ${limited}`
+
+const forgetBusy = `DELETE FROM sendwright_busy WHERE session = ? AND (${dueOf("sendwright_busy.session")}) IS NULL`
+
+/**
+ * Forgets sessions that have no backlog any more. An accept that found its session noted has committed before, since the
+ * account's accepts are serialized; it is seen by the second look.
+ *
+ * @param serializedAccept the name that an account's accepts are serialized by
+ */
+export function* forgetIdle(
+  { trySerialize }: Dialect,
+  serializedAccept: (accountId: string) => string,
+  now: Instant
+): Program<void> {
+  for (const row of yield* all(idleSessions, now - idleMs, idleAtOnce)) {
+    const account = row["account"]
+    if (typeof account === "string" && !(yield* trySerialize(serializedAccept(account)))) continue
+    yield* changes(forgetBusy, text(row, "session"))
+  }
+}
+
+const sessionsAhead = `SELECT busy.session FROM sendwright_busy AS busy
+  WHERE (SELECT job.seq FROM sendwright_job AS job
+    WHERE ${waitsOf("busy.session")} AND job.backlog_at > ? AND job.created_at > ? LIMIT 1) IS NOT NULL
+  ORDER BY busy.session`
+
+/** The sessions with jobs in their backlogs that a clock ahead of ours accepted. */
+export function* ahead(now: Instant, latest: Instant): Program<ReadonlyArray<string>> {
+  return (yield* all(sessionsAhead, now, latest)).map((row) => text(row, "session"))
+}
+
+/** Selects when the newest job of a session's backlog is due first. */
+export const lastDue = `SELECT backlog_at FROM sendwright_job WHERE session = ? AND backlog_at IS NOT NULL
+  ORDER BY seq DESC LIMIT 1`
+

@@ -1,0 +1,48 @@
+/**
+ * Chooses the claims that a batch records: those of whole jobs that waited untouched, one behind the other.
+ *
+ * A batch takes all that waits up to its last job. So of the jobs before that each must be in it, or get a row in the same
+ * commit; the first that is neither ends the batch, and claims behind it are written into their jobs' rows.
+ */
+import type { Step } from "../JobSteps.ts"
+import type { ClaimStep } from "../policy/JobRows.ts"
+import type { Batch } from "./Backlog.ts"
+import type { Sql } from "./JobRows.ts"
+import type { StoredJob } from "./Rows.ts"
+
+export interface BatchClaim extends Batch {
+  /** The numbers of the jobs that it tells of. */
+  readonly jobs: ReadonlySet<number>
+}
+
+const isWhole = ({ deferred, step: { held, moves } }: ClaimStep<Sql>): boolean =>
+  deferred.length === 0 && moves.length === held.job.recipients
+
+/** Undefined when nothing of the backlog is taken. */
+export const of = (
+  claims: ReadonlyArray<ClaimStep<Sql>>,
+  others: ReadonlyArray<Step<StoredJob>>
+): BatchClaim | undefined => {
+  const whole = new Set<number>()
+  const waited: Array<StoredJob> = []
+  for (const claim of claims) {
+    const { held } = claim.step
+    if (held.behind !== undefined) waited.push(held)
+    if (isWhole(claim)) whole.add(held.seq)
+  }
+  for (const { held } of others) if (held.behind !== undefined) waited.push(held)
+  waited.sort((a, b) => a.seq - b.seq)
+  const jobs = new Set<number>()
+  let worker: string | null = null
+  let last: number | null = null
+  for (const held of waited) {
+    if (held.behind !== last) break
+    last = held.seq
+    if (!whole.has(held.seq)) continue
+    jobs.add(held.seq)
+    worker = held.worker
+  }
+  const [first] = waited
+  if (first === undefined || last === null) return undefined
+  return { session: first.job.sessionId, first: first.seq, last, worker, open: jobs.size, jobs }
+}
