@@ -35,13 +35,18 @@ interface Found {
 
 type Query = <Row>(text: string) => Promise<ReadonlyArray<Row>>
 
-/** @param progress where it is written what of a job is in hand */
-const over = (progress: string, query: Query, close: () => Promise<void>): Ledger => ({
+const over = (query: Query, close: () => Promise<void>): Ledger => ({
   inFlight: async () => {
     const rows = await query<{ readonly row: string | number }>(
-      `SELECT recipient.seq AS "row" FROM sendwright_recipient AS recipient, ${progress} AS job
+      `SELECT recipient.seq AS "row" FROM sendwright_recipient AS recipient, sendwright_progress AS job
        WHERE job.seq = recipient.seq >> 12 AND (recipient.fence IS NOT NULL OR (recipient.sequence = 0
-         AND recipient.status = 'queued' AND recipient.seq & 4095 BETWEEN job.taken_first AND job.taken_last))`
+         AND recipient.status = 'queued' AND recipient.seq & 4095 BETWEEN job.taken_first AND job.taken_last))
+       UNION ALL
+       SELECT recipient.seq AS "row"
+       FROM sendwright_recipient AS recipient, sendwright_job AS job, sendwright_batch AS batch
+       WHERE job.seq = recipient.seq >> 12 AND job.backlog_at IS NOT NULL AND batch.session = job.session
+         AND batch.worker IS NOT NULL AND job.seq BETWEEN batch.first AND batch.last
+         AND job.seq NOT IN (SELECT seq FROM sendwright_progress)`
     )
     return new Set(rows.map(({ row }) => String(row)))
   },
@@ -88,7 +93,6 @@ export const open = (store: string): Ledger => {
   if (store.startsWith("sqlite:")) {
     const db = new Sqlite(store.replace("sqlite:", ""), { readonly: true, timeout: 5000 })
     return over(
-      "sendwright_job",
       async <Row>(text: string) => db.prepare<[], Row>(text).all(),
       async () => {
         db.close()
@@ -109,7 +113,7 @@ export const open = (store: string): Ledger => {
       }
     }
   }
-  const ledger = over("sendwright_progress", query, () => pool.end())
+  const ledger = over(query, () => pool.end())
   return {
     ...ledger,
     // What a process asked for as it was killed is still done by the server.

@@ -30,6 +30,8 @@ interface Place {
   readonly session: WaitingSession
   readonly worker: string
   readonly now: Instant
+  /** True until jobs of a session are locked: two claims that waited while they had some could wait for each other. */
+  readonly first: { is: boolean }
 }
 
 /** A due job with its due recipients. */
@@ -67,8 +69,14 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   let perJob = Number.POSITIVE_INFINITY
 
   /** The session's first due jobs that fit together, with their due recipients. */
-  function* dueOf({ now, session }: Place, jobs: number, limit: number): Tx<ReadonlyArray<Due<B>>, B> {
-    const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit: jobs })
+  function* dueOf(
+    { first, now, session }: Place,
+    jobs: number,
+    limit: number
+  ): Tx<ReadonlyArray<Due<B>>, B> {
+    const waits = first.is
+    first.is = false
+    const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit: jobs, waits })
     if (locked.length === 0) return []
     const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), limit))
     const open = found.reduce((sum, each) => sum + openOf(each), 0)
@@ -193,6 +201,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const claimed: Array<ClaimedJob> = []
       const until = turn
       let at: Turn = Claiming.beginTurn(turn)
+      const first = { is: true }
       let budget: Budget = { left: asked.limit, atRiskLeft: asked.atRisk?.limit ?? asked.limit }
       for (const limit of Claiming.pageSizes(asked.limit)) {
         if (budget.left <= 0) break
@@ -200,7 +209,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         for (const session of page) {
           if (budget.left <= 0) break
           const atRisk = isAtRisk(asked, session.provider)
-          const served = yield* serve({ session, worker: asked.worker, now }, asked, budget, atRisk)
+          const served = yield* serve({ session, worker: asked.worker, now, first }, asked, budget, atRisk)
           at = Claiming.afterTurn(at, session.id, served.outcome)
           budget = Claiming.spend(budget, served.recipients, atRisk)
           claimed.push(...served.jobs)

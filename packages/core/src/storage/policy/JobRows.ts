@@ -135,12 +135,14 @@ export interface JobRows<B extends Backend> {
 
   /**
    * Locks and answers the session's first due jobs, by their next due time and then by age. Passes over those that
-   * another commit has locked, instead of waiting for it.
+   * another commit has locked, instead of waiting for it; but where `waits` is true it may wait for one that takes jobs of
+   * the same session: this commit has taken none of another's.
    */
   readonly lockDueJobs: (query: {
     readonly sessionId: string
     readonly now: Instant
     readonly limit: number
+    readonly waits: boolean
   }) => Tx<ReadonlyArray<DueJob<B>>, B>
 
   /**

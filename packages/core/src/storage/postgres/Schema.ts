@@ -523,7 +523,7 @@ const batches: Migration = {
 -- A job has a row in sendwright_progress once something became of it (storage/sql/Backlog.ts). All that there are have one.
 -- backlog_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
 ALTER TABLE sendwright_job ADD COLUMN backlog_at BIGINT;
-CREATE INDEX sendwright_job_backlog ON sendwright_job (session, seq) WHERE backlog_at IS NOT NULL;
+CREATE INDEX sendwright_job_backlog ON sendwright_job (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
 
 -- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
 -- when none is. version: of its last write. The newest of a session is the cursor of its backlog.

@@ -6,13 +6,13 @@ import type { Step } from "../JobSteps.ts"
 import type { AcceptSend, Earlier } from "../JobStore.ts"
 import type { AcceptanceQuery } from "../policy/JobRows.ts"
 import * as Backlog from "./Backlog.ts"
-import type { Column } from "./Database.ts"
+import type { Column, Dialect } from "./Database.ts"
 import type { Sql } from "./JobRows.ts"
 import * as Jobs from "./Jobs.ts"
-import type { Program, SqlValue } from "./Program.ts"
+import type { Program, Row, SqlValue } from "./Program.ts"
 import { get, run } from "./Program.ts"
 import type { StoredJob } from "./Rows.ts"
-import { integer, integerOrNull, lastPlace, oneOf, recipientKey, text, textOrNull } from "./Rows.ts"
+import { integer, integerOrNull, json, lastPlace, oneOf, recipientKey, text, textOrNull } from "./Rows.ts"
 
 /** The name that serializes an account's accepts: the key, the day's usage and the last acceptance are its. */
 export const serialized = (accountId: string): string => `accept ${accountId}`
@@ -36,16 +36,22 @@ export function* earlierTo(publicKey: string, key: string): Program<Earlier | nu
 }
 
 /**
- * How many jobs are looked through for the last of a day. The first is of the day or the day has none, but where clocks
- * differed at midnight.
+ * The newest jobs of a kind. Written as a range with its order, which PostgreSQL finds in the index of the owner's jobs
+ * alone: to take the order from the index of all jobs is to read all that others have sent since.
  */
+const ofKind = (kind: Content["kind"]): string => `kind BETWEEN '${kind}' AND '${kind}'`
+const newestFirst = "ORDER BY kind DESC, seq DESC"
+
+/** How many jobs are looked through for the last of a day, where clocks differed at midnight. */
 const dayLookedAt = 100
 
 /** Selects the day's units, which its last job of the kind carries; its parameters are {@link ofDay}. */
-const usedOf = (kind: Content["kind"]): string => `SELECT day_total FROM (
+const totalOf = (kind: Content["kind"]): string => `SELECT day_total FROM (
       SELECT seq, created_at, day_total FROM sendwright_job
-      WHERE account = ? AND kind = '${kind}' AND created_at < ? ORDER BY seq DESC LIMIT ${dayLookedAt}
+      WHERE account = ? AND ${ofKind(kind)} AND created_at < ? ${newestFirst} LIMIT ${dayLookedAt}
     ) AS job WHERE created_at >= ? ORDER BY seq DESC LIMIT 1`
+
+const totals = `SELECT (${totalOf("template")}) AS template, (${totalOf("direct")}) AS direct`
 
 const ofDay = (accountId: string, now: Instant): readonly [string, Instant, Instant] => [
   accountId,
@@ -59,38 +65,55 @@ export function* usage(
   now: Instant
 ): Program<{ readonly template: number; readonly direct: number }> {
   const of = ofDay(accountId, now)
-  const row = (yield* get(findUsage, ...of, ...of)) ?? {}
+  const row = (yield* get(totals, ...of, ...of)) ?? {}
   return { template: integerOrNull(row, "template") ?? 0, direct: integerOrNull(row, "direct") ?? 0 }
 }
 
-const findUsage = `SELECT (${usedOf("template")}) AS template, (${usedOf("direct")}) AS direct`
+/** Selects of the newest job of a kind what is its owner's last. */
+const newest = (owner: "account" | "public_key", kind: Content["kind"], columns: string): string =>
+  `SELECT ${columns} FROM sendwright_job WHERE ${owner} = ? AND ${ofKind(kind)} ${newestFirst} LIMIT 1`
 
-const lastOf = (kind: Content["kind"]): string => `SELECT * FROM (
-        SELECT seq, created_at FROM sendwright_job WHERE public_key = ? AND kind = '${kind}' ORDER BY seq DESC LIMIT 1
-      ) AS ${kind}`
-
-const findFacts = (kind: Content["kind"]): string => `SELECT
+const readFacts = ({ jsonArray }: Dialect, kind: Content["kind"]): string => `SELECT
     (SELECT id ${withKey}) AS earlier,
     (${Jobs.findSnapshot}) AS snapshot,
-    (${usedOf(kind)}) AS used,
-    (SELECT created_at FROM (
-      ${lastOf("template")} UNION ALL ${lastOf("direct")}
-    ) AS job ORDER BY seq DESC LIMIT 1) AS accepted_at,
-    (${Backlog.lastDue}) AS due_at`
+    (${newest("account", kind, jsonArray("created_at, day_total"))}) AS used,
+    (${newest("public_key", "template", jsonArray("seq, created_at"))}) AS template,
+    (${newest("public_key", "direct", jsonArray("seq, created_at"))}) AS direct,
+    (${Backlog.lastDue}) AS due_at,
+    (${Backlog.isBusy}) AS busy`
 
-const findFactsOf = { template: findFacts("template"), direct: findFacts("direct") }
+type Pair = readonly [first: number, second: number]
 
-export function* facts(query: AcceptanceQuery): Program<Sql["facts"]> {
-  const { accountId, content, key, now, publicKey, sessionId } = query
-  const of = [publicKey, key, Jobs.digestOf(content), ...ofDay(accountId, now), publicKey, publicKey, sessionId]
-  const row = (yield* get(findFactsOf[content.kind], ...of)) ?? {}
-  const repeats = key !== null && textOrNull(row, "earlier") !== null
-  return {
-    earlier: repeats ? yield* earlierTo(publicKey, key) : null,
-    usedToday: integerOrNull(row, "used") ?? 0,
-    lastAcceptedAt: integerOrNull(row, "accepted_at"),
-    lastDueAt: integerOrNull(row, "due_at"),
-    snapshot: integerOrNull(row, "snapshot")
+const pairOrNull = (row: Row, name: string): Pair | null =>
+  textOrNull(row, name) === null ? null : json<Pair>(row, name)
+
+const laterOf = (a: Pair | null, b: Pair | null): Pair | null =>
+  a === null || (b !== null && b[0] > a[0]) ? b : a
+
+export const facts = (dialect: Dialect) => {
+  const statements = { template: readFacts(dialect, "template"), direct: readFacts(dialect, "direct") }
+
+  function* usedToday(newest: Pair | null, accountId: string, kind: Content["kind"], now: Instant): Program<number> {
+    if (newest === null) return 0
+    const [at, total] = newest
+    // A new day begins, or clocks differ at its begin.
+    return Time.utcDay(at) === Time.utcDay(now) ? total : (yield* usage(accountId, now))[kind]
+  }
+
+  return function* (query: AcceptanceQuery): Program<Sql["facts"]> {
+    const { accountId, content, key, now, publicKey, sessionId } = query
+    const of = [publicKey, key, Jobs.digestOf(content), accountId, publicKey, publicKey, sessionId, sessionId]
+    const row = (yield* get(statements[content.kind], ...of)) ?? {}
+    const repeats = key !== null && textOrNull(row, "earlier") !== null
+    const last = laterOf(pairOrNull(row, "template"), pairOrNull(row, "direct"))
+    return {
+      earlier: repeats ? yield* earlierTo(publicKey, key) : null,
+      usedToday: yield* usedToday(pairOrNull(row, "used"), accountId, content.kind, now),
+      lastAcceptedAt: last === null ? null : last[1],
+      lastDueAt: integerOrNull(row, "due_at"),
+      snapshot: integerOrNull(row, "snapshot"),
+      isBusy: integerOrNull(row, "busy") !== null
+    }
   }
 }
 
@@ -151,7 +174,7 @@ export const inserting = (rows: Jobs.JobRows) => {
     command: AcceptSend,
     job: Job,
     dueAt: Instant | null,
-    { snapshot, usedToday }: Sql["facts"]
+    { isBusy, snapshot, usedToday }: Sql["facts"]
   ): Program<void> {
     const { claim, content, demand, idempotency, now, recipients } = command
     if (recipients.length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
@@ -177,9 +200,9 @@ export const inserting = (rows: Jobs.JobRows) => {
       ],
       (seq) => recipients.map((each, index) => fromNew(seq, each, index, now))
     )
-    if (dueAt !== null) yield* run(Backlog.noteBusy, job.sessionId)
+    if (dueAt !== null && !isBusy) yield* run(Backlog.noteBusy, job.sessionId)
     // It has no place in the backlog, so a row of its own says when it is due.
-    else if (claim === null) yield* rows.save([unchanged(yield* insertedJob(job))], now)
+    if (dueAt === null && claim === null) yield* rows.save([unchanged(yield* insertedJob(job))], now)
   }
 }
 

@@ -18,7 +18,13 @@ import { limited, text } from "./Rows.ts"
 /** The name that serializes whoever takes from the session's backlog. */
 export const serialized = (sessionId: string): string => `backlog ${sessionId}`
 
-const hasNoRow = "NOT EXISTS (SELECT 1 FROM sendwright_progress AS progress WHERE progress.seq = job.seq)"
+/** A job's place in its session's backlog: an expression, so that no plan takes the index of all sessions' jobs for it. */
+const place = "(job.seq + 0)"
+
+/** Written so that PostgreSQL expects nearly all jobs to pass: expecting few, it reads the whole backlog and sorts it. */
+const hasNoRow = `coalesce((
+        SELECT progress.seq FROM sendwright_progress AS progress WHERE progress.seq = job.seq
+      ), 0) <> job.seq`
 
 /** The last job that was taken of a session's backlog. @param session as SQL */
 export const cursorOf = (session: string): string => `coalesce((
@@ -28,15 +34,18 @@ export const cursorOf = (session: string): string => `coalesce((
 
 /** A condition on `job`, which waits in the session's backlog then. @param session as SQL */
 export const waitsOf = (session: string): string => `job.session = ${session} AND job.backlog_at IS NOT NULL
-      AND job.seq > ${cursorOf(session)} AND ${hasNoRow}`
+      AND ${place} > ${cursorOf(session)} AND ${hasNoRow}`
+
+/** The order of the backlog. */
+export const inOrder = `ORDER BY ${place}`
 
 /** When the first job of a session's backlog is due. @param session as SQL */
 export const dueOf = (session: string): string =>
-  `SELECT job.backlog_at FROM sendwright_job AS job WHERE ${waitsOf(session)} ORDER BY job.seq LIMIT 1`
+  `SELECT job.backlog_at FROM sendwright_job AS job WHERE ${waitsOf(session)} ${inOrder} LIMIT 1`
 
 /** A condition on `job`, which its `batch` alone tells of then. */
 export const isInBatch = `job.session = batch.session AND job.backlog_at IS NOT NULL
-      AND job.seq BETWEEN batch.first AND batch.last AND ${hasNoRow}`
+      AND ${place} BETWEEN batch.first AND batch.last AND ${hasNoRow}`
 
 /** Joins to `job` and its `progress` the batch that tells of it, if one does. */
 export const joinBatch = `LEFT JOIN sendwright_batch AS batch ON batch.session = job.session
@@ -104,7 +113,8 @@ export const locking = ({ entries, forUpdate }: Dialect) => {
   }
 }
 
-/** Notes that the session has a backlog. */
+// Whether it is noted that the session has a backlog, and noting it.
+export const isBusy = "SELECT 1 FROM sendwright_busy WHERE session = ?"
 export const noteBusy = "INSERT INTO sendwright_busy (session) VALUES (?) ON CONFLICT (session) DO NOTHING"
 
 /** How long a session is idle before it counts as such: to note it anew costs more than to look once more. */
@@ -152,5 +162,5 @@ export function* ahead(now: Instant, latest: Instant): Program<ReadonlyArray<str
 
 /** Selects when the newest job of a session's backlog is due first. */
 export const lastDue = `SELECT backlog_at FROM sendwright_job WHERE session = ? AND backlog_at IS NOT NULL
-  ORDER BY seq DESC LIMIT 1`
+  ORDER BY (seq + 0) DESC LIMIT 1`
 

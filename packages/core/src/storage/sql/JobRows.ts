@@ -17,7 +17,7 @@ import { insertRows } from "./Insert.ts"
 import type { JobRows as Rows } from "./Jobs.ts"
 import * as Pace from "./Pace.ts"
 import * as People from "./People.ts"
-import type { Answer, Program, Row, SqlParameter, Statement } from "./Program.ts"
+import type { Answer, Program, Row, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
@@ -52,6 +52,8 @@ export interface Sql extends Backend {
   readonly facts: AcceptanceFacts & {
     /** The number of the send's content; null when that is new. */
     readonly snapshot: number | null
+    /** True when it is noted that the session has a backlog. */
+    readonly isBusy: boolean
   }
 }
 
@@ -70,18 +72,15 @@ const firstIn = (after: string, last: string): string => `SELECT min(session) FR
     ) AS next`
 
 /**
- * Selects waiting sessions by jumps from one to the next, so that a long backlog of one costs nothing: from behind
- * `after` to `last`, and then from the first to `wrapped`. Its parameters are {@link circle}.
+ * Selects waiting sessions from behind an id to another, by jumps from one to the next, so that a long backlog of one
+ * costs nothing. Its parameters are both ids and the number of sessions. The first is of a session's column to PostgreSQL,
+ * which asks for one collation.
  */
-const waitingSessions = `WITH RECURSIVE given (after, last, wrapped) AS (SELECT ?, ?, ?),
-    waiting (session, place) AS (
-      SELECT coalesce((${firstIn("given.after", "given.last")}), (${firstIn("''", "given.wrapped")})), 1 FROM given
+const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
+      SELECT coalesce((SELECT session FROM sendwright_busy LIMIT 0), ?), ?, 0
       UNION ALL
-      SELECT coalesce(
-        (${firstIn("waiting.session", "CASE WHEN waiting.session > given.after THEN given.last ELSE given.wrapped END")}),
-        CASE WHEN waiting.session > given.after THEN (${firstIn("''", "given.wrapped")}) END
-      ), place + 1
-      FROM waiting, given WHERE waiting.session IS NOT NULL AND place < ?
+      SELECT (${firstIn("waiting.session", "waiting.last")}), waiting.last, place + 1
+      FROM waiting WHERE waiting.session IS NOT NULL AND place < ?
     )
     SELECT session.id, session.provider, session.pacing, session.state, session.blocked_until,
       ${outageColumns.map((column) => `session.${column}`).join(", ")}, pace.arrival, (
@@ -93,17 +92,21 @@ const waitingSessions = `WITH RECURSIVE given (after, last, wrapped) AS (SELECT 
         ) AS due
       ) AS due
     FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
-    WHERE session.id = waiting.session ORDER BY waiting.place`
+    WHERE waiting.place > 0 AND session.id = waiting.session ORDER BY waiting.place`
 
 /** Sorts behind every session's id. */
 const lastSession = "\u{10ffff}"
 /** Sorts before every session's id. */
 const noSession = ""
 
-const circle = (after: string, until: string, limit: number): ReadonlyArray<SqlParameter> => {
-  const [last, wrapped] = after < until ? [until, noSession] : [lastSession, until]
-  return [after, last, wrapped, limit]
-}
+/** The parts of the circle of ids, each from behind one to another. */
+const partsOf = (after: string, until: string): ReadonlyArray<readonly [after: string, last: string]> =>
+  after < until
+    ? [[after, until]]
+    : [
+        [after, lastSession],
+        [noSession, until]
+      ]
 
 // Deletes the times that hold nobody up, by `Pacing.pairedUntil`.
 const forgetPairs = "DELETE FROM sendwright_pair WHERE session = ? AND (next_at <= ? OR next_at > ?)"
@@ -161,9 +164,12 @@ export const make = (
       CROSS JOIN sendwright_snapshot AS snapshot LEFT JOIN sendwright_template AS template ON template.id = job.template
     WHERE progress.seq = ${elements.integer} AND job.seq = progress.seq AND snapshot.seq = job.snapshot`
   const waitingJobs = `SELECT ${dialect.jsonArray(waitingColumns)} AS job, template.status AS template, job.backlog_at
-    FROM sendwright_job AS job CROSS JOIN sendwright_snapshot AS snapshot
+    FROM (
+      SELECT * FROM sendwright_job AS job
+      WHERE ${Backlog.waitsOf("?")} ${Backlog.inOrder} ${limited}
+    ) AS job CROSS JOIN sendwright_snapshot AS snapshot
       LEFT JOIN sendwright_template AS template ON template.id = job.template
-    WHERE ${Backlog.waitsOf("?")} AND job.backlog_at <= ? AND snapshot.seq = job.snapshot ORDER BY job.seq ${limited}`
+    WHERE snapshot.seq = job.snapshot ORDER BY job.seq`
   // By `Progress.isDue`.
   const dueOfJobs = `FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient
     WHERE (recipient.next_at <= ? OR recipient.next_at IS NOT NULL AND recipient.updated_at > ?)
@@ -201,19 +207,22 @@ export const make = (
 
   return {
     waitingSessions: function* ({ after, limit, until }) {
-      const found = yield* all(waitingSessions, ...circle(after, until, limit))
-      return found.map(
-        (row): WaitingSession => ({
-          id: text(row, "id"),
-          provider: text(row, "provider"),
-          pacing: json(row, "pacing"),
-          state: stateOf(row, "state"),
-          blockedUntil: integerOrNull(row, "blocked_until"),
-          outage: toOutage(row),
-          dueAt: integer(row, "due"),
-          arrival: realOrNull(row, "arrival")
-        })
-      )
+      const found: Array<WaitingSession> = []
+      for (const part of partsOf(after, until)) {
+        if (found.length >= limit) break
+        for (const row of yield* all(waitingSessions, ...part, limit - found.length))
+          found.push({
+            id: text(row, "id"),
+            provider: text(row, "provider"),
+            pacing: json(row, "pacing"),
+            state: stateOf(row, "state"),
+            blockedUntil: integerOrNull(row, "blocked_until"),
+            outage: toOutage(row),
+            dueAt: integer(row, "due"),
+            arrival: realOrNull(row, "arrival")
+          })
+      }
+      return found
     },
 
     pacing: function* (sessionId) {
@@ -246,15 +255,20 @@ export const make = (
       yield* savePairs(phones.map((phone) => [sessionId, phone, nextAt]))
     },
 
-    lockDueJobs: function* ({ limit, now, sessionId }) {
+    lockDueJobs: function* ({ limit, now, sessionId, waits }) {
       const due: Array<Due> = []
       for (const row of yield* all(dueKeys, sessionId, now, limit))
         due.push({ seq: seq(row), at: integer(row, "next_at"), waiting: undefined })
-      if (yield* dialect.trySerialize(Backlog.serialized(sessionId))) {
+      const name = Backlog.serialized(sessionId)
+      if (waits) yield* dialect.serialize(name)
+      if (waits || (yield* dialect.trySerialize(name))) {
         let behind: number | null = null
-        for (const row of yield* all(waitingJobs, sessionId, sessionId, now, limit)) {
+        for (const row of yield* all(waitingJobs, sessionId, sessionId, limit)) {
+          const at = integer(row, "backlog_at")
+          // Those behind it are not due either.
+          if (at > now) break
           const job: StoredJob = { ...(yield* rows.toJob(row)), behind }
-          due.push({ seq: job.seq, at: integer(row, "backlog_at"), waiting: dueJob(job, row) })
+          due.push({ seq: job.seq, at, waiting: dueJob(job, row) })
           behind = job.seq
         }
       }
@@ -316,7 +330,7 @@ export const make = (
       cache.put(inBatch, version)
     },
 
-    acceptanceFacts: Accepting.facts,
+    acceptanceFacts: Accepting.facts(dialect),
 
     insertJob: Accepting.inserting(rows),
 

@@ -181,7 +181,8 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       usage: ({ accountId, day }) =>
         db.read("JobStore.usage", () => SqlAccepting.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? 0)),
 
-      nextDue: (now, without) => db.read("JobStore.nextDue", () => claims.nextDue(now, without))
+      // As a part of work, not as a read: its statements are planned as a claim's are.
+      nextDue: (now, without) => db.work("JobStore.nextDue", () => claims.nextDue(now, without))
     }
   })
 )

@@ -602,7 +602,7 @@ CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
 CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_backlog ON sendwright_job (session, seq) WHERE backlog_at IS NOT NULL;
+CREATE INDEX sendwright_job_backlog ON sendwright_job (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
 
 -- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
 -- when none is. version: of its last write. The newest of a session is the cursor of its backlog.
