@@ -13,7 +13,17 @@ const owner = { accountId: "account", sessionId: "session", publicKey: "pk" }
 const claimOf = (fence = 0, jobId = Fixtures.makeIds().jobId(now)) => {
   const command = Fixtures.send(owner, { jobId, phones: 2 })
   const job = Job.newJob({ ...command, recipients: 2 })
-  const held = { seq: 1, job, inFlight: 0, worker: null, fence, taken: null, hasRow: true, batch: null, version: "" }
+  const held = {
+    seq: 1,
+    job,
+    inFlight: 0,
+    worker: null,
+    fence,
+    taken: null,
+    hasRow: true,
+    batch: null,
+    version: ""
+  }
   const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
   return JobSteps.claim(held, recipients, "worker", now, null)
 }

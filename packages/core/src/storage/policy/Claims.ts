@@ -69,11 +69,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   let perJob = Number.POSITIVE_INFINITY
 
   /** The session's first due jobs that fit together, with their due recipients. */
-  function* dueOf(
-    { first, now, session }: Place,
-    jobs: number,
-    limit: number
-  ): Tx<ReadonlyArray<Due<B>>, B> {
+  function* dueOf({ first, now, session }: Place, jobs: number, limit: number): Tx<ReadonlyArray<Due<B>>, B> {
     const waits = first.is
     first.is = false
     const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit: jobs, waits })

@@ -497,9 +497,9 @@ ALTER TABLE sendwright_recipient ADD COLUMN retrying_since BIGINT;
 `
 }
 
-const totals: Migration = {
+const writtenOnce: Migration = {
   id: 15,
-  name: "the day's total with the jobs",
+  name: "rows written once",
   statements: `
 -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
 -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept. Null in jobs
@@ -513,13 +513,7 @@ UPDATE sendwright_job SET day_total = (
   WHERE seq IN (SELECT max(seq) FROM sendwright_job GROUP BY account, kind, created_at / 86400000);
 DROP TABLE sendwright_usage;
 DROP TABLE sendwright_acceptance;
-`
-}
 
-const batches: Migration = {
-  id: 16,
-  name: "batches of jobs that wait untouched",
-  statements: `
 -- A job has a row in sendwright_progress once something became of it (storage/sql/Backlog.ts). All that there are have one.
 -- backlog_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
 ALTER TABLE sendwright_job ADD COLUMN backlog_at BIGINT;
@@ -559,6 +553,5 @@ export const migrations: ReadonlyArray<Migration> = [
   standing,
   parking,
   outages,
-  totals,
-  batches
+  writtenOnce
 ]

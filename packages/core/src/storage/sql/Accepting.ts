@@ -93,7 +93,12 @@ const laterOf = (a: Pair | null, b: Pair | null): Pair | null =>
 export const facts = (dialect: Dialect) => {
   const statements = { template: readFacts(dialect, "template"), direct: readFacts(dialect, "direct") }
 
-  function* usedToday(newest: Pair | null, accountId: string, kind: Content["kind"], now: Instant): Program<number> {
+  function* usedToday(
+    newest: Pair | null,
+    accountId: string,
+    kind: Content["kind"],
+    now: Instant
+  ): Program<number> {
     if (newest === null) return 0
     const [at, total] = newest
     // A new day begins, or clocks differ at its begin.

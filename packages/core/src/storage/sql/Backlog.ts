@@ -94,11 +94,7 @@ const wrote = `UPDATE sendwright_batch
   SET open = open - ?, worker = CASE WHEN open > ? THEN worker END, version = ? WHERE session = ? AND first = ?`
 
 /** Jobs of the batch have rows now. It is locked. */
-export function* release(
-  { first, session }: BatchKey,
-  jobs: number,
-  version: string
-): Program<void> {
+export function* release({ first, session }: BatchKey, jobs: number, version: string): Program<void> {
   yield* run(wrote, jobs, jobs, version, session, first)
 }
 
@@ -163,4 +159,3 @@ export function* ahead(now: Instant, latest: Instant): Program<ReadonlyArray<str
 /** Selects when the newest job of a session's backlog is due first. */
 export const lastDue = `SELECT backlog_at FROM sendwright_job WHERE session = ? AND backlog_at IS NOT NULL
   ORDER BY (seq + 0) DESC LIMIT 1`
-

@@ -83,7 +83,11 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       // The facts of an acceptance belong to the account: the key, the day's usage, the last acceptance.
       accept: (command) =>
-        db.write("JobStore.accept", () => accept(jobRows, command), SqlAccepting.serialized(command.accountId)),
+        db.write(
+          "JobStore.accept",
+          () => accept(jobRows, command),
+          SqlAccepting.serialized(command.accountId)
+        ),
 
       commitsTogether: db.commitsTogether,
 

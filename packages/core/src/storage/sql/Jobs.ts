@@ -383,9 +383,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   function* lockRows(jobs: ReadonlyArray<StoredJob>): Program<ReadonlyArray<StoredJob>> {
     if (jobs.length === 0) return []
     // An object of JavaScript would bring its keys into another order.
-    const versions = jobs
-      .toSorted(byJobId)
-      .map(({ seq, version }) => `"${seq}":${JSON.stringify(version)}`)
+    const versions = jobs.toSorted(byJobId).map(({ seq, version }) => `"${seq}":${JSON.stringify(version)}`)
     const row = yield* get(changing, `{${versions.join(",")}}`)
     return renewed(row, new Map(jobs.map((held) => [held.seq, held])))
   }
@@ -407,7 +405,8 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
       for (const session of yield* Backlog.ahead(now, latest)) {
         yield* dialect.serialize(Backlog.serialized(session))
         const jobs: Array<StoredJob> = []
-        for (const row of yield* all(waitingAhead, session, session, now, latest)) jobs.push(yield* toJob(row))
+        for (const row of yield* all(waitingAhead, session, session, now, latest))
+          jobs.push(yield* toJob(row))
         yield* insertRows(jobs.map((held) => fromHeld(held, now)))
         count += jobs.length
       }

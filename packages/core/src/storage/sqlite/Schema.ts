@@ -514,9 +514,9 @@ ALTER TABLE sendwright_recipient ADD COLUMN retrying_since INTEGER;
 `
 }
 
-const totals: Migration = {
+const writtenOnce: Migration = {
   id: 17,
-  name: "the day's total with the jobs",
+  name: "rows written once",
   statements: `
 -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
 -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept. Null in jobs
@@ -530,13 +530,7 @@ UPDATE sendwright_job SET day_total = (
   WHERE seq IN (SELECT max(seq) FROM sendwright_job GROUP BY account, kind, created_at / 86400000);
 DROP TABLE sendwright_usage;
 DROP TABLE sendwright_acceptance;
-`
-}
 
-const batches: Migration = {
-  id: 18,
-  name: "batches of jobs that wait untouched",
-  statements: `
 -- What became of a job lies in a row of its own, once something did (storage/sql/Backlog.ts). All that there are have one.
 CREATE TABLE sendwright_progress (
   seq INTEGER PRIMARY KEY,
@@ -640,6 +634,5 @@ export const migrations: ReadonlyArray<Migration> = [
   standing,
   parking,
   outages,
-  totals,
-  batches
+  writtenOnce
 ]

@@ -5,6 +5,7 @@
 import { describe } from "@effect/vitest"
 import * as accept from "./accept.ts"
 import * as audit from "./audit.ts"
+import * as backlog from "./backlog.ts"
 import * as causes from "./causes.ts"
 import * as clocks from "./clocks.ts"
 import * as deliveries from "./deliveries.ts"
@@ -32,6 +33,7 @@ export const suite = (name: string, layer: Stored): void => {
     accept.suite(layer)
     limits.suite(layer)
     dispatch.suite(layer)
+    backlog.suite(layer)
     leases.suite(layer)
     liveness.suite(layer)
     clocks.suite(layer)

@@ -51,6 +51,32 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect(
+      "count each day for itself where clocks differ at midnight, and the last acceptance of either kind",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const who = yield* owner
+          const midnight = Time.endOfUtcDay(now)
+          const days = [now, midnight].map(Time.utcDay)
+          const accept = (at: number, some: Parameters<typeof Fixtures.send>[1] = {}) =>
+            Effect.map(jobs.accept(Fixtures.send(who, { phones: 2, now: at, ...some })), ({ _tag }) => _tag)
+          for (const at of [midnight - 5, midnight + 1, midnight - 3, midnight - 2, midnight + 2])
+            expect(yield* accept(at)).toBe("Accepted")
+          const { accountId } = who
+          expect(yield* Effect.forEach(days, (day) => jobs.usage({ accountId, day }))).toEqual([
+            { template: 6, direct: 0 },
+            { template: 4, direct: 0 }
+          ])
+          const demand = { units: 1, dailyLimit: 6, minimumWaitMs: 0 }
+          expect(yield* accept(midnight - 1, { phones: 1, demand })).toBe("QuotaExhausted")
+          expect(yield* accept(midnight + 3, { phones: 1, demand, content: direct })).toBe("Accepted")
+          const waiting = { ...demand, dailyLimit: null, minimumWaitMs: 10 }
+          expect(yield* accept(midnight + 12, { demand: waiting })).toBe("TooSoon")
+          expect(yield* accept(midnight + 13, { demand: waiting })).toBe("Accepted")
+        }).pipe(Effect.provide(layer))
+    )
+
     it.effect("tell the quota as it is used, and when it is fresh again", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
