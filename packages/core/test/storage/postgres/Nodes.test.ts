@@ -1,6 +1,8 @@
 /** Nodes that work on one PostgreSQL at the same moment: READ COMMITTED gives nothing away twice, and nobody waits in a circle. */
+import * as SqlClient from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -84,6 +86,51 @@ describe("two nodes that claim simultaneously", () => {
       })
     )
   }
+
+  it.scopedLive("are given each job of a session's backlog once, and leave none", () =>
+    Effect.gen(function* () {
+      const { both, first, jobs } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      const sends = Array.from({ length: 120 }, () => Fixtures.send(who))
+      for (const send of sends) yield* jobs.accept(send)
+      const asked = Array.from({ length: 6 }, () => both).flat()
+      const answers = yield* Effect.forEach(
+        asked,
+        ({ exchange }, place) => exchange(claimBy(`worker-${place}`, 10)),
+        { concurrency: "unbounded" }
+      )
+      const given = answers.map(({ claimed }) => claimed.map(({ jobId }) => jobId))
+      // Who claims at the same moment waits for the other instead of going away with nothing.
+      expect(given.map(({ length }) => length)).toEqual(asked.map(() => 10))
+      expect(given.flat().sort()).toEqual(sends.map(({ jobId }) => jobId).sort())
+    })
+  )
+
+  it.scopedLive("skip nothing that an embedder's open transaction has accepted before others", () =>
+    Effect.gen(function* () {
+      const { both, first, jobs } = yield* nodes
+      const [, second = jobs] = both
+      const who = yield* Effect.provide(owner, first)
+      const [early, late] = [Fixtures.send(who), Fixtures.send(who)]
+      const accepted = yield* Deferred.make<void>()
+      const commits = yield* Deferred.make<void>()
+      const open = yield* Effect.fork(
+        Context.get(first, SqlClient.SqlClient).withTransaction(
+          Effect.zipRight(
+            jobs.accept(early),
+            Effect.zipRight(Deferred.succeed(accepted, undefined), Deferred.await(commits))
+          )
+        )
+      )
+      yield* Deferred.await(accepted)
+      const waiting = yield* Effect.fork(second.accept(late))
+      expect((yield* second.exchange(claimBy("worker-1"))).claimed).toEqual([])
+      yield* Deferred.succeed(commits, undefined)
+      yield* Effect.all([Fiber.join(open), Fiber.join(waiting)])
+      const { claimed } = yield* second.exchange(claimBy("worker-1"))
+      expect(claimed.map(({ jobId }) => jobId)).toEqual([early.jobId, late.jobId])
+    })
+  )
 
   it.scopedLive("are given a session's pace once, whoever of them asks", () =>
     Effect.gen(function* () {
