@@ -227,6 +227,7 @@ export function* insertedJob(job: Job): Program<StoredJob> {
     taken: null,
     hasRow: false,
     batch: null,
+    behind: undefined,
     version: ""
   }
 }

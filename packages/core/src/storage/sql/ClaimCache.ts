@@ -64,7 +64,10 @@ export const make = (): ClaimCache => {
     },
     jobOf: (jobId) => {
       const claim = claims.get(jobId)
-      return claim === undefined ? undefined : { ...claim.held, version: claim.version.current }
+      if (claim === undefined) return undefined
+      const { held, version } = claim
+      // Only a batch goes on after others of its jobs were written.
+      return held.version === version.current ? held : { ...held, version: version.current }
     },
     recipientsOf: ({ fence, job, version }) => {
       const claim = claims.get(job.id)

@@ -22,6 +22,7 @@ import { all, changes, get, run } from "./Program.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
   fromOutage,
+  inBatch,
   integer,
   integerOrNull,
   jobOf,
@@ -267,7 +268,7 @@ export const make = (
           const at = integer(row, "backlog_at")
           // Those behind it are not due either.
           if (at > now) break
-          const job: StoredJob = { ...(yield* rows.toJob(row)), behind }
+          const job: StoredJob = yield* rows.toJob(row, behind)
           due.push({ seq: job.seq, at, waiting: dueJob(job, row) })
           behind = job.seq
         }
@@ -312,22 +313,24 @@ export const make = (
       const batch = BatchClaims.of(claims, others)
       const version = ids.uuid(now)
       const steps: Array<Step<StoredJob>> = [...others]
-      const inBatch: Array<Step<StoredJob>> = []
+      const together: Array<Step<StoredJob>> = []
       const inRows: Array<Step<StoredJob>> = []
       for (const { deferred, step: claim } of claims) {
-        const { step, written } = Taken.ofClaim(claim, now)
-        if (batch?.jobs.has(claim.held.seq) === true) {
-          inBatch.push({ ...step, held: { ...step.held, batch: batch.first } })
+        const { drafts, held, moves } = claim
+        if (batch?.jobs.has(held.seq) === true) {
+          const taken = inBatch(held.seq, held.job, [batch.first, batch.worker, now, version])
+          together.push({ held: taken, moves, drafts })
           continue
         }
+        const { step, written } = Taken.ofClaim(claim, now)
         inRows.push({ ...step, held: { ...step.held, hasRow: true } })
         steps.push(deferred.length === 0 ? written : { ...written, moves: [...deferred, ...written.moves] })
       }
       for (const { held } of others) cache.remove(held.job.id)
-      const saved = yield* rows.save(steps, now, inBatch)
+      const saved = yield* rows.save(steps, now, together)
       if (batch !== undefined) yield* Backlog.take(batch, version, now)
       cache.put(inRows, saved.version)
-      cache.put(inBatch, version)
+      cache.put(together, version)
     },
 
     acceptanceFacts: Accepting.facts(dialect),

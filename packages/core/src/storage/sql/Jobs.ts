@@ -224,7 +224,8 @@ export interface JobRows {
   readonly ids: Ids
   /** To be followed by `WHERE`, with what stays of a job under `job`, what changes under `progress` and its `batch`. */
   readonly select: (more?: string) => string
-  readonly toJob: (row: Row) => Program<StoredJob>
+  /** @param behind of a job that waits in the backlog, as `StoredJob.behind` */
+  readonly toJob: (row: Row, behind?: number | null) => Program<StoredJob>
   readonly find: (jobId: string) => Program<StoredJob | undefined>
   /** Those that there are, locked until the commit in the order of their ids, so that no two commits wait for each other's. */
   readonly lockAll: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
@@ -307,8 +308,8 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
       WHERE seq BETWEEN ${entries.key} * 4096 AND ${entries.key} * 4096 + ${lastPlace} AND next_at IS NOT NULL
     ) AS next_at FROM ${entries.from}`
 
-  function* toJob(row: Row): Program<StoredJob> {
-    const { digest, of, snapshot } = toStoredJob(row)
+  function* toJob(row: Row, behind?: number | null): Program<StoredJob> {
+    const { digest, of, snapshot } = toStoredJob(row, behind)
     return of(yield* contentOf(digest, snapshot))
   }
 

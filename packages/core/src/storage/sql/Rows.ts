@@ -556,7 +556,7 @@ export interface StoredJob extends Held {
   /**
    * Of a job that was read from the backlog: the job before it there, null of the first. Undefined of others.
    */
-  readonly behind?: number | null
+  readonly behind: number | null | undefined
   /** Of its row (`Dialect.version`), or of its batch's, as it was read; empty while it has neither. */
   readonly version: string
 }
@@ -614,31 +614,69 @@ const toHeld = (tuple: ChangingTuple, fixed: Fixed): StoredJob => ({
   taken: toTaken(tuple[19], tuple[20], tuple[21]),
   hasRow: true,
   batch: null,
+  behind: undefined,
   version: tuple[22]
 })
 
 /** A job that has no row yet: as it was accepted, or wholly in hand of a worker for the first time. */
-const toUntouched = (seq: number, id: string, fixed: Fixed, batch: BatchTuple | null): StoredJob => {
-  const job = Job.newJob({ ...fixed, jobId: id, now: fixed.createdAt })
-  if (batch === null)
-    return { seq, job, inFlight: 0, worker: null, fence: 0, taken: null, hasRow: false, batch, version: "" }
-  const [first, worker, at, version] = batch
-  return {
-    seq,
-    job: Progress.underWay(job, at),
-    inFlight: job.recipients,
-    worker,
-    fence: 1,
-    taken: { first: 0, last: job.recipients - 1, at },
-    hasRow: false,
-    batch: first,
-    version
-  }
+const toUntouched = (
+  seq: number,
+  jobId: string,
+  fixed: Fixed,
+  batch: BatchTuple | null,
+  behind: number | null | undefined
+): StoredJob => {
+  const { accountId, content, createdAt, currency, estimatedCost, publicKey, recipients, reference } = fixed
+  const job = Job.newJob({
+    accountId,
+    sessionId: fixed.sessionId,
+    publicKey,
+    currency,
+    estimatedCost,
+    reference,
+    jobId,
+    content,
+    recipients,
+    now: createdAt
+  })
+  return batch === null
+    ? {
+        seq,
+        job,
+        inFlight: 0,
+        worker: null,
+        fence: 0,
+        taken: null,
+        hasRow: false,
+        batch,
+        behind,
+        version: ""
+      }
+    : inBatch(seq, Progress.underWay(job, batch[2]), batch)
 }
+
+/** A job that a batch has taken whole. */
+export const inBatch = (
+  seq: number,
+  job: Job.Job,
+  [first, worker, at, version]: readonly [first: number, worker: string | null, at: Instant, version: string]
+): StoredJob => ({
+  seq,
+  job,
+  inFlight: job.recipients,
+  worker,
+  fence: 1,
+  taken: { first: 0, last: job.recipients - 1, at },
+  hasRow: false,
+  batch: first,
+  behind: undefined,
+  version
+})
 
 /** As one JSON text, like {@link toRecipients}; its content lies apart. */
 export const toStoredJob = (
-  row: Row
+  row: Row,
+  behind?: number | null
 ): {
   readonly digest: string
   readonly snapshot: number
@@ -658,7 +696,7 @@ export const toStoredJob = (
       estimatedCost: tuple[10],
       createdAt: tuple[12]
     }
-    return changed === null ? toUntouched(tuple[2], tuple[3], fixed, batch) : toHeld(changed, fixed)
+    return changed === null ? toUntouched(tuple[2], tuple[3], fixed, batch, behind) : toHeld(changed, fixed)
   }
   return { snapshot: tuple[7], digest: tuple[8], of }
 }
