@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 /** The oldest build that every later one has to work beside. */
-const commit = "2c2bbed6762e0b1f0710e3ca2afc60c27312414f"
+const commit = "811c3026ba591fe9156085a42d95c60c4e09e44b"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
