@@ -166,6 +166,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const { now, session } = place
     // Read again: the one that came with the session was read without the lock.
     const outage = yield* rows.tryLockOutage(session.id)
+    place.first.is = false
     if (outage === null || !Circuit.isProbeDue(outage, now)) return passed
     const served = yield* claimWithin(place, 1)
     if (served.recipients > 0) yield* rows.saveOutage(session.id, Circuit.probing(outage, now))

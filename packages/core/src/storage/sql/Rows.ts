@@ -11,7 +11,6 @@ import type { ConsentRecord, Status as ConsentStatus } from "../../domain/Consen
 import * as Consent from "../../domain/Consent.ts"
 import * as Event from "../../domain/Event.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import type { PauseReason } from "../../domain/Job.ts"
 import * as Job from "../../domain/Job.ts"
 import * as Keywords from "../../domain/Keywords.ts"
 import type { Operator } from "../../domain/Operator.ts"
