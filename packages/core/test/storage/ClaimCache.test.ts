@@ -22,6 +22,7 @@ const claimOf = (fence = 0, jobId = Fixtures.makeIds().jobId(now)) => {
     taken: null,
     hasRow: true,
     batch: null,
+    behind: undefined,
     version: ""
   }
   const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
@@ -52,6 +53,23 @@ describe("a cached claim", () => {
     expect(cache.recipientsOf({ ...claim.held, version: "7" })).toBeUndefined()
     cache.remove(claim.held.job.id)
     expect(cache.jobOf(claim.held.job.id)).toBeUndefined()
+  })
+
+  it("in a batch counts on when this process has written other jobs of it, and no more when another has", () => {
+    const cache = ClaimCache.make()
+    const ids = Fixtures.makeIds()
+    const [one, other] = [claimOf(0, ids.jobId(now)), claimOf(0, ids.jobId(now))].map((claim) => ({
+      ...claim,
+      held: { ...claim.held, hasRow: false, batch: 1, version: "7" }
+    }))
+    if (one === undefined || other === undefined) throw new Error("There are two.")
+    cache.put([one, other], "7")
+    cache.remove(one.held.job.id)
+    cache.renew(1, "8")
+    const known = cache.jobOf(other.held.job.id)
+    expect(known).toEqual({ ...other.held, version: "8" })
+    expect(known && cache.recipientsOf(known)?.size).toBe(2)
+    expect(cache.recipientsOf({ ...other.held, version: "9" })).toBeUndefined()
   })
 
   it("makes room for newer ones, and counts as new when its job is claimed again", () => {
