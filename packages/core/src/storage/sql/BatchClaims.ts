@@ -15,8 +15,9 @@ export interface BatchClaim extends Batch {
   readonly jobs: ReadonlySet<number>
 }
 
+/** True of a claim of a whole job that is being processed then: a batch tells so of all its jobs. A probe's is paused. */
 const isWhole = ({ deferred, step: { held, moves } }: ClaimStep<Sql>): boolean =>
-  deferred.length === 0 && moves.length === held.job.recipients
+  deferred.length === 0 && moves.length === held.job.recipients && held.job.status === "processing"
 
 /** Undefined when nothing of the backlog is taken. */
 export const of = (
