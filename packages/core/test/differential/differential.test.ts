@@ -48,6 +48,10 @@ const rules: ReadonlyArray<readonly [rule: string, history: History]> = [
   [
     "sessions that can send nothing now leave their places in a claim to others",
     [send, { do: "template", session: 0, approved: false }, { ...send, job: 1, session: 1 }, claim(1)]
+  ],
+  [
+    "a job whose only message probes a platform stays paused",
+    [send, { do: "unavailable", session: 0 }, { do: "clock", ms: 1000 }, claim(1)]
   ]
 ]
 

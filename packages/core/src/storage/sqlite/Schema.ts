@@ -499,7 +499,6 @@ CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
 const outages: Migration = {
   id: 16,
   name: "outages",
-  compatibleFrom: 15,
   statements: `
 -- unavailable_since, probe_at, probe_interval: a platform that does not answer (domain/Circuit.ts). retry_for: for how long
 -- a transient error is tried again, null by what is sent. All in milliseconds.
