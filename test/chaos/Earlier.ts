@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 /** The oldest build that every later one has to work beside. */
-const commit = "811c3026ba591fe9156085a42d95c60c4e09e44b"
+const commit = "17594990d26d66b4508fa7710c16f3d00079444a"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
