@@ -163,7 +163,7 @@ export const suite = (layer: Stored): void => {
         const [first, second] = yield* claim({ limit: 2 })
         const [third] = yield* claim({ worker: "dead" })
         yield* enable(false)
-        // What was under way when it was disabled ends as any other attempt.
+        // What was under way when it was disabled ends like every other attempt.
         expect(yield* settle([settlement(first, "delivered"), settlement(second, now + 2)])).toMatchObject({
           settled: 2
         })
