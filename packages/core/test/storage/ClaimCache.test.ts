@@ -65,11 +65,14 @@ describe("a cached claim", () => {
     if (one === undefined || other === undefined) throw new Error("There are two.")
     cache.put([one, other], "7")
     cache.remove(one.held.job.id)
-    cache.renew(1, "8")
+    cache.renew(1, "7", "8")
     const known = cache.jobOf(other.held.job.id)
     expect(known).toEqual({ ...other.held, version: "8" })
     expect(known && cache.recipientsOf(known)?.size).toBe(2)
     expect(cache.recipientsOf({ ...other.held, version: "9" })).toBeUndefined()
+    // Another process made it 9, and this one then wrote a third job of the batch.
+    cache.renew(1, "9", "10")
+    expect(cache.jobOf(other.held.job.id)).toEqual({ ...other.held, version: "8" })
   })
 
   it("makes room for newer ones, and counts as new when its job is claimed again", () => {

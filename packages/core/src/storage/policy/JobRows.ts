@@ -135,8 +135,8 @@ export interface JobRows<B extends Backend> {
 
   /**
    * Locks and answers the session's first due jobs, by their next due time and then by age. Passes over those that
-   * another commit has locked, instead of waiting for it; but where `waits` is true it may wait for one that takes jobs of
-   * the same session: this commit has taken none of another's.
+   * another commit has locked, instead of waiting for it; but where `waits` is true it may wait a moment, half a second
+   * at most, for one that takes jobs of the same session: this commit has taken none of another's.
    */
   readonly lockDueJobs: (query: {
     readonly sessionId: string

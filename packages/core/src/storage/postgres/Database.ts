@@ -115,6 +115,9 @@ const dialect: Dialect = {
     const locked = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
     return (yield* get(locked, lockOf(name)))?.["locked"] === 1
   },
+  pause: function* () {
+    yield* get("SELECT pg_sleep(0.005)")
+  },
   jsonArray: (expressions) => `json_build_array(${expressions})::text`,
   jsonArrays: (expressions) => `coalesce(json_agg(json_build_array(${expressions}))::text, '[]')`,
   jsonValue: (expressions) => `json_build_array(${expressions})`,
@@ -185,8 +188,16 @@ const dialect: Dialect = {
  * A rollback to a savepoint takes it back.
  */
 function* setLockTimeout(value: string): Program<string> {
-  const statement = "SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', ?, true)"
-  return String((yield* get(statement, value))?.["before"])
+  const row = yield* get(
+    "SELECT current_setting('lock_timeout') AS before, current_setting('transaction_isolation') AS isolation, set_config('lock_timeout', ?, true)",
+    value
+  )
+  // A verb decides on what it reads after a lock. A snapshot that is older than the lock would let two pass a limit.
+  if (row?.["isolation"] !== "read committed")
+    throw new Error(
+      `The transaction's isolation level is ${row?.["isolation"]}. Send in one of READ COMMITTED, which is PostgreSQL's default.`
+    )
+  return String(row["before"])
 }
 
 /** The embedder's own statements wait as long as the embedder likes; ours give up as they do in transactions of our own. */

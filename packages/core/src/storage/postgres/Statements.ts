@@ -146,7 +146,7 @@ const rollBack = async (client: Pg.PoolClient): Promise<boolean> => {
 // Every statement of ours has its index and asks for few rows by it. A table that was empty at its last ANALYZE looks
 // small to the planner, which would read the whole of it: row by row, or once to hash or merge it. So a plan that knows
 // the parameters is no better than one for all, and that one is made once.
-const begin = `BEGIN; ${[
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${[
   "enable_seqscan = off",
   "enable_hashjoin = off",
   "enable_mergejoin = off",

@@ -20,8 +20,11 @@ interface Claimed {
 export interface ClaimCache {
   /** @param version the version of the rows that tell of the claims, once these are written */
   readonly put: (claims: ReadonlyArray<Step<StoredJob>>, version: string) => void
-  /** This process has written some jobs of the batch, and knows the others as it knew them. */
-  readonly renew: (batch: number, version: string) => void
+  /**
+   * This process has written some jobs of the batch, which was locked at a version, and knows the others as it knew them.
+   * Does nothing when it knew them at another version: then another process has written some of them.
+   */
+  readonly renew: (batch: number, locked: string, written: string) => void
   /** For a job that is written otherwise. */
   readonly remove: (jobId: string) => void
   /** The job as it was claimed. */
@@ -55,9 +58,9 @@ export const make = (): ClaimCache => {
         batches.set(held.batch, version)
       }
     },
-    renew: (batch, current) => {
+    renew: (batch, locked, written) => {
       const version = batches.get(batch)
-      if (version !== undefined) version.current = current
+      if (version?.current === locked) version.current = written
     },
     remove: (jobId) => {
       claims.delete(jobId)

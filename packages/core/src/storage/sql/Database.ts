@@ -38,6 +38,8 @@ export interface Dialect {
   readonly serialize: (name: string) => Program<void>
   /** The same without waiting: answers false when somebody else has passed and has not committed yet. */
   readonly trySerialize: (name: string) => Program<boolean>
+  /** Some milliseconds, before {@link trySerialize} is tried again. */
+  readonly pause: () => Program<void>
   /** The expressions as one JSON array, as text. */
   readonly jsonArray: (expressions: string) => string
   /** The same of every row, in an array of arrays. */

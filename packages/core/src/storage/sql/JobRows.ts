@@ -150,6 +150,9 @@ interface Due {
 
 const dueJob = (job: StoredJob, row: Row): DueJob<Sql> => ({ job, template: textOrNull(row, "template") })
 
+/** For half a second. A lock that stays longer, as an embedder's transaction may hold it, must not fail a whole commit. */
+const triesAtBacklog = 100
+
 /** @param applyInbound applies inbound items, as `InboundStore.receive` does */
 export const make = (
   rows: Rows,
@@ -206,6 +209,16 @@ export const make = (
   const lockOutage = `SELECT ${outageColumns.join(", ")} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
   const cache = ClaimCache.make()
 
+  /** Locks what waits untouched of a session. Answers false when another commit keeps it locked. */
+  function* lockBacklog(sessionId: string, waits: boolean): Program<boolean> {
+    const name = Backlog.serialized(sessionId)
+    for (let left = waits ? triesAtBacklog : 1; ; left--) {
+      if (yield* dialect.trySerialize(name)) return true
+      if (left === 1) return false
+      yield* dialect.pause()
+    }
+  }
+
   return {
     waitingSessions: function* ({ after, limit, until }) {
       const found: Array<WaitingSession> = []
@@ -260,9 +273,7 @@ export const make = (
       const due: Array<Due> = []
       for (const row of yield* all(dueKeys, sessionId, now, limit))
         due.push({ seq: seq(row), at: integer(row, "next_at"), waiting: undefined })
-      const name = Backlog.serialized(sessionId)
-      if (waits) yield* dialect.serialize(name)
-      if (waits || (yield* dialect.trySerialize(name))) {
+      if (yield* lockBacklog(sessionId, waits)) {
         let behind: number | null = null
         for (const row of yield* all(waitingJobs, sessionId, sessionId, limit)) {
           const at = integer(row, "backlog_at")
@@ -381,9 +392,13 @@ export const make = (
     },
 
     saveJobs: function* (steps, now) {
-      for (const { held } of steps) cache.remove(held.job.id)
+      const locked = new Map<number, string>()
+      for (const { held } of steps) {
+        cache.remove(held.job.id)
+        if (held.batch !== null) locked.set(held.batch, held.version)
+      }
       const { batches } = yield* rows.save(steps, now)
-      for (const { first, version } of batches) cache.renew(first, version)
+      for (const { first, version } of batches) cache.renew(first, locked.get(first) ?? "", version)
     },
 
     saveAnswer: (job, answer) => run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", answer, job.seq),

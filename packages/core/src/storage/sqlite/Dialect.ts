@@ -21,6 +21,7 @@ const dialect: Omit<Dialect, "insert" | "update"> = {
   trySerialize: function* () {
     return true
   },
+  pause: function* () {},
   jsonArray: (expressions) => `json_array(${expressions})`,
   jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
   jsonValue: (expressions) => `json_array(${expressions})`,

@@ -63,6 +63,9 @@ const countOf = (claimed: ReadonlyArray<ClaimedJob>): number =>
 /** Locks the pacing of a session or an endpoint, as another node does that serves it at this moment. */
 const lockPacing = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright pace ' || $1, 0))"
 
+/** Locks what waits untouched of a session, as an embedder's transaction that cancels some of it does. */
+const lockBacklog = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright backlog ' || $1, 0))"
+
 describe("two nodes that claim simultaneously", () => {
   const limits = [
     ["pace", { messages_per_second: 10, pair_interval_ms: null }],
@@ -86,6 +89,49 @@ describe("two nodes that claim simultaneously", () => {
       })
     )
   }
+
+  it.scopedLive("pass over a session whose backlog stays locked, and keep their commit", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      const unpaced = { messages_per_second: null, pair_interval_ms: null }
+      const each = [yield* pacedSession(first, who, unpaced), yield* pacedSession(first, who, unpaced)]
+      for (const session of each) yield* jobs.accept(Fixtures.send(session))
+      const [held = who, free = who] = each.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))
+      yield* query("BEGIN")
+      yield* query(lockBacklog, held.sessionId)
+      const { claimed } = yield* jobs.exchange(claimBy("worker"))
+      expect(claimed.map(({ sessionId }) => sessionId)).toEqual([free.sessionId])
+      yield* query("COMMIT")
+      const after = yield* jobs.exchange(claimBy("worker"))
+      expect(after.claimed.map(({ sessionId }) => sessionId)).toEqual([held.sessionId])
+    })
+  )
+
+  it.scopedLive("settle what the other has not touched of a batch that it has", () =>
+    Effect.gen(function* () {
+      const { both, first, jobs } = yield* nodes
+      const [, second = jobs] = both
+      const who = yield* Effect.provide(owner, first)
+      const sends = [Fixtures.send(who), Fixtures.send(who), Fixtures.send(who)]
+      for (const send of sends) yield* jobs.accept(send)
+      const { claimed } = yield* jobs.exchange(claimBy("worker", 3))
+      const outcome = (place: number) => ({
+        now,
+        settlements: claimed.slice(place, place + 1).map(({ fence, jobId }) => ({
+          jobId,
+          fence,
+          index: 0,
+          outcome: Outcome.Accepted({ providerId: null, status: "accepted" })
+        })),
+        claim: null
+      })
+      yield* second.cancel({ jobId: claimed[1]?.jobId ?? "", now })
+      expect((yield* jobs.exchange(outcome(0))).settled).toBe(1)
+      expect((yield* jobs.exchange(outcome(1))).settled).toBe(1)
+      expect((yield* jobs.exchange(outcome(2))).settled).toBe(1)
+    })
+  )
 
   it.scopedLive("are given each job of a session's backlog once, and leave none", () =>
     Effect.gen(function* () {
