@@ -63,7 +63,9 @@ export const pigeon: Sender.Sender = {
       Effect.match({
         onFailure: (error) => {
           const away = failure("provider_unreachable", "Pigeon could not be reached.")
-          return error.neverLeft ? SendResult.Transient({ failure: away, retryAfterMs: null }) : unclear
+          return error.neverLeft
+            ? SendResult.Transient({ failure: away, retryAfterMs: null, answered: false })
+            : unclear
         },
         onSuccess: ({ id, retryAfterMs, status }) => {
           if (status < 300) return Option.match(id, { onSome: accepted, onNone: () => unclear })
