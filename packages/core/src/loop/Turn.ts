@@ -3,7 +3,9 @@
  * a window is written. Who has much to do asks before each piece of it whether this turn of the loop has had its share
  * of such work, and waits for a later one if it has: sockets and timers come between.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Moment from "./Moment.ts"
 
 /** How long such work may keep a turn of the loop, in milliseconds. */
 export const longestMs = 8
@@ -14,7 +16,9 @@ const expectedMs = 1000
 /** After so long without a piece of work there is none, in milliseconds. */
 const idleMs = 50
 
-let began: number | undefined
+const live = Clock.make()
+
+let began: Moment.Moment | undefined
 let asked = Number.NEGATIVE_INFINITY
 let worked = Number.NEGATIVE_INFINITY
 
@@ -27,9 +31,9 @@ export const note = (): void => {
 export const shareMs = (now = performance.now()): number => (now - asked < expectedMs ? askedMs : longestMs)
 
 /** Whether this turn has given its share. Counts from the first time that it is asked in a turn. */
-export const isSpent = (share?: number): boolean => {
-  const now = performance.now()
-  if (began !== undefined) return now - began > (share ?? shareMs(now))
+export const isSpent = (share = shareMs(), clock = live): boolean => {
+  const now = Moment.unsafeNow(clock)
+  if (began !== undefined) return now - began > share
   began = now
   setImmediate(() => {
     began = undefined
@@ -46,9 +50,12 @@ export const next: Effect.Effect<void> = Effect.async((resume) => {
   return Effect.sync(() => clearImmediate(immediate))
 })
 
-/** Goes on in the first turn that has something left for it. */
-export const taken: Effect.Effect<void> = Effect.suspend(() =>
-  isSpent() ? Effect.zipRight(next, taken) : Effect.void
+/**
+ * Goes on in the first turn that has something left for it. It asks the Clock of whoever runs it: a clock that is moved
+ * by hand says that a turn takes no time, so that a simulation goes the same way on a slow machine.
+ */
+export const taken: Effect.Effect<void> = Effect.clockWith((clock) =>
+  isSpent(shareMs(), clock) ? Effect.zipRight(next, taken) : Effect.void
 )
 
 /** Milliseconds for which pieces of some microseconds each are done before the turn is asked for again. */
