@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 /** The oldest build that every later one has to work beside. */
-const commit = "17594990d26d66b4508fa7710c16f3d00079444a"
+const commit = "d22343dd846a756fd654a50870db6e63158f3ffe"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
