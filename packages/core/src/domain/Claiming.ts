@@ -91,21 +91,29 @@ export const readyAt = (session: WaitingSession, now: Instant): Instant | null =
   return outage === null ? paced : Math.max(paced, Circuit.nextProbe(outage, now))
 }
 
-/**
- * The recipients that fill a session's part of a claim. A part of 100 or more ends at the end of a job once it is half
- * full: to split the next job costs more than a smaller batch. A smaller one is filled, since its attempts take longer
- * than another claim.
- */
-const enough = (limit: number): number => (limit < 100 ? limit : limit / 2)
+/** The claims that end with a job. The attempts of a smaller one take longer than another claim, so it is filled. */
+const leastWhole = 100
+
+/** The recipients that fill a session's part of a claim. */
+const enough = (limit: number): number => (limit < leastWhole ? limit : limit / 2)
 
 /** True while a session's part of a claim, `limit` at most, goes on with its next jobs. */
 export const goesOn = (taken: number, limit: number): boolean => taken < enough(limit)
 
-/** Counts the due jobs, the first at least, that are taken together, by the number of recipients each has open. */
-export const jobsThatFit = (open: ReadonlyArray<number>, limit: number): number => {
-  let sum = 0
+/**
+ * Counts the due jobs that are taken together, by the number of recipients each has open; the first at least while nothing
+ * is taken yet. A job is split between claims only where it has to be, since two parts cost more than a smaller claim; and
+ * one split would follow another, as each claim would begin with a part.
+ *
+ * @param taken recipients that the session's part has already
+ * @param limit recipients that it may have in all
+ */
+export const jobsThatFit = (open: ReadonlyArray<number>, taken: number, limit: number): number => {
+  let sum = taken
   for (const [place, count] of open.entries()) {
-    if (sum >= enough(limit) && sum + count > limit) return place
+    const isSplit = sum + count > limit
+    const fitsAlone = count <= limit && limit >= leastWhole
+    if (sum > 0 && isSplit && (fitsAlone || sum >= enough(limit))) return place
     sum += count
   }
   return open.length

@@ -115,10 +115,14 @@ describe("a claim's budget", () => {
   })
 
   it("is filled to the last place where it is small, and ends with a job where it is large", () => {
-    expect(Claiming.jobsThatFit([5, 5, 5], 12)).toBe(3)
-    expect(Claiming.jobsThatFit([60, 60, 200], 250)).toBe(3)
-    expect(Claiming.jobsThatFit([130, 60, 200], 250)).toBe(2)
-    expect(Claiming.jobsThatFit([4000], 250)).toBe(1)
+    expect(Claiming.jobsThatFit([5, 5, 5], 0, 12)).toBe(3)
+    expect(Claiming.jobsThatFit([60, 60, 200], 0, 250)).toBe(2)
+    expect(Claiming.jobsThatFit([130, 60, 200], 0, 250)).toBe(2)
+    expect(Claiming.jobsThatFit([104, 250], 0, 250)).toBe(1)
+    expect(Claiming.jobsThatFit([250], 104, 250)).toBe(0)
+    expect(Claiming.jobsThatFit([4000], 0, 250)).toBe(1)
+    expect(Claiming.jobsThatFit([4000], 100, 250)).toBe(1)
+    expect(Claiming.jobsThatFit([4000], 150, 250)).toBe(0)
     expect(Claiming.goesOn(11, 12)).toBe(true)
     expect(Claiming.goesOn(12, 12)).toBe(false)
     expect(Claiming.goesOn(124, 250)).toBe(true)

@@ -68,13 +68,19 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   /** Open recipients per job, as the last claim found them: a job that is locked and not taken is kept from others. */
   let perJob = Number.POSITIVE_INFINITY
 
-  /** The session's first due jobs that fit together, with their due recipients. */
-  function* dueOf({ first, now, session }: Place, jobs: number, limit: number): Tx<ReadonlyArray<Due<B>>, B> {
+  /** The session's first due jobs that fit behind those that are `taken`, `most` at most, with their due recipients. */
+  function* dueOf(
+    { first, now, session }: Place,
+    jobs: number,
+    taken: number,
+    most: number
+  ): Tx<ReadonlyArray<Due<B>>, B> {
+    const limit = most - taken
     const waits = first.is
     first.is = false
     const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit: jobs, waits })
     if (locked.length === 0) return []
-    const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), limit))
+    const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), taken, most))
     const open = found.reduce((sum, each) => sum + openOf(each), 0)
     if (open > 0) perJob = open / found.length
     const approved = found.filter(isApproved).map(({ job }) => job)
@@ -134,7 +140,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     let jobs = Math.max(1, Math.round(limit / perJob))
     while (Claiming.goesOn(recipients, limit)) {
       const left = limit - recipients
-      const batch = yield* dueOf(place, jobs, left)
+      const batch = yield* dueOf(place, jobs, recipients, limit)
       if (batch.length === 0) break
       const choice = Claiming.choose(batch, left, given.length === 0)
       const some = yield* give(place, choice)
