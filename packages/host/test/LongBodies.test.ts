@@ -12,13 +12,24 @@ import * as Takers from "../../../test/bodies/Takers.ts"
 
 const hurried = Effect.acquireRelease(
   Effect.sync(() => {
-    let now = performance.now()
-    return vi.spyOn(performance, "now").mockImplementation(() => {
-      now += 1
-      return now
-    })
+    const began = { ms: performance.now(), nanos: process.hrtime.bigint() }
+    let looks = 0
+    return [
+      vi.spyOn(performance, "now").mockImplementation(() => {
+        looks += 1
+        return began.ms + looks
+      }),
+      // Effect's Clock asks this one.
+      vi.spyOn(process.hrtime, "bigint").mockImplementation(() => {
+        looks += 1
+        return began.nanos + BigInt(looks) * 1_000_000n
+      })
+    ]
   }),
-  (clock) => Effect.sync(() => clock.mockRestore())
+  (clocks) =>
+    Effect.sync(() => {
+      for (const clock of clocks) clock.mockRestore()
+    })
 )
 
 /** How often the event loop goes round while this runs. */
