@@ -19,6 +19,7 @@ import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/Job.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import type { Session } from "../domain/Session.ts"
+import * as Moment from "../loop/Moment.ts"
 import type * as Lines from "../sender/Lines.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
@@ -87,6 +88,14 @@ const stopping: Failure = {
   permanent: false
 }
 
+/** The process was frozen between its acceptance and the attempt: another one may have taken it up. */
+const heldUp: Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message: "The service was held up before the attempt; the message may be sent by another process.",
+  permanent: false
+}
+
 /** A platform that does not answer is asked by one message after another; the others are refused, for somebody waits. */
 const unavailable = Catalogue.failure("provider_unavailable", {
   providerCode: null,
@@ -136,7 +145,8 @@ const dispatch = Effect.fnUntraced(function* (
   line: Lines.Line | undefined,
   circuit: SessionCircuit,
   draw: Consequences.Draw,
-  consentNow: ConsentNow
+  consentNow: ConsentNow,
+  keeps: Dispatch.Keeps
 ) {
   const started = yield* Clock.currentTimeMillis
   const [recipient] = claimed.recipients
@@ -146,11 +156,11 @@ const dispatch = Effect.fnUntraced(function* (
   /** What would wait for a pause to end is a refusal here: somebody waits for the answer. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
     circuit.began()
-    const attempted = yield* Dispatch.attempt(line, claimed, next)
+    const attempted = yield* Dispatch.attempt(line, claimed, next, keeps)
     circuit.ended(attempted.answered)
     const { consequence: failure, outcome } = attempted
     optOut = attempted.optOut ?? optOut
-    if (failure === null) return outcome
+    if (failure === null) return outcome._tag === "Released" ? Outcome.Unknown({ failure: heldUp }) : outcome
     yield* Effect.ignoreLogged(draw(claimed, [failure]))
     return outcome._tag === "Released" ? Outcome.Failed({ failure }) : outcome
   })
@@ -207,7 +217,11 @@ export const make = Effect.fnUntraced(function* (options: {
     return yield* Effect.catchAll(sessions.takeProbe({ id, now }), () => Effect.succeed("refused" as const))
   })
 
-  const attempt = Effect.fnUntraced(function* (claimed: ClaimedJob, { session }: Caller) {
+  const attempt = Effect.fnUntraced(function* (
+    claimed: ClaimedJob,
+    { session }: Caller,
+    keeps: Dispatch.Keeps
+  ) {
     const asked = circuits.asking()
     const answer = yield* mayAsk(session)
     const probe = answer === "granted"
@@ -215,7 +229,7 @@ export const make = Effect.fnUntraced(function* (options: {
       return { outcome: Outcome.Failed({ failure: unavailable }), optOut: null }
     const circuit = circuits.of(session.id, probe)
     const line = yield* open(session)
-    const done = yield* dispatch({ ...claimed, probe }, line, circuit, draw, consentNow)
+    const done = yield* dispatch({ ...claimed, probe }, line, circuit, draw, consentNow, keeps)
     // Before the outcome: whoever comes next is to know.
     yield* circuits.store
     return done
@@ -276,6 +290,7 @@ export const make = Effect.fnUntraced(function* (options: {
         },
         claim: worker
       }
+      const since = yield* Moment.now
       const accepted = yield* checks.accept(
         command,
         ({ limit, resetsAt }) => new DailyLimitReached({ limit, resetsAt })
@@ -284,7 +299,7 @@ export const make = Effect.fnUntraced(function* (options: {
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const { optOut, outcome } = yield* attempt(claimed, caller)
+      const { optOut, outcome } = yield* attempt(claimed, caller, () => presence.keeps(since))
       yield* underWay.untilReleased
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }

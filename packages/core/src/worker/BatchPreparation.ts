@@ -20,7 +20,10 @@ export interface JobOfBatch {
 }
 
 /** In the order in which they are attempted. Jobs that cannot be prepared are released. */
-export type Prepare = (claimed: ReadonlyArray<ClaimedJob>) => Effect.Effect<ReadonlyArray<JobOfBatch>>
+export type Prepare = (
+  claimed: ReadonlyArray<ClaimedJob>,
+  keeps: Dispatch.Keeps
+) => Effect.Effect<ReadonlyArray<JobOfBatch>>
 
 export interface BatchPreparation {
   readonly prepare: Prepare
@@ -39,7 +42,7 @@ export const make: Effect.Effect<
   const resolve = yield* Lines.make
 
   /** Jobs of one session, account and purpose share the look-ups. */
-  const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>) {
+  const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>, keeps: Dispatch.Keeps) {
     const [first] = alike
     if (first === undefined) return { jobs: [], atRisk: false }
     const { accountId, content, sessionId } = first
@@ -51,7 +54,10 @@ export const make: Effect.Effect<
       const offset = next
       next += job.recipients.length
       const circuit = circuits.of(sessionId, job.probe)
-      return { job, attempts: Dispatch.window(line, job, circuit, (place) => refusals.get(offset + place)) }
+      return {
+        job,
+        attempts: Dispatch.window(line, job, circuit, keeps, (place) => refusals.get(offset + place))
+      }
     })
     return { jobs, atRisk: line !== undefined && !canRecover(line.sender) }
   })
@@ -61,12 +67,12 @@ export const make: Effect.Effect<
     attempts: Dispatch.released(job, circuits.of(job.sessionId, job.probe))
   })
 
-  const prepare: Prepare = Effect.fnUntraced(function* (claimed) {
+  const prepare: Prepare = Effect.fnUntraced(function* (claimed, keeps) {
     const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
       `${sessionId} ${accountId} ${Job.purpose(content)}`
     const batch: Array<JobOfBatch> = []
     for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
-      const prepared = yield* Effect.catchAllCause(prepareAlike(alike), (cause) =>
+      const prepared = yield* Effect.catchAllCause(prepareAlike(alike, keeps), (cause) =>
         Effect.as(Effect.logError("A batch could not begin", cause), {
           jobs: alike.map(release),
           atRisk: false

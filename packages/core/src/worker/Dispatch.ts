@@ -211,12 +211,28 @@ const unchecked = (failure: Failure): SendResult => {
   return { _tag: "Transient", failure, retryAfterMs: null, answered }
 }
 
+/**
+ * Whether nobody else can have the recipients of a claim meanwhile, as after a process was frozen (`Presence.keeps`). It
+ * is asked directly before each message is sent.
+ */
+export type Keeps = () => boolean
+
+/** Nothing was sent: others may have the recipient, and it is due again at no cost if they have not. */
+const givenUp: Attempted = {
+  outcome: Outcome.Released({ uncertain: false }),
+  consequence: null,
+  optOut: null,
+  answered: null,
+  mayPass: false
+}
+
 /** Where the platform may have the message and can be asked, it is asked first. Dies when the sender breaks. */
 const tried = (
   line: Line | undefined,
   job: ClaimedJob,
   recipient: ClaimedRecipient,
-  refusal: Failure | undefined
+  refusal: Failure | undefined,
+  keeps: Keeps
 ): Effect.Effect<Attempted> => {
   const { attempts, index, phone: to, uncertain, values } = recipient
   if (line === undefined) {
@@ -240,7 +256,9 @@ const tried = (
     config
   }
   const send = (uncertain: boolean): Effect.Effect<Attempted> =>
-    Effect.flatMap(sender.send(message), (result) => meaning(line, job, recipient, result, uncertain))
+    keeps()
+      ? Effect.flatMap(sender.send(message), (result) => meaning(line, job, recipient, result, uncertain))
+      : Effect.succeed(givenUp)
   // Most messages; nothing else is made for them.
   if (!uncertain && !job.probe) return send(false)
   const lookUp = (ask: NonNullable<Sender["lookUp"]>): Effect.Effect<Attempted> =>
@@ -270,9 +288,10 @@ const tried = (
 export const attempt = (
   line: Line | undefined,
   job: ClaimedJob,
-  recipient: ClaimedRecipient
+  recipient: ClaimedRecipient,
+  keeps: Keeps
 ): Effect.Effect<Attempted> =>
-  Effect.suspend(() => tried(line, job, recipient, undefined)).pipe(
+  Effect.suspend(() => tried(line, job, recipient, undefined, keeps)).pipe(
     Effect.catchAllDefect((defect) => broken(line, job, recipient, defect))
   )
 
@@ -324,6 +343,7 @@ export const window = (
   line: Line | undefined,
   job: ClaimedJob,
   circuit: SessionCircuit,
+  keeps: Keeps,
   refusal: (place: number) => Consent.Refusal | undefined
 ): Attempts => {
   const { fence, jobId } = job
@@ -360,7 +380,7 @@ export const window = (
     begin: (recipient) => {
       begun.add(recipient.index)
       circuit.began()
-      return tried(line, job, recipient, refusals.get(recipient.index))
+      return tried(line, job, recipient, refusals.get(recipient.index), keeps)
     },
     broken: (recipient, defect) => broken(line, job, recipient, defect),
     record,
@@ -405,7 +425,7 @@ export const window = (
 
 /** A window that could not even begin goes back as it was: nothing of it is attempted. */
 export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts => ({
-  ...window(undefined, job, circuit, () => undefined),
+  ...window(undefined, job, circuit, constTrue, () => undefined),
   recipients: []
 })
 

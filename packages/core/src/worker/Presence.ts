@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Ids from "../domain/Ids.ts"
+import * as Moment from "../loop/Moment.ts"
 import type { Holder } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -35,6 +36,11 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
     readonly leave: (worker: string) => Effect.Effect<void>
     /** Says now that this process lives; answers whether the store took it, which shows that it works. */
     readonly prove: Effect.Effect<boolean>
+    /**
+     * False when others may have taken back what a name of this process took since that moment: this process was held up
+     * for longer than the lease, as a frozen one is.
+     */
+    readonly keeps: (since: Moment.Moment) => boolean
     /** Whether it is a name of this process that lives. */
     readonly isHere: (worker: string) => boolean
     /** For as long as the scope lasts this process takes by itself what is due, and says so. */
@@ -54,12 +60,18 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
         let entered = 0
         const here = new Set<string>()
         const someone = yield* Effect.makeLatch()
+        const clock = yield* Effect.clock
         let beats = 0
         let dispatching = 0
+        let believed: Span = { since: 0, until: 0 }
 
         const prove = Effect.flatMap(Clock.currentTimeMillis, (now) => {
           beats += 1
-          return jobs.beat({ workers: [...here], beats, dispatchesAt: dispatching > 0 ? now : null })
+          const said = Moment.unsafeNow(clock)
+          const beat = jobs.beat({ workers: [...here], beats, dispatchesAt: dispatching > 0 ? now : null })
+          return Effect.map(beat, () => {
+            believed = prolonged(believed, { said, heard: Moment.unsafeNow(clock) }, leaseMs)
+          })
         }).pipe(
           Effect.as(true),
           Effect.catchAllCause((cause) =>
@@ -90,6 +102,7 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
           enter,
           leave,
           prove,
+          keeps: (since) => isKept(believed, since, Moment.unsafeNow(clock), leaseMs),
           isHere: (worker) => here.has(worker),
           dispatch: Effect.acquireRelease(
             Effect.sync(() => {
@@ -114,6 +127,33 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
       })
     )
 }
+
+/** A span in which nobody can take this process for dead, by the monotonic clock. */
+export interface Span {
+  readonly since: Moment.Moment
+  readonly until: Moment.Moment
+}
+
+/**
+ * After the process said that it lives. Whoever watches counts from when that was stored, which was no sooner than it was
+ * said; and may have given the process up meanwhile when it was heard too late.
+ */
+export const prolonged = (
+  { since, until }: Span,
+  beat: { readonly said: Moment.Moment; readonly heard: Moment.Moment },
+  leaseMs: number
+): Span => ({
+  since: beat.heard < until ? since : beat.said,
+  until: Math.max(until, beat.said + leaseMs)
+})
+
+/** Whether nobody can have taken back what was taken at that moment. */
+export const isKept = (
+  believed: Span,
+  takenAt: Moment.Moment,
+  now: Moment.Moment,
+  leaseMs: number
+): boolean => now < takenAt + leaseMs || (takenAt >= believed.since && now < believed.until)
 
 /** The part that the names of one process share: what ends with one of them ended with the others. */
 export const processOf = (worker: string): string => {

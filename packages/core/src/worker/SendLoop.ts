@@ -152,8 +152,9 @@ export const make = (options: {
         /** The answer to the last request, for the next step. */
         let pending: LaneEvent = ready
         let lastId = 0
-        /** When the last claim was asked for. */
+        /** When the last claim was asked for, in the order of the circuits and by the monotonic clock. */
         let asked: Order = 0
+        let claimedAt: Moment.Moment = 0
         const live = new Map<number, { readonly worker: string; readonly batch: Batch.Batch }>()
 
         const views = (): ReadonlyArray<LaneState.BatchView> =>
@@ -190,11 +191,12 @@ export const make = (options: {
 
         const settleAndClaim = (request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> => {
           const { limit, settlements, worker } = request
-          const commit = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          const commit = Effect.clockWith((clock) => {
             const atRisk = { limit: request.slots, recoverable }
             const claim = limit === null ? null : { worker, limit, without: excluded(), atRisk }
             asked = circuits.asking()
-            return jobs.exchange({ now, settlements, claim })
+            claimedAt = Moment.unsafeNow(clock)
+            return jobs.exchange({ now: clock.unsafeCurrentTimeMillis(), settlements, claim })
           })
           return Effect.matchCauseEffect(commit, {
             onSuccess: ({ claimed }): Effect.Effect<LaneEvent> => {
@@ -213,8 +215,9 @@ export const make = (options: {
           })
         }
 
-        const attempt = ({ claimed, slots, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> =>
-          prepare(claimed).pipe(
+        const attempt = ({ claimed, slots, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> => {
+          const since = claimedAt
+          return prepare(claimed, () => presence.keeps(since)).pipe(
             Effect.map((prepared): LaneEvent => {
               const { apart, together } = startBatches(prepared, slots, asked, fork)
               const add = (batch: Batch.Batch): number => {
@@ -230,6 +233,7 @@ export const make = (options: {
               Effect.as(Effect.logError("A batch could not begin", cause), ready)
             )
           )
+        }
 
         /** Performs what answers with an event; only waiting can be interrupted. */
         const perform = (request: LaneRequest, restore: Restore): Effect.Effect<LaneEvent, StorageError> => {

@@ -39,6 +39,7 @@ const window = (send: Sender["send"], recipients: number, concurrency: number) =
     { sender, config: {}, retryForMs: null },
     claimed,
     circuit,
+    () => true,
     () => undefined
   )
   return { attempts, run: Dispatch.run([attempts], concurrency), settlements: attempts.settlements }

@@ -18,7 +18,7 @@ import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
 import { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
-import { observe } from "../../src/worker/Presence.ts"
+import { isKept, observe, prolonged } from "../../src/worker/Presence.ts"
 import {
   accept,
   accepted,
@@ -115,6 +115,91 @@ describe("a worker that lives", () => {
       expect((yield* find(jobId)).status).toBe("completed")
     }).pipe(Effect.provide(Memory.layer))
   )
+})
+
+describe("a worker that was frozen for longer than the lease", () => {
+  /** While it is frozen nothing that it asks of the store is answered. */
+  const frozen = () => {
+    let until = 0
+    const thawed = Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, until - now)))
+    const freeze = Effect.zipRight(
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        until = now + 40_000
+      }),
+      thawed
+    )
+    return { freeze, thawed }
+  }
+
+  /** Its loops, whose claims freeze it as it is told, and those of another process from the first second on. */
+  const beside = (
+    first: Sender,
+    second: Sender,
+    { freeze, thawed }: ReturnType<typeof frozen>,
+    freezes: (worker: string) => boolean
+  ) => {
+    const slow = Layer.effect(
+      JobStore,
+      Effect.map(JobStore, (jobs) => ({
+        ...jobs,
+        beat: (command: Parameters<typeof jobs.beat>[0]) => Effect.zipRight(thawed, jobs.beat(command)),
+        exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
+          Effect.tap(jobs.exchange(command), ({ claimed }) =>
+            claimed.length > 0 && freezes(command.claim?.worker ?? "") ? freeze : Effect.void
+          )
+      }))
+    )
+    return Effect.gen(function* () {
+      yield* TestClock.adjust("1 second")
+      yield* Effect.provide(TestClock.adjust("1 minute"), running(second))
+    }).pipe(Effect.provide(Layer.provide(running(first), slow)))
+  }
+
+  it.effect("sends nothing of a claim that another process has taken over", () =>
+    Effect.gen(function* () {
+      const { jobId } = yield* accept(3)
+      // Nothing is there yet of what the other one sends, when it is asked.
+      const lookUp = () => Effect.succeed(null)
+      const first = platform({ lookUp })
+      const second = platform({ lookUp })
+      yield* beside(first.sender, second.sender, frozen(), () => true)
+      expect(first.sent).toEqual([])
+      expect(second.sent).toHaveLength(3)
+      expect(yield* find(jobId)).toMatchObject({ status: "completed", counts: { accepted: 3 } })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("sends nothing after it has asked the platform whether a message is there", () =>
+    Effect.gen(function* () {
+      const { jobId, jobs } = yield* accept(1)
+      yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      const recoverable = ["sandbox"]
+      yield* jobs.rescue({ worker: "gone", now: 0, recoverable })
+      const ice = frozen()
+      const first = platform({ lookUp: () => Effect.as(ice.freeze, null) })
+      const second = platform({ lookUp: () => Effect.succeed(null) })
+      yield* beside(first.sender, second.sender, ice, () => false)
+      expect(first.sent).toEqual([])
+      expect(second.sent).toHaveLength(1)
+      expect(yield* find(jobId)).toMatchObject({ status: "completed", counts: { accepted: 1 } })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it("is believed to live for the lease from what it said last, and from each claim", () => {
+    const none = { since: 0, until: 0 }
+    const said = prolonged(none, { said: 100, heard: 110 }, 15_000)
+    expect(said).toEqual({ since: 100, until: 15_100 })
+    expect(isKept(said, 90, 15_089, 15_000)).toBe(true)
+    expect(isKept(said, 90, 15_090, 15_000)).toBe(false)
+    const later = prolonged(said, { said: 5_100, heard: 15_099 }, 15_000)
+    expect(later).toEqual({ since: 100, until: 20_100 })
+    expect(isKept(later, 120, 20_099, 15_000)).toBe(true)
+    expect(isKept(later, 120, 20_100, 15_000)).toBe(false)
+    // It was heard too late: what was taken before may be another's.
+    const again = prolonged(later, { said: 5_200, heard: 20_100 }, 15_000)
+    expect(isKept(again, 120, 20_150, 15_000)).toBe(false)
+    expect(isKept(again, 5_200, 20_150, 15_000)).toBe(true)
+  })
 })
 
 const quiet = platform({}).sender
