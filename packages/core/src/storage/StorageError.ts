@@ -9,10 +9,12 @@ export class StorageError extends Data.TaggedError("StorageError")<{
   /** For the log of the process, never for a caller: a driver's message can quote data. */
   readonly cause: unknown
   /**
-   * True when the database is there and does not take these values, so that it would refuse them again. An adapter that
-   * cannot tell leaves it out: then the database counts as down, and the same is stored later.
+   * True when the database is there and does not take these values, so that it would refuse them again. False when it may
+   * take the same later: a lock was not given up in time, two commits collided, a disk is full, the server stops. Then it is
+   * stored later, however much later that is. An adapter that cannot tell leaves it out: what a database that works refuses
+   * again and again, while it takes others, counts as refused then.
    */
-  readonly contentRefused?: boolean
+  readonly contentRefused?: boolean | undefined
 }> {
   override get message(): string {
     return `The storage operation "${this.operation}" failed.`

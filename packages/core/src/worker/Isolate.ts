@@ -12,6 +12,10 @@ import type { StorageError } from "../storage/StorageError.ts"
 export const isContentRefused = (cause: Cause.Cause<StorageError>): boolean =>
   Option.exists(Cause.failureOption(cause), ({ contentRefused }) => contentRefused === true)
 
+/** True when the store says that it may take later what it did not take now. */
+export const isPassing = (cause: Cause.Cause<StorageError>): boolean =>
+  Option.exists(Cause.failureOption(cause), ({ contentRefused }) => contentRefused === false)
+
 /** A defect counts as a refusal: the store broke over what it was given. */
 export const isRefusal = (cause: Cause.Cause<StorageError>): boolean =>
   Cause.isDie(cause) || isContentRefused(cause)

@@ -9,10 +9,12 @@
  *   outage, however long (`renamed`). The old name stays alive while something runs under it and outcomes are to be
  *   stored; then it is deregistered and the rescue takes the rest back (`release`).
  * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and at
- *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut.
+ *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut. Nor is
+ *   cut what a store says that it may take later: it stays, and those beside it are stored without it.
  */
 import type * as Cause from "effect/Cause"
 import type { StorageError } from "../storage/StorageError.ts"
+import * as Isolate from "./Isolate.ts"
 
 export interface Settling<S> {
   /** The name under which the loop claims. The rescue takes back what a name has that is not alive. */
@@ -149,9 +151,11 @@ const narrow = <S, T extends Settling<S>>(
   if (settling > 1) return [{ ...state, portion: Math.ceil(settling / 2) }, []]
   const [first, ...others] = state.settlements
   if (first === undefined) return [state, []]
-  if (!isCertain && state.refusals < (state.takesOthers ? certain : certainAlone)) {
+  const passes = Isolate.isPassing(cause)
+  if (passes || (!isCertain && state.refusals < (state.takesOthers ? certain : certainAlone))) {
     // The others show whether it is this one or the store.
-    return [state.takesOthers ? state : { ...state, settlements: [...others, first], portion: 1 }, []]
+    const tryOthers = passes || !state.takesOthers
+    return [tryOthers ? { ...state, settlements: [...others, first], portion: 1 } : state, []]
   }
   const plain = plainOf(first)
   const report = { _tag: "ReportRefused", settlement: first, cause, left: plain === null } as const

@@ -71,8 +71,9 @@ const watched = { batch: 1, since: 0 }
 const storing = (settling = 0, claims = true): Partial<LaneState.LaneState> => ({
   phase: { _tag: "Storing", commit: { settling, claims }, slots: claims ? 16 : 0 }
 })
-const proving = (settling: number, claims = false): Partial<LaneState.LaneState> => ({
-  phase: { _tag: "Proving", commit: { settling, claims }, cause }
+const passing = Cause.fail(new StorageError({ operation: "exchange", cause: "55P03", contentRefused: false }))
+const proving = (settling: number, claims = false, because = cause): Partial<LaneState.LaneState> => ({
+  phase: { _tag: "Proving", commit: { settling, claims }, cause: because }
 })
 const starting: Phase = { _tag: "Starting", claimed: claimed(2), slots: 16, since: 0 }
 const watching: Phase = { _tag: "Watching", watched }
@@ -354,6 +355,19 @@ const rows: ReadonlyArray<Row> = [
     event: works,
     does: "ReportRefused BackOff",
     becomes: { settlements: [{ outcome: { _tag: "Unknown" } }] }
+  },
+  {
+    title: "never cuts an outcome that the store may take later, and stores the others without it",
+    from: {
+      ...proving(1, false, passing),
+      settlements: [s0, s1],
+      portion: 1,
+      refusals: 99,
+      takesOthers: true
+    },
+    event: works,
+    does: "BackOff",
+    becomes: { settlements: [s1, s0], portion: 1 }
   },
   {
     title: "does not cut the only outcome that it has before that",

@@ -17,7 +17,7 @@ import { accept, accepted, platform, running } from "./Support.ts"
 const refusing = Effect.fnUntraced(function* (
   isRefused: (settlement: Settlement, now: number) => boolean,
   seconds: number,
-  contentRefused?: true
+  contentRefused?: boolean
 ) {
   const logged: Array<string> = []
   const log = Logger.replace(
@@ -115,4 +115,28 @@ describe("an outcome that is refused in any form", () => {
       }).pipe(Effect.provide(Memory.layer))
     )
   }
+})
+
+describe("a store that cannot take one outcome of a batch for a while, and says so", () => {
+  it.effect("gets the others at once, and that one whole when it can", () =>
+    Effect.gen(function* () {
+      const { jobId } = yield* accept(20)
+      // A lock that somebody keeps for two minutes, say.
+      const isLocked = (settlement: Settlement, now: number) => isOdd(settlement) && now < 120_000
+      const { logged } = yield* refusing(isLocked, 119, false)
+      expect((yield* find(jobId)).counts).toMatchObject({ accepted: 19, sending: 1 })
+      expect(logged).toEqual([])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("loses nothing of it, however long that takes", () =>
+    Effect.gen(function* () {
+      const { jobId } = yield* accept(20)
+      const isLocked = (settlement: Settlement, now: number) => isOdd(settlement) && now < 120_000
+      const { logged, sent } = yield* refusing(isLocked, 130, false)
+      expect((yield* find(jobId)).counts).toMatchObject({ accepted: 20 })
+      expect(logged).toEqual([])
+      expect(sent).toHaveLength(20)
+    }).pipe(Effect.provide(Memory.layer))
+  )
 })

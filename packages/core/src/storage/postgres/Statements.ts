@@ -57,7 +57,19 @@ const codeOf = (cause: unknown): string =>
 const isCollision = (cause: unknown): boolean => ["40001", "40P01"].includes(codeOf(cause))
 
 /** Data exceptions, integrity constraints and program limits (PostgreSQL's documentation, appendix A). */
-const isOfContent = (cause: unknown): boolean => /^(22|23|54)/.test(codeOf(cause))
+const ofContent = /^(22|23|54)/
+
+/**
+ * Connections, transactions that only read or took too long, collisions, resources, locks, cancellations and stops, errors
+ * of the system.
+ */
+const passing = /^(08|25006|25P0[34]|40|53|55|57|58)/
+
+/** As `StorageError.contentRefused`. */
+const refusesContent = (cause: unknown): boolean | undefined => {
+  const code = codeOf(cause)
+  return ofContent.test(code) ? true : passing.test(code) ? false : undefined
+}
 
 /** How often a verb that collides is run. */
 const tries = 10
@@ -65,7 +77,7 @@ const tries = 10
 export const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError> =>
   cause instanceof Refused
     ? Effect.fail(
-        new StorageError({ operation, cause: cause.cause, contentRefused: isOfContent(cause.cause) })
+        new StorageError({ operation, cause: cause.cause, contentRefused: refusesContent(cause.cause) })
       )
     : Effect.die(cause)
 

@@ -40,8 +40,11 @@ export interface Options {
 
 type Execute = (statement: Statement) => Answer
 
-const isOfContent = ({ code }: { readonly code: string }): boolean =>
-  /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(code)
+/** As `StorageError.contentRefused`. */
+const refusesContent = ({ code }: { readonly code: string }): boolean | undefined => {
+  if (/^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(code)) return true
+  return /^SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|PROTOCOL|READONLY)/.test(code) ? false : undefined
+}
 
 const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError> =>
   cause instanceof Sqlite.SqliteError
@@ -49,7 +52,7 @@ const failure = (operation: string, cause: unknown): Effect.Effect<never, Storag
         new StorageError({
           operation: Ownership.isLost(cause) ? Ownership.lostOperation : operation,
           cause,
-          contentRefused: isOfContent(cause)
+          contentRefused: refusesContent(cause)
         })
       )
     : Effect.die(cause)

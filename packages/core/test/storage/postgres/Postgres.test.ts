@@ -206,6 +206,24 @@ describe("a verb", () => {
     })
   )
 
+  it.scopedLive("tells what the database never takes from what it may take later", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      const failing = (code: string) =>
+        Effect.map(
+          Effect.flip(
+            db.write("failing", () => script(`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}'; END $$`))
+          ),
+          ({ contentRefused }) => contentRefused
+        )
+      for (const code of ["22001", "23505", "54000"])
+        expect([code, yield* failing(code)]).toEqual([code, true])
+      for (const code of ["55P03", "57014", "40001", "40P01", "53100", "25006"])
+        expect([code, yield* failing(code)]).toEqual([code, false])
+      expect(yield* failing("XX000")).toBeUndefined()
+    })
+  )
+
   it.scopedLive("dies of a bug, with nothing of it written", () =>
     Effect.gen(function* () {
       const { db } = yield* database
