@@ -1,6 +1,8 @@
 /** Looks up what the attempts of a claim need: senders, and once more the recipients' consent (decisions.md §4). */
 import * as Arrays from "effect/Array"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Job from "../domain/Job.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
@@ -10,6 +12,7 @@ import { ConsentStore } from "../storage/ConsentStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
 import { Circuits } from "./Circuits.ts"
 import * as Dispatch from "./Dispatch.ts"
 
@@ -19,11 +22,14 @@ export interface JobOfBatch {
   readonly attempts: Dispatch.Attempts
 }
 
-/** In the order in which they are attempted. Jobs that cannot be prepared are released. */
+/**
+ * In the order in which they are attempted. Jobs that cannot be prepared are released; where none can, it fails: then there
+ * is nothing to wait for before the next claim.
+ */
 export type Prepare = (
   claimed: ReadonlyArray<ClaimedJob>,
   keeps: Dispatch.Keeps
-) => Effect.Effect<ReadonlyArray<JobOfBatch>>
+) => Effect.Effect<ReadonlyArray<JobOfBatch>, StorageError>
 
 export interface BatchPreparation {
   readonly prepare: Prepare
@@ -71,18 +77,26 @@ export const make: Effect.Effect<
     const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
       `${sessionId} ${accountId} ${Job.purpose(content)}`
     const batch: Array<JobOfBatch> = []
+    const unprepared: Array<JobOfBatch> = []
+    let failure: Cause.Cause<StorageError> = Cause.empty
     for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
-      const prepared = yield* Effect.catchAllCause(prepareAlike(alike, keeps), (cause) =>
-        Effect.as(Effect.logError("A batch could not begin", cause), {
-          jobs: alike.map(release),
-          atRisk: false
-        })
-      )
+      const exit = yield* Effect.exit(prepareAlike(alike, keeps))
+      if (Exit.isFailure(exit)) {
+        failure = exit.cause
+        yield* Effect.logError("A batch could not begin", failure)
+        for (const job of alike) unprepared.push(release(job))
+        continue
+      }
+      const prepared = exit.value
       // First those whom a crash would leave unknown, also while they wait behind others.
       if (prepared.atRisk) batch.unshift(...prepared.jobs)
       else batch.push(...prepared.jobs)
     }
-    return batch
+    if (batch.length === 0 && unprepared.length > 0) {
+      for (const { job } of unprepared) circuits.of(job.sessionId, job.probe).unused()
+      return yield* Effect.failCause(failure)
+    }
+    return [...batch, ...unprepared]
   })
 
   return { prepare, release }

@@ -1,4 +1,4 @@
-/** How long what is under way may still take when a process stops. */
+/** How long what is under way may still take when a process stops, or a drain is interrupted. */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Moment from "../loop/Moment.ts"
@@ -7,23 +7,30 @@ export interface Grace {
   /** It runs from here. A second call changes nothing. */
   readonly begin: Effect.Effect<void>
   readonly hasBegun: () => boolean
+  /** What is left of it, in milliseconds; infinite while it has not begun. */
+  readonly leftAt: (now: Moment.Moment) => number
   /** Waits for the effect, and no longer than what is left. For fibers that are being interrupted, too. */
   readonly within: (effect: Effect.Effect<unknown>) => Effect.Effect<void>
 }
 
-export const make = (graceMs: number): Grace => {
+/** @param outer the grace of the process, in which that of a part of it ends at the latest */
+export const make = (graceMs: number, outer?: Grace): Grace => {
   let since: Moment.Moment | undefined
   const begin = Effect.map(Moment.now, (now) => {
     since ??= now
-    return since
   })
+  const leftAt = (now: Moment.Moment): number => {
+    const left = since === undefined ? Number.POSITIVE_INFINITY : Math.max(0, since + graceMs - now)
+    return outer === undefined ? left : Math.min(left, outer.leftAt(now))
+  }
   return {
-    begin: Effect.asVoid(begin),
-    hasBegun: () => since !== undefined,
+    begin,
+    hasBegun: () => since !== undefined || outer?.hasBegun() === true,
+    leftAt,
     within: (effect) =>
       Effect.gen(function* () {
-        const left = (yield* begin) + graceMs - (yield* Moment.now)
-        const race = Effect.raceFirst(effect, Effect.sleep(Math.max(0, left)))
+        yield* begin
+        const race = Effect.raceFirst(effect, Effect.sleep(leftAt(yield* Moment.now)))
         // A fiber of its own: the one that waits may have been interrupted already.
         yield* Effect.flatMap(Effect.fork(Effect.interruptible(race)), Fiber.await)
       })

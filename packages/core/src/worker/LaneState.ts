@@ -19,8 +19,9 @@
  * - Only a lane whose last batch was slow borrows slots (`store`). A claim that fills the lane's own wakes the next lane:
  *   there is probably more (`begin`). A lane that claimed nothing rests (`stored`).
  * - Once the grace period has begun nothing is claimed (`store`), and what a commit claimed meanwhile is released
- *   (`begin`). So is a batch that could not be started (`next`, Ready).
- * - An interrupted lane stops its batches, stores what they brought, and deregisters its names (`next`, Interrupted).
+ *   (`begin`). So is a batch that could not be started, before the lane backs off (`next`, NotStarted).
+ * - An interrupted lane stops its batches, stores what they brought, and deregisters its names (`next`, Interrupted). A
+ *   commit that fails then is made again within the grace period (`notStored`).
  *
  * The rules that a lane does not decide:
  *
@@ -73,6 +74,7 @@ export type Phase =
       readonly since: Moment
     }
   | { readonly _tag: "Watching"; readonly watched: Watched }
+  | { readonly _tag: "Pausing" }
   | { readonly _tag: "BackingOff" }
   | { readonly _tag: "Left" }
 
@@ -97,6 +99,8 @@ export interface Facts {
   readonly loan: number
   /** True once the grace period has begun. */
   readonly stopping: boolean
+  /** True when nothing is left of it. */
+  readonly graceIsOver: boolean
 }
 
 export type LaneEvent =
@@ -115,6 +119,7 @@ export type LaneEvent =
   | { readonly _tag: "Registered"; readonly worker: string }
   /** All batches, and the new one to wait for; null when there are only suspects, which wait for their sessions. */
   | { readonly _tag: "Started"; readonly batches: ReadonlyArray<BatchView>; readonly awaited: number | null }
+  | { readonly _tag: "NotStarted"; readonly cause: Cause.Cause<StorageError> }
   /** The awaited batch ended, or the lane's patience did. */
   | { readonly _tag: "Waited" }
   | { readonly _tag: "Interrupted" }
@@ -141,6 +146,8 @@ export type LaneRequest =
     }
   | { readonly _tag: "AwaitBatch"; readonly batch: number }
   | { readonly _tag: "Rest" }
+  /** At a stop: waits for `Settling.pauseMs`. */
+  | { readonly _tag: "Pause" }
   | { readonly _tag: "BackOff"; readonly cause: Cause.Cause<StorageError> }
   /** Gives every batch the rest of the grace period, interrupts it then, and collects. */
   | { readonly _tag: "StopBatches" }
@@ -191,6 +198,12 @@ const rest = (state: LaneState): Transition => [
   { ...state, phase: { _tag: "Resting" } },
   none,
   { _tag: "Rest" }
+]
+
+const pause = (state: LaneState): Transition => [
+  { ...state, phase: { _tag: "Pausing" } },
+  none,
+  { _tag: "Pause" }
 ]
 
 const backOff = (state: LaneState, cause: Cause.Cause<StorageError>): Transition => [
@@ -287,11 +300,13 @@ const notStored = (
   event: Settling.NotStored,
   facts: Facts
 ): Transition => {
-  const [state, notices, then] = Settling.failed(before, commit, event, PlainOutcome.of)
+  const [state, notices, then] = Settling.failed(before, commit, event, PlainOutcome.of, facts.graceIsOver)
   const { cause } = event
   switch (then) {
     case "store":
       return noticing(notices, store(state, facts))
+    case "pause":
+      return noticing(notices, pause(state))
     case "leave":
       return noticing(notices, leave(state))
     case "backOff":
@@ -314,10 +329,7 @@ export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transiti
   if (phase._tag === "Left") return [state, none, { _tag: "Leave", workers: [] }]
   switch (event._tag) {
     case "Ready":
-      // A batch that could not be started.
-      return phase._tag === "Starting"
-        ? collect({ ...state, settlements: [...state.settlements, ...released(phase.claimed)] })
-        : collect(state)
+      return collect(state)
     case "Collected": {
       const settlements =
         state.settlements.length === 0 ? event.settlements : [...state.settlements, ...event.settlements]
@@ -344,6 +356,11 @@ export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transiti
       const watched = { batch: awaited, since: phase.since }
       const request = { _tag: "AwaitBatch", batch: awaited } as const
       return [{ ...started, phase: { _tag: "Watching", watched } }, none, request]
+    }
+    case "NotStarted": {
+      if (phase._tag !== "Starting") return collect(state)
+      const settlements = [...state.settlements, ...released(phase.claimed)]
+      return backOff({ ...state, settlements }, event.cause)
     }
     case "Waited":
       return collect(state, phase._tag === "Watching" ? phase.watched : null)

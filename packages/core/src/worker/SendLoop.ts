@@ -26,6 +26,7 @@ import * as Isolate from "./Isolate.ts"
 import type { LaneEvent, LaneNotice, LaneRequest } from "./LaneState.ts"
 import * as LaneState from "./LaneState.ts"
 import { Presence } from "./Presence.ts"
+import * as Settling from "./Settling.ts"
 import * as Slots from "./Slots.ts"
 import * as SlowSessions from "./SlowSessions.ts"
 import * as SuspectSessions from "./SuspectSessions.ts"
@@ -52,12 +53,16 @@ export interface Lane {
 }
 
 export interface SendLoop {
-  readonly open: Effect.Effect<Lane>
+  /**
+   * Opens a lane.
+   *
+   * @param grace once it has begun the lane claims nothing, and what is under way has so much time
+   */
+  readonly open: (grace: Grace) => Effect.Effect<Lane>
   /** When there is something to claim for who may have it now. */
   readonly nextDue: Effect.Effect<Instant | null, StorageError>
   /**
-   * True when a claim may find something though the last found nothing: a claim looks at some sessions only. False once
-   * the grace period has begun.
+   * True when a claim may find something though the last found nothing: a claim looks at some sessions only.
    */
   readonly hasDue: Effect.Effect<boolean, StorageError>
 }
@@ -72,8 +77,6 @@ export const make = (options: {
   readonly lanes: number
   /** Recipients of a batch that are attempted side by side, while no others are borrowed. */
   readonly concurrency: number
-  /** Once it has begun nothing new is claimed. */
-  readonly grace: Grace
 }): Effect.Effect<
   SendLoop,
   never,
@@ -89,7 +92,7 @@ export const make = (options: {
   | Wake
 > =>
   Effect.gen(function* () {
-    const { concurrency, grace, lanes } = options
+    const { concurrency, lanes } = options
     const jobs = yield* JobStore
     const presence = yield* Presence
     const senders = yield* Senders
@@ -114,12 +117,20 @@ export const make = (options: {
       prepared: ReadonlyArray<BatchPreparation.JobOfBatch>,
       count: number,
       asked: Order,
-      fork: Batch.Fork
+      fork: Batch.Fork,
+      grace: Grace
     ): { readonly together: Batch.Batch | null; readonly apart: ReadonlyArray<Batch.Batch> } => {
       const suspects: Array<BatchPreparation.JobOfBatch> = []
       const others: Array<BatchPreparation.JobOfBatch> = []
+      const ofSession = new Map<string, number>()
+      for (const { attempts, job } of prepared)
+        ofSession.set(job.sessionId, (ofSession.get(job.sessionId) ?? 0) + attempts.left())
       for (const each of prepared) {
-        const mayBegin = circuits.admit(each.job, asked) && suspectSessions.admit(each.job)
+        const { sessionId } = each.job
+        const mayBegin =
+          slowSessions.admits(sessionId, Math.min(count, ofSession.get(sessionId) ?? 0)) &&
+          circuits.admit(each.job, asked) &&
+          suspectSessions.admit(each.job)
         if (!mayBegin) others.push(release(each.job))
         else if (SuspectSessions.isSuspect(each.job)) suspects.push(each)
         else others.push(each)
@@ -140,10 +151,8 @@ export const make = (options: {
       }
     }
 
-    const open: Effect.Effect<Lane> = Effect.zipWith(
-      presence.enter,
-      Effect.runtime<never>(),
-      (worker, runtime) => {
+    const open = (grace: Grace): Effect.Effect<Lane> =>
+      Effect.zipWith(presence.enter, Effect.runtime<never>(), (worker, runtime) => {
         // With the clock of whoever opened the lane, which may be the store's.
         const runFork = Runtime.runFork(runtime)
         const fork: Batch.Fork = (attempts) => runFork(Effect.interruptible(attempts), { immediate: false })
@@ -171,7 +180,8 @@ export const make = (options: {
         const advance = (event: LaneEvent, now: Moment.Moment): LaneState.Transition => {
           // A collection has freed slots.
           if (event._tag === "Collected") reportUse()
-          const facts = { now, stopping: grace.hasBegun(), ...slots.free(lane) }
+          const stopping = { stopping: grace.hasBegun(), graceIsOver: grace.leftAt(now) === 0 }
+          const facts = { now, ...stopping, ...slots.free(lane) }
           const transition = LaneState.next(state, event, facts)
           state = transition[0]
           reportUse()
@@ -219,7 +229,7 @@ export const make = (options: {
           const since = claimedAt
           return prepare(claimed, () => presence.keeps(since)).pipe(
             Effect.map((prepared): LaneEvent => {
-              const { apart, together } = startBatches(prepared, slots, asked, fork)
+              const { apart, together } = startBatches(prepared, slots, asked, fork, grace)
               const add = (batch: Batch.Batch): number => {
                 lastId += 1
                 live.set(lastId, { worker, batch })
@@ -229,9 +239,7 @@ export const make = (options: {
               for (const batch of apart) add(batch)
               return { _tag: "Started", batches: views(), awaited }
             }),
-            Effect.catchAllCause((cause) =>
-              Effect.as(Effect.logError("A batch could not begin", cause), ready)
-            )
+            Effect.catchAllCause((cause) => Effect.succeed({ _tag: "NotStarted", cause } as const))
           )
         }
 
@@ -259,6 +267,8 @@ export const make = (options: {
                 Effect.forEach([...live.values()], ({ batch }) => batch.stop, { discard: true }),
                 collect
               )
+            case "Pause":
+              return Effect.delay(Effect.succeed(ready), Settling.pauseMs)
             case "BackOff":
               return Effect.failCause(request.cause)
             case "Rest":
@@ -328,12 +338,10 @@ export const make = (options: {
             Effect.zipRight(Effect.sync(() => slots.close(lane)))
           )
         }
-      }
-    )
+      })
 
     const nextDue = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.nextDue(now, excluded()))
     const hasDue = Effect.gen(function* () {
-      if (grace.hasBegun()) return false
       const now = yield* Clock.currentTimeMillis
       const next = yield* nextDue
       return next !== null && next <= now

@@ -11,6 +11,8 @@
  * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and at
  *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut. Nor is
  *   cut what a store says that it may take later: it stays, and those beside it are stored without it.
+ * - At a stop a commit that fails is made again, by halves, for as long as the grace lasts (`failed`). What is left then is
+ *   reported.
  */
 import type * as Cause from "effect/Cause"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -74,6 +76,8 @@ export type Plain<S> = (settlement: S) => S | null
 const certain = 2
 /** The same for a settlement alone while nothing shows that the store takes any. A loop tries once a second. */
 const certainAlone = 30
+/** The commits in a row that may fail at a stop, where attempts have used up the grace. */
+const triesAtEnd = 3
 
 export const make = (worker: string): Settling<never> => ({
   worker,
@@ -85,6 +89,9 @@ export const make = (worker: string): Settling<never> => ({
   takesOthers: false,
   leaving: false
 })
+
+/** How long a loop that stops waits before it makes a commit again, in milliseconds. */
+export const pauseMs = 1000
 
 /** The settlements of the next commit. */
 export const portionOf = <S>({ portion, settlements }: Settling<S>): ReadonlyArray<S> =>
@@ -166,19 +173,33 @@ const narrow = <S, T extends Settling<S>>(
   return [{ ...state, settlements, portion, refusals: 0, doubtful }, [report]]
 }
 
-/** What a loop does after a commit that failed: it stores again, proves the store, backs off, or leaves. */
-export type AfterFailure = "store" | "prove" | "backOff" | "leave"
+/** At a stop nobody proves first whether it is the store: half is stored, and at last one after the other. */
+const halve = <S, T extends Settling<S>>(state: T, settling: number): T => {
+  if (settling > 1) return { ...state, portion: Math.ceil(settling / 2) }
+  const [first, ...others] = state.settlements
+  return first === undefined ? state : { ...state, settlements: [...others, first], portion: 1 }
+}
+
+/**
+ * What a loop does after a commit that failed: it stores again, at once or after a pause, proves the store, backs off, or
+ * leaves.
+ */
+export type AfterFailure = "store" | "pause" | "prove" | "backOff" | "leave"
 
 export const failed = <S, T extends Settling<S>>(
   before: T,
   commit: Commit,
   { cause, doubtful, refused }: NotStored,
-  plainOf: Plain<S>
+  plainOf: Plain<S>,
+  graceIsOver: boolean
 ): readonly [T, ReadonlyArray<ReportRefused<S> | ReportUnsettled<S>>, AfterFailure] => {
   const state = { ...before, doubtful: before.doubtful || (commit.claims && doubtful) }
   if (refused && commit.settling > 0) return [...narrow(state, commit, cause, true, plainOf), "store"]
   if (state.leaving) {
     const { settlements } = state
+    const refusals = state.refusals + 1
+    if (settlements.length > 0 && (!graceIsOver || refusals < triesAtEnd))
+      return [halve({ ...state, refusals }, commit.settling), [], "pause"]
     return [state, settlements.length === 0 ? [] : [{ _tag: "ReportUnsettled", settlements, cause }], "leave"]
   }
   return [state, [], commit.settling === 0 ? "backOff" : "prove"]

@@ -13,6 +13,7 @@ import * as Hands from "./Hands.ts"
 import * as Isolate from "./Isolate.ts"
 import { Presence } from "./Presence.ts"
 import type { Receivers } from "./Receivers.ts"
+import * as Settling from "./Settling.ts"
 import { Wake } from "./Wake.ts"
 import type { WebhookEvent, WebhookNotice, WebhookRequest } from "./WebhookState.ts"
 import * as WebhookState from "./WebhookState.ts"
@@ -185,6 +186,8 @@ const open = (options: {
           return Effect.map(presence.enter, (worker) => ({ _tag: "Registered", worker }))
         case "Rest":
           return Effect.succeed(ready)
+        case "Pause":
+          return Effect.delay(Effect.succeed(ready), Settling.pauseMs)
         case "BackOff":
           return Effect.failCause(request.cause)
         case "StopDeliveries":
@@ -222,7 +225,11 @@ const open = (options: {
     ): Effect.Effect<WebhookRequest, StorageError> =>
       Effect.gen(function* () {
         for (let event = first; ; event = pending) {
-          const facts = { slots: options.slots - receivers.inHand(), stopping: grace.hasBegun() }
+          const facts = {
+            slots: options.slots - receivers.inHand(),
+            stopping: grace.hasBegun(),
+            graceIsOver: grace.leftAt(Moment.unsafeNow(clock)) === 0
+          }
           const [after, notices, request] = WebhookState.next(state, event, facts)
           state = after
           for (const notice of notices) yield* announce(notice)

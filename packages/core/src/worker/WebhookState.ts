@@ -44,6 +44,7 @@ export type Phase =
     }
   | { readonly _tag: "Registering" }
   | { readonly _tag: "Starting" }
+  | { readonly _tag: "Pausing" }
   | { readonly _tag: "BackingOff" }
   | { readonly _tag: "Left" }
 
@@ -60,6 +61,8 @@ export interface Facts {
   readonly slots: number
   /** True once the grace period has begun. */
   readonly stopping: boolean
+  /** True when nothing is left of it. */
+  readonly graceIsOver: boolean
 }
 
 export type WebhookEvent =
@@ -101,6 +104,8 @@ export type WebhookRequest =
   | { readonly _tag: "Register" }
   /** Waits for a notice, and no longer than this; null = until it is time to look anyway. */
   | { readonly _tag: "Rest"; readonly inMs: number | null }
+  /** At a stop: waits for `Settling.pauseMs`. */
+  | { readonly _tag: "Pause" }
   | { readonly _tag: "BackOff"; readonly cause: Cause.Cause<StorageError> }
   /** Gives what is under way the rest of the grace period, and collects. */
   | { readonly _tag: "StopDeliveries" }
@@ -144,6 +149,12 @@ const rest = (state: WebhookState, inMs: number | null): Transition => [
   { ...state, phase: { _tag: "Resting" } },
   none,
   { _tag: "Rest", inMs }
+]
+
+const pause = (state: WebhookState): Transition => [
+  { ...state, phase: { _tag: "Pausing" } },
+  none,
+  { _tag: "Pause" }
 ]
 
 const backOff = (state: WebhookState, cause: Cause.Cause<StorageError>): Transition => [
@@ -226,11 +237,13 @@ const notStored = (
   event: Settling.NotStored,
   facts: Facts
 ): Transition => {
-  const [state, notices, then] = Settling.failed(before, commit, event, plainOf)
+  const [state, notices, then] = Settling.failed(before, commit, event, plainOf, facts.graceIsOver)
   const { cause } = event
   switch (then) {
     case "store":
       return noticing(notices, store(state, facts))
+    case "pause":
+      return noticing(notices, pause(state))
     case "leave":
       return noticing(notices, leave(state))
     case "backOff":

@@ -93,7 +93,7 @@ const make = (options: Options) =>
     const { within } = yield* StoreClock
     const concurrency = Math.max(1, Math.ceil(options.concurrency / lanes))
     const grace = Grace.make(options.graceMs)
-    const sends = yield* SendLoop.make({ lanes, concurrency, grace })
+    const sends = yield* SendLoop.make({ lanes, concurrency })
     const { deliveryJitter: jitter, headerNames } = options
     const worker = yield* WebhookWorker.make({ headerNames, jitter })
     const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
@@ -110,7 +110,7 @@ const make = (options: Options) =>
       })
 
     /** One lane: what it could not store is stored with its next step. */
-    const lane = Effect.flatMap(sends.open, ({ leave, step }) => {
+    const lane = Effect.flatMap(sends.open(grace), ({ leave, step }) => {
       const next = Effect.gen(function* () {
         const { claimed, settled } = yield* step
         if (settled > 0) yield* wake.deliveries.notify
@@ -159,8 +159,11 @@ const make = (options: Options) =>
       yield* Effect.forkScoped(Effect.all(all, { concurrency: "unbounded", discard: true }))
     })
 
+    /** A grace of its own: the process goes on when a drain is interrupted. */
+    const graceOfDrain = Effect.sync(() => Grace.make(options.graceMs, grace))
+
     const drainSends = Effect.acquireUseRelease(
-      sends.open,
+      Effect.flatMap(graceOfDrain, sends.open),
       ({ awaitOutcome, isLoaded, step }) =>
         Effect.gen(function* () {
           const round = Effect.gen(function* () {
@@ -174,17 +177,14 @@ const make = (options: Options) =>
           const count = yield* round
           // The claim after `hasDue` begins with a session that is ready. When it brings nothing either, another process has
           // in hand what is due.
-          return count === 0 && (yield* sends.hasDue) ? yield* round : count
+          return count === 0 && !grace.hasBegun() && (yield* sends.hasDue) ? yield* round : count
         }),
       ({ leave }) => leave
     )
 
     const drainDeliveries = Effect.scoped(
       Effect.acquireUseRelease(
-        // A grace of its own: the process goes on when it ends.
-        Effect.suspend(() =>
-          openWebhooks(Receivers.unlimited(options.deliveries), Grace.make(options.graceMs))
-        ),
+        Effect.flatMap(graceOfDrain, (grace) => openWebhooks(Receivers.unlimited(options.deliveries), grace)),
         ({ awaitAnswer, isLoaded, step }) =>
           Effect.gen(function* () {
             let count = 0

@@ -10,7 +10,7 @@ import type { Facts, LaneEvent, Phase } from "../../src/worker/LaneState.ts"
 import * as LaneState from "../../src/worker/LaneState.ts"
 
 const cause = Cause.fail(new StorageError({ operation: "exchange", cause: "lost" }))
-const facts: Facts = { now: 0, slots: 16, loan: 0, stopping: false }
+const facts: Facts = { now: 0, slots: 16, loan: 0, stopping: false, graceIsOver: false }
 const stopping = { stopping: true }
 
 const settlement = (index: number): Settlement => ({
@@ -204,11 +204,11 @@ const rows: ReadonlyArray<Row> = [
     becomes: { batches: [batch(2)], phase: { _tag: "Collecting", watched: null } }
   },
   {
-    title: "releases a batch that could not be started",
+    title: "releases a batch that could not be started, and backs off",
     from: { phase: starting },
-    event: ready,
-    does: "Collect",
-    becomes: { settlements: releasedOnes(2) }
+    event: { _tag: "NotStarted", cause },
+    does: "BackOff",
+    becomes: { settlements: releasedOnes(2), phase: { _tag: "BackingOff" } }
   },
   {
     title: "collects when the batch or its patience has ended",
@@ -447,9 +447,39 @@ const rows: ReadonlyArray<Row> = [
     with: { workers: ["w0", "w1"] }
   },
   {
-    title: "that leaves says what it could not store",
-    from: { ...storing(1, false), leaving: true, settlements: [s0] },
+    title: "that leaves makes a commit that failed again, by halves, while the grace lasts",
+    from: { ...storing(4, false), leaving: true, settlements: [s0, s1, s2, s3], refusals: 9 },
     event: failed,
+    facts: stopping,
+    does: "Pause",
+    becomes: { settlements: [s0, s1, s2, s3], portion: 2 }
+  },
+  {
+    title: "that leaves stores the others before one that is not taken",
+    from: { ...storing(1, false), leaving: true, settlements: [s0, s1], portion: 1 },
+    event: failed,
+    facts: stopping,
+    does: "Pause",
+    becomes: { settlements: [s1, s0], portion: 1 }
+  },
+  {
+    title: "that leaves looks again after the pause",
+    from: { phase: { _tag: "Pausing" }, leaving: true, settlements: [s0] },
+    event: ready,
+    does: "Collect"
+  },
+  {
+    title: "that leaves makes a failed commit again, though the grace is over",
+    from: { ...storing(1, false), leaving: true, settlements: [s0], refusals: 1 },
+    event: failed,
+    facts: { stopping: true, graceIsOver: true },
+    does: "Pause"
+  },
+  {
+    title: "that leaves says what it could not store, when the grace is over",
+    from: { ...storing(1, false), leaving: true, settlements: [s0], refusals: 2 },
+    event: failed,
+    facts: { stopping: true, graceIsOver: true },
     does: "ReportUnsettled Leave"
   },
   {
@@ -492,7 +522,8 @@ const someFacts = FastCheck.record({
   now: FastCheck.nat(5000),
   slots: FastCheck.nat(16),
   loan: FastCheck.nat(48),
-  stopping: FastCheck.boolean()
+  stopping: FastCheck.boolean(),
+  graceIsOver: FastCheck.boolean()
 })
 
 /** Where a settlement may have gone: it is told apart by its place. */
@@ -545,6 +576,7 @@ describe("a lane, whatever comes in whatever order,", () => {
         refused,
         works,
         down,
+        { _tag: "NotStarted", cause },
         registered,
         started(1, 1),
         started(null, 2),

@@ -254,7 +254,8 @@ describe("the commit of outcomes and the next claim", () => {
       const { caller, templateId } = yield* prepare(engine, [phone])
       yield* TestClock.adjust("3500 millis")
       // Nobody says that these are there.
-      yield* backlog(6)
+      yield* backlog(3)
+      yield* backlog(3)
       const variables = { "body.1": "Ana", "body.2": "today" }
       const request = { template_id: templateId, recipients: [{ phone, variables }] }
       yield* engine.send(caller, { idempotencyKey: "key", request })
@@ -340,6 +341,30 @@ describe("a batch", () => {
       }).pipe(Effect.provide(Memory.layer))
     )
   }
+
+  it.effect(
+    "that cannot be prepared for long is tried again once a second, not as often as that can be",
+    () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        let looks = 0
+        const failing = Layer.succeed(SessionStore, {
+          ...sessions,
+          find: () => {
+            looks += 1
+            // The test would never end otherwise.
+            return looks > 500 ? Effect.never : Effect.die(new TypeError("undefined is not a function"))
+          }
+        })
+        yield* accept(4)
+        yield* Effect.provide(
+          TestClock.adjust("10 seconds"),
+          Layer.provide(running(platform({}).sender), failing)
+        )
+        // Once a second, by each of four lanes at the most.
+        expect(looks).toBeLessThanOrEqual(44)
+      }).pipe(Effect.provide(Memory.layer))
+  )
 
   // With two at a time, which a lane has of its own, it would take 35 seconds.
   it.effect(

@@ -55,6 +55,21 @@ describe("a platform that does not answer", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("holds up no session of another one, when nothing of it was answered before", () =>
+    Effect.gen(function* () {
+      const dead = yield* backlog(100)
+      const { send } = stuck(({ sessionId }) => sessionId === dead.sessionId)
+      const { sender } = platform({}, send)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("500 millis")
+        const other = yield* backlog(20)
+        yield* TestClock.adjust("3 seconds")
+        expect(new Set(yield* statusesOf(other.jobIds))).toEqual(new Set(["completed"]))
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("holds up none of the outcomes beside it", () =>
     Effect.gen(function* () {
       const { sender } = platform({ deduplicates: true }, ({ messageId }) =>

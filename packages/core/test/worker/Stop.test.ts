@@ -7,9 +7,12 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import type { Sender } from "../../src/sender/Sender.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
-import { results } from "../../src/testing/StorageSuite/Setup.ts"
-import { accept, accepted, platform, running } from "./Support.ts"
+import { StorageError } from "../../src/storage/StorageError.ts"
+import { find, results } from "../../src/testing/StorageSuite/Setup.ts"
+import * as Worker from "../../src/worker/Worker.ts"
+import { accept, accepted, embedded, platform, running } from "./Support.ts"
 
 const taking = (seconds: number) => () => Effect.as(Effect.sleep(`${seconds} seconds`), accepted)
 
@@ -62,11 +65,65 @@ describe("a process that stops", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("stores what it knows, when the store takes it within the grace", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = platform({}, taking(4))
+      const failing = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          // Away from the stop on, for ten seconds.
+          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
+            command.now >= 1_000 && command.now < 11_000
+              ? new StorageError({ operation: "exchange", cause: "The connection broke." })
+              : jobs.exchange(command)
+        }))
+      )
+      const { jobId } = yield* accept(10)
+      const scope = yield* Scope.make()
+      yield* Layer.buildWithScope(Layer.provide(running(sender), failing), scope)
+      yield* TestClock.adjust("1 second")
+      const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust("20 seconds")
+      expect((yield* Fiber.poll(stopping))._tag).toBe("Some")
+      expect(sent).toHaveLength(2)
+      expect((yield* results(jobId)).map(({ status }) => status).slice(0, 3)).toEqual([
+        "accepted",
+        "accepted",
+        "queued"
+      ])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("leaves unknown after the grace what may not be repeated", () =>
     Effect.gen(function* () {
       const { sender } = platform({}, taking(100))
       const { recipients } = yield* stoppedAfter(sender, 25)
       expect(recipients.map(({ status }) => status).slice(0, 3)).toEqual(["unknown", "unknown", "queued"])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a drain that is interrupted", () => {
+  it.effect("ends in order, and the process goes on sending", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = platform({}, taking(10))
+      const { jobId } = yield* accept(2)
+      yield* Effect.gen(function* () {
+        const { drain } = yield* Worker.Worker
+        const first = yield* Effect.fork(drain)
+        yield* TestClock.adjust("1 second")
+        const interrupting = yield* Effect.fork(Fiber.interrupt(first))
+        yield* TestClock.adjust("30 seconds")
+        yield* Fiber.join(interrupting)
+        expect(sent).toHaveLength(2)
+        expect(yield* find(jobId)).toMatchObject({ status: "completed", counts: { accepted: 2 } })
+        const second = yield* accept(2)
+        const again = yield* Effect.fork(drain)
+        yield* TestClock.adjust("30 seconds")
+        yield* Fiber.join(again)
+        expect(yield* find(second.jobId)).toMatchObject({ status: "completed", counts: { accepted: 2 } })
+      }).pipe(Effect.provide(embedded(sender)))
     }).pipe(Effect.provide(Memory.layer))
   )
 })

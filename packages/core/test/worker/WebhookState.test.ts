@@ -9,7 +9,7 @@ import type { Facts, Phase, WebhookEvent } from "../../src/worker/WebhookState.t
 import * as WebhookState from "../../src/worker/WebhookState.ts"
 
 const cause = Cause.fail(new StorageError({ operation: "exchange", cause: "lost" }))
-const facts: Facts = { slots: 16, stopping: false }
+const facts: Facts = { slots: 16, stopping: false, graceIsOver: false }
 const stopping = { stopping: true }
 const full = { slots: 0 }
 
@@ -312,9 +312,17 @@ const rows: ReadonlyArray<Row> = [
     becomes: { phase: { _tag: "Left" } }
   },
   {
-    title: "that leaves says what it could not store",
-    from: { ...storing(1, false), leaving: true, settlements: [s0] },
+    title: "that leaves makes a commit that failed again while the grace lasts",
+    from: { ...storing(1, false), leaving: true, settlements: [s0], refusals: 9 },
     event: failed,
+    facts: stopping,
+    does: "Pause"
+  },
+  {
+    title: "that leaves says what it could not store, when the grace is over",
+    from: { ...storing(1, false), leaving: true, settlements: [s0], refusals: 2 },
+    event: failed,
+    facts: { stopping: true, graceIsOver: true },
     does: "ReportUnsettled Leave"
   },
   {
@@ -365,7 +373,11 @@ describe("the webhook loop, whatever comes in whatever order,", () => {
         interrupted
       )
     )
-    const someFacts = FastCheck.record({ slots: FastCheck.nat(3), stopping: FastCheck.boolean() })
+    const someFacts = FastCheck.record({
+      slots: FastCheck.nat(3),
+      stopping: FastCheck.boolean(),
+      graceIsOver: FastCheck.boolean()
+    })
     FastCheck.assert(
       FastCheck.property(FastCheck.array(FastCheck.tuple(event, someFacts), { maxLength: 60 }), (events) => {
         let state = WebhookState.make("w1")
