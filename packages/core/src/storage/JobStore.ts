@@ -255,7 +255,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     /**
      * Makes due what a clock that was ahead put off: jobs that are due later than now and were written later than now.
-     * For a process that starts, and for one whose clock was set back (docs/adr/0021). Answers how many jobs.
+     * For a process that starts, and for one whose clock was set back (docs/adr/0021). Answers how many jobs; there may be
+     * more until it answers 0.
      */
     readonly makeDue: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
 

@@ -51,7 +51,8 @@ export const make: Effect.Effect<Rescue, never, JobStore | Presence | Senders | 
         return 0
       }
       const now = reading.time
-      const found = (yield* jobs.makeDue({ now })) + (yield* webhooks.makeDue({ now }))
+      let found = yield* webhooks.makeDue({ now })
+      for (let some = yield* jobs.makeDue({ now }); some > 0; some = yield* jobs.makeDue({ now })) found += some
       last = reading
       if (found > 0) {
         yield* Effect.logWarning(
@@ -72,7 +73,7 @@ export const make: Effect.Effect<Rescue, never, JobStore | Presence | Senders | 
       const observed = observe(seen, others, yield* Clock.currentTimeNanos, presence.leaseMs)
       seen = observed.seen
       yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
-      let count = yield* makeDue
+      let count = 0
       for (const [worker, ...beside] of JobSteps.groupBy(observed.dead, processOf).values()) {
         if (worker === undefined) continue
         const now = yield* Clock.currentTimeMillis
@@ -87,6 +88,7 @@ export const make: Effect.Effect<Rescue, never, JobStore | Presence | Senders | 
           )
         }
       }
-      return count
+      // Last: where it takes long or fails, nobody waits for the rescue.
+      return count + (yield* makeDue)
     })
   })

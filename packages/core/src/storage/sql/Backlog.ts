@@ -19,7 +19,7 @@ import { limited, text } from "./Rows.ts"
 export const serialized = (sessionId: string): string => `backlog ${sessionId}`
 
 /** A job's place in its session's backlog: an expression, so that no plan takes the index of all sessions' jobs for it. */
-const place = "(job.seq + 0)"
+export const place = "(job.seq + 0)"
 
 /** Written so that PostgreSQL expects nearly all jobs to pass: expecting few, it reads the whole backlog and sorts it. */
 const hasNoRow = `coalesce((
@@ -146,16 +146,17 @@ export function* forgetIdle(
   }
 }
 
+/** Selects when the newest job of a session's backlog is due first. @param session as SQL */
+const lastDueOf = (session: string): string => `SELECT job.backlog_at FROM sendwright_job AS job
+  WHERE job.session = ${session} AND job.backlog_at IS NOT NULL ORDER BY ${place} DESC LIMIT 1`
+
+export const lastDue = lastDueOf("?")
+
+// The last is due last: no backlog is read for this.
 const sessionsAhead = `SELECT busy.session FROM sendwright_busy AS busy
-  WHERE (SELECT job.seq FROM sendwright_job AS job
-    WHERE ${waitsOf("busy.session")} AND job.backlog_at > ? AND job.created_at > ? LIMIT 1) IS NOT NULL
-  ORDER BY busy.session`
+  WHERE (${lastDueOf("busy.session")}) > ? ORDER BY busy.session`
 
-/** The sessions with jobs in their backlogs that a clock ahead of ours accepted. */
-export function* ahead(now: Instant, latest: Instant): Program<ReadonlyArray<string>> {
-  return (yield* all(sessionsAhead, now, latest)).map((row) => text(row, "session"))
+/** The sessions with jobs in their backlogs that are due later than now. */
+export function* ahead(now: Instant): Program<ReadonlyArray<string>> {
+  return (yield* all(sessionsAhead, now)).map((row) => text(row, "session"))
 }
-
-/** Selects when the newest job of a session's backlog is due first. */
-export const lastDue = `SELECT backlog_at FROM sendwright_job WHERE session = ? AND backlog_at IS NOT NULL
-  ORDER BY (seq + 0) DESC LIMIT 1`

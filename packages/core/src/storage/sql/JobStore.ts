@@ -108,8 +108,9 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       makeDue: ({ now }) =>
         db.work("JobStore.makeDue", function* () {
           const latest = Time.latestWritten(now)
-          const count = yield* changes(makeDue, now, now, latest)
-          return count + (yield* rows.makeWaitingDue(now, latest))
+          // In the order in which all lock: backlogs, then rows.
+          const count = yield* rows.makeWaitingDue(now, latest)
+          return count + (yield* changes(makeDue, now, now, latest))
         }),
 
       rescue: (command) => db.work("JobStore.rescue", () => Changes.rescue(jobRows, command)),

@@ -28,10 +28,10 @@ import {
   jobColumns,
   json,
   lastPlace,
+  limited,
   recipientColumns,
   recipientKey,
   renewed,
-  rowColumns,
   toRecipients,
   toStoredJob,
   waitingColumns
@@ -107,6 +107,12 @@ const progressColumns = [
   ["taken_at", "bigint"],
   ["seq", "bigint"]
 ] as const
+
+/** Behind every job. */
+const lastSeq = Number.MAX_SAFE_INTEGER
+
+/** The jobs that {@link JobRows.makeWaitingDue} reads at once. */
+const aheadAtOnce = 1000
 
 const noneTaken = [null, null, null]
 
@@ -227,7 +233,7 @@ export interface JobRows {
   /** @param behind of a job that waits in the backlog, as `StoredJob.behind` */
   readonly toJob: (row: Row, behind?: number | null) => Program<StoredJob>
   readonly find: (jobId: string) => Program<StoredJob | undefined>
-  /** Those that there are, locked until the commit in the order of their ids, so that no two commits wait for each other's. */
+  /** Those that there are, locked until the commit and in the order of their ids. */
   readonly lockAll: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
   /** The same of jobs that are known in a version, as they are now: one that did not change is not read again. */
   readonly lockKnown: (jobs: ReadonlyArray<StoredJob>) => Program<ReadonlyArray<StoredJob>>
@@ -238,7 +244,8 @@ export interface JobRows {
     ...parameters: ReadonlyArray<SqlParameter>
   ) => Program<ReadonlyArray<StoredRecipient>>
   /**
-   * Makes due what a clock that was ahead accepted into a backlog: each such job gets a row. Answers how many.
+   * Makes due what a clock that was ahead accepted into a backlog: each such job gets a row. Answers how many; some
+   * thousands at most, and 0 when there are no more.
    *
    * @param latest of those that were accepted later than this
    */
@@ -271,18 +278,14 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     FROM sendwright_job AS job JOIN sendwright_snapshot AS snapshot ON snapshot.seq = job.snapshot
       LEFT JOIN sendwright_progress AS progress ON progress.seq = job.seq ${Backlog.joinBatch}`
   const byId = `${select()} WHERE job.id = ?`
-  const waitingAhead = `SELECT ${dialect.jsonArray(waitingColumns)} AS job
-    FROM sendwright_job AS job CROSS JOIN sendwright_snapshot AS snapshot
-    WHERE ${Backlog.waitsOf("?")} AND job.backlog_at > ? AND job.created_at > ? AND snapshot.seq = job.snapshot
-    ORDER BY job.seq`
+  const waitingBefore = `SELECT ${dialect.jsonArray(waitingColumns)} AS job, job.backlog_at FROM (
+      SELECT * FROM sendwright_job AS job WHERE ${Backlog.waitsOf("?")} AND ${Backlog.place} < ?
+      ORDER BY ${Backlog.place} DESC ${limited}
+    ) AS job CROSS JOIN sendwright_snapshot AS snapshot WHERE snapshot.seq = job.snapshot ORDER BY job.seq DESC`
 
   const { elements, entries } = dialect
   const ofIds = `job.id IN (SELECT ${elements.value} FROM ${elements.from})`
   const byIds = `${select()} WHERE ${ofIds} ORDER BY job.id`
-  const rowsToWrite = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job
-    FROM sendwright_job AS job JOIN sendwright_snapshot AS snapshot ON snapshot.seq = job.snapshot
-      JOIN sendwright_progress AS progress ON progress.seq = job.seq
-    WHERE ${ofIds} ORDER BY job.id${dialect.forUpdate("progress")}`
   const lockBatches = Backlog.locking(dialect)
   const version = dialect.version("progress")
   const changed = dialect.jsonValue(changingColumns("job", "job.version"))
@@ -353,31 +356,9 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     return jobs
   }
 
-  function* lockAll(jobIds: ReadonlyArray<string>): Program<ReadonlyArray<StoredJob>> {
-    if (jobIds.length === 0) return []
-    const withRows = yield* read(rowsToWrite, jobIds)
-    const known = new Set(withRows.map(({ job }) => job.id))
-    const others = jobIds.filter((id) => !known.has(id))
-    return others.length === 0 ? withRows : [...withRows, ...(yield* lockWithoutRows(others))].sort(byJobId)
-  }
-
-  /**
-   * Locks jobs by their batches, and those that wait untouched by their session's backlog. What was found before the lock
-   * may have changed meanwhile: a job comes from the backlog into a batch and from there to a row of its own, never back.
-   */
-  function* lockWithoutRows(jobIds: ReadonlyArray<string>): Program<ReadonlyArray<StoredJob>> {
-    const found = yield* read(byIds, jobIds)
-    if (found.length === 0) return found
-    yield* lockBatches(batchesOf(found).values())
-    const waiting = found.filter(({ batch, hasRow }) => batch === null && !hasRow)
-    for (const session of [...new Set(waiting.map(({ job }) => job.sessionId))].sort())
-      yield* dialect.serialize(Backlog.serialized(session))
-    const before = new Map(found.map((held) => [held.seq, held]))
-    const [moved, locked] = Arrays.partition(
-      yield* read(byIds, jobIds),
-      ({ batch, hasRow, seq }) => !hasRow && before.get(seq)?.batch === batch
-    )
-    return moved.length === 0 ? locked : [...locked, ...(yield* lockAll(moved.map(({ job }) => job.id)))]
+  /** The jobs as they are now. */
+  function* readAgain(jobs: ReadonlyArray<StoredJob>): Program<ReadonlyArray<StoredJob>> {
+    return jobs.length === 0 ? [] : yield* read(byIds, jobs.map(({ job }) => job.id))
   }
 
   /** Locks the rows of jobs that are known in a version. */
@@ -387,6 +368,34 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     const versions = jobs.toSorted(byJobId).map(({ seq, version }) => `"${seq}":${JSON.stringify(version)}`)
     const row = yield* get(changing, `{${versions.join(",")}}`)
     return renewed(row, new Map(jobs.map((held) => [held.seq, held])))
+  }
+
+  /**
+   * Locks jobs by what tells of them: their session's backlog, their batch, or their row. That is the way of a job, which
+   * never goes back, so that each step finds the jobs that have gone on meanwhile; and all commits lock in this order, the
+   * sessions, batches and jobs each in the order of their ids, so that none waits in a circle. What a claim locks beside
+   * that it does not wait for.
+   */
+  function* lock(known: ReadonlyArray<StoredJob>): Program<ReadonlyArray<StoredJob>> {
+    const [others, untouched] = Arrays.partition(known, ({ batch, hasRow }) => batch === null && !hasRow)
+    for (const session of [...new Set(untouched.map(({ job }) => job.sessionId))].sort())
+      yield* dialect.serialize(Backlog.serialized(session))
+    const [elsewhere, waiting] = Arrays.partition(
+      yield* readAgain(untouched),
+      ({ batch, hasRow }) => batch === null && !hasRow
+    )
+    const [inRows, inBatches] = Arrays.partition([...others, ...elsewhere], ({ batch }) => batch !== null)
+    const versions: ReadonlyMap<number, string> =
+      inBatches.length === 0 ? new Map() : yield* lockBatches(batchesOf(inBatches).values())
+    const isSame = ({ batch, version }: StoredJob) => batch !== null && versions.get(batch) === version
+    const [changed, same] = Arrays.partition(inBatches, isSame)
+    const now = yield* readAgain(changed)
+    const written = now.filter(({ hasRow }) => hasRow)
+    const still = now.filter(isSame)
+    const locked = [...waiting, ...same, ...still, ...(yield* lockRows([...inRows, ...written]))]
+    // A job that is remembered from a claim that was rolled back is in no batch, or in another one.
+    const astray = now.filter((held) => !held.hasRow && !isSame(held))
+    return [...locked, ...(astray.length === 0 ? [] : yield* lock(astray))].sort(byJobId)
   }
 
   return {
@@ -400,30 +409,33 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     recipients: function* (statement, ...parameters) {
       return toRecipients(yield* get(statement, ...parameters))
     },
-    lockAll,
+    lockAll: function* (jobIds) {
+      return jobIds.length === 0 ? [] : yield* lock(yield* read(byIds, jobIds))
+    },
+    lockKnown: lock,
     makeWaitingDue: function* (now, latest) {
       let count = 0
-      for (const session of yield* Backlog.ahead(now, latest)) {
+      for (const session of yield* Backlog.ahead(now)) {
+        if (count >= aheadAtOnce) break
         yield* dialect.serialize(Backlog.serialized(session))
         const jobs: Array<StoredJob> = []
-        for (const row of yield* all(waitingAhead, session, session, now, latest))
-          jobs.push(yield* toJob(row))
+        let before = lastSeq
+        // From the end, where those are.
+        for (let isLast = false; !isLast && jobs.length < aheadAtOnce; ) {
+          const page = yield* all(waitingBefore, session, session, before, aheadAtOnce)
+          for (const row of page) {
+            const held = yield* toJob(row)
+            const isAhead = integer(row, "backlog_at") > now
+            if (isAhead && held.job.createdAt > latest) jobs.push(held)
+            before = held.seq
+            isLast = !isAhead
+          }
+          isLast ||= page.length < aheadAtOnce
+        }
         yield* insertRows(jobs.map((held) => fromHeld(held, now)))
         count += jobs.length
       }
       return count
-    },
-    lockKnown: function* (jobs) {
-      const [inBatches, withRows] = Arrays.partition(jobs, ({ hasRow }) => hasRow)
-      const rows = yield* lockRows(withRows)
-      if (inBatches.length === 0) return rows
-      const versions = yield* lockBatches(batchesOf(inBatches).values())
-      const [changed, same] = Arrays.partition(
-        inBatches,
-        ({ batch, version }) => batch !== null && versions.get(batch) === version
-      )
-      const others = changed.length === 0 ? [] : yield* lockAll(changed.map(({ job }) => job.id))
-      return [...rows, ...same, ...others].sort(byJobId)
     },
     save: function* (steps, now, taken = []) {
       for (const kind of kindsOf(steps)) yield* saveKind(kind)
