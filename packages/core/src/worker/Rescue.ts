@@ -52,7 +52,8 @@ export const make: Effect.Effect<Rescue, never, JobStore | Presence | Senders | 
       }
       const now = reading.time
       let found = yield* webhooks.makeDue({ now })
-      for (let some = yield* jobs.makeDue({ now }); some > 0; some = yield* jobs.makeDue({ now })) found += some
+      for (let some = yield* jobs.makeDue({ now }); some > 0; some = yield* jobs.makeDue({ now }))
+        found += some
       last = reading
       if (found > 0) {
         yield* Effect.logWarning(

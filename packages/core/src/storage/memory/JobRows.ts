@@ -9,6 +9,7 @@ import type { RecipientResult } from "../../domain/Job.ts"
 import * as Jobs from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
 import * as Progress from "../../domain/Progress.ts"
+import type { Template } from "../../domain/Template.ts"
 import type { Move, Step, Tracked } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { AcceptanceFacts, Backend, JobRows, RecipientPlace, Tx } from "../policy/JobRows.ts"
@@ -40,6 +41,9 @@ const isOf: Record<"open" | "lost" | "awaited", (tracked: Tracked) => boolean> =
   lost: ({ recipient: { status } }) => status === "failed" || status === "unknown",
   awaited: ({ fence }) => fence !== null
 }
+
+const statusOf = (db: Database, content: Jobs.Content): Template["status"] | null =>
+  (content.kind === "template" ? db.templates.get(content.templateId)?.status : undefined) ?? null
 
 const byDueTime = (a: JobRow, b: JobRow): number =>
   (a.nextDue ?? 0) - (b.nextDue ?? 0) || a.position - b.position
@@ -121,16 +125,16 @@ export const make = (db: Database): JobRows<Memory> => ({
     for (const phone of phones) db.pairs.set(pairOf(sessionId, phone), nextAt)
   },
 
+  tryLockTemplate: function* ({ job: { content } }) {
+    return statusOf(db, content)
+  },
+
   lockDueJobs: function* ({ limit, now, sessionId }) {
     const due = openJobs(db, sessionId).filter(({ nextDue }) => nextDue !== null && nextDue <= now)
     return due
       .sort(byDueTime)
       .slice(0, limit)
-      .map((job) => {
-        const { content } = job.job
-        const template = content.kind === "template" ? db.templates.get(content.templateId) : undefined
-        return { job, template: template?.status ?? null }
-      })
+      .map((job) => ({ job, template: statusOf(db, job.job.content) }))
   },
 
   dueRecipients: function* ({ jobs, limit, now }) {
@@ -269,8 +273,6 @@ export const make = (db: Database): JobRows<Memory> => ({
     }
     return forgotten
   },
-
-  forgetIdle: function* () {},
 
   lockPeople: function* () {},
 

@@ -199,7 +199,6 @@ export function* receive<B extends Backend>(
 export function* unpark<B extends Backend>(rows: JobRows<B>, now: Instant): Tx<Unparked, B> {
   const forgotten = yield* rows.forgetEarlyReports(now - parkedMs, maximumParked)
   const { applied } = yield* apply(rows, yield* rows.takeEarlyReports(), now)
-  yield* rows.forgetIdle(now)
   return { applied, forgotten }
 }
 

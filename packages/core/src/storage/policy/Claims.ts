@@ -92,6 +92,19 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     }))
   }
 
+  /**
+   * Those of the jobs whose templates may not be sent, as these are now: one that is being changed is left to the next
+   * claim. An import that approves a template finds the jobs that were paused for it.
+   */
+  function* stillUnapproved(jobs: ReadonlyArray<Due<B>>): Tx<ReadonlyArray<Due<B>>, B> {
+    const unapproved: Array<Due<B>> = []
+    for (const due of jobs) {
+      const status = yield* rows.tryLockTemplate(due.job)
+      if (status !== null && status !== "approved") unapproved.push(due)
+    }
+    return unapproved
+  }
+
   /** Gives the chosen recipients to the worker, but for those whose phones had a message lately. */
   function* give(
     { now, session, worker }: Place,
@@ -143,11 +156,12 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const batch = yield* dueOf(place, jobs, recipients, limit)
       if (batch.length === 0) break
       const choice = Claiming.choose(batch, left, given.length === 0)
-      const some = yield* give(place, choice)
+      const paused = choice.paused.length === 0 ? choice.paused : yield* stillUnapproved(choice.paused)
+      const some = yield* give(place, { ...choice, paused })
       given.push(...some)
       const count = countOf(some)
       recipients += count
-      if (choice.isLast) break
+      if (choice.isLast || paused.length < choice.paused.length) break
       jobs = Math.min(limit, Math.ceil((limit - recipients) / Math.max(1, count / batch.length)))
     }
     return { jobs: given, recipients, outcome: recipients > 0 ? "served" : "passed" }

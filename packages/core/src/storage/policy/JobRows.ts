@@ -146,6 +146,12 @@ export interface JobRows<B extends Backend> {
   }) => Tx<ReadonlyArray<DueJob<B>>, B>
 
   /**
+   * Locks the template of a job without waiting, and answers its status as it is; null when another commit has it locked.
+   * An import changes a template first and its paused jobs then, so a claim, which has jobs locked already, must not wait.
+   */
+  readonly tryLockTemplate: (job: B["job"]) => Tx<Template["status"] | null, B>
+
+  /**
    * The recipients of locked jobs that are due (`Progress.isDue`), by the job's id, each job's by index: of all in the
    * order of the jobs the first `limit`. A job without any may be left out.
    */
@@ -233,8 +239,6 @@ export interface JobRows<B extends Backend> {
 
   /** Lets nobody else change what is known of the account's people until the commit. */
   readonly lockPeople: (accountId: string) => Tx<void, B>
-  /** Forgets what is kept of sessions for which nothing waits any more. */
-  readonly forgetIdle: (now: Instant) => Tx<void, B>
 
   /** Applies what came of people, as `InboundStore.receive` does. Their account is locked. */
   readonly applyInbound: (inbound: Inbound, now: Instant) => Tx<void, B>

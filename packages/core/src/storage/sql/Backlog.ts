@@ -12,8 +12,8 @@ import type { Instant } from "../../domain/Instant.ts"
 import type { Dialect } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
-import { all, changes, run } from "./Program.ts"
-import { limited, text } from "./Rows.ts"
+import { all, get, run } from "./Program.ts"
+import { integer, integerOrNull, limited, seq, text, textOrNull } from "./Rows.ts"
 
 /** The name that serializes whoever takes from the session's backlog. */
 export const serialized = (sessionId: string): string => `backlog ${sessionId}`
@@ -116,34 +116,65 @@ export const noteBusy = "INSERT INTO sendwright_busy (session) VALUES (?) ON CON
 /** How long a session is idle before it counts as such: to note it anew costs more than to look once more. */
 const idleMs = 10_000
 
-/** Sessions that are looked at by one commit. */
-const idleAtOnce = 100
-
-const idleSessions = `SELECT busy.session, session.account
-  FROM sendwright_busy AS busy LEFT JOIN sendwright_session AS session ON session.id = busy.session
-  WHERE coalesce((
-      SELECT batch.at FROM sendwright_batch AS batch WHERE batch.session = busy.session
-      ORDER BY batch.first DESC LIMIT 1
-    ), 0) < ? AND (${dueOf("busy.session")}) IS NULL ORDER BY busy.session ${limited}`
+/** Sessions that one commit tidies up: the accepts of some of their accounts wait for it. */
+const tidiedAtOnce = 200
 
 const forgetBusy = `DELETE FROM sendwright_busy WHERE session = ? AND (${dueOf("sendwright_busy.session")}) IS NULL`
 
+/** Selects of the first job behind a session's cursor. @param session as SQL */
+const nextOf = (what: string, session: string): string => `SELECT ${what} FROM sendwright_job AS job
+  WHERE job.session = ${session} AND job.backlog_at IS NOT NULL AND ${place} > ${cursorOf(session)} ${inOrder} LIMIT 1`
+
+// Jobs that were cancelled while they waited, say, keep a cursor before them: whoever looks for the next one reads them all.
+const untidied = `SELECT busy.session, session.account,
+    (${nextOf(`CASE WHEN ${hasNoRow} THEN 0 ELSE 1 END`, "busy.session")}) AS passes,
+    coalesce((
+      SELECT batch.at FROM sendwright_batch AS batch WHERE batch.session = busy.session
+      ORDER BY batch.first DESC LIMIT 1
+    ), 0) AS at
+  FROM (SELECT session FROM sendwright_busy WHERE session > ? ORDER BY session ${limited}) AS busy
+    LEFT JOIN sendwright_session AS session ON session.id = busy.session ORDER BY busy.session`
+
+const firstPassed = nextOf("job.seq", "?")
+const lastPassed = `SELECT job.seq FROM sendwright_job AS job
+  WHERE job.session = ? AND job.backlog_at IS NOT NULL AND ${place} < coalesce((
+      SELECT job.seq FROM sendwright_job AS job WHERE ${waitsOf("?")} ${inOrder} LIMIT 1
+    ), ?) ORDER BY ${place} DESC LIMIT 1`
+
+/** Sets the session's cursor behind the jobs that have rows already. The session's backlog is serialized. */
+function* passOver(session: string, now: Instant): Program<void> {
+  const first = yield* get(firstPassed, session, session)
+  const last = yield* get(lastPassed, session, session, session, Number.MAX_SAFE_INTEGER)
+  if (first === undefined || last === undefined || seq(last) < seq(first)) return
+  yield* take({ session, first: seq(first), last: seq(last), worker: null, open: 0 }, "", now)
+}
+
 /**
- * Forgets sessions that have no backlog any more. An accept that found its session noted has committed before, since the
- * account's accepts are serialized; it is seen by the second look.
+ * Lets claims walk over no more than what waits: sets the cursors of some sessions behind jobs that no claim took, and
+ * forgets those that have no backlog any more. Answers the last of them; null after the last of all.
+ *
+ * An accept that found its session noted has committed before, since the account's accepts are serialized; it is seen by the
+ * second look.
  *
  * @param serializedAccept the name that an account's accepts are serialized by
  */
-export function* forgetIdle(
+export function* tidy(
   { trySerialize }: Dialect,
   serializedAccept: (accountId: string) => string,
-  now: Instant
-): Program<void> {
-  for (const row of yield* all(idleSessions, now - idleMs, idleAtOnce)) {
-    const account = row["account"]
-    if (typeof account === "string" && !(yield* trySerialize(serializedAccept(account)))) continue
-    yield* changes(forgetBusy, text(row, "session"))
+  now: Instant,
+  after: string
+): Program<string | null> {
+  const found = yield* all(untidied, after, tidiedAtOnce)
+  for (const row of found) {
+    const session = text(row, "session")
+    const passes = integerOrNull(row, "passes")
+    if (passes === 1 && (yield* trySerialize(serialized(session)))) yield* passOver(session, now)
+    if (passes !== null || integer(row, "at") >= now - idleMs) continue
+    const account = textOrNull(row, "account")
+    if (account === null || (yield* trySerialize(serializedAccept(account)))) yield* run(forgetBusy, session)
   }
+  const last = found.at(-1)
+  return last === undefined || found.length < tidiedAtOnce ? null : text(last, "session")
 }
 
 /** Selects when the newest job of a session's backlog is due first. @param session as SQL */

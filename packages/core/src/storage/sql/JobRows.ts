@@ -207,6 +207,7 @@ export const make = (
     WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
     ORDER BY recipient.seq`
   const lockOutage = `SELECT ${outageColumns.join(", ")} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
+  const lockTemplate = `SELECT status FROM sendwright_template WHERE id = ?${dialect.skipLocked("sendwright_template")}`
   const cache = ClaimCache.make()
 
   /** Locks what waits untouched of a session. Answers false when another commit keeps it locked. */
@@ -298,6 +299,11 @@ export const make = (
         if (found === undefined) throw new Error(`Job ${seq} is due and has no row`)
         return found
       })
+    },
+
+    tryLockTemplate: function* ({ job: { content } }) {
+      const row = content.kind === "template" ? yield* get(lockTemplate, content.templateId) : undefined
+      return row === undefined ? null : text(row, "status")
     },
 
     dueRecipients: function* ({ jobs, limit, now }) {
@@ -456,8 +462,6 @@ export const make = (
       }
       return forgotten
     },
-
-    forgetIdle: (now) => Backlog.forgetIdle(dialect, Accepting.serialized, now),
 
     lockPeople: (accountId) => dialect.serialize(People.serialized(accountId)),
 

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type * as Job from "../../domain/Job.ts"
 import * as Page from "../../domain/Page.ts"
@@ -11,6 +12,7 @@ import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
 import type { StorageError } from "../StorageError.ts"
 import * as SqlAccepting from "./Accepting.ts"
+import * as Backlog from "./Backlog.ts"
 import { Database } from "./Database.ts"
 import * as Inbound from "./Inbound.ts"
 import * as JobRows from "./JobRows.ts"
@@ -77,6 +79,13 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     })
     const lists = { publicKey: listsBy("public_key"), account: listsBy("account") }
 
+    /** What is left over of backlogs; by commits of a few sessions each. */
+    const tidyAll = (now: Instant, after = ""): Effect.Effect<void, StorageError> =>
+      Effect.flatMap(
+        db.work("JobStore.tidy", () => Backlog.tidy(dialect, SqlAccepting.serialized, now, after)),
+        (last) => (last === null ? Effect.void : tidyAll(now, last))
+      )
+
     return {
       earlier: ({ key, publicKey }) =>
         db.read("JobStore.earlier", () => SqlAccepting.earlierTo(publicKey, key)),
@@ -117,7 +126,11 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       receive: (command) => db.work("JobStore.receive", () => Changes.receive(jobRows, command)),
 
-      unpark: ({ now }) => db.work("JobStore.unpark", () => Changes.unpark(jobRows, now)),
+      unpark: ({ now }) =>
+        Effect.zipLeft(
+          db.work("JobStore.unpark", () => Changes.unpark(jobRows, now)),
+          tidyAll(now)
+        ),
 
       find: (jobId) =>
         db.read("JobStore.find", function* () {

@@ -358,7 +358,12 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
 
   /** The jobs as they are now. */
   function* readAgain(jobs: ReadonlyArray<StoredJob>): Program<ReadonlyArray<StoredJob>> {
-    return jobs.length === 0 ? [] : yield* read(byIds, jobs.map(({ job }) => job.id))
+    return jobs.length === 0
+      ? []
+      : yield* read(
+          byIds,
+          jobs.map(({ job }) => job.id)
+        )
   }
 
   /** Locks the rows of jobs that are known in a version. */

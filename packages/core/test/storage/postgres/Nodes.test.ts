@@ -16,6 +16,7 @@ import type { ClaimedJob, Report } from "../../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
 import { SessionStore } from "../../../src/storage/SessionStore.ts"
+import { TemplateStore } from "../../../src/storage/TemplateStore.ts"
 import { WebhookStore } from "../../../src/storage/WebhookStore.ts"
 import type { Owner } from "../../../src/testing/Fixtures.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
@@ -105,6 +106,70 @@ describe("two nodes that claim simultaneously", () => {
       yield* query("COMMIT")
       const after = yield* jobs.exchange(claimBy("worker"))
       expect(after.claimed.map(({ sessionId }) => sessionId)).toEqual([held.sessionId])
+    })
+  )
+
+  it.scopedLive("pause no job for a template that is being approved at this moment", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      const templates = Context.get(first, TemplateStore)
+      const contents = [Fixtures.template({ status: "paused" })]
+      const [template] = yield* templates.importAll({ ...who, contents, now })
+      const command = Fixtures.send(who)
+      const { content } = command
+      if (template === undefined || content.kind !== "template") throw new Error("There is no template")
+      const { templateId } = template
+      yield* jobs.accept({ ...command, content: { ...content, templateId } })
+      yield* query("BEGIN")
+      // As the import does that finds no job to resume.
+      yield* query("UPDATE sendwright_template SET status = 'approved' WHERE id = $1", String(templateId))
+      expect((yield* jobs.exchange(claimBy("worker"))).claimed).toEqual([])
+      yield* query("COMMIT")
+      expect((yield* jobs.exchange(claimBy("worker"))).claimed).toHaveLength(1)
+      expect((yield* jobs.find(command.jobId))?.status).toBe("processing")
+    })
+  )
+
+  it.scopedLive("look no more at jobs that were cancelled while they waited, once that is tidied up", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      const sends = Array.from({ length: 4 }, () => Fixtures.send(who))
+      for (const send of sends) yield* jobs.accept(send)
+      const cancel = (place: number) => jobs.cancel({ jobId: sends[place]?.jobId ?? "", now })
+      const cursor = Effect.map(
+        query(
+          "SELECT (SELECT count(*) FROM sendwright_job WHERE seq <= batch.last)::int AS behind FROM sendwright_batch AS batch WHERE session = $1",
+          who.sessionId
+        ),
+        (rows) => rows.map((row) => row["behind"])
+      )
+      yield* cancel(0)
+      yield* cancel(1)
+      yield* cancel(3)
+      yield* jobs.unpark({ now })
+      expect(yield* cursor).toEqual([2])
+      yield* jobs.unpark({ now })
+      expect(yield* cursor).toEqual([2])
+      const { claimed } = yield* jobs.exchange(claimBy("worker"))
+      expect(claimed.map(({ jobId }) => jobId)).toEqual([sends[2]?.jobId])
+      yield* jobs.unpark({ now })
+      // The one that is in hand, and the last.
+      expect(yield* cursor).toEqual([3, 4])
+      expect(yield* jobs.nextDue(now)).toBeNull()
+    })
+  )
+
+  it.scopedLive("walk over no session that has been idle for a while, however many there are", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      yield* jobs.accept(Fixtures.send(who))
+      yield* query("INSERT INTO sendwright_busy SELECT 'idle ' || n FROM generate_series(1, 500) AS n")
+      yield* jobs.unpark({ now })
+      const busy = yield* query("SELECT session FROM sendwright_busy")
+      expect(busy.map(({ session }) => session)).toEqual([who.sessionId])
     })
   )
 
