@@ -78,16 +78,23 @@ const insertBatch = insertInto("sendwright_batch", [
   "version"
 ])
 
-const forgetEnded = "DELETE FROM sendwright_batch WHERE session = ? AND first < ? AND worker IS NULL"
-
-/** Takes what waits up to the batch's last job. The session's backlog is serialized. */
-export function* take(
-  { first, last, open, session, worker }: Batch,
-  version: string,
-  now: Instant
-): Program<void> {
-  yield* run(forgetEnded, session, first)
-  yield* run(insertBatch, session, first, last, worker, open, now, version)
+/**
+ * Takes what waits up to the batch's last job. The session's backlog is serialized. Who does so has locked jobs, and waits
+ * for no ended batch that another still has locked: the next one forgets that.
+ */
+export const taking = ({ skipLocked }: Dialect) => {
+  const forgetEnded = `DELETE FROM sendwright_batch WHERE session = ? AND first IN (
+      SELECT ended.first FROM sendwright_batch AS ended
+      WHERE ended.session = ? AND ended.first < ? AND ended.worker IS NULL${skipLocked("ended")}
+    )`
+  return function* (
+    { first, last, open, session, worker }: Batch,
+    version: string,
+    now: Instant
+  ): Program<void> {
+    yield* run(forgetEnded, session, session, first)
+    yield* run(insertBatch, session, first, last, worker, open, now, version)
+  }
 }
 
 const wrote = `UPDATE sendwright_batch
@@ -142,7 +149,7 @@ const lastPassed = `SELECT job.seq FROM sendwright_job AS job
     ), ?) ORDER BY ${place} DESC LIMIT 1`
 
 /** Sets the session's cursor behind the jobs that have rows already. The session's backlog is serialized. */
-function* passOver(session: string, now: Instant): Program<void> {
+function* passOver(take: ReturnType<typeof taking>, session: string, now: Instant): Program<void> {
   const first = yield* get(firstPassed, session, session)
   const last = yield* get(lastPassed, session, session, session, Number.MAX_SAFE_INTEGER)
   if (first === undefined || last === undefined || seq(last) < seq(first)) return
@@ -159,16 +166,18 @@ function* passOver(session: string, now: Instant): Program<void> {
  * @param serializedAccept the name that an account's accepts are serialized by
  */
 export function* tidy(
-  { trySerialize }: Dialect,
+  dialect: Dialect,
   serializedAccept: (accountId: string) => string,
   now: Instant,
   after: string
 ): Program<string | null> {
+  const { trySerialize } = dialect
+  const take = taking(dialect)
   const found = yield* all(untidied, after, tidiedAtOnce)
   for (const row of found) {
     const session = text(row, "session")
     const passes = integerOrNull(row, "passes")
-    if (passes === 1 && (yield* trySerialize(serialized(session)))) yield* passOver(session, now)
+    if (passes === 1 && (yield* trySerialize(serialized(session)))) yield* passOver(take, session, now)
     if (passes !== null || integer(row, "at") >= now - idleMs) continue
     const account = textOrNull(row, "account")
     if (account === null || (yield* trySerialize(serializedAccept(account)))) yield* run(forgetBusy, session)

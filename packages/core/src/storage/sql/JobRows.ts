@@ -208,6 +208,7 @@ export const make = (
     ORDER BY recipient.seq`
   const lockOutage = `SELECT ${outageColumns.join(", ")} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
   const lockTemplate = `SELECT status FROM sendwright_template WHERE id = ?${dialect.skipLocked("sendwright_template")}`
+  const take = Backlog.taking(dialect)
   const cache = ClaimCache.make()
 
   /** Locks what waits untouched of a session. Answers false when another commit keeps it locked. */
@@ -345,7 +346,7 @@ export const make = (
       }
       for (const { held } of others) cache.remove(held.job.id)
       const saved = yield* rows.save(steps, now, together)
-      if (batch !== undefined) yield* Backlog.take(batch, version, now)
+      if (batch !== undefined) yield* take(batch, version, now)
       cache.put(inRows, saved.version)
       cache.put(together, version)
     },

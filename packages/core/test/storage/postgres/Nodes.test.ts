@@ -10,6 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import Pg from "pg"
 import { migratedDatabase } from "../../../../../test/support/Postgres.ts"
+import * as Ids from "../../../src/domain/Ids.ts"
 import type { Pacing as PacingOf } from "../../../src/domain/Pacing.ts"
 import * as Pacing from "../../../src/domain/Pacing.ts"
 import type { ClaimedJob, Report } from "../../../src/storage/JobStore.ts"
@@ -61,6 +62,16 @@ const claimBy = (worker: string, limit = 16, at = now) => ({
 const countOf = (claimed: ReadonlyArray<ClaimedJob>): number =>
   claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
 
+const acceptances = (claimed: ReadonlyArray<ClaimedJob>) =>
+  claimed.flatMap(({ fence, jobId, recipients }) =>
+    recipients.map(({ index }) => ({
+      jobId,
+      fence,
+      index,
+      outcome: Outcome.Accepted({ providerId: null, status: "accepted" })
+    }))
+  )
+
 /** Locks the pacing of a session or an endpoint, as another node does that serves it at this moment. */
 const lockPacing = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright pace ' || $1, 0))"
 
@@ -106,6 +117,54 @@ describe("two nodes that claim simultaneously", () => {
       yield* query("COMMIT")
       const after = yield* jobs.exchange(claimBy("worker"))
       expect(after.claimed.map(({ sessionId }) => sessionId)).toEqual([held.sessionId])
+    })
+  )
+
+  it.scopedLive("wait for no batch that has ended, though another commit has it locked", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      yield* jobs.accept(Fixtures.send(who))
+      const { claimed } = yield* jobs.exchange(claimBy("worker"))
+      yield* jobs.exchange({ ...claimBy("worker"), settlements: acceptances(claimed), claim: null })
+      yield* jobs.accept(Fixtures.send(who))
+      yield* query("BEGIN")
+      yield* query("SELECT first FROM sendwright_batch FOR UPDATE")
+      expect((yield* jobs.exchange(claimBy("worker"))).claimed).toHaveLength(1)
+      yield* query("COMMIT")
+    })
+  )
+
+  it.scopedLive("lock batches before rows, so that nobody waits in a circle", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      const sends = [Fixtures.send(who), Fixtures.send(who)]
+      for (const send of sends) yield* jobs.accept(send)
+      const { claimed } = yield* jobs.exchange(claimBy("worker"))
+      const settlements = acceptances(claimed.slice(0, 1))
+      yield* jobs.exchange({ ...claimBy("worker"), settlements, claim: null })
+      // The first has a row now, and of the second the batch tells.
+      yield* query("BEGIN")
+      yield* query("SELECT first FROM sendwright_batch FOR UPDATE")
+      const reports = sends.map(
+        ({ jobId }): Report => ({
+          messageId: Ids.messageId(jobId, 0),
+          providerId: null,
+          status: "delivered",
+          at: now,
+          failure: null
+        })
+      )
+      const received = yield* Effect.fork(jobs.receive({ now, reports }))
+      const waiting = Effect.map(
+        query("SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted"),
+        ([row]) => row?.["waiting"] !== 0
+      )
+      yield* Effect.repeat(waiting, { until: (is) => is, schedule: Schedule.spaced("20 millis") })
+      expect(yield* query("SELECT seq FROM sendwright_progress FOR UPDATE NOWAIT")).toHaveLength(1)
+      yield* query("COMMIT")
+      expect((yield* Fiber.join(received)).applied).toBe(2)
     })
   )
 
