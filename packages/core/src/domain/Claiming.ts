@@ -5,7 +5,7 @@
 import * as Circuit from "./Circuit.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
-import type { RecipientResult } from "./Job.ts"
+import type { Job, RecipientResult } from "./Job.ts"
 import * as Pacing from "./Pacing.ts"
 import * as Progress from "./Progress.ts"
 import type { Provider } from "./Session.ts"
@@ -71,6 +71,7 @@ export interface WaitingSession {
   readonly state: Session.State
   readonly blockedUntil: Instant | null
   readonly outage: Circuit.Outage | null
+  readonly lastOutage: Circuit.Silence | null
   /** The time when its first job is due. */
   readonly dueAt: Instant
   /** The state of its pace (`Pacing.grant`); null before its first message. */
@@ -183,6 +184,30 @@ export const choose = <J extends DueJob>(
     if (isSuspect || !isWhole) return { chosen, paused, mistimed, isLast: true }
   }
   return { chosen, paused, mistimed, isLast: false }
+}
+
+/** The first due jobs of a session among which its next probe is looked for. */
+export const jobsOfProbe = 16
+
+/** The job of which nothing has changed for the longest time, the first of several; undefined when there is none. */
+export const longestUnchanged = <J extends { readonly job: Pick<Job, "updatedAt"> }>(
+  jobs: ReadonlyArray<J>
+): J | undefined => jobs.toSorted((a, b) => a.job.updatedAt - b.job.updatedAt)[0]
+
+/**
+ * Takes the recipient who probes the session's platform: of those who are due the one who is so for the longest time. A
+ * probe that failed is due from its end on.
+ */
+export const chooseProbe = <J extends DueJob>(jobs: ReadonlyArray<J>): Choice<J> => {
+  const { chosen, mistimed, paused } = choose(jobs, Number.POSITIVE_INFINITY, true)
+  const [first] = chosen
+  const [recipient] = first === undefined ? [] : first.of.due.toSorted((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0))
+  return {
+    chosen: first === undefined || recipient === undefined ? [] : [{ of: first.of, recipients: [recipient] }],
+    mistimed,
+    paused,
+    isLast: true
+  }
 }
 
 /**

@@ -135,9 +135,14 @@ export class Overloaded extends Data.TaggedError("Overloaded")<{
   }
 }
 
-/** The platform refused a direct message, or whether it took it is not known (`outcome`). */
+/**
+ * The platform refused a direct message, or whether it took it is not known (`outcome`).
+ *
+ * `messageId` is null where the platform was not asked, because it does not answer anybody at present (decisions.md §10):
+ * nothing is recorded then, and the same request may be made again, under its Idempotency-Key too.
+ */
 export class SendFailed extends Data.TaggedError("SendFailed")<{
-  readonly messageId: string
+  readonly messageId: string | null
   readonly outcome: "failed" | "unknown"
   readonly failure: Failure
 }> {

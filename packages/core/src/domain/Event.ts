@@ -213,12 +213,15 @@ export const jobChanged = (job: Job, before: JobStatus): Draft | undefined => {
   return type === undefined ? undefined : new JobChanged(type, job, job.content.templateId)
 }
 
-/** The changes that a session's change tells: of its state, and of its platform. */
+/**
+ * The changes that a session's change tells: of its state, and of its platform. A disconnection ends an outage too, and
+ * tells it by its data: nobody knows if the platform answers.
+ */
 export const sessionChanged = (before: Session, after: Session): ReadonlyArray<Draft> => {
   const told: Array<Single> = []
   if (before.state !== after.state && after.state !== "connecting")
     told.push(after.state === "connected" ? "session.connected" : "session.disconnected")
-  if ((before.outage === null) !== (after.outage === null))
+  if ((before.outage === null) !== (after.outage === null) && after.state === "connected")
     told.push(after.outage === null ? "session.available" : "session.unavailable")
   return told.map((type) => ({
     type,

@@ -2,6 +2,7 @@
  * How a recipient and its job move on: the pure steps that every store runs inside its commit. Each answers the
  * recipient as it is then; {@link apply} draws the sum: the job's counts and status, and the events that tell.
  */
+import type * as Circuit from "./Circuit.ts"
 import * as Event from "./Event.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
@@ -113,9 +114,35 @@ export const together = (due: ReadonlyArray<Job.RecipientResult>): number => {
   return suspect < 0 ? due.length : Math.max(1, suspect)
 }
 
-/** A worker takes it: the attempt counts from here, so that one that kills the process is counted too. */
-export const claim = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
-  moved(recipient, "sending", { attempts: recipient.attempts + 1, nextAt: null }, now)
+/** The time from which it is tried again, moved on by a time that does not count. */
+const retryingLater = (
+  { retryingSince }: Job.RecipientResult,
+  from: Instant,
+  until: Instant
+): Instant | null => (retryingSince === null ? null : retryingSince + Math.max(0, until - from))
+
+/**
+ * A worker takes it: the attempt counts from here, so that one that kills the process is counted too. The time for which
+ * it is tried again stands still while its platform does not answer.
+ */
+export const claim = (
+  recipient: Job.RecipientResult,
+  now: Instant,
+  silence: Circuit.Silence | null = null
+): Job.RecipientResult =>
+  moved(
+    recipient,
+    "sending",
+    {
+      attempts: recipient.attempts + 1,
+      nextAt: null,
+      retryingSince:
+        silence === null
+          ? recipient.retryingSince
+          : retryingLater(recipient, Math.max(silence.since, recipient.updatedAt), silence.until)
+    },
+    now
+  )
 
 /** The time of the first attempt of a recipient that was claimed. A claim is the last that happened to it. */
 export const firstAttemptAt = ({ retryingSince, updatedAt }: Job.RecipientResult): Instant =>
@@ -203,7 +230,9 @@ export const settle = (
         return moved(recipient, uncertain ? "unknown" : "canceled", over(recipient.failure), now)
       }
       const attempts = recipient.attempts - 1
-      return moved(recipient, recipient.status, { attempts, uncertain, nextAt: now }, now)
+      // An attempt that costs none takes no time, either. A claim is the last that happened to it.
+      const retryingSince = retryingLater(recipient, recipient.updatedAt, now)
+      return moved(recipient, recipient.status, { attempts, uncertain, nextAt: now, retryingSince }, now)
     }
   }
 }

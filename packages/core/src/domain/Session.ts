@@ -32,6 +32,8 @@ export interface Session {
   readonly blockedUntil: Instant | null
   /** Since when its platform does not answer, and when it is asked again; null = it does. Its jobs pause meanwhile. */
   readonly outage: Circuit.Outage | null
+  /** The last outage that is over: what is tried again until a time has that much longer. Null when none was. */
+  readonly lastOutage: Circuit.Silence | null
   /** When it last became connected; null while it is not. */
   readonly connectedSince: Instant | null
   readonly createdAt: Instant
@@ -62,9 +64,15 @@ export const obstacle = ({
   return outage === null ? null : "platform_unavailable"
 }
 
+/** The last time in which its platform did not answer, as far as it is known now; null when none was. */
+export const silence = (
+  { lastOutage, outage }: Pick<Session, "lastOutage" | "outage">,
+  now: Instant
+): Circuit.Silence | null => (outage === null ? lastOutage : { since: outage.since, until: now })
+
 /**
  * The session in a state; the same one when it is there already for the same reason. To connect ends an outage: whoever
- * connects has asked the platform.
+ * connects has asked the platform. So does to disconnect: nobody asks the platform any more.
  */
 export const transition = (
   session: Session,
@@ -72,13 +80,13 @@ export const transition = (
   now: Instant
 ): Session => {
   const isConnected = state === "connected"
-  const outage = isConnected ? null : session.outage
-  if (session.state === state && session.reason === reason && session.outage === outage) return session
+  if (session.state === state && session.reason === reason && session.outage === null) return session
   return {
     ...session,
     state,
     reason: isConnected ? null : reason,
-    outage,
+    outage: null,
+    lastOutage: silence(session, now),
     connectedSince: isConnected ? (session.connectedSince ?? now) : null,
     updatedAt: now
   }
@@ -97,10 +105,14 @@ export const unblock = (session: Session, now: Instant): Session => ({
   updatedAt: now
 })
 
-/** The session whose platform does not answer; the same one when that is known. */
+/** The session whose platform does not answer; the same one when that is known, and when it is not connected. */
 export const unavailable = (session: Session, now: Instant): Session =>
-  session.outage === null ? { ...session, outage: Circuit.begin(now), updatedAt: now } : session
+  session.outage === null && session.state === "connected"
+    ? { ...session, outage: Circuit.begin(now), lastOutage: null, updatedAt: now }
+    : session
 
 /** The session whose platform answers; the same one when that is known. */
 export const available = (session: Session, now: Instant): Session =>
-  session.outage === null ? session : { ...session, outage: null, updatedAt: now }
+  session.outage === null
+    ? session
+    : { ...session, outage: null, lastOutage: silence(session, now), updatedAt: now }

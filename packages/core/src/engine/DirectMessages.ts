@@ -209,27 +209,34 @@ export const make = Effect.fnUntraced(function* (options: {
 
   /** What the message may do while its session's platform does not answer. */
   const mayAsk = Effect.fnUntraced(function* ({ id, outage }: Session) {
-    const now = yield* Clock.currentTimeMillis
     const isKnown = outage !== null || circuits.of(id, false).isOpen()
     if (!isKnown) return "available"
+    // What the store could not be told, this process may have nobody else to tell.
+    yield* circuits.store
+    const now = yield* Clock.currentTimeMillis
     // The caller's session may be a second old: an outage that is over is found with the next probe.
-    if (outage !== null && !Circuit.isProbeDue(outage, now)) return "refused"
+    if (outage !== null && !Circuit.mayProbeDirectly(outage, now)) return "refused"
     return yield* Effect.catchAll(sessions.takeProbe({ id, now }), () => Effect.succeed("refused" as const))
+  })
+
+  /** The leave to attempt the message, with the circuit to report to; null while the platform is not to be asked. */
+  const admit = Effect.fnUntraced(function* (session: Session) {
+    const asked = circuits.asking()
+    const answer = yield* mayAsk(session)
+    const probe = answer === "granted"
+    return answer !== "refused" && circuits.admit({ sessionId: session.id, probe }, asked)
+      ? { probe, circuit: circuits.of(session.id, probe) }
+      : null
   })
 
   const attempt = Effect.fnUntraced(function* (
     claimed: ClaimedJob,
     { session }: Caller,
+    circuit: SessionCircuit,
     keeps: Dispatch.Keeps
   ) {
-    const asked = circuits.asking()
-    const answer = yield* mayAsk(session)
-    const probe = answer === "granted"
-    if (answer === "refused" || !circuits.admit({ sessionId: session.id, probe }, asked))
-      return { outcome: Outcome.Failed({ failure: unavailable }), optOut: null }
-    const circuit = circuits.of(session.id, probe)
     const line = yield* open(session)
-    const done = yield* dispatch({ ...claimed, probe }, line, circuit, draw, consentNow, keeps)
+    const done = yield* dispatch(claimed, line, circuit, draw, consentNow, keeps)
     // Before the outcome: whoever comes next is to know.
     yield* circuits.store
     return done
@@ -270,6 +277,11 @@ export const make = Effect.fnUntraced(function* (options: {
 
     const jobId = ids.jobId(now)
     const deliver = Effect.fnUntraced(function* (worker: string) {
+      // Before the commit: a message that is not attempted costs nothing, and its key stays free.
+      const leave = yield* admit(session)
+      if (leave === null)
+        return yield* new SendFailed({ messageId: null, outcome: "failed", failure: unavailable })
+      const { circuit, probe } = leave
       const command: AcceptSend = {
         now,
         jobId,
@@ -290,16 +302,21 @@ export const make = Effect.fnUntraced(function* (options: {
         },
         claim: worker
       }
+      const refused = Effect.suspend(() => {
+        circuit.unused()
+        return circuits.store
+      })
       const since = yield* Moment.now
-      const accepted = yield* checks.accept(
-        command,
-        ({ limit, resetsAt }) => new DailyLimitReached({ limit, resetsAt })
-      )
-      if (accepted._tag === "Replayed") return accepted
+      const accepted = yield* checks
+        .accept(command, ({ limit, resetsAt }) => new DailyLimitReached({ limit, resetsAt }))
+        .pipe(Effect.onError(() => refused))
+      if (accepted._tag === "Replayed") return yield* Effect.as(refused, accepted)
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const { optOut, outcome } = yield* attempt(claimed, caller, () => presence.keeps(since))
+      const { optOut, outcome } = yield* attempt({ ...claimed, probe }, caller, circuit, () =>
+        presence.keeps(since)
+      )
       yield* underWay.untilReleased
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }

@@ -7,6 +7,7 @@ import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import * as Catalogue from "../domain/Catalogue.ts"
 import type { Purpose } from "../domain/Consent.ts"
 import type { Fault } from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
@@ -78,6 +79,13 @@ export const isAnswered = (result: SendResult): boolean => {
       return true
   }
 }
+
+/**
+ * True when a failed {@link Sender.check} is the platform's answer: its reason is permanent, or one that the catalogue
+ * knows, and not that the platform is unavailable.
+ */
+export const isCheckAnswered = ({ code, permanent }: Failure): boolean =>
+  permanent || (code !== "provider_unavailable" && Catalogue.find(code) !== undefined)
 
 /** The platform was asked for something else than a send, and did not answer it. */
 export class PlatformRefusal extends Data.TaggedError("PlatformRefusal")<{ readonly failure: Failure }> {
@@ -189,7 +197,8 @@ export interface Sender {
   readonly pacing?: (config: unknown) => Pacing
   /**
    * Asks the platform whether it knows us; null when it does. Before a session is connected, and before a message asks a
-   * platform again that did not answer: where this gets no answer either, the message is not sent.
+   * platform again that did not answer: where this gets no answer either, the message is not sent. Only a message that is
+   * answered ends an outage.
    */
   readonly check?: (config: unknown) => Effect.Effect<Failure | null>
   /** All templates of the session in the platform's form, over all pages. */

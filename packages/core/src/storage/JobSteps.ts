@@ -13,7 +13,8 @@ import type { Change } from "../domain/Progress.ts"
 import * as Progress from "../domain/Progress.ts"
 import type { Failure } from "../domain/Recipient.ts"
 import * as RetrySelection from "../domain/RetrySelection.ts"
-import type { Standing } from "../domain/Session.ts"
+import type { Session, Standing } from "../domain/Session.ts"
+import * as Sessions from "../domain/Session.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { ClaimedJob, Report, Settlement } from "./JobStore.ts"
 import { CancelResult, RetryResult } from "./JobStore.ts"
@@ -97,10 +98,13 @@ export const claim = <H extends Held>(
   recipients: ReadonlyArray<RecipientResult>,
   worker: string,
   now: Instant,
-  session: Standing | null
+  session: (Standing & Pick<Session, "lastOutage">) | null
 ): Step<H> & { readonly claimed: ClaimedJob } => {
   const fence = held.fence + 1
-  const moves = recipients.map((before): Move => ({ before, after: Progress.claim(before, now), fence }))
+  const silence = session === null ? null : Sessions.silence(session, now)
+  const moves = recipients.map(
+    (before): Move => ({ before, after: Progress.claim(before, now, silence), fence })
+  )
   const probe = session !== null && session.outage !== null
   const applied = Progress.apply(held.job, moves, now)
   const follows = session !== null && (probe || held.job.status === "paused")

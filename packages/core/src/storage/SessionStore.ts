@@ -28,7 +28,7 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     /**
      * Moves the session to a state and appends `session.connected` or `session.disconnected`; one that is there already
      * only has its reason replaced. Leaving `connected` pauses its processing jobs (`session_disconnected`, with
-     * `job.paused`); `connected` resumes what was paused for that reason (with `job.processing`), and ends an outage.
+     * `job.paused`); `connected` resumes what was paused for that reason (with `job.processing`). Both end an outage.
      * Answers the session as it is then, or null when there is none.
      */
     readonly transition: (command: {
@@ -49,10 +49,10 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers how many. */
     readonly unblock: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
     /**
-     * The session's platform does not answer (decisions.md §10): appends `session.unavailable`, and its processing jobs
+     * The connected session's platform does not answer (decisions.md §10): appends `session.unavailable`, and its processing jobs
      * pause (`platform_unavailable`). From then on a claim takes one recipient of it when a probe is due, and moves the
      * time of the next probe on in its commit (`domain/Circuit`). Answers false when that was known, or there is no such
-     * session.
+     * session that is connected.
      */
     readonly markUnavailable: (command: {
       readonly id: string
@@ -66,7 +66,10 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly id: string
       readonly now: Instant
     }) => Effect.Effect<boolean, StorageError>
-    /** Asks for the probe on behalf of a message that no claim gives out; of many who ask one is granted it. */
+    /**
+     * Asks for the probe on behalf of a message that no claim gives out (`Circuit.mayProbeDirectly`); of many who ask one is
+     * granted it.
+     */
     readonly takeProbe: (command: {
       readonly id: string
       readonly now: Instant

@@ -55,6 +55,7 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   reason: null,
   blockedUntil: null,
   outage: null,
+  lastOutage: null,
   connectedSince: now,
   createdAt: now,
   updatedAt: now,

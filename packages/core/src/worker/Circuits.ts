@@ -3,15 +3,18 @@
  * attempts and tells the store, which all processes follow (`domain/Circuit`, `SessionStore.markUnavailable`). While a
  * session's circuit is open nothing more of it begins here but probes, and no attempt of it counts.
  */
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
+import * as Runtime from "effect/Runtime"
 import * as Circuit from "../domain/Circuit.ts"
 import * as Moment from "../loop/Moment.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
+import { StoreClock } from "./StoreClock.ts"
 import { Wake } from "./Wake.ts"
 
 /** The circuit of one session, for the attempts of one message or job. */
@@ -27,8 +30,25 @@ export interface SessionCircuit {
   readonly unused: () => void
 }
 
-/** A change that the store is still to be told. */
-type Change = "Unavailable" | "Available" | "ProbeFailed" | "ProbeUnused"
+/** What the store is still to be told of a session, beside that it is unavailable ({@link Opening}). */
+type Change = "Available" | "ProbeFailed" | "ProbeUnused"
+
+/** What the store knows of an open circuit. */
+interface Opening {
+  /** True once it was told: it may know, also when it did not say so. */
+  isTold: boolean
+  /** When it came to know; null while it does not. */
+  knownAt: Order | null
+}
+
+interface Entry {
+  circuit: Circuit.Circuit
+  /** Null while the circuit is closed. */
+  opening: Opening | null
+}
+
+/** Between two looks while something is under way, in milliseconds: so long a freeze of the process is not noticed. */
+const lookEvery = Circuit.longestUnseen / 2
 
 /** The place of a claim or an opening in the order in which they came. */
 export type Order = number
@@ -57,11 +77,6 @@ export class Circuits extends Context.Tag("@sendwright/core/worker/Circuits")<
   }
 >() {}
 
-const began = (circuit: Circuit.Circuit) => Circuit.next(circuit, "Began")
-const hadAnswer = (circuit: Circuit.Circuit) => Circuit.next(circuit, "Answered")
-const hadNone = (circuit: Circuit.Circuit) => Circuit.next(circuit, "Unanswered")
-const ended = (circuit: Circuit.Circuit) => Circuit.next(circuit, "Ended")
-
 const unavailable = Metric.gauge("sendwright_sessions_unavailable", {
   description: "Sessions whose platform does not answer, of all accounts."
 })
@@ -71,84 +86,113 @@ const outages = Metric.counter("sendwright_outages_total", {
   incremental: true
 })
 
-export const layer: Layer.Layer<Circuits, never, SessionStore | Wake> = Layer.effect(
+const couldNotBeTold = (id: string, what: string) => (cause: Cause.Cause<unknown>) =>
+  Effect.logWarning(`The store could not be told of session ${id} that ${what}`, cause)
+
+export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Wake> = Layer.scoped(
   Circuits,
   Effect.gen(function* () {
     const sessions = yield* SessionStore
     const wake = yield* Wake
+    const { within } = yield* StoreClock
     const clock = yield* Effect.clock
+    const scope = yield* Effect.scope
+    const runFork = Runtime.runFork(yield* Effect.runtime<never>())
     const oneByOne = (yield* Effect.makeSemaphore(1)).withPermits(1)
-    const circuits = new Map<string, { circuit: Circuit.Circuit }>()
+    const entries = new Map<string, Entry>()
     const changes = new Map<string, Change>()
-    /** When the store came to know of each open circuit; null while it does not. */
-    const known = new Map<string, Order | null>()
     let last: Order = 0
     let isStoring = false
+    let isWatched = false
+    let seenAt: Moment.Moment = 0
 
     const nextPlace = (): Order => {
       last += 1
       return last
     }
-    const entryOf = (sessionId: string): { circuit: Circuit.Circuit } => {
-      const known = circuits.get(sessionId)
-      if (known !== undefined) return known
-      const entry = { circuit: Circuit.idle }
-      circuits.set(sessionId, entry)
+    const entryOf = (sessionId: string): Entry => {
+      const found = entries.get(sessionId)
+      if (found !== undefined) return found
+      const entry: Entry = { circuit: Circuit.idle, opening: null }
+      entries.set(sessionId, entry)
       return entry
     }
-    const isOpen = (sessionId: string): boolean => circuits.get(sessionId)?.circuit._tag === "Open"
+    const isOpen = (sessionId: string): boolean => entries.get(sessionId)?.circuit._tag === "Open"
+    const isUntold = ({ opening }: Entry): boolean => opening !== null && opening.knownAt === null
 
-    const update = (sessionId: string, step: (circuit: Circuit.Circuit) => Circuit.Circuit): void => {
-      const entry = entryOf(sessionId)
+    const time = (): Moment.Moment => Moment.unsafeNow(clock)
+    /** The time. Whoever was under way while nobody looked for long had a frozen process, and no silent platform. */
+    const see = (): Moment.Moment => {
+      const now = time()
+      if (isWatched && now - seenAt > Circuit.longestUnseen)
+        for (const entry of entries.values()) entry.circuit = Circuit.thawed(entry.circuit)
+      seenAt = now
+      return now
+    }
+
+    const become = (sessionId: string, entry: Entry, circuit: Circuit.Circuit): void => {
       const before = entry.circuit
-      const after = step(before)
-      entry.circuit = after
-      if (after._tag === before._tag) return
-      if (after._tag === "Open") {
-        known.set(sessionId, null)
-        changes.set(sessionId, "Unavailable")
+      entry.circuit = circuit
+      if (circuit._tag === before._tag) return
+      if (circuit._tag === "Open") {
+        entry.opening = { isTold: false, knownAt: null }
+        changes.delete(sessionId)
         return
       }
-      known.delete(sessionId)
       // What the store was never told needs no end.
-      if (changes.get(sessionId) === "Unavailable") changes.delete(sessionId)
-      else changes.set(sessionId, "Available")
+      if (entry.opening?.isTold === true) changes.set(sessionId, "Available")
+      entry.opening = null
     }
+    const update = (sessionId: string, event: Circuit.Event): void => {
+      const entry = entryOf(sessionId)
+      // First, since a freeze changes the circuit: the time-outs of a process that thaws come before anybody looks.
+      if (event === "Unanswered") see()
+      become(sessionId, entry, Circuit.next(entry.circuit, event, time))
+    }
+    const probeEnded = (sessionId: string, change: "ProbeFailed" | "ProbeUnused"): void => {
+      // One that asked the platform says more than one that did not.
+      if (isOpen(sessionId) && changes.get(sessionId) !== "ProbeFailed") changes.set(sessionId, change)
+    }
+
+    const tellUnavailable = (id: string, opening: Opening) =>
+      Effect.gen(function* () {
+        opening.isTold = true
+        const now = yield* Clock.currentTimeMillis
+        const isNew = yield* sessions.markUnavailable({ id, now })
+        opening.knownAt = nextPlace()
+        if (!isNew) return
+        yield* Metric.increment(outages)
+        yield* Effect.logWarning(
+          `Session ${id} is unavailable: its platform does not answer. Its jobs wait, and one message after another asks it again.`
+        )
+        yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
+      }).pipe(Effect.catchAllCause(couldNotBeTold(id, "it is unavailable")))
 
     const tell = (id: string, change: Change) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
-        switch (change) {
-          case "Unavailable": {
-            const isNew = yield* sessions.markUnavailable({ id, now })
-            if (isOpen(id)) known.set(id, nextPlace())
-            if (!isNew) return
-            yield* Metric.increment(outages)
-            yield* Effect.logWarning(
-              `Session ${id} is unavailable: its platform does not answer. Its jobs wait, and one message after another asks it again.`
-            )
-            break
-          }
-          case "Available":
-            if (!(yield* sessions.markAvailable({ id, now }))) return
-            yield* Effect.logInfo(`Session ${id} is available: its platform answers again.`)
-            break
-          case "ProbeFailed":
-          case "ProbeUnused":
-            return yield* sessions.returnProbe({ id, attempted: change === "ProbeFailed", now })
-        }
+        if (change !== "Available")
+          return yield* sessions.returnProbe({ id, attempted: change === "ProbeFailed", now })
+        if (!(yield* sessions.markAvailable({ id, now }))) return
+        yield* Effect.logInfo(`Session ${id} is available: its platform answers again.`)
         yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
-      })
+      }).pipe(
+        Effect.catchAllCause((cause) => {
+          // What has become of it meanwhile stands; an opening that is told to the store says all of it.
+          const entry = entries.get(id)
+          if (!changes.has(id) && (entry === undefined || !isUntold(entry))) changes.set(id, change)
+          return couldNotBeTold(id, change === "Available" ? "it is available" : "its probe ended")(cause)
+        })
+      )
 
     const storeAll = oneByOne(
       Effect.gen(function* () {
         isStoring = true
+        for (const [id, { opening }] of [...entries])
+          if (opening !== null && opening.knownAt === null) yield* tellUnavailable(id, opening)
         for (const [id, change] of [...changes]) {
           changes.delete(id)
-          yield* Effect.catchAllCause(tell(id, change), (cause) => {
-            if (!changes.has(id)) changes.set(id, change)
-            return Effect.logWarning(`The outage of session ${id} could not be stored (${change})`, cause)
-          })
+          yield* tell(id, change)
         }
       }).pipe(
         Effect.ensuring(
@@ -159,47 +203,81 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | Wake> = Layer.ef
       )
     )
 
+    /** Looks at all circuits; answers true when the store is to be told something. */
+    const look = (): boolean => {
+      const now = see()
+      let isPending = changes.size > 0
+      for (const [sessionId, entry] of entries) {
+        if (Circuit.isQuiet(entry.circuit)) entries.delete(sessionId)
+        else become(sessionId, entry, Circuit.look(entry.circuit, now))
+        isPending ||= isUntold(entry)
+      }
+      return isPending
+    }
+
+    const isUnderWay = (): boolean => {
+      for (const { circuit } of entries.values()) if (circuit.underWay > 0) return true
+      return false
+    }
+    /** Looks for as long as something is under way: half a minute of silence ends nothing that anybody would notice. */
+    const watch: Effect.Effect<void> = Effect.suspend(() => {
+      if (!isUnderWay()) {
+        isWatched = false
+        return Effect.void
+      }
+      // Nobody waits for a slow store here, which would pass for a freeze.
+      const told = look() && !isStoring ? Effect.forkIn(within(storeAll), scope) : Effect.void
+      return Effect.zipRight(told, Effect.zipRight(Effect.sleep(lookEvery), watch))
+    })
+    const beWatched = (): void => {
+      if (isWatched) return
+      isWatched = true
+      seenAt = time()
+      runFork(watch, { scope, immediate: false })
+    }
+
     return {
-      of: (sessionId, probe) => ({
-        mayBegin: () => probe || !isOpen(sessionId),
-        isOpen: () => isOpen(sessionId),
-        began: () => update(sessionId, began),
-        ended: (answered) => {
-          update(sessionId, answered === null ? ended : answered ? hadAnswer : hadNone)
-          if (probe && isOpen(sessionId)) changes.set(sessionId, "ProbeFailed")
-        },
-        unused: () => {
-          if (probe && isOpen(sessionId)) changes.set(sessionId, "ProbeUnused")
+      of: (sessionId, probe) => {
+        let probedAt: Moment.Moment = 0
+        return {
+          mayBegin: () => probe || !isOpen(sessionId),
+          isOpen: () => isOpen(sessionId),
+          began: () => {
+            update(sessionId, "Began")
+            beWatched()
+            if (probe) probedAt = see()
+          },
+          ended: (answered) => {
+            update(sessionId, answered === null ? "Ended" : answered ? "Answered" : "Unanswered")
+            // After a minute another one has its turn.
+            if (probe && see() - probedAt < Circuit.longestProbe) probeEnded(sessionId, "ProbeFailed")
+          },
+          unused: () => {
+            if (probe) probeEnded(sessionId, "ProbeUnused")
+          }
         }
-      }),
-      excluded: () => [...known].flatMap(([sessionId, at]) => (at === null ? [sessionId] : [])),
+      },
+      excluded: () => [...entries].flatMap(([sessionId, entry]) => (isUntold(entry) ? [sessionId] : [])),
       asking: nextPlace,
       admit: ({ probe, sessionId }, asked) => {
         if (probe) {
-          if (isOpen(sessionId)) return true
+          // Whoever gives out a probe knows of the outage.
           const entry = entryOf(sessionId)
           entry.circuit = { _tag: "Open", underWay: entry.circuit.underWay }
-          known.set(sessionId, asked)
+          entry.opening ??= { isTold: true, knownAt: null }
+          entry.opening.knownAt ??= asked
           return true
         }
-        if (!isOpen(sessionId)) return true
-        const since = known.get(sessionId) ?? null
-        if (since === null || since > asked) return false
-        const entry = entryOf(sessionId)
+        const entry = entries.get(sessionId)
+        if (entry === undefined || entry.opening === null) return true
+        const { knownAt } = entry.opening
+        if (knownAt === null || knownAt > asked) return false
         entry.circuit = Circuit.closed(entry.circuit)
-        known.delete(sessionId)
+        entry.opening = null
         changes.delete(sessionId)
         return true
       },
-      store: Effect.suspend(() => {
-        const now = Moment.unsafeNow(clock)
-        for (const [sessionId, { circuit }] of circuits) {
-          if (circuit._tag === "Closed" && circuit.underWay === 0 && circuit.unanswered === 0)
-            circuits.delete(sessionId)
-          else update(sessionId, (before) => Circuit.look(before, now))
-        }
-        return changes.size === 0 && !isStoring ? Effect.void : storeAll
-      }),
+      store: Effect.suspend(() => (look() || isStoring ? storeAll : Effect.void)),
       measure: Effect.flatMap(sessions.countUnavailable, (count) => Metric.set(unavailable, count)).pipe(
         Effect.catchAllCause((cause) => Effect.logWarning("Outages could not be counted", cause))
       )

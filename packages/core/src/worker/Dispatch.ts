@@ -17,7 +17,7 @@ import * as Retry from "../domain/Retry.ts"
 import type { Line } from "../sender/Lines.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { OutboundMessage, Sender, SendResult } from "../sender/Sender.ts"
-import { canRecover, isAnswered } from "../sender/Sender.ts"
+import { canRecover, isAnswered, isCheckAnswered } from "../sender/Sender.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
@@ -203,13 +203,11 @@ const broken = (
   )
 
 /**
- * The result of a probe that is not sent, since the platform's own check fails. A reason that the catalogue knows is an
- * answer, unless it says that the platform is unavailable.
+ * True when a probe is not sent because of what the platform's own check says: nobody answers, or the session may send
+ * nothing. Any other answer says too little: a platform may answer a check and no message.
  */
-const unchecked = (failure: Failure): SendResult => {
-  const answered = failure.code !== "provider_unavailable" && Catalogue.find(failure.code) !== undefined
-  return { _tag: "Transient", failure, retryAfterMs: null, answered }
-}
+const sparesProbe = (failure: Failure): boolean =>
+  !isCheckAnswered(failure) || (!failure.permanent && waits.has(Catalogue.actionOf(failure)))
 
 /**
  * Whether nobody else can have the recipients of a claim meanwhile, as after a process was frozen (`Presence.keeps`). It
@@ -278,9 +276,17 @@ const tried = (
   // A probe is a person's message: where the platform can be asked otherwise, it is spared a time-out.
   if (!job.probe || sender.check === undefined) return made
   return Effect.flatMap(sender.check(config), (failure) =>
-    failure === null || failure.permanent
+    failure === null || !sparesProbe(failure)
       ? made
-      : meaning(line, job, recipient, unchecked(failure), uncertain)
+      : // Not the answer to a message, which alone ends an outage.
+        meaning(
+          line,
+          job,
+          recipient,
+          { _tag: "Transient", failure, retryAfterMs: null },
+          uncertain,
+          isCheckAnswered(failure) ? null : false
+        )
   )
 }
 

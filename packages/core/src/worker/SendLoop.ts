@@ -190,6 +190,8 @@ export const make = (options: {
 
         const collect: Effect.Effect<LaneEvent> = Effect.gen(function* () {
           const settlements: Array<Settlement> = []
+          // Batches tell the store of outages themselves. What it could not be told then is told without any.
+          if (live.size === 0) yield* circuits.store
           for (const [id, { batch }] of live) {
             settlements.push(...(yield* batch.collect))
             if (batch.remaining() === 0) live.delete(id)

@@ -29,6 +29,7 @@ const session = (some: Partial<WaitingSession> = {}): WaitingSession => ({
   state: "connected",
   blockedUntil: null,
   outage: null,
+  lastOutage: null,
   dueAt: now,
   arrival: null,
   ...some

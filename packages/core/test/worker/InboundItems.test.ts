@@ -19,6 +19,7 @@ const session: Session = {
   reason: null,
   blockedUntil: null,
   outage: null,
+  lastOutage: null,
   connectedSince: 0,
   createdAt: 0,
   updatedAt: 0

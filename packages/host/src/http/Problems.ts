@@ -278,9 +278,9 @@ export const describe = (error: EngineError): Problem => {
     case "SendFailed":
       return problem("send_failed", error.message, {
         members: {
-          messageId: error.messageId,
+          ...(error.messageId === null ? {} : { messageId: error.messageId }),
           reason: error.failure,
-          ...(error.outcome === "unknown"
+          ...(error.outcome === "unknown" && error.messageId !== null
             ? { outcome: error.outcome, links: { status: `/api/public/messages/${error.messageId}` } }
             : {})
         }

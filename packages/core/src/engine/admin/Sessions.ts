@@ -19,7 +19,7 @@ import * as Either from "../../effect/Either.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import * as Lines from "../../sender/Lines.ts"
 import * as Sanitize from "../../sender/Sanitize.ts"
-import { Senders } from "../../sender/Sender.ts"
+import { isCheckAnswered, Senders } from "../../sender/Sender.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
@@ -106,7 +106,10 @@ export interface Sessions {
   ) => Effect.Effect<ReadonlyArray<Fault.Fault>, StorageError>
   readonly find: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Session>, NotFound | StorageError>
-  /** Asks the platform first: where it does not know us, the session stays disconnected and says why. */
+  /**
+   * Asks the platform first: where it does not know us, the session is disconnected and says why. Where the platform does
+   * not answer, a session that is connected stays as it is.
+   */
   readonly connect: (id: string) => Effect.Effect<Session, InsideTransaction | NotFound | StorageError>
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
 }
@@ -233,6 +236,7 @@ export const make = Effect.gen(function* () {
         reason: connected ? null : "never_connected",
         blockedUntil: null,
         outage: null,
+        lastOutage: null,
         connectedSince: connected ? now : null,
         createdAt: now,
         updatedAt: now
@@ -272,6 +276,8 @@ export const make = Effect.gen(function* () {
       const unknown = line === undefined ? "This process cannot read the session's configuration." : null
       const failure = line?.sender.check === undefined ? null : yield* line.sender.check(line.config)
       const reason = unknown ?? (failure === null ? null : Sanitize.failure(failure, line?.config).message)
+      // Nothing was learnt of a session that is connected: it stays so, and so does its outage.
+      const isUnheard = failure !== null && !isCheckAnswered(failure) && found.state === "connected"
       return yield* record(
         {
           operation: "sessions.connect",
@@ -279,7 +285,9 @@ export const make = Effect.gen(function* () {
           before: Effect.map(store.find(id), (session) => Audit.session(session ?? found)),
           entry: (session) => ({ target: id, after: Audit.session(session) })
         },
-        transition(reason === null ? "connected" : "disconnected", reason)(id)
+        isUnheard
+          ? Effect.flatMap(store.find(id), (session) => (session === null ? missing : Effect.succeed(session)))
+          : transition(reason === null ? "connected" : "disconnected", reason)(id)
       )
     }, outside("admin.sessions.connect")),
     disconnect: transition("disconnected", "operator")

@@ -78,9 +78,9 @@ export const make = (db: Database): JobRows<Memory> => ({
       const session = db.sessions.get(id)?.value
       const at = dueAt.get(id)
       if (session === undefined || at === undefined) return []
-      const { blockedUntil, outage, pacing, provider, state } = session
+      const { blockedUntil, lastOutage, outage, pacing, provider, state } = session
       const arrival = db.paces.get(id) ?? null
-      return [{ id, provider, pacing, state, blockedUntil, outage, dueAt: at, arrival }]
+      return [{ id, provider, pacing, state, blockedUntil, outage, lastOutage, dueAt: at, arrival }]
     })
     return sessions.slice(0, limit)
   },

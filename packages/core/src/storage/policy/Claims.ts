@@ -3,8 +3,9 @@
  * stores: the decisions are `domain/Claiming`, the reads and writes {@link JobRows}.
  *
  *     claim:        waitingSessions → serve each in turn, until the budget or the circle ends
- *     serve:        ready? → room → probe? → pace → claimOf
+ *     serve:        ready? → room → probe? → pace → claimOf, or probeOf
  *     claimOf:      dueOf → choose → give, until the session's part is full
+ *     probeOf:      lockDueJobs → chooseProbe → give, until one may go
  */
 import * as Circuit from "../../domain/Circuit.ts"
 import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/Claiming.ts"
@@ -45,6 +46,9 @@ interface Served {
   readonly recipients: number
   readonly outcome: TurnOutcome
 }
+
+/** Takes at most so many due recipients of the session whose turn it is. */
+type Take<B extends Backend> = (place: Place, limit: number) => Tx<Served, B>
 
 const passed: Served = { jobs: [], recipients: 0, outcome: "passed" }
 const putOff: Served = { jobs: [], recipients: 0, outcome: "putOff" }
@@ -167,12 +171,40 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     return { jobs: given, recipients, outcome: recipients > 0 ? "served" : "passed" }
   }
 
+  /**
+   * The due recipient of the session who probes its platform: of the job and the recipient that had no turn for longest,
+   * so that one who is never answered for does not stand for all.
+   */
+  function* probeOf(place: Place, limit: number): Tx<Served, B> {
+    if (limit < 1) return passed
+    const { now, session } = place
+    for (;;) {
+      const locked = yield* rows.lockDueJobs({
+        sessionId: session.id,
+        now,
+        limit: Claiming.jobsOfProbe,
+        waits: false
+      })
+      if (locked.length === 0) return passed
+      const paused = locked.filter((each) => !isApproved(each))
+      const next = Claiming.longestUnchanged(locked.filter(isApproved).map(({ job }) => job))
+      const due: Array<Due<B>> = []
+      if (next !== undefined) {
+        const found = yield* rows.dueRecipients({ jobs: [next], now, limit: next.job.recipients })
+        due.push({ job: next, approved: true, due: found.get(next.job.id) ?? [] })
+      }
+      const waiting = paused.map(({ job }) => ({ job, approved: false, due: [] }))
+      const jobs = yield* give(place, Claiming.chooseProbe([...waiting, ...due]))
+      if (jobs.length > 0) return { jobs, recipients: 1, outcome: "served" }
+    }
+  }
+
   /** At most `room` due recipients of the session, within its pace, which is locked. */
-  function* claimPaced(place: Place, room: number, perSecond: number): Tx<Served, B> {
+  function* claimPaced(place: Place, room: number, perSecond: number, take: Take<B>): Tx<Served, B> {
     const { now, session } = place
     // Read again: the one that came with the session was read without the lock.
     const arrival = yield* rows.arrival(session.id)
-    const served = yield* claimOf(place, Pacing.grant(arrival, perSecond, room, now).granted)
+    const served = yield* take(place, Pacing.grant(arrival, perSecond, room, now).granted)
     if (served.recipients > 0)
       yield* rows.saveArrival(session.id, Pacing.grant(arrival, perSecond, served.recipients, now).arrival)
     return served
@@ -188,18 +220,18 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const outage = yield* rows.tryLockOutage(session.id)
     place.first.is = false
     if (outage === null || !Circuit.isProbeDue(outage, now)) return passed
-    const served = yield* claimWithin(place, 1)
+    const served = yield* claimWithin(place, 1, probeOf)
     if (served.recipients > 0) yield* rows.saveOutage(session.id, Circuit.probing(outage, now))
     return served
   }
 
   /** At most `room` due recipients of the session, within its pace when it has one. */
-  function* claimWithin(place: Place, room: number): Tx<Served, B> {
+  function* claimWithin(place: Place, room: number, take: Take<B>): Tx<Served, B> {
     const { id, pacing } = place.session
     const { messages_per_second: perSecond, pair_interval_ms: interval } = pacing
     // Another commit that has the pacing locked serves the session at this moment.
     if ((perSecond !== null || interval !== null) && !(yield* rows.tryLockPacing(id))) return passed
-    return perSecond === null ? yield* claimOf(place, room) : yield* claimPaced(place, room, perSecond)
+    return perSecond === null ? yield* take(place, room) : yield* claimPaced(place, room, perSecond, take)
   }
 
   /** The session's part of what is left of the claim. */
@@ -210,7 +242,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const room = Claiming.roomFor(budget, atRisk)
     // A claim that may take none of its kind puts none of them off.
     if (room <= 0) return asked.atRisk !== undefined && asked.atRisk.limit > 0 ? putOff : passed
-    return session.outage === null ? yield* claimWithin(place, room) : yield* claimProbe(place)
+    return session.outage === null ? yield* claimWithin(place, room, claimOf) : yield* claimProbe(place)
   }
 
   return {

@@ -85,7 +85,7 @@ export function* mark<B extends Backend>(
 export function* takeProbe<B extends Backend>(rows: SessionRows<B>, { id, now }: Of): Tx<ProbeAnswer, B> {
   const session = yield* rows.lockSession(id)
   if (session === null || session.outage === null) return "available"
-  if (!Circuit.isProbeDue(session.outage, now)) return "refused"
+  if (!Circuit.mayProbeDirectly(session.outage, now)) return "refused"
   yield* rows.saveSession({ ...session, outage: Circuit.probing(session.outage, now) })
   return "granted"
 }

@@ -21,7 +21,7 @@ import type { Answer, Program, Row, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import type { StoredJob, StoredRecipient } from "./Rows.ts"
 import {
-  fromOutage,
+  fromOutages,
   inBatch,
   integer,
   integerOrNull,
@@ -39,6 +39,7 @@ import {
   seq,
   text,
   textOrNull,
+  toLastOutage,
   toOutage,
   waitingColumns
 } from "./Rows.ts"
@@ -234,6 +235,7 @@ export const make = (
             state: stateOf(row, "state"),
             blockedUntil: integerOrNull(row, "blocked_until"),
             outage: toOutage(row),
+            lastOutage: toLastOutage(row),
             dueAt: integer(row, "due"),
             arrival: realOrNull(row, "arrival")
           })
@@ -255,7 +257,8 @@ export const make = (
       return row === undefined ? null : toOutage(row)
     },
 
-    saveOutage: (sessionId, outage) => run(saveOutage, ...fromOutage(outage), sessionId),
+    saveOutage: (sessionId, outage) =>
+      run(saveOutage, ...fromOutages({ outage, lastOutage: null }), sessionId),
 
     arrival: Pace.arrivalOf,
 

@@ -6,7 +6,7 @@ import * as Arrays from "effect/Array"
 import type { Account } from "../../domain/Account.ts"
 import type { ApiKey, Status as KeyStatus } from "../../domain/ApiKey.ts"
 import type { Entry } from "../../domain/Audit.ts"
-import type { Outage } from "../../domain/Circuit.ts"
+import type { Outage, Silence } from "../../domain/Circuit.ts"
 import type { ConsentRecord, Status as ConsentStatus } from "../../domain/Consent.ts"
 import * as Consent from "../../domain/Consent.ts"
 import * as Event from "../../domain/Event.ts"
@@ -118,14 +118,26 @@ const state = oneOf<State>(["connected", "connecting", "disconnected"])
 
 export const outageColumns = ["unavailable_since", "probe_at", "probe_interval"]
 
-export const fromOutage = (outage: Outage | null): Parameters =>
-  outage === null ? [null, null, null] : [outage.since, outage.probeAt, outage.intervalMs]
+/** An outage that is over has no beginning in its row, but its end and its length in the place of the next probe's. */
+export const fromOutages = ({ lastOutage, outage }: Pick<Session, "lastOutage" | "outage">): Parameters =>
+  outage !== null
+    ? [outage.since, outage.probeAt, outage.intervalMs]
+    : lastOutage !== null
+      ? [null, lastOutage.until, lastOutage.until - lastOutage.since]
+      : [null, null, null]
 
 export const toOutage = (row: Row): Outage | null => {
   const since = integerOrNull(row, "unavailable_since")
   return since === null
     ? null
     : { since, probeAt: integer(row, "probe_at"), intervalMs: integer(row, "probe_interval") }
+}
+
+export const toLastOutage = (row: Row): Silence | null => {
+  const until = integerOrNull(row, "probe_at")
+  return until === null || integerOrNull(row, "unavailable_since") !== null
+    ? null
+    : { since: until - integer(row, "probe_interval"), until }
 }
 
 export const sessionColumns = [
@@ -161,7 +173,7 @@ export const fromSession = (session: Session): Parameters => [
   session.state,
   session.reason,
   session.blockedUntil,
-  ...fromOutage(session.outage),
+  ...fromOutages(session),
   session.connectedSince,
   session.createdAt,
   session.updatedAt
@@ -181,6 +193,7 @@ export const toSession = (row: Row): Session => ({
   reason: textOrNull(row, "reason"),
   blockedUntil: integerOrNull(row, "blocked_until"),
   outage: toOutage(row),
+  lastOutage: toLastOutage(row),
   connectedSince: integerOrNull(row, "connected_since"),
   createdAt: integer(row, "created_at"),
   updatedAt: integer(row, "updated_at")

@@ -21,7 +21,7 @@ import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import {
   fromKeywords,
-  fromOutage,
+  fromOutages,
   fromSession,
   integer,
   limited,
@@ -82,8 +82,10 @@ const rowsOf = (jobs: JobRows, dialect: Dialect): SessionRows<Sql> => {
     lockUnblockable: function* (now) {
       return (yield* all(toUnblock, now, Time.latestWritten(now))).map(toSession)
     },
-    saveSession: ({ blockedUntil, connectedSince, id, outage, reason, state, updatedAt }) =>
-      run(update, state, reason, blockedUntil, ...fromOutage(outage), connectedSince, updatedAt, id),
+    saveSession: (session) => {
+      const { blockedUntil, connectedSince, id, reason, state, updatedAt } = session
+      return run(update, state, reason, blockedUntil, ...fromOutages(session), connectedSince, updatedAt, id)
+    },
     jobsToFollow: function* (id, running) {
       const stopped = yield* all(pausedJobs, id)
       const going = running ? yield* all(processingJobs, id, id, id) : []
