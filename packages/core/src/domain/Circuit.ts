@@ -152,11 +152,11 @@ export const nextProbe = ({ probeAt }: Outage, now: Instant): Instant =>
 export const isProbeDue = (outage: Outage, now: Instant): boolean => nextProbe(outage, now) <= now
 
 /**
- * The time, or the millisecond after it. An odd time leaves room for direct messages ({@link mayProbeDirectly}).
+ * The time, or the millisecond before it. An odd time leaves room for direct messages ({@link mayProbeDirectly}).
  *
  * @param turn odd or even, as the time is to be
  */
-const withTurn = (at: Instant, turn: number): Instant => at + ((at + turn) % 2)
+const withTurn = (at: Instant, turn: number): Instant => at - ((at + turn) % 2)
 
 /**
  * True when a direct message may be the probe. A job's recipient takes the probe in the moment when it is due, so a direct

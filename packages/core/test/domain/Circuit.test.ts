@@ -6,26 +6,39 @@ import * as Circuit from "../../src/domain/Circuit.ts"
 const second = 1000
 const runs = { numRuns: 500 }
 
-/** The circuit after events, and after looks at a time. */
+/** The circuit after events at their times, and after looks at theirs. */
 const circuitAfter = (
-  ...steps: ReadonlyArray<readonly [event: Circuit.Event, times?: number] | readonly [lookedAt: number]>
+  ...steps: ReadonlyArray<readonly [at: number, step: Circuit.Event | "Looked" | "Thawed", times?: number]>
 ): Circuit.Circuit => {
   let circuit = Circuit.idle
-  for (const [step, times = 1] of steps) {
-    for (let time = 0; time < times; time++)
-      circuit = typeof step === "number" ? Circuit.look(circuit, step) : Circuit.next(circuit, step)
+  for (const [at, step, times = 1] of steps) {
+    for (let time = 0; time < times; time++) {
+      if (step === "Looked") circuit = Circuit.look(circuit, at)
+      else if (step === "Thawed") circuit = Circuit.thawed(circuit)
+      else circuit = Circuit.next(circuit, step, () => at)
+    }
   }
   return circuit
 }
 
-/** Attempts one after the other. */
+/** Attempts one after the other, at one time. */
 const attempts = (event: Circuit.Event, count: number, from: Circuit.Circuit = Circuit.idle) => {
   let circuit = from
   for (let time = 0; time < count; time++) {
-    circuit = Circuit.next(Circuit.next(circuit, "Began"), event)
+    circuit = Circuit.next(
+      Circuit.next(circuit, "Began", () => 0),
+      event,
+      () => 0
+    )
   }
   return circuit
 }
+
+/** A lone message that is refused at once, at each of these seconds. */
+const refusedAt = (...seconds: ReadonlyArray<number>): Circuit.Circuit =>
+  circuitAfter(
+    ...seconds.flatMap((at) => [[at * second, "Began"] as const, [at * second, "Unanswered"] as const])
+  )
 
 describe("a closed circuit", () => {
   it("opens at the twentieth attempt in a row without an answer", () => {
@@ -44,26 +57,62 @@ describe("a closed circuit", () => {
 
   it("opens after 30 seconds of something under way without an answer, from when that is seen first", () => {
     const until = 30 * second
-    expect(circuitAfter(["Began"], [0], [until - 1])._tag).toBe("Closed")
-    expect(circuitAfter(["Began"], [0], [until])._tag).toBe("Open")
-    expect(circuitAfter(["Began", 2], [0], ["Unanswered"], [until])._tag).toBe("Open")
-    expect(circuitAfter(["Began", 2], [0], ["Answered"], [20 * second], [49 * second])._tag).toBe("Closed")
-    expect(circuitAfter(["Began", 2], [0], ["Answered"], [20 * second], [50 * second])._tag).toBe("Open")
+    expect(circuitAfter([0, "Began"], [0, "Looked"], [until - 1, "Looked"])._tag).toBe("Closed")
+    expect(circuitAfter([0, "Began"], [0, "Looked"], [until, "Looked"])._tag).toBe("Open")
+    const unanswered = [
+      [0, "Began", 2],
+      [0, "Looked"],
+      [second, "Unanswered"]
+    ] as const
+    expect(circuitAfter(...unanswered, [until, "Looked"])._tag).toBe("Open")
+    const answered = [
+      [0, "Began", 2],
+      [0, "Looked"],
+      [second, "Answered"],
+      [20 * second, "Looked"]
+    ] as const
+    expect(circuitAfter(...answered, [49 * second, "Looked"])._tag).toBe("Closed")
+    expect(circuitAfter(...answered, [50 * second, "Looked"])._tag).toBe("Open")
   })
 
-  it("is not opened by a lone message that is tried again after a quarter of an hour", () => {
+  it("opens after 30 seconds of attempts without an answer, also of few", () => {
+    expect(refusedAt(0, 1, 3, 7, 15, 29)._tag).toBe("Closed")
+    expect(refusedAt(0, 1, 3, 7, 15, 30)._tag).toBe("Open")
+    const answered = circuitAfter([0, "Began"], [0, "Unanswered"], [15_000, "Began"], [15_000, "Answered"])
+    expect(answered).toEqual(Circuit.idle)
+    const silent = Circuit.next(answered, "Began", () => 20_000)
+    expect(Circuit.next(silent, "Unanswered", () => 40_000)._tag).toBe("Closed")
+  })
+
+  it("is not opened by messages with more than half a minute between them", () => {
+    expect(refusedAt(0, 30)._tag).toBe("Open")
+    expect(refusedAt(0, 31)._tag).toBe("Closed")
+    expect(refusedAt(0, 31, 62, 93, 124)._tag).toBe("Closed")
     const minute = 60 * second
     const lone = circuitAfter(
-      ["Began"],
-      [0],
-      ["Unanswered"],
-      [10 * second],
-      ["Began"],
-      [15 * minute],
-      ["Unanswered"],
-      [20 * minute]
+      [0, "Began"],
+      [0, "Looked"],
+      [second, "Unanswered"],
+      [10 * second, "Looked"],
+      [14 * minute, "Began"],
+      [15 * minute - second, "Looked"],
+      [15 * minute, "Unanswered"],
+      [20 * minute, "Looked"]
     )
-    expect(lone).toEqual({ _tag: "Closed", underWay: 0, unanswered: 2, silentSince: null })
+    expect(lone).toMatchObject({ _tag: "Closed", underWay: 0, unanswered: 2 })
+  })
+
+  it("counts nothing that was under way while its process was frozen", () => {
+    const frozen = circuitAfter([0, "Began", 25], [0, "Looked"], [600 * second, "Thawed"])
+    const thawed = (event: Circuit.Event, times: number) => {
+      let circuit = frozen
+      for (let time = 0; time < times; time++) circuit = Circuit.next(circuit, event, () => 600 * second)
+      return circuit
+    }
+    expect(Circuit.look(frozen, 700 * second)._tag).toBe("Closed")
+    expect(thawed("Unanswered", 25)).toEqual(Circuit.idle)
+    expect(attempts("Unanswered", 20, thawed("Unanswered", 25))._tag).toBe("Open")
+    expect(thawed("Answered", 25)).toEqual(Circuit.idle)
   })
 })
 
@@ -73,9 +122,10 @@ describe("an open circuit", () => {
   it("stays open whatever has no answer, and closes with the first answer of any attempt", () => {
     for (const event of ["Unanswered", "Ended"] as const) expect(attempts(event, 40, open)._tag).toBe("Open")
     expect(Circuit.look(open, 1e9)).toBe(open)
+    expect(Circuit.thawed(open)).toBe(open)
     expect(attempts("Answered", 1, open)).toEqual(Circuit.idle)
-    const older = circuitAfter(["Began", 25], ["Unanswered", 20])
-    expect(Circuit.next(older, "Answered")).toEqual({ ...Circuit.idle, underWay: 4 })
+    const older = circuitAfter([0, "Began", 25], [0, "Unanswered", 20])
+    expect(Circuit.next(older, "Answered", () => 0)).toEqual({ ...Circuit.idle, underWay: 4 })
   })
 })
 
@@ -96,25 +146,28 @@ describe("any circuit", () => {
         let now = 0
         let underWay = 0
         let unanswered = 0
-        let seenSince: number | null = null
+        /** When the platform was asked last, and the earliest time from which on it may count as silent. */
+        let [askedAt, silentSince] = [0, 0]
         for (const [step, ms] of steps) {
           now += ms
           if (step !== "Began" && step !== "Looked" && underWay === 0) continue
           const before = circuit
-          circuit = step === "Looked" ? Circuit.look(circuit, now) : Circuit.next(circuit, step)
+          const at = now
+          circuit = step === "Looked" ? Circuit.look(circuit, now) : Circuit.next(circuit, step, () => at)
+          if (underWay === 0 && now - askedAt > Circuit.longestPause) silentSince = now
           if (step === "Began") underWay += 1
           else if (step !== "Looked") underWay -= 1
-          if (step === "Answered") unanswered = 0
+          if (step === "Answered") [unanswered, silentSince] = [0, now]
           if (step === "Unanswered") unanswered += 1
-          const isLong = seenSince !== null && now - seenSince >= Circuit.longestSilence
-          if (step === "Answered" || underWay === 0) seenSince = null
-          else if (step === "Looked") seenSince ??= now
+          if (step !== "Looked") askedAt = now
           expect(circuit.underWay).toBe(underWay)
-          if (before._tag === "Open") expect(circuit._tag).toBe(step === "Answered" ? "Closed" : "Open")
-          else if (circuit._tag === "Open")
-            expect(step === "Looked" ? isLong : unanswered >= Circuit.mostUnanswered).toBe(true)
-          else expect([circuit.silentSince, circuit.unanswered]).toEqual([seenSince, unanswered])
-          if (circuit._tag === "Open") seenSince = null
+          if (before._tag === "Open") {
+            expect(circuit._tag).toBe(step === "Answered" ? "Closed" : "Open")
+          } else if (circuit._tag === "Open") {
+            const isLong = now - silentSince >= Circuit.longestSilence
+            expect([isLong, unanswered >= Circuit.mostUnanswered]).toContain(true)
+            expect(["Looked", "Unanswered"]).toContain(step)
+          } else expect([circuit.unanswered, circuit.frozen]).toEqual([unanswered, 0])
         }
       }),
       runs
@@ -145,11 +198,42 @@ describe("an outage", () => {
     expect(unused.intervalMs).toBe(second)
   })
 
+  it("is asked again no later than a minute after its last probe began, however long that took", () => {
+    const outage = { since: 0, probeAt: 0, intervalMs: 60 * second }
+    const ended = (tookMs: number) => Circuit.probed(Circuit.probing(outage, 0), true, tookMs).probeAt
+    expect([0, 15, 59, 60].map((seconds) => ended(seconds * second) / second)).toEqual([60, 60, 60, 60])
+    expect(ended(90 * second)).toBe(90 * second)
+  })
+
+  it("gives one probe to clocks that are not quite alike", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.integer({ min: -1000, max: 59_000 }), FastCheck.nat(), (later, at) => {
+        const probing = Circuit.probing(Circuit.begin(at), at + second)
+        expect(Circuit.isProbeDue(probing, at + second + later)).toBe(false)
+        expect(Circuit.mayProbeDirectly(probing, at + second + later)).toBe(false)
+      }),
+      runs
+    )
+  })
+
+  it("lets a direct message come half an interval early every other time, and never amid a probe", () => {
+    const outage = { since: 0, probeAt: 0, intervalMs: 8 * second }
+    const ended = (at: number) => Circuit.probed(Circuit.probing(outage, at), true, at)
+    expect(Circuit.mayProbeDirectly(ended(1000), 1000 + 15 * second)).toBe(false)
+    expect(Circuit.mayProbeDirectly(ended(1000), 1000 + 16 * second)).toBe(true)
+    expect(Circuit.mayProbeDirectly(ended(1001), 1001 + 8 * second - 1)).toBe(false)
+    expect(Circuit.mayProbeDirectly(ended(1001), 1001 + 8 * second)).toBe(true)
+    expect(Circuit.isProbeDue(ended(1001), 1001 + 16 * second - 1)).toBe(false)
+    const turns = [1000, 1001].map((at) => Circuit.probing({ ...outage, intervalMs: 60 * second }, at))
+    for (const probing of turns) expect(Circuit.mayProbeDirectly(probing, 1001 + 59 * second)).toBe(false)
+  })
+
   it("is probed within a minute by any clock, whatever clock wrote its time", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.nat(), FastCheck.nat(), (written, now) => {
         const outage = Circuit.probing(Circuit.begin(written), written)
-        expect(Circuit.nextProbe(outage, now) - now).toBeLessThanOrEqual(60 * second)
+        // Clocks that are a second apart count as right.
+        expect(Circuit.nextProbe(outage, now) - now).toBeLessThanOrEqual(61 * second)
       }),
       runs
     )

@@ -1,15 +1,35 @@
 /** What a process keeps of the circuits of its sessions, and what it tells the store of them. */
 import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as TestClock from "effect/TestClock"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
+import { StorageError } from "../../src/storage/StorageError.ts"
 import { owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as Circuits from "../../src/worker/Circuits.ts"
+import { StoreClock } from "../../src/worker/StoreClock.ts"
 import { Wake } from "../../src/worker/Wake.ts"
 
-const layer = Circuits.layer.pipe(Layer.provideMerge(Layer.mergeAll(Memory.layer, Wake.layer)))
+const layer = Circuits.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Memory.layer, StoreClock.layer, Wake.layer))
+)
+
+/** Circuits over the same stores, of which nothing is told while the flag says so. */
+const unwilling = (is: { mute: boolean }) =>
+  Effect.map(SessionStore, (sessions) => {
+    const down = new StorageError({ operation: "SessionStore", cause: "The disk is full." })
+    const gate = <A>(verb: Effect.Effect<A, StorageError>) =>
+      Effect.suspend(() => (is.mute ? Effect.fail(down) : verb))
+    return Layer.succeed(SessionStore, {
+      ...sessions,
+      markUnavailable: (command) => gate(sessions.markUnavailable(command)),
+      markAvailable: (command) => gate(sessions.markAvailable(command)),
+      returnProbe: (command) => gate(sessions.returnProbe(command))
+    })
+  })
 
 const opened = Effect.gen(function* () {
   const circuits = yield* Circuits.Circuits
@@ -69,7 +89,8 @@ describe("a process that finds a platform away", () => {
   it.effect("learns of another's outage by the probe that it is given", () =>
     Effect.gen(function* () {
       const { circuit, circuits, outage, sessionId, sessions } = yield* opened
-      yield* sessions.markUnavailable({ id: sessionId, now: 0 })
+      yield* sessions.markUnavailable({ id: sessionId, now: -1000 })
+      expect(yield* sessions.takeProbe({ id: sessionId, now: 0 })).toBe("granted")
       expect(circuits.admit({ sessionId, probe: true }, circuits.asking())).toBe(true)
       expect(circuit.isOpen()).toBe(true)
       const probe = circuits.of(sessionId, true)
@@ -98,6 +119,102 @@ describe("a process that finds a platform away", () => {
       expect(yield* outage).toBeNull()
       expect([circuit.mayBegin(), [...circuits.excluded()]]).toEqual([true, []])
     }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("tells that it is away before any word of a probe, however often the store fails", () =>
+    Effect.gen(function* () {
+      const is = { mute: true }
+      yield* Effect.gen(function* () {
+        const { circuits, fail, outage, sessionId, sessions } = yield* opened
+        fail(20)
+        yield* circuits.store
+        expect([...circuits.excluded()]).toEqual([sessionId])
+        const probe = circuits.of(sessionId, true)
+        probe.began()
+        probe.ended(false)
+        yield* circuits.store
+        probe.unused()
+        is.mute = false
+        yield* circuits.store
+        expect(yield* outage).not.toBeNull()
+        expect([...circuits.excluded()]).toEqual([])
+        yield* sessions.markAvailable({ id: sessionId, now: 0 })
+        expect(circuits.admit({ sessionId, probe: false }, circuits.asking())).toBe(true)
+      }).pipe(Effect.provide(Layer.fresh(Circuits.layer)), Effect.provide(yield* unwilling(is)))
+    }).pipe(Effect.provide(layer), Effect.provide(Logger.remove(Logger.defaultLogger)))
+  )
+
+  it.effect("claims of it again once a probe proves that the store knows", () =>
+    Effect.gen(function* () {
+      const is = { mute: true }
+      yield* Effect.gen(function* () {
+        const { circuits, fail, sessionId } = yield* opened
+        fail(20)
+        yield* circuits.store
+        // Another process has told it, and the claim was asked for before.
+        expect(circuits.admit({ sessionId, probe: true }, circuits.asking())).toBe(true)
+        expect([...circuits.excluded()]).toEqual([])
+        expect(circuits.admit({ sessionId, probe: false }, circuits.asking())).toBe(true)
+      }).pipe(Effect.provide(Layer.fresh(Circuits.layer)), Effect.provide(yield* unwilling(is)))
+    }).pipe(Effect.provide(layer), Effect.provide(Logger.remove(Logger.defaultLogger)))
+  )
+
+  it.effect("does not report a probe that took longer than its minute: another one may be under way", () =>
+    Effect.gen(function* () {
+      const { circuits, outage, sessionId, sessions } = yield* opened
+      yield* sessions.markUnavailable({ id: sessionId, now: -1000 })
+      yield* sessions.takeProbe({ id: sessionId, now: 0 })
+      circuits.admit({ sessionId, probe: true }, circuits.asking())
+      const probe = circuits.of(sessionId, true)
+      probe.began()
+      yield* TestClock.adjust("70 seconds")
+      expect(yield* sessions.takeProbe({ id: sessionId, now: 70_000 })).toBe("granted")
+      probe.ended(false)
+      yield* circuits.store
+      expect(yield* outage).toMatchObject({ intervalMs: 1000, probeAt: 130_000 })
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("sees half a minute of silence without anybody who looks, and tells the store", () =>
+    Effect.gen(function* () {
+      const { circuit, outage } = yield* opened
+      circuit.began()
+      yield* TestClock.adjust("29 seconds")
+      expect(yield* outage).toBeNull()
+      yield* TestClock.adjust("6 seconds")
+      expect(yield* outage).not.toBeNull()
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("takes its own freeze for no silence of the platform", () =>
+    Effect.gen(function* () {
+      // The time goes on, and nothing of the process does.
+      let frozenMs = 0
+      const test = yield* Effect.clock
+      const nanos = () => test.unsafeCurrentTimeNanos() + BigInt(frozenMs) * 1_000_000n
+      const clock: Clock.Clock = {
+        [Clock.ClockTypeId]: Clock.ClockTypeId,
+        unsafeCurrentTimeMillis: () => test.unsafeCurrentTimeMillis() + frozenMs,
+        unsafeCurrentTimeNanos: nanos,
+        currentTimeMillis: Effect.sync(() => test.unsafeCurrentTimeMillis() + frozenMs),
+        currentTimeNanos: Effect.sync(nanos),
+        sleep: test.sleep
+      }
+      const frozen = yield* Layer.build(Layer.fresh(Circuits.layer)).pipe(Effect.withClock(clock))
+      yield* Effect.gen(function* () {
+        const { circuit, circuits, fail, outage } = yield* opened
+        for (let attempt = 0; attempt < 40; attempt++) circuit.began()
+        yield* TestClock.adjust("20 seconds")
+        frozenMs = 600_000
+        for (let attempt = 0; attempt < 39; attempt++) circuit.ended(false)
+        yield* circuits.store
+        yield* TestClock.adjust("20 seconds")
+        expect([circuit.isOpen(), yield* outage]).toEqual([false, null])
+        circuit.ended(false)
+        fail(20)
+        expect(circuit.isOpen()).toBe(true)
+      }).pipe(Effect.provide(frozen))
+    }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
   it.effect("has no words of a sender that broke for the platform's", () =>

@@ -2,9 +2,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import type { Failure } from "../../src/domain/Recipient.ts"
@@ -143,6 +146,70 @@ describe("an outage", { timeout: loopsTimeout }, () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("is found within a minute of few recipients, too", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = platform({ deduplicates: true }, () => Effect.succeed(outOfOrder))
+      const { jobId } = yield* accept(2)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("25 seconds")
+        expect((yield* find(jobId)).status).toBe("processing")
+        yield* TestClock.adjust("45 seconds")
+        expect(yield* find(jobId)).toMatchObject(paused)
+        expect(sent.length).toBeLessThan(20)
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("ends though some recipients of its jobs are never answered for", () =>
+    Effect.gen(function* () {
+      const who = yield* owner
+      const first = yield* acceptOf(who, 60)
+      const { sender } = platform({ deduplicates: true }, ({ messageId }) =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          const isBad = messageId.slice(0, -3) === first.slice(0, -3) && messageId.endsWith("001")
+          return isBad || now < 2 * minute ? timedOut : accepted
+        })
+      )
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("6 minutes")
+        expect(yield* countsOf(first)).toMatchObject({ accepted: 59, sending: 1 })
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("fails nobody whose time is over when it ends", () =>
+    Effect.gen(function* () {
+      const who = yield* owner
+      yield* (yield* SessionStore).change({
+        id: who.sessionId,
+        change: { retryForMs: minute },
+        now: 0
+      })
+      const jobId = yield* acceptOf(who, 60)
+      let isBusy = true
+      const { sender } = platform({ deduplicates: true }, () =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          if (now < 5 * minute) return timedOut
+          return isBusy
+            ? SendResult.Transient({ failure: failure("provider_rate_limited"), retryAfterMs: null })
+            : accepted
+        })
+      )
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("375 seconds")
+        expect((yield* sessionOf(jobId)).outage).toBeNull()
+        const { failed, queued, sending } = yield* countsOf(jobId)
+        expect([failed, sending + queued]).toEqual([0, 60])
+        isBusy = false
+        yield* TestClock.adjust("1 minute")
+        expect(yield* countsOf(jobId)).toMatchObject({ accepted: 60 })
+      })
+      yield* during(sender, sending)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("passes over recipients without consent, instead of waiting for each", () =>
     Effect.gen(function* () {
       const { sender } = downUntil(minute)
@@ -203,6 +270,27 @@ describe("an outage", { timeout: loopsTimeout }, () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("goes on at a platform that answers its check and no message", () =>
+    Effect.gen(function* () {
+      for (const said of [null, failure("provider_rate_limited")]) {
+        const check = () => Effect.succeed(said)
+        const { sender, sent } = downUntil(10 * minute, { check })
+        const { jobId } = yield* accept(100)
+        const sending = Effect.gen(function* () {
+          const start = yield* Clock.currentTimeMillis
+          if (start > 0) return
+          yield* TestClock.adjust("10 seconds")
+          const before = sent.length
+          yield* TestClock.adjust("5 minutes")
+          expect((yield* sessionOf(jobId)).outage).not.toBeNull()
+          // Probes only.
+          expect(sent.length - before).toBeLessThanOrEqual(10)
+        })
+        yield* during(sender, sending)
+      }
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("is no outage where the platform answers, however often it refuses for the moment", () =>
     Effect.gen(function* () {
       const busy = SendResult.Transient({ failure: failure("provider_rate_limited"), retryAfterMs: null })
@@ -255,6 +343,34 @@ describe("an outage", { timeout: loopsTimeout }, () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("that the store cannot be told of at first is told by the next drain", () =>
+    Effect.gen(function* () {
+      const sessions = yield* SessionStore
+      const { sender } = downUntil(3 * minute)
+      const { jobId } = yield* accept(100)
+      const down = new StorageError({ operation: "SessionStore.markUnavailable", cause: "The disk is full." })
+      let isDown = true
+      const unwilling = Layer.succeed(SessionStore, {
+        ...sessions,
+        markUnavailable: (command: Parameters<typeof sessions.markUnavailable>[0]) =>
+          isDown ? Effect.fail(down) : sessions.markUnavailable(command)
+      })
+      yield* Effect.gen(function* () {
+        const { drain } = yield* Engine.Engine
+        yield* drain
+        isDown = false
+        yield* TestClock.adjust("1 minute")
+        yield* drain
+        expect(yield* find(jobId)).toMatchObject(paused)
+        for (let minutes = 0; minutes < 5; minutes++) yield* Effect.zipRight(TestClock.adjust("1 minute"), drain)
+        expect(yield* countsOf(jobId)).toMatchObject({ accepted: 100 })
+      }).pipe(
+        Effect.provide(Layer.provide(embedded(sender), unwilling)),
+        Effect.provide(Logger.remove(Logger.defaultLogger))
+      )
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("is a line in the log at its beginning and its end, and a number among the metrics", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
@@ -293,13 +409,13 @@ describe("a direct message during an outage", () => {
   const sending = Effect.gen(function* () {
     const engine = yield* Engine.Engine
     const { caller } = yield* prepare(engine, [phone])
-    const send = Effect.either(
-      engine.sendDirect(caller, { idempotencyKey: undefined, request: { to: phone, message: "Hello" } })
-    )
+    const sendUnder = (idempotencyKey: string | undefined) =>
+      Effect.either(engine.sendDirect(caller, { idempotencyKey, request: { to: phone, message: "Hello" } }))
+    const send = sendUnder(undefined)
     const outage = Effect.flatMap(SessionStore, (sessions) =>
       Effect.map(sessions.find(caller.session.id), (session) => session?.outage ?? null)
     )
-    return { send, outage, sessionId: caller.session.id }
+    return { engine, caller, send, sendUnder, outage, sessionId: caller.session.id }
   })
 
   it.effect("finds it, is refused without an attempt, and ends it when it is the probe", () =>
@@ -329,6 +445,117 @@ describe("a direct message during an outage", () => {
         expect(yield* send).toMatchObject({ _tag: "Right", right: { status: "accepted" } })
         expect(yield* outage).toBeNull()
         expect(yield* send).toMatchObject({ _tag: "Right" })
+      }).pipe(Effect.provide(embedded(sender)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is refused with its key left free, and costs nothing of the day's messages", () =>
+    Effect.gen(function* () {
+      const { sender, sent } = downUntil(10 * minute, { deduplicates: false })
+      yield* Effect.gen(function* () {
+        const { caller, send, sendUnder } = yield* sending
+        const jobs = yield* JobStore
+        for (let time = 0; time < 20; time++) yield* send
+        const used = jobs.usage({ accountId: caller.account.id, day: "1970-01-01" })
+        const before = yield* used
+        expect(yield* sendUnder("again")).toMatchObject({
+          left: { _tag: "SendFailed", messageId: null, failure: { code: "provider_unavailable" } }
+        })
+        expect(yield* used).toEqual(before)
+        yield* TestClock.adjust("11 minutes")
+        expect(yield* sendUnder("again")).toMatchObject({ right: { status: "accepted", replayed: false } })
+        expect(yield* sendUnder("again")).toMatchObject({ right: { replayed: true } })
+        expect(sent).toHaveLength(21)
+      }).pipe(Effect.provide(embedded(sender)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("that the quota refuses gives its probe back", () =>
+    Effect.gen(function* () {
+      const { sender } = downUntil(10 * minute, { deduplicates: false })
+      yield* Effect.gen(function* () {
+        const { caller, engine, outage, send } = yield* sending
+        for (let time = 0; time < 20; time++) yield* send
+        yield* TestClock.adjust("11 minutes")
+        const plan = { ...caller.account.plan, daily_direct_messages: 0 }
+        const poor = { ...caller, knownAt: 11 * minute, account: { ...caller.account, plan } }
+        const request = { to: phone, message: "Hello" }
+        const refused = yield* Effect.flip(engine.sendDirect(poor, { idempotencyKey: undefined, request }))
+        expect(refused._tag).toBe("DailyLimitReached")
+        expect(yield* outage).toMatchObject({ probeAt: 11 * minute })
+        expect(yield* send).toMatchObject({ _tag: "Right" })
+      }).pipe(Effect.provide(embedded(sender)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("tells the store what it could not be told before, without any loop", () =>
+    Effect.gen(function* () {
+      const sessions = yield* SessionStore
+      const { sender } = downUntil(10 * minute, { deduplicates: false })
+      const down = new StorageError({ operation: "SessionStore.markUnavailable", cause: "The disk is full." })
+      let isDown = true
+      const unwilling = Layer.succeed(SessionStore, {
+        ...sessions,
+        markUnavailable: (command: Parameters<typeof sessions.markUnavailable>[0]) =>
+          isDown ? Effect.fail(down) : sessions.markUnavailable(command)
+      })
+      yield* Effect.gen(function* () {
+        const { outage, send } = yield* sending
+        for (let time = 0; time < 22; time++) yield* send
+        expect(yield* outage).toBeNull()
+        isDown = false
+        yield* send
+        expect(yield* outage).not.toBeNull()
+        yield* TestClock.adjust("11 minutes")
+        expect(yield* send).toMatchObject({ _tag: "Right" })
+      }).pipe(Effect.provide(Layer.provideMerge(embedded(sender), unwilling)))
+    }).pipe(Effect.provide(Memory.layer), Effect.provide(Logger.remove(Logger.defaultLogger)))
+  )
+
+  it.effect("gets its turn beside a job that is never answered for", () =>
+    Effect.gen(function* () {
+      const { sender } = platform({ deduplicates: true }, ({ content }) =>
+        content.kind === "direct"
+          ? Effect.succeed(accepted)
+          : // No time of ours is even for ever.
+            Effect.as(Effect.sleep("101 millis"), timedOut)
+      )
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(running(sender), scope)
+      yield* Effect.gen(function* () {
+        const { caller, outage, send } = yield* sending
+        const { accountId, id: sessionId } = { accountId: caller.account.id, id: caller.session.id }
+        yield* acceptOf({ accountId, sessionId, publicKey: caller.key.publicKey }, 1)
+        yield* TestClock.adjust("2 minutes")
+        expect(yield* outage).not.toBeNull()
+        let refused = 0
+        for (; (yield* send)._tag === "Left"; refused++) yield* TestClock.adjust("7 seconds")
+        expect(refused).toBeLessThan(100)
+        expect(yield* outage).toBeNull()
+      }).pipe(Effect.provide(context))
+      const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(stopping)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("and `connect`, to which nobody answers, leave the session connected", () =>
+    Effect.gen(function* () {
+      let said: Failure | null = failure("provider_unreachable")
+      const { sender } = downUntil(10 * minute, { deduplicates: false, check: () => Effect.sync(() => said) })
+      yield* Effect.gen(function* () {
+        const { engine, outage, send, sessionId } = yield* sending
+        for (let time = 0; time < 20; time++) yield* send
+        const { connect, disconnect } = engine.admin.sessions
+        expect(yield* connect(sessionId)).toMatchObject({ state: "connected", reason: null })
+        expect(yield* outage).not.toBeNull()
+        said = failure("credentials_rejected")
+        expect(yield* connect(sessionId)).toMatchObject({ state: "disconnected", outage: null })
+        said = null
+        expect(yield* connect(sessionId)).toMatchObject({ state: "connected", outage: null })
+        yield* disconnect(sessionId)
+        said = failure("provider_unreachable")
+        expect(yield* connect(sessionId)).toMatchObject({ state: "disconnected", reason: "Not now." })
       }).pipe(Effect.provide(embedded(sender)))
     }).pipe(Effect.provide(Memory.layer))
   )

@@ -264,6 +264,83 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("is probed by one recipient of one job after the other, whoever is not answered for", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const who = yield* owner
+        const ids = [yield* accept(who, 3), yield* accept(who, 2), yield* accept(who, 1)]
+        const { sessionId: id } = who
+        yield* sessions.markUnavailable({ id, now })
+        const asked: Array<string> = []
+        for (let at = now + minute; asked.length < 12; at += minute) {
+          const [probe] = yield* claim(250, at)
+          asked.push(`${ids.indexOf(probe?.jobId ?? "")}.${probe?.recipients[0]?.index}`)
+          yield* settle(probe === undefined ? [] : [probe], released, at + second)
+          yield* sessions.returnProbe({ id, attempted: true, now: at + second })
+        }
+        expect(asked.slice(0, 9)).toEqual(["0.0", "1.0", "2.0", "0.1", "1.1", "2.0", "0.2", "1.0", "2.0"])
+        // Nor does a job that comes later wait for all of them.
+        ids.push(yield* accept(who, 1, now + 12 * minute))
+        const next: Array<number> = []
+        for (let at = now + 13 * minute; next.length < 4; at += minute) {
+          const probe = yield* claim(250, at)
+          next.push(ids.indexOf(probe[0]?.jobId ?? ""))
+          yield* settle(probe, released, at + second)
+          yield* sessions.returnProbe({ id, attempted: true, now: at + second })
+        }
+        expect(next).toContain(3)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is not probed twice by clocks that are a second apart", () =>
+      Effect.gen(function* () {
+        const { id, sessions } = yield* outage(3)
+        expect(counted(yield* claim(250, now + second))).toBe(1)
+        for (const behind of [1, 500, second]) {
+          expect(yield* claim(250, now + second - behind, "another")).toEqual([])
+          expect(yield* sessions.takeProbe({ id, now: now + second - behind })).toBe("refused")
+        }
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is given to a direct message before its time every other time", () =>
+      Effect.gen(function* () {
+        const { id, sessions } = yield* outage(3)
+        const granted = Effect.fnUntraced(function* (endedAt: number) {
+          yield* sessions.markAvailable({ id, now: endedAt })
+          yield* sessions.markUnavailable({ id, now: endedAt - 2 * second })
+          const probe = yield* claim(250, endedAt)
+          expect(yield* sessions.takeProbe({ id, now: endedAt })).toBe("refused")
+          yield* settle(probe, released, endedAt)
+          yield* sessions.returnProbe({ id, attempted: true, now: endedAt })
+          return yield* sessions.takeProbe({ id, now: endedAt + second })
+        })
+        const at = now - (now % 2) + minute
+        expect([yield* granted(at), yield* granted(at + 5 * minute + 1)]).toEqual(["refused", "granted"])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("takes nothing of the time for which its recipients are tried again", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const who = yield* owner
+        const { sessionId: id } = who
+        const jobId = yield* accept(who, 3)
+        const tried = yield* claim(250)
+        yield* settle(tried, Outcome.Retry({ at: now + second, failure, uncertain: false }), now)
+        yield* sessions.markUnavailable({ id, now: now + minute })
+        const probe = yield* claim(250, now + 2 * minute)
+        expect(probe).toMatchObject([{ jobId, recipients: [{ attempts: 2, firstAttemptAt: now + minute }] }])
+        yield* settle(probe, released, now + 3 * minute)
+        yield* sessions.returnProbe({ id, attempted: true, now: now + 3 * minute })
+        yield* sessions.markAvailable({ id, now: now + 601 * minute })
+        const first = (yield* claim(250, now + 602 * minute)).flatMap(({ recipients }) => recipients)
+        // Each was tried for a minute before it and for one behind it.
+        expect(first.map(({ firstAttemptAt }) => (firstAttemptAt - now) / minute)).toEqual([600, 600, 600])
+        expect(first.map(({ attempts }) => attempts)).toEqual([2, 2, 2])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("is probed by a clock that runs behind the one that wrote its times", () =>
       Effect.gen(function* () {
         const sessions = yield* SessionStore
@@ -314,6 +391,10 @@ export const suite = (layer: Stored): void => {
         const jobs = yield* JobStore
         yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 1 })
         expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "session_disconnected" })
+        // Its end is in the data of `session.disconnected`. What ends late does not begin it anew.
+        expect([(yield* sessions.find(id))?.outage, yield* sessions.countUnavailable]).toEqual([null, 0])
+        expect(yield* sessions.markUnavailable({ id, now: now + 2 })).toBe(false)
+        expect((yield* sessions.find(id))?.outage).toBeNull()
         expect(yield* claim(250, now + minute)).toEqual([])
         expect(yield* jobs.nextDue(now + minute)).toBeNull()
         yield* sessions.transition({ id, state: "connected", reason: null, now: now + minute })
@@ -323,7 +404,6 @@ export const suite = (layer: Stored): void => {
         expect(yield* told(now + 2 * minute)).toEqual([
           "job.paused",
           "job.processing",
-          "session.available",
           "session.connected",
           "session.disconnected",
           "session.unavailable"
