@@ -77,7 +77,8 @@ export const isQuiet = (circuit: Circuit): boolean =>
  */
 export const next = (circuit: Circuit, event: Event, clock: () => number): Circuit => {
   const underWay = event === "Began" ? circuit.underWay + 1 : Math.max(0, circuit.underWay - 1)
-  if (circuit._tag === "Open") return event === "Answered" ? answered(underWay, 0) : { _tag: "Open", underWay }
+  if (circuit._tag === "Open")
+    return event === "Answered" ? answered(underWay, 0) : { _tag: "Open", underWay }
   const { frozen, idleSince, silentSince, unanswered } = circuit
   if (event === "Began") {
     const isSilence = idleSince === null || clock() - idleSince <= longestPause

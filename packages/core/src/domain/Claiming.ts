@@ -201,7 +201,8 @@ export const longestUnchanged = <J extends { readonly job: Pick<Job, "updatedAt"
 export const chooseProbe = <J extends DueJob>(jobs: ReadonlyArray<J>): Choice<J> => {
   const { chosen, mistimed, paused } = choose(jobs, Number.POSITIVE_INFINITY, true)
   const [first] = chosen
-  const [recipient] = first === undefined ? [] : first.of.due.toSorted((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0))
+  const [recipient] =
+    first === undefined ? [] : first.of.due.toSorted((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0))
   return {
     chosen: first === undefined || recipient === undefined ? [] : [{ of: first.of, recipients: [recipient] }],
     mistimed,

@@ -198,7 +198,7 @@ describe("an outage", { timeout: loopsTimeout }, () => {
         })
       )
       const sending = Effect.gen(function* () {
-        yield* TestClock.adjust("375 seconds")
+        yield* TestClock.adjust("335 seconds")
         expect((yield* sessionOf(jobId)).outage).toBeNull()
         const { failed, queued, sending } = yield* countsOf(jobId)
         expect([failed, sending + queued]).toEqual([0, 60])
@@ -362,7 +362,8 @@ describe("an outage", { timeout: loopsTimeout }, () => {
         yield* TestClock.adjust("1 minute")
         yield* drain
         expect(yield* find(jobId)).toMatchObject(paused)
-        for (let minutes = 0; minutes < 5; minutes++) yield* Effect.zipRight(TestClock.adjust("1 minute"), drain)
+        for (let minutes = 0; minutes < 5; minutes++)
+          yield* Effect.zipRight(TestClock.adjust("1 minute"), drain)
         expect(yield* countsOf(jobId)).toMatchObject({ accepted: 100 })
       }).pipe(
         Effect.provide(Layer.provide(embedded(sender), unwilling)),

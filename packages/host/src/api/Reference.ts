@@ -150,7 +150,7 @@ const direct = {
   sendDirect: {
     summary: "Send one text message now",
     description:
-      "Answers once the platform took it. An `Idempotency-Key` is optional, and works as it does for template sends: a request that repeats one still under way waits for its answer.",
+      "Answers once the platform took it. An `Idempotency-Key` is optional, and works as it does for template sends: a request that repeats one still under way waits for its answer. While the session's platform does not answer, the message is refused with `send_failed` and without a `messageId`: nothing is recorded, and the same request may be repeated under the same key.",
     request: { to: Examples.phone, message: "Your order is ready.", linkPreview: false },
     answer: { ...ok, messageId: ids.message, to: Examples.phone, status: "accepted", createdAt: at },
     refusals: [
@@ -328,7 +328,7 @@ const sessions = {
   connect: {
     summary: "Connect a session",
     description:
-      "Asks the platform first: where it does not know us the session stays disconnected, and `reason` says why. Ends an outage (`unavailable_since`).",
+      "Asks the platform first: where it does not know us the session stays disconnected, and `reason` says why. Ends an outage (`unavailable_since`). Where the platform does not answer, a connected session stays as it is.",
     ...noBody,
     answer: { ...ok, session },
     refusals: missing

@@ -286,7 +286,9 @@ export const make = Effect.gen(function* () {
           entry: (session) => ({ target: id, after: Audit.session(session) })
         },
         isUnheard
-          ? Effect.flatMap(store.find(id), (session) => (session === null ? missing : Effect.succeed(session)))
+          ? Effect.flatMap(store.find(id), (session) =>
+              session === null ? missing : Effect.succeed(session)
+            )
           : transition(reason === null ? "connected" : "disconnected", reason)(id)
       )
     }, outside("admin.sessions.connect")),
