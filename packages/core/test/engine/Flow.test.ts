@@ -201,7 +201,7 @@ describe("a direct message", () => {
         yield* consent(to)
         const request = { to, message: "Hello", reference: status }
         const sent = yield* Effect.flip(engine.sendDirect(caller, { idempotencyKey: undefined, request }))
-        if (sent._tag !== "SendFailed") return yield* Effect.die(sent)
+        if (sent._tag !== "SendFailed" || sent.messageId === null) return yield* Effect.die(sent)
         const { messageId } = sent
         expect((yield* engine.message(caller, messageId)).recipient.status).toBe("unknown")
         const failure = { code: "undeliverable", provider_code: null, message: "Gone.", permanent: true }
