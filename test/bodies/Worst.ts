@@ -53,6 +53,13 @@ const repeated = (unit: (index: number) => string, room: number, most = Number.P
   return units.join(",")
 }
 
+/** So many thousand, in arrays: the parser looks for each among those that it keeps. */
+const shortStrings = (room: number, thousands: number): string =>
+  `[${repeated((list) => `[${repeated((at) => `"${list}.${at}a"`, room, 1000)}]`, room, thousands)}]`
+
+const nestedObjects = (room: number, thousands: number): string =>
+  `[${repeated(() => `${'{"a":'.repeat(25)}1${"}".repeat(25)}`, room, 40 * thousands)}]`
+
 /** What a place may be filled with, whatever belongs there. */
 const anything: Readonly<Record<string, (room: number) => string>> = {
   "arrays within arrays": (room) => "[".repeat(room / 2) + "]".repeat(room / 2),
@@ -70,6 +77,10 @@ const anything: Readonly<Record<string, (room: number) => string>> = {
     `[${repeated((object) => `{${repeated((at) => `"${object}.${at}":0`, 1e6, 99)}}`, room)}]`,
   "a hundred twins in each object": (room) =>
     `[${repeated(() => `{${repeated(() => '"a":0', 1e6, 100)}}`, room)}]`,
+  "36,000 short strings that differ": (room) => shortStrings(room, 36),
+  "63,000 short strings that differ": (room) => shortStrings(room, 63),
+  "36,000 objects in each other": (room) => nestedObjects(room, 36),
+  "63,000 objects in each other": (room) => nestedObjects(room, 63),
   "a long number": (room) => "1".repeat(room),
   "a long fraction": (room) => `0.${"1".repeat(room - 2)}`,
   "a long exponent": (room) => `1e${"9".repeat(room - 2)}`,

@@ -110,6 +110,33 @@ describe("every route that takes a body", () => {
     60_000
   )
 
+  it.live("refuses more members and items than it is ever given, and takes as many as it may be given", () =>
+    withTakers(({ ask, takers }) =>
+      Effect.gen(function* () {
+        const rows = Array.from({ length: 7 }, () => Array.from({ length: 5300 }, () => 1))
+        const limits = yield* Effect.forEach(
+          takers.filter(({ isHook }) => !isHook),
+          (taker) =>
+            Effect.map(ask(taker, bytesOf({ rows })), (told) => [
+              taker.name,
+              errorsOf(told).some(({ message }) => message.includes("at most 37,000 members and items"))
+            ])
+        )
+        expect(limits.filter(([, isRefused]) => isRefused === false)).toEqual([
+          ["POST /admin/v1/accounts/:id/consents", false]
+        ])
+        const consents = takers.find(({ name }) => name.endsWith("/consents"))
+        if (consents === undefined) return yield* Effect.dieMessage("Consents are not taken")
+        const consent = { phone: "1", status: "granted", purpose: "all", source: "shop", proof: "A-1" }
+        const told = yield* ask(
+          consents,
+          bytesOf({ consents: Array.from({ length: 10_000 }, () => consent) })
+        )
+        expect(errorsOf(told)[0]?.pointer).toBe("/consents/0/phone")
+      })
+    )
+  )
+
   it.live("refuses what is not UTF-8, or begins with a byte order mark", () =>
     withTakers(({ ask, takers }) =>
       Effect.gen(function* () {

@@ -106,6 +106,10 @@ describe("a member that an object has twice", () => {
       ],
       ['{"__proto__":1,"__proto__":2}', ["invalid_value /__proto__"]],
       ['[{"a":{},"a":{}}]', ["invalid_value /0/a"]],
+      [
+        '{"a":[{"b":1,"a":{"b":1,"a":1}},{"b":2,"a":1,"b":3}],"b":1,"a":2}',
+        ["invalid_value /a/1/b", "invalid_value /a"]
+      ],
       [`{"${"x".repeat(300)}":1,"${"x".repeat(300)}":1}`, ["invalid_value "]]
     ] as const
     for (const [text, expected] of cases) {

@@ -319,7 +319,11 @@ const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
  * Reads and parses the body; null when none came. Where none is asked for, one that comes all the same is read, since
  * what it says would be ignored.
  */
-const bodyOf = (request: PlainRequest, isAskedFor: boolean): Effect.Effect<Raw["body"], Refused> => {
+const bodyOf = (
+  request: PlainRequest,
+  isAskedFor: boolean,
+  maximumValues?: number
+): Effect.Effect<Raw["body"], Refused> => {
   if (!isAskedFor && !request.hasBody) return noBody
   const length = Number(headerOf(request, "content-length") ?? 0)
   const type = headerOf(request, "content-type")
@@ -335,7 +339,7 @@ const bodyOf = (request: PlainRequest, isAskedFor: boolean): Effect.Effect<Raw["
     if (bytes === undefined) return over
     if (bytes.length === 0) return noBody
     if (!Body.isJson(type)) return notJson
-    const parsed = Body.parse(bytes)
+    const parsed = Body.parse(bytes, maximumValues)
     // What follows counts its share of the loop from where it begins.
     return bytes.length < Body.longText ? Effect.succeed(parsed) : Effect.as(Turn.next, parsed)
   })
@@ -586,7 +590,7 @@ export const make = (options: Options) =>
         return Effect.map(running.right, (done) => json(route.status, done.body, done.headers))
       }
       return route.takesBody || request.hasBody
-        ? Effect.flatMap(bodyOf(request, route.takesBody), shaped)
+        ? Effect.flatMap(bodyOf(request, route.takesBody, route.maximumValues), shaped)
         : shaped(null)
     }
 

@@ -56,14 +56,17 @@ const textOf = (bytes: Uint8Array): string =>
     ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1")
     : transcode(bytes, "utf8", "utf16le").toString("utf16le")
 
-/** Parses a body; the fault says what is wrong, never what was sent. */
-export const parse = (bytes: Uint8Array): Either.Either<unknown, ReadonlyArray<Fault.Fault>> => {
+/** Parses a body, of so many members and items when it is long; the fault says what is wrong, never what was sent. */
+export const parse = (
+  bytes: Uint8Array,
+  maximumValues = JsonText.maximumConsentValues
+): Either.Either<unknown, ReadonlyArray<Fault.Fault>> => {
   if (!isUtf8(bytes)) return invalid("The body must be UTF-8.")
   const text = textOf(bytes)
   if (text === "") return invalid("The body must be a JSON object; it is empty.")
   if (text.startsWith(mark)) return invalid("The body must be JSON without a byte order mark before it.")
   const isLong = text.length >= longText
-  const faults = isLong ? JsonText.faults(text) : []
+  const faults = isLong ? JsonText.faults(text, maximumValues) : []
   if (faults.length > 0) return Either.left(faults)
   const value = Either.try((): unknown => JSON.parse(text))
   if (Either.isLeft(value)) return invalid("The body must be a JSON text.")
@@ -71,7 +74,7 @@ export const parse = (bytes: Uint8Array): Either.Either<unknown, ReadonlyArray<F
   const members = membersOf(value.right, JsonText.maximumDepth)
   if (members === Number.POSITIVE_INFINITY) return Either.left(JsonText.tooDeep)
   if (members === membersGiven(text)) return Either.right(value.right)
-  const twins = JsonText.faults(text)
+  const twins = JsonText.faults(text, maximumValues)
   return twins.length > 0 ? Either.left(twins) : Either.right(value.right)
 }
 

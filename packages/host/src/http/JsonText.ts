@@ -12,8 +12,10 @@ export const maximumDepth = 32
 /** No operation takes more items (decisions.md §8) or members of one object. */
 const maximumItems = 10_000
 const maximumMembers = 100
-/** Members and items in all: 10,000 consents of five members are the most that an operation is given in 1 MiB. */
-const maximumValues = 64_000
+/** Members and items in all: 1,000 templates of header, body, footer and button, or 250 recipients of a hundred variables. */
+export const maximumValues = 37_000
+/** The same of consents: 10,000 of five members are the most that are given in 1 MiB. */
+export const maximumConsentValues = 64_000
 /** Names that differ, in all: the parser keeps each of them. A body has a few dozen, a template a hundred variables. */
 const maximumNames = 1000
 /** A longer name is in no pointer. */
@@ -23,9 +25,11 @@ const quote = 0x22
 const comma = 0x2c
 const colon = 0x3a
 
-/** An object or array that is not closed yet. */
+/** An object or array that is not closed yet; the next one at its level has its place. */
 class Container {
-  readonly isArray: boolean
+  isArray = true
+  /** Where it begins. */
+  from = 0
   /** Commas by now. */
   count = 0
   /** Since the last comma. */
@@ -33,11 +37,15 @@ class Container {
   /** Where its last string began and ended: behind a colon, that is the member's name. */
   start = 0
   end = 0
-  /** Where its names begin among those of all that are open. */
-  readonly names: number
-  constructor(isArray: boolean, names: number) {
+
+  begin(isArray: boolean, from: number): this {
     this.isArray = isArray
-    this.names = names
+    this.from = from
+    this.count = 0
+    this.hasColon = false
+    this.start = 0
+    this.end = 0
+    return this
   }
 }
 
@@ -51,52 +59,49 @@ const nameIn = (text: string, start: number, end: number): string => {
     : name
 }
 
-/** Where the innermost container stands; the whole body where its name would be too long. */
-const pathTo = (text: string, open: ReadonlyArray<Container>): ReadonlyArray<string | number> => {
-  const around = open.slice(0, -1)
-  return around.some(({ end, isArray, start }) => !isArray && end - start > longestName)
+/** Where a container stands, by those around it; the whole body where its name would be too long. */
+const pathTo = (text: string, around: ReadonlyArray<Container>): ReadonlyArray<string | number> =>
+  around.some(({ end, isArray, start }) => !isArray && end - start > longestName)
     ? []
     : around.map((each) => (each.isArray ? each.count : nameIn(text, each.start, each.end)))
-}
 
-/** The names of all objects that are open, one after the other. */
+/** The names of all objects that are open. */
 class Names {
-  private readonly hashes: Array<number> = []
-  private readonly starts: Array<number> = []
-  private readonly ends: Array<number> = []
-  private readonly told: Array<boolean> = []
   private readonly text: string
-  /** The hashes of all names that came, also of objects that are closed. */
-  private readonly different = new Set<number>()
-  length = 0
+  /** The numbers of the different names that came, by their hash; also those of objects that are closed. */
+  private readonly numbers = new Map<number, number>()
+  /** Where the name of a number last began, for each level. An object's own are behind its beginning. */
+  private readonly starts = new Int32Array(maximumDepth * maximumNames)
+  /** Where the names began that were told. */
+  private readonly told = new Set<number>()
 
   constructor(text: string) {
     this.text = text
   }
 
-  get areTooMany(): boolean {
-    return this.different.size > maximumNames
+  /** The name's number; `maximumNames` for one too many. */
+  numberOf(start: number, end: number): number {
+    const hash = JsonScan.hashOfName(this.text, start, end)
+    const known = this.numbers.get(hash)
+    if (known !== undefined) return known
+    const number = this.numbers.size
+    this.numbers.set(hash, number)
+    return number
   }
 
-  /** Adds a name, unless the names from `first` on have it; answers whether it is given twice and was not told. */
-  isTwin(first: number, start: number, end: number): boolean {
-    const { ends, hashes, starts, text, told } = this
-    const hash = JsonScan.hashOfName(text, start, end)
-    this.different.add(hash)
-    for (let at = first; at < this.length; at++) {
-      if (hashes[at] !== hash) continue
-      if (nameIn(text, starts[at] ?? 0, ends[at] ?? 0) !== nameIn(text, start, end)) continue
-      const isNew = told[at] === false
-      told[at] = true
-      return isNew
+  /** Adds a name to the object at a level that begins at `from`; answers whether it is given twice and was not told. */
+  isTwin(number: number, level: number, from: number, start: number, end: number): boolean {
+    const { starts, text, told } = this
+    const place = level * maximumNames + number
+    const first = starts[place] ?? 0
+    if (first <= from) {
+      starts[place] = start
+      return false
     }
-    const last = this.length
-    hashes[last] = hash
-    starts[last] = start
-    ends[last] = end
-    told[last] = false
-    this.length = last + 1
-    return false
+    if (told.has(first)) return false
+    if (nameIn(text, first, JsonScan.endOfString(text, first)) !== nameIn(text, start, end)) return false
+    told.add(first)
+    return true
   }
 }
 
@@ -112,8 +117,6 @@ const tooMany = (path: ReadonlyArray<string | number>, noun: string, most: numbe
 
 const tooManyNames = [tooMany([], "different names of members in all", maximumNames)]
 
-const tooManyValues = [tooMany([], "members and items in all", maximumValues)]
-
 export const tooDeep = [
   Fault.make([], "invalid_json", `The body must be nested at most ${maximumDepth} levels deep.`)
 ]
@@ -124,12 +127,17 @@ const givenTwice = (path: ReadonlyArray<string | number>, name: string): Fault.F
     : Fault.make([...path, name], "invalid_value", `\`${name}\` must be given once; it is given twice.`)
 
 /** What of a text is too deep or too much, or each member that is given twice. */
-export const faults = (text: string): ReadonlyArray<Fault.Fault> => {
+export const faults = (text: string, maximumValues: number): ReadonlyArray<Fault.Fault> => {
+  const tooManyValues = () => [tooMany([], "members and items in all", maximumValues)]
   const twins = new Fault.Faults()
-  const open: Array<Container> = []
   const names = new Names(text)
-  let innermost = new Container(true, 0)
+  /** One for each level, and one around them. */
+  const containers = Array.from({ length: maximumDepth + 1 }, () => new Container())
+  const [outermost = new Container()] = containers
+  let innermost = outermost
+  let depth = 0
   let values = 0
+  const path = () => pathTo(text, containers.slice(1, depth))
   for (let at = 0; at < text.length && !twins.isFull; at++) {
     const code = text.charCodeAt(at)
     switch (code) {
@@ -144,42 +152,45 @@ export const faults = (text: string): ReadonlyArray<Fault.Fault> => {
         break
       }
       case colon: {
-        const { end, hasColon, isArray, start } = innermost
+        const { end, from, hasColon, isArray, start } = innermost
         // No JSON: the parser says so. A long name must not be looked at for each of many colons.
         if (isArray || hasColon) return twins.list
         innermost.hasColon = true
-        if (names.isTwin(innermost.names, start, end))
-          twins.addAll([givenTwice(pathTo(text, open), nameIn(text, start, end))])
-        if (names.areTooMany) return tooManyNames
+        const number = names.numberOf(start, end)
+        if (number >= maximumNames) return tooManyNames
+        if (names.isTwin(number, depth - 1, from, start, end))
+          twins.addAll([givenTwice(path(), nameIn(text, start, end))])
         break
       }
       // A member or an item comes behind one of the next three.
       case 0x7b:
-      case 0x5b:
+      case 0x5b: {
         values += 1
-        if (values > maximumValues) return tooManyValues
-        innermost = new Container(code === 0x5b, names.length)
-        if (open.push(innermost) > maximumDepth) return tooDeep
+        if (values > maximumValues) return tooManyValues()
+        depth += 1
+        const next = containers[depth]
+        if (next === undefined) return tooDeep
+        innermost = next.begin(code === 0x5b, at)
         break
+      }
       case comma: {
         values += 1
-        if (values > maximumValues) return tooManyValues
+        if (values > maximumValues) return tooManyValues()
         innermost.count += 1
         innermost.end = 0
         innermost.hasColon = false
         const { count, isArray } = innermost
         if (count >= (isArray ? maximumItems : maximumMembers)) {
           return isArray
-            ? [tooMany(pathTo(text, open), "items", maximumItems)]
-            : [tooMany(pathTo(text, open), "members", maximumMembers)]
+            ? [tooMany(path(), "items", maximumItems)]
+            : [tooMany(path(), "members", maximumMembers)]
         }
         break
       }
       case 0x7d:
       case 0x5d:
-        names.length = innermost.names
-        open.pop()
-        innermost = open.at(-1) ?? innermost
+        if (depth > 0) depth -= 1
+        innermost = containers[depth] ?? outermost
     }
   }
   return twins.list

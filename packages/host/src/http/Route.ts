@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Body from "./Body.ts"
 import type * as Cursors from "./Cursors.ts"
+import * as JsonText from "./JsonText.ts"
 import type { EngineError } from "./Problems.ts"
 
 type Faults = ReadonlyArray<Fault.Fault>
@@ -81,6 +82,8 @@ export interface Route {
   readonly pattern: string
   readonly status: number
   readonly takesBody: boolean
+  /** Members and items in all of a body that is long. */
+  readonly maximumValues: number
   /** Whether it is still served while the service stops. */
   readonly whileStopping: boolean
   /** For a route that takes a key, the caller is known before the shape is looked at. */
@@ -253,6 +256,7 @@ const common = <Path, Query, Payload, Headers, Success>(
   pattern: endpoint.path,
   status: HttpApiSchema.getStatusSuccess(endpoint.successSchema),
   takesBody: Option.isSome(endpoint.payloadSchema),
+  maximumValues: JsonText.maximumValues,
   whileStopping: false,
   refusal: () => ({})
 })
