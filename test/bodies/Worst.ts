@@ -78,9 +78,11 @@ const anything: Readonly<Record<string, (room: number) => string>> = {
   "a hundred twins in each object": (room) =>
     `[${repeated(() => `{${repeated(() => '"a":0', 1e6, 100)}}`, room)}]`,
   "36,000 short strings that differ": (room) => shortStrings(room, 36),
-  "63,000 short strings that differ": (room) => shortStrings(room, 63),
+  "60,000 short strings that differ": (room) => shortStrings(room, 60),
+  "99,000 short strings that differ": (room) => shortStrings(room, 99),
   "36,000 objects in each other": (room) => nestedObjects(room, 36),
-  "63,000 objects in each other": (room) => nestedObjects(room, 63),
+  "60,000 objects in each other": (room) => nestedObjects(room, 60),
+  "99,000 objects in each other": (room) => nestedObjects(room, 99),
   "a long number": (room) => "1".repeat(room),
   "a long fraction": (room) => `0.${"1".repeat(room - 2)}`,
   "a long exponent": (room) => `1e${"9".repeat(room - 2)}`,

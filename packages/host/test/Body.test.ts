@@ -1,6 +1,7 @@
 /** decisions.md §10 "Requests": what is too deep or too much is refused before it is parsed. */
 import { describe, expect, it } from "@effect/vitest"
 import { Fault } from "@sendwright/core"
+import * as JsonScan from "@sendwright/core/domain/JsonScan"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import { vi } from "vitest"
@@ -24,6 +25,10 @@ const told = (text: string) => {
 const many = (count: number, unit: (index: number) => string) =>
   Array.from({ length: count }, (_, at) => unit(at)).join(",")
 const names = (count: number) => many(count, (index) => `"n${index}":1`)
+/** 128 letters: a sum of products with the powers of any odd number is the same of `a` and `b` as of `b` and `a`. */
+const thueMorse = (a: string, b: string, times = 7): string =>
+  times === 0 ? a : thueMorse(a, b, times - 1) + thueMorse(b, a, times - 1)
+const hashOf = (name: string) => JsonScan.hashOfName(`"${name}"`, 0, name.length + 1)
 const filler = `"filler":"${"x".repeat(40_000)}"`
 
 describe("a long body", () => {
@@ -123,6 +128,27 @@ describe("a member that an object has twice", () => {
     const text =
       '{"a":{"a":[{"a":1},{"a":2}]},"b":":","c":"\\":\\"c\\":","d":"d : d","C":": :","e":["e",":"]}'
     expect(Body.parse(Buffer.from(text))).toEqual(Either.right(JSON.parse(text)))
+  })
+
+  it("is told behind other names that have the hash in common", () => {
+    const first = thueMorse("a", "b")
+    const second = thueMorse("b", "a")
+    expect(hashOf(first)).toBe(hashOf(second))
+    const cases = [
+      [[first, second, second], [second]],
+      [[second, first, second], [second]],
+      [
+        [first, second, first, second, first],
+        [first, second]
+      ],
+      [[first, second], []]
+    ] as const
+    for (const [names, twins] of cases) {
+      const object = `{${names.map((name) => `"${name}":1`).join(",")}}`
+      // Not a twin of what an object around it or before it has, either.
+      const text = `{${filler},"${second}":[{"${second}":${object}},{"${first}":1,"${second}":1}]}`
+      expect(told(text).faults).toEqual(twins.map((name) => `invalid_value /${second}/0/${second}/${name}`))
+    }
   })
 
   it("is told as often as faults are told", () => {

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import * as Either from "../effect/Either.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
+import * as Memo from "./Memo.ts"
 
 /** How a request is decoded: a member that the schema does not define is a fault. */
 export const strict: AST.ParseOptions = { onExcessProperty: "error" }
@@ -249,3 +250,6 @@ export const compile = <A, I>(schema: Schema.Schema<A, I>): Compiled<A> => {
   )
   return Either.getOrElse(made, () => nothingCompiled)
 }
+
+/** The same of a node, made once: who tells what is wrong and who reads what is right ask it of each item. */
+export const ofNode = Memo.ofObject((ast: AST.AST): Compiled<unknown> => compile(Schema.make(ast)))

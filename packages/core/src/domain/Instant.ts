@@ -29,8 +29,19 @@ export const format = (instant: Instant): string => new Date(instant).toISOStrin
 export const formatOrNull = (instant: Instant | null): string | null =>
   instant === null ? null : format(instant)
 
-const rfc3339 =
-  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/
+const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/
+
+/** The first place after `2020-01-01T00:00:00`. */
+const afterSeconds = 19
+
+const digit = (text: string, at: number): number => text.charCodeAt(at) - 0x30
+
+/** Two digits. An import has thousands of times: to cut each out and read it takes ten times as long. */
+const two = (text: string, at: number): number => digit(text, at) * 10 + digit(text, at + 1)
+
+/** The part of a second; what stands there may as well be the offset. */
+const millisecondsOf = (text: string): number =>
+  text[afterSeconds] === "." ? Number(/^\d{1,3}/.exec(text.slice(afterSeconds + 1))?.[0].padEnd(3, "0")) : 0
 
 const isLeapYear = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
 
@@ -52,12 +63,13 @@ const utc = (year: number, month: number, date: number): Instant =>
  * and second 60, which only a leap second has, counts as 59. Digits after the milliseconds are cut off.
  */
 export const parse = (text: string): Instant | undefined => {
-  const found = rfc3339.exec(text)
-  if (found === null) return undefined
-  const field = (index: number): number => Number(found[index] ?? "0")
-  const [year, month, date] = [field(1), field(2), field(3)]
-  const [hours, minutes, seconds] = [field(4), field(5), field(6)]
-  const [offsetHours, offsetMinutes] = [field(9), field(10)]
+  if (!rfc3339.test(text)) return undefined
+  const [year, month, date] = [two(text, 0) * 100 + two(text, 2), two(text, 5), two(text, 8)]
+  const [hours, minutes, seconds] = [two(text, 11), two(text, 14), two(text, 17)]
+  const isUtc = text.endsWith("Z") || text.endsWith("z")
+  const [offsetHours, offsetMinutes] = isUtc
+    ? [0, 0]
+    : [two(text, text.length - 5), two(text, text.length - 2)]
   const exists =
     between(month, 1, 12) &&
     between(date, 1, daysOf(year, month)) &&
@@ -67,10 +79,13 @@ export const parse = (text: string): Instant | undefined => {
     offsetHours <= 23 &&
     offsetMinutes <= 59
   if (!exists) return undefined
-  const milliseconds = Number((found[7] ?? "").padEnd(3, "0").slice(0, 3))
   const local =
-    utc(year, month, date) + hours * hour + minutes * minute + Math.min(seconds, 59) * second + milliseconds
-  const offset = (found[8] === "-" ? -1 : 1) * (offsetHours * hour + offsetMinutes * minute)
+    utc(year, month, date) +
+    hours * hour +
+    minutes * minute +
+    Math.min(seconds, 59) * second +
+    millisecondsOf(text)
+  const offset = (text.at(-6) === "-" ? -1 : 1) * (offsetHours * hour + offsetMinutes * minute)
   const instant = local - offset
   return between(instant, earliest, latest) ? instant : undefined
 }

@@ -21,7 +21,7 @@ export const endOfString = (text: string, start: number): number => {
   return text.length
 }
 
-/** Nobody can choose names that have it in common. */
+/** Drawn by each process, so that nobody can choose short names that have a hash in common. */
 const factor = randomInt(2 ** 30) * 2 + 1
 
 /** The value of a hexadecimal digit. */
@@ -37,9 +37,13 @@ const letters: ReadonlyMap<number, number> = new Map(
   ])
 )
 
-/** A hash of the name between the quotes at `start` and `end`, as it is read, however it is escaped. */
+/**
+ * A hash of the name between the quotes at `start` and `end`, as it is read, however it is escaped. Of long names some
+ * can be chosen that have it in common, whatever was drawn.
+ */
 export const hashOfName = (text: string, start: number, end: number): number => {
-  let hash = 0
+  // Not 0, which NULs at the beginning would leave as it is.
+  let hash = 1
   for (let at = start + 1; at < end; at++) {
     let code = text.charCodeAt(at)
     if (code === backslash) {

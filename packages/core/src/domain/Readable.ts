@@ -2,11 +2,10 @@
  * What of an input can be read that has not its shape: so that the rules of an operation are looked at together with the
  * shape, and a refusal has every fault at once (decisions.md §10 "Requests").
  */
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
 import * as Compile from "./Compile.ts"
 import * as Explain from "./Explain.ts"
-import * as Memo from "./Memo.ts"
 
 /** Members that cannot be read are left out, and items are undefined, so that the others keep their places. */
 export type Readable<A> = A extends string | number | boolean | null | undefined
@@ -17,10 +16,11 @@ export type Readable<A> = A extends string | number | boolean | null | undefined
       ? { readonly [Name in keyof A]?: Readable<A[Name]> | undefined }
       : unknown
 
-const compiledOf = Memo.ofObject((ast: AST.AST) => Compile.compile(Schema.make(ast)))
-
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)
+
+const isPlain = (ast: AST.TypeLiteral, input: unknown): input is Readonly<Record<string, unknown>> =>
+  isRecord(input) && ast.indexSignatures.length === 0
 
 const struct = (ast: AST.TypeLiteral, input: Readonly<Record<string, unknown>>): unknown => {
   const found: Record<string, unknown> = {}
@@ -32,20 +32,31 @@ const struct = (ast: AST.TypeLiteral, input: Readonly<Record<string, unknown>>):
   return found
 }
 
+const array = (item: AST.AST, input: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  const decoded = Compile.ofNode(item)
+  return input.map((each) => {
+    const found = decoded(each)
+    return found === Compile.failed ? salvaged(item, each) : found
+  })
+}
+
+/** An array is read item by item: to decode it whole would go through thousands to the one that is wrong. */
 const salvaged = (ast: AST.AST, input: unknown): unknown => {
-  const decoded = compiledOf(ast)(input)
-  if (decoded !== Compile.failed) return decoded
   const structure = Explain.structureOf(ast)
+  if (structure === undefined || !Array.isArray(input)) {
+    const decoded = Compile.ofNode(ast)(input)
+    if (decoded !== Compile.failed) return decoded
+  }
   if (structure === undefined) return undefined
   if (structure !== ast) return salvaged(structure, input)
   switch (ast._tag) {
     case "Refinement":
       return salvaged(ast.from, Explain.isTooLong(ast, input) ? undefined : input)
     case "TypeLiteral":
-      return isRecord(input) && ast.indexSignatures.length === 0 ? struct(ast, input) : undefined
+      return isPlain(ast, input) ? struct(ast, input) : undefined
     case "TupleType": {
       const [item] = ast.rest
-      return Array.isArray(input) && item !== undefined ? input.map((each) => salvaged(item.type, each)) : []
+      return Array.isArray(input) && item !== undefined ? array(item.type, input) : []
     }
     default:
       return undefined
@@ -57,6 +68,9 @@ const salvaged = (ast: AST.AST, input: unknown): unknown => {
  * The assertion says that what is left is of the schema's shape part by part, which no type of its own can say.
  */
 export const reader =
-  <A, I>(schema: Schema.Schema<A, I>): ((input: unknown) => Readable<A> | undefined) =>
+  <A, I>({ ast }: Schema.Schema<A, I>): ((input: unknown) => Readable<A> | undefined) =>
+  // A body is asked for where it could not be decoded whole.
   (input) =>
-    salvaged(schema.ast, input) as Readable<A> | undefined
+    (ast._tag === "TypeLiteral" && isPlain(ast, input) ? struct(ast, input) : salvaged(ast, input)) as
+      | Readable<A>
+      | undefined

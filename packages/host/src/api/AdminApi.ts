@@ -20,6 +20,7 @@ import * as Session from "@sendwright/core/domain/Session"
 import * as Text from "@sendwright/core/domain/Text"
 import * as Webhook from "@sendwright/core/domain/Webhook"
 import * as Schema from "effect/Schema"
+import { MaximumValues } from "./MaximumValues.ts"
 import { JobFilter, Paging, paging, resultFilter, TimeText, Uuid } from "./Parameters.ts"
 import * as Schemas from "./Schemas.ts"
 
@@ -186,6 +187,8 @@ export const importTemplates = HttpApiEndpoint.put("importTemplates", "/admin/v1
     })
   )
   .addSuccess(Schemas.ImportedTemplates)
+  // 6,000 of a body alone have 54,000.
+  .annotate(MaximumValues, 55_000)
 
 export const syncTemplates = HttpApiEndpoint.post("syncTemplates", "/admin/v1/sessions/:id/templates/sync")
   .setPath(id)
@@ -217,6 +220,8 @@ export const recordConsents = HttpApiEndpoint.post("recordConsents", "/admin/v1/
     })
   )
   .addSuccess(Schemas.ConsentResults)
+  // 10,000 of five members, which 1 MiB has room for, have 60,000.
+  .annotate(MaximumValues, 61_000)
 export const consents = HttpApiEndpoint.get("consents", "/admin/v1/accounts/:id/consents")
   .setPath(id)
   .setUrlParams(

@@ -4,7 +4,6 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Api from "../api/AdminApi.ts"
 import { page } from "../api/Parameters.ts"
-import * as JsonText from "./JsonText.ts"
 import type { Route } from "./Route.ts"
 import { forOperator, reply } from "./Route.ts"
 import * as Views from "./Views.ts"
@@ -122,25 +121,22 @@ export const make = ({ admin }: Context.Tag.Service<Engine.Engine>): ReadonlyArr
     Effect.map(admin.templates.sync(path.id), (imported) => reply(Views.syncedTemplates(imported)))
   ),
 
-  {
-    ...forOperator(
-      Api.recordConsents,
-      ({ path, payload }) =>
-        Effect.map(admin.consents.record(path.id, payload.consents), (results) =>
-          reply({
-            ...ok,
-            recorded: results.filter(({ _tag }) => _tag === "Recorded").length,
-            results: results.map((result, index) =>
-              result._tag === "Recorded"
-                ? { index, phone: result.record.phone, ok: true, consent_id: result.record.id }
-                : { index, phone: result.phone, ok: false, errors: result.faults.map(Views.fault) }
-            )
-          })
-        ),
-      ({ payload: { consents = [] } }) => admin.consents.faults(consents)
-    ),
-    maximumValues: JsonText.maximumConsentValues
-  },
+  forOperator(
+    Api.recordConsents,
+    ({ path, payload }) =>
+      Effect.map(admin.consents.record(path.id, payload.consents), (results) =>
+        reply({
+          ...ok,
+          recorded: results.filter(({ _tag }) => _tag === "Recorded").length,
+          results: results.map((result, index) =>
+            result._tag === "Recorded"
+              ? { index, phone: result.record.phone, ok: true, consent_id: result.record.id }
+              : { index, phone: result.phone, ok: false, errors: result.faults.map(Views.fault) }
+          )
+        })
+      ),
+    ({ payload: { consents = [] } }) => admin.consents.faults(consents)
+  ),
   forOperator(Api.consents, ({ path, query }) =>
     Effect.map(
       admin.consents.find(path.id, { phone: query.phone, userId: query.user_id }),

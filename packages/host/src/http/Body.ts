@@ -2,6 +2,7 @@
 import { Buffer, isAscii, isUtf8, transcode } from "node:buffer"
 import * as Fault from "@sendwright/core/domain/Fault"
 import * as Either from "effect/Either"
+import * as MaximumValues from "../api/MaximumValues.ts"
 import * as JsonText from "./JsonText.ts"
 
 export const maximumBytes = 1024 * 1024
@@ -59,7 +60,7 @@ const textOf = (bytes: Uint8Array): string =>
 /** Parses a body, of so many members and items when it is long; the fault says what is wrong, never what was sent. */
 export const parse = (
   bytes: Uint8Array,
-  maximumValues = JsonText.maximumConsentValues
+  maximumValues = MaximumValues.usual
 ): Either.Either<unknown, ReadonlyArray<Fault.Fault>> => {
   if (!isUtf8(bytes)) return invalid("The body must be UTF-8.")
   const text = textOf(bytes)

@@ -12,10 +12,6 @@ export const maximumDepth = 32
 /** No operation takes more items (decisions.md §8) or members of one object. */
 const maximumItems = 10_000
 const maximumMembers = 100
-/** Members and items in all: 1,000 templates of header, body, footer and button, or 250 recipients of a hundred variables. */
-export const maximumValues = 37_000
-/** The same of consents: 10,000 of five members are the most that are given in 1 MiB. */
-export const maximumConsentValues = 64_000
 /** Names that differ, in all: the parser keeps each of them. A body has a few dozen, a template a hundred variables. */
 const maximumNames = 1000
 /** A longer name is in no pointer. */
@@ -65,13 +61,18 @@ const pathTo = (text: string, around: ReadonlyArray<Container>): ReadonlyArray<s
     ? []
     : around.map((each) => (each.isArray ? each.count : nameIn(text, each.start, each.end)))
 
-/** The names of all objects that are open. */
+/**
+ * The names of all objects that are open. They are known by their hash, and compared only within an object: where
+ * somebody chose names that have a hash in common, some are counted as one, but none is taken for another's twin.
+ */
 class Names {
   private readonly text: string
-  /** The numbers of the different names that came, by their hash; also those of objects that are closed. */
+  /** The numbers of the different hashes that came; also those of objects that are closed. */
   private readonly numbers = new Map<number, number>()
   /** Where the name of a number last began, for each level. An object's own are behind its beginning. */
   private readonly starts = new Int32Array(maximumDepth * maximumNames)
+  /** The same of names that another of their object has the hash in common with, by level and name. */
+  private readonly others = new Map<string, number>()
   /** Where the names began that were told. */
   private readonly told = new Set<number>()
 
@@ -91,16 +92,31 @@ class Names {
 
   /** Adds a name to the object at a level that begins at `from`; answers whether it is given twice and was not told. */
   isTwin(number: number, level: number, from: number, start: number, end: number): boolean {
-    const { starts, text, told } = this
     const place = level * maximumNames + number
-    const first = starts[place] ?? 0
+    const first = this.starts[place] ?? 0
     if (first <= from) {
-      starts[place] = start
+      this.starts[place] = start
       return false
     }
-    if (told.has(first)) return false
-    if (nameIn(text, first, JsonScan.endOfString(text, first)) !== nameIn(text, start, end)) return false
-    told.add(first)
+    const name = nameIn(this.text, start, end)
+    return this.nameAt(first) === name ? this.isUntold(first) : this.isOtherTwin(name, level, from, start)
+  }
+
+  private isOtherTwin(name: string, level: number, from: number, start: number): boolean {
+    const key = `${level} ${name}`
+    const first = this.others.get(key) ?? 0
+    if (first > from) return this.isUntold(first)
+    this.others.set(key, start)
+    return false
+  }
+
+  private nameAt(start: number): string {
+    return nameIn(this.text, start, JsonScan.endOfString(this.text, start))
+  }
+
+  private isUntold(first: number): boolean {
+    if (this.told.has(first)) return false
+    this.told.add(first)
     return true
   }
 }

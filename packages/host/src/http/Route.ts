@@ -8,13 +8,14 @@ import type * as HttpMethod from "@effect/platform/HttpMethod"
 import type { ApiKey, Engine, Operator } from "@sendwright/core"
 import { Errors, Fault, Readable, Requests, Shape } from "@sendwright/core"
 import * as Turn from "@sendwright/core/loop/Turn"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
+import { MaximumValues } from "../api/MaximumValues.ts"
 import * as Body from "./Body.ts"
 import type * as Cursors from "./Cursors.ts"
-import * as JsonText from "./JsonText.ts"
 import type { EngineError } from "./Problems.ts"
 
 type Faults = ReadonlyArray<Fault.Fault>
@@ -256,7 +257,7 @@ const common = <Path, Query, Payload, Headers, Success>(
   pattern: endpoint.path,
   status: HttpApiSchema.getStatusSuccess(endpoint.successSchema),
   takesBody: Option.isSome(endpoint.payloadSchema),
-  maximumValues: JsonText.maximumValues,
+  maximumValues: Context.get(endpoint.annotations, MaximumValues),
   whileStopping: false,
   refusal: () => ({})
 })

@@ -91,20 +91,22 @@ const userIdForm = "`user_id` must be 1 to 256 visible ASCII characters, as the 
 const skewMs = 5 * Time.minute
 
 const check = (item: Readable<NewConsent>, index: number, now: Instant): ReadonlyArray<Fault.Fault> => {
-  const path = ["consents", index]
-  const phone = item.phone === undefined ? undefined : Phone.check(item.phone)
-  const occurredAt = item.occurred_at === undefined ? now : Time.parse(item.occurred_at)
-  const timePath = [...path, "occurred_at"]
-  return [
-    ...(phone === undefined ? [] : [Fault.make([...path, "phone"], "recipient_invalid", phone)]),
-    ...(item.source === undefined ? [] : Text.faults(item.source, "source", 255, [...path, "source"])),
-    ...(item.proof === undefined ? [] : Text.faults(item.proof, "proof", maximumProof, [...path, "proof"])),
-    ...(occurredAt === undefined
-      ? [Fault.make(timePath, "invalid_value", "`occurred_at` must be an RFC 3339 date-time.")]
-      : occurredAt > now + skewMs
-        ? [Fault.make(timePath, "out_of_range", "`occurred_at` must not be in the future.")]
-        : [])
-  ]
+  const { occurred_at: occurred, phone, proof, source } = item
+  const faults: Array<Fault.Fault> = []
+  const at = (name: keyof NewConsent) => ["consents", index, name]
+  const malformed = phone === undefined ? undefined : Phone.check(phone)
+  if (malformed !== undefined) faults.push(Fault.make(at("phone"), "recipient_invalid", malformed))
+  if (source !== undefined) faults.push(...Text.faults(source, "source", 255, at("source")))
+  if (proof !== undefined) faults.push(...Text.faults(proof, "proof", maximumProof, at("proof")))
+  const occurredAt = occurred === undefined ? now : Time.parse(occurred)
+  if (occurredAt === undefined) {
+    const message = "`occurred_at` must be an RFC 3339 date-time."
+    faults.push(Fault.make(at("occurred_at"), "invalid_value", message))
+  } else if (occurredAt > now + skewMs) {
+    const message = "`occurred_at` must not be in the future."
+    faults.push(Fault.make(at("occurred_at"), "out_of_range", message))
+  }
+  return faults
 }
 
 const refused = (name: string, code: Fault.Code, message: string) =>
