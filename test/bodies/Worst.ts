@@ -60,6 +60,9 @@ const shortStrings = (room: number, thousands: number): string =>
 const nestedObjects = (room: number, thousands: number): string =>
   `[${repeated(() => `${'{"a":'.repeat(25)}1${"}".repeat(25)}`, room, 40 * thousands)}]`
 
+/** Just below what bodies may hold: usually, of templates, of consents, and on hooks. */
+const thousands = [36, 54, 60, 74]
+
 /** What a place may be filled with, whatever belongs there. */
 const anything: Readonly<Record<string, (room: number) => string>> = {
   "arrays within arrays": (room) => "[".repeat(room / 2) + "]".repeat(room / 2),
@@ -77,12 +80,12 @@ const anything: Readonly<Record<string, (room: number) => string>> = {
     `[${repeated((object) => `{${repeated((at) => `"${object}.${at}":0`, 1e6, 99)}}`, room)}]`,
   "a hundred twins in each object": (room) =>
     `[${repeated(() => `{${repeated(() => '"a":0', 1e6, 100)}}`, room)}]`,
-  "36,000 short strings that differ": (room) => shortStrings(room, 36),
-  "60,000 short strings that differ": (room) => shortStrings(room, 60),
-  "99,000 short strings that differ": (room) => shortStrings(room, 99),
-  "36,000 objects in each other": (room) => nestedObjects(room, 36),
-  "60,000 objects in each other": (room) => nestedObjects(room, 60),
-  "99,000 objects in each other": (room) => nestedObjects(room, 99),
+  ...Object.fromEntries(
+    thousands.flatMap((many) => [
+      [`${many},000 short strings that differ`, (room: number) => shortStrings(room, many)],
+      [`${many},000 objects in each other`, (room: number) => nestedObjects(room, many)]
+    ])
+  ),
   "a long number": (room) => "1".repeat(room),
   "a long fraction": (room) => `0.${"1".repeat(room - 2)}`,
   "a long exponent": (room) => `1e${"9".repeat(room - 2)}`,

@@ -117,9 +117,65 @@ describe("a long body", () => {
           const body = JSON.stringify({ ...example(), more: 0 }).replace('"more":0', `"more":${value}`)
           const { json, status } = yield* ask(taker, Buffer.from(body))
           expect([taker.name, status]).toEqual([taker.name, 422])
-          expect(JSON.stringify(json)).toContain("at most 100,000 members and items in all")
+          expect(JSON.stringify(json)).toContain("at most 75,000 members and items in all")
         }
       }
     }).pipe(Effect.provide(Takers.engine()))
+  )
+
+  it.live("of a thousand updates with all that a platform tells of each is read", () =>
+    Effect.gen(function* () {
+      const { ask, takers } = yield* Takers.make
+      const taker = takers.find(({ name }) => name === "POST /hooks/whatsapp/:sessionId")
+      if (taker === undefined) return yield* Effect.dieMessage("There is no hook of WhatsApp")
+      const change = (n: number) => ({
+        field: "messages",
+        value: {
+          messaging_product: "whatsapp",
+          metadata: { display_phone_number: "34600000000", phone_number_id: "106540352242922" },
+          contacts: [
+            { profile: { name: "Ana", username: "ana" }, wa_id: Takers.phone(n), user_id: `ES.${n}` }
+          ],
+          statuses: [
+            {
+              id: `wamid.${n}`,
+              status: "failed",
+              timestamp: "1750000000",
+              recipient_id: Takers.phone(n),
+              recipient_user_id: `ES.${n}`,
+              biz_opaque_callback_data: "spring",
+              conversation: { id: "c", expiration_timestamp: "1750000000", origin: { type: "utility" } },
+              pricing: { billable: true, pricing_model: "PMP", type: "regular", category: "utility" },
+              errors: [
+                {
+                  code: 131026,
+                  title: "Undeliverable",
+                  message: "Undeliverable",
+                  error_data: { details: "No account" },
+                  href: "https://developers.example/errors"
+                }
+              ]
+            }
+          ],
+          messages: [
+            {
+              from: Takers.phone(n),
+              from_user_id: `ES.${n}`,
+              id: `wamid.m${n}`,
+              timestamp: "1750000000",
+              type: "interactive",
+              context: { from: "34600000000", id: `wamid.${n}` },
+              interactive: { type: "list_reply", list_reply: { id: "a", title: "A", description: "B" } }
+            }
+          ]
+        }
+      })
+      const body = {
+        object: "whatsapp_business_account",
+        entry: list((n) => ({ id: "102290129340398", changes: [change(n)] })).slice(0, 1000)
+      }
+      const { json, status } = yield* ask(taker, Buffer.from(JSON.stringify(body)))
+      expect([status, json]).toEqual([200, { ok: true }])
+    }).pipe(Effect.provide(Takers.engine()), Effect.provide(Logger.minimumLogLevel(LogLevel.None)))
   )
 })

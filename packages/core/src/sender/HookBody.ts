@@ -5,7 +5,7 @@ import * as JsonScan from "../domain/JsonScan.ts"
 import * as Turn from "../loop/Turn.ts"
 
 /** A platform posts up to a thousand updates at once (whatsapp-cloud.md §1.8), which have some tens of members each. */
-const bounds: JsonScan.Bounds = { levels: 64, values: 100_000, names: 10_000 }
+const bounds: JsonScan.Bounds = { levels: 64, values: 75_000, names: 10_000 }
 
 /** From this length on the signature's check and the parsing, which cannot be cut, have turns of their own. */
 const longBody = 128 * 1024
