@@ -26,9 +26,8 @@
  * The rules that a lane does not decide:
  *
  * - `SendLoop`: a commit is never interrupted, only waiting is. What is excluded from claims is excluded from `nextDue`.
- * - `BatchPreparation`: consent is asked for again; recipients that a crash would leave unknown go first; what cannot be
- *   prepared is released.
- * - `Batch`: every outcome is collected once, and what failures ask of the engine is done before. After a collection
+ * - `Batch`: consent is asked for again; recipients that a crash would leave unknown go first; what cannot be prepared is
+ *   released. Every outcome is collected once, and what failures ask of the engine is done before. After a collection
  *   nothing more of the batch begins. A lane waits for a second.
  * - `Dispatch`: a sender that breaks costs its own recipient; interrupted attempts are due again or `unknown`.
  * - `Consequences`: each cause is acted on once for a job and collection.

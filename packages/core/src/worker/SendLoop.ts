@@ -17,7 +17,6 @@ import type { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Batch from "./Batch.ts"
-import * as BatchPreparation from "./BatchPreparation.ts"
 import type { Order } from "./Circuits.ts"
 import { Circuits } from "./Circuits.ts"
 import * as Consequences from "./Consequences.ts"
@@ -99,7 +98,7 @@ export const make = (options: {
     const wake = yield* Wake
     const draw = yield* Consequences.make
     const circuits = yield* Circuits
-    const { prepare, release } = yield* BatchPreparation.make
+    const { prepare, release } = yield* Batch.preparation
     const deadlines = yield* Deadlines.make
     const recoverable: ReadonlyArray<Provider> = [...senders.values()]
       .filter(canRecover)
@@ -114,14 +113,14 @@ export const make = (options: {
 
     /** Starts a claim: each suspect by itself, and all others together. Synchronous, so that no other lane comes between. */
     const startBatches = (
-      prepared: ReadonlyArray<BatchPreparation.JobOfBatch>,
+      prepared: ReadonlyArray<Batch.JobOfBatch>,
       count: number,
       asked: Order,
       fork: Batch.Fork,
       grace: Grace
     ): { readonly together: Batch.Batch | null; readonly apart: ReadonlyArray<Batch.Batch> } => {
-      const suspects: Array<BatchPreparation.JobOfBatch> = []
-      const others: Array<BatchPreparation.JobOfBatch> = []
+      const suspects: Array<Batch.JobOfBatch> = []
+      const others: Array<Batch.JobOfBatch> = []
       const ofSession = new Map<string, number>()
       for (const { attempts, job } of prepared)
         ofSession.set(job.sessionId, (ofSession.get(job.sessionId) ?? 0) + attempts.left())
