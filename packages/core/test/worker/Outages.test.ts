@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
+import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
@@ -158,7 +159,7 @@ describe("an outage", { timeout: loopsTimeout }, () => {
         expect(sent.length).toBeLessThan(20)
       })
       yield* during(sender, sending)
-    }).pipe(Effect.provide(Memory.layer))
+    }).pipe(Effect.withRandom(Random.make("few recipients")), Effect.provide(Memory.layer))
   )
 
   it.effect("ends though some recipients of its jobs are never answered for", () =>
