@@ -37,6 +37,8 @@ export type Content =
   | { readonly kind: "template"; readonly templateId: number; readonly template: TemplateContent }
   | { readonly kind: "direct"; readonly text: string; readonly linkPreview: boolean }
 
+export const kinds: ReadonlyArray<Content["kind"]> = ["template", "direct"]
+
 /** What a send of the template freezes: one object for all its sends, so that what is worked out of it is kept. */
 export const contentOf = Memo.ofObject((template: Template): Content => {
   const { names: _, sessionId: __, templateId, updatedAt: ___, ...rest } = template

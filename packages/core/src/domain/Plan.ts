@@ -61,20 +61,84 @@ const allowed: Verdict = { _tag: "Allowed" }
  */
 const longestAcceptMs = 10 * Time.second
 
+const exhausted = (limit: number, { usedToday }: Usage, now: Instant): Verdict => ({
+  _tag: "QuotaExhausted",
+  limit,
+  used: usedToday,
+  resetsAt: Time.endOfUtcDay(now)
+})
+
 /** Quota first, then the minimum wait: the order of decisions.md §2. */
 export const decide = (demand: Demand, usage: Usage, now: Instant): Verdict => {
-  if (demand.dailyLimit !== null && usage.usedToday + demand.units > demand.dailyLimit) {
-    return {
-      _tag: "QuotaExhausted",
-      limit: demand.dailyLimit,
-      used: usage.usedToday,
-      resetsAt: Time.endOfUtcDay(now)
-    }
-  }
+  if (demand.dailyLimit !== null && usage.usedToday + demand.units > demand.dailyLimit)
+    return exhausted(demand.dailyLimit, usage, now)
   const { lastAcceptedAt } = usage
   if (demand.minimumWaitMs === 0 || lastAcceptedAt === null) return allowed
   // A clock that was set back must not lock a key out until it is there again.
   if (lastAcceptedAt - now > longestAcceptMs) return allowed
   const retryAt = lastAcceptedAt + demand.minimumWaitMs
   return retryAt > now ? { _tag: "TooSoon", retryAt } : allowed
+}
+
+/**
+ * A send inside the embedder's transaction, whose limits are taken after the commit (decisions.md §10 "Embedding"). More
+ * than a whole day's quota is refused: it would wait for ever.
+ */
+export const decideBeforeCommit = (demand: Demand, usage: Usage, now: Instant): Verdict =>
+  demand.dailyLimit !== null && demand.units > demand.dailyLimit
+    ? exhausted(demand.dailyLimit, usage, now)
+    : allowed
+
+/** A limit that a job waits for, by the plan's field. */
+export type Limiter = "daily_template_recipients" | "minimum_wait_ms"
+export const limiters: ReadonlyArray<Limiter> = ["daily_template_recipients", "minimum_wait_ms"]
+
+/** A job whose limits are to be taken. */
+export interface Untaken {
+  /** The API key that sent it. */
+  readonly publicKey: string
+  readonly units: number
+}
+
+/** The limit for which a job waits, and when that is to be asked again. */
+export interface LimitWait {
+  readonly limiter: Limiter
+  readonly until: Instant
+}
+
+/**
+ * Takes the limits of an account's jobs in their order, as if each was sent now. Null for a job whose limits are taken.
+ * Jobs of one API key wait one minimum wait behind the other, so that each is asked again when it may go.
+ */
+export const takeAll = <J extends Untaken>(
+  jobs: ReadonlyArray<J>,
+  plan: Pick<Plan, "daily_template_recipients" | "minimum_wait_ms">,
+  usage: { readonly usedToday: number; readonly lastAcceptedAt: ReadonlyMap<string, Instant> },
+  now: Instant
+): ReadonlyArray<readonly [job: J, wait: LimitWait | null]> => {
+  let { usedToday } = usage
+  const lastAcceptedAt = new Map(usage.lastAcceptedAt)
+  const waits = new Map<string, Instant>()
+  return jobs.map((job): readonly [J, LimitWait | null] => {
+    const { publicKey, units } = job
+    const demand = {
+      units,
+      dailyLimit: plan.daily_template_recipients,
+      minimumWaitMs: plan.minimum_wait_ms
+    }
+    const verdict = decide(demand, { usedToday, lastAcceptedAt: lastAcceptedAt.get(publicKey) ?? null }, now)
+    switch (verdict._tag) {
+      case "Allowed":
+        usedToday += units
+        lastAcceptedAt.set(publicKey, now)
+        return [job, null]
+      case "QuotaExhausted":
+        return [job, { limiter: "daily_template_recipients", until: verdict.resetsAt }]
+      case "TooSoon": {
+        const until = waits.get(publicKey) ?? verdict.retryAt
+        waits.set(publicKey, until + plan.minimum_wait_ms)
+        return [job, { limiter: "minimum_wait_ms", until }]
+      }
+    }
+  })
 }

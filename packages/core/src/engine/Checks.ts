@@ -30,6 +30,7 @@ import {
   InvalidCredentials,
   InvalidRequest,
   MinimumWaitActive,
+  Overloaded,
   RateLimited,
   SessionDisconnected,
   SubscriptionInactive
@@ -330,6 +331,9 @@ const consentFault = (
   return Fault.make(path, "consent_required", message)
 }
 
+/** After so long whoever repeats a send of a transaction that is still open comes again. */
+const keyInHandMs = Time.second
+
 /** What the commit left of a send. */
 type Recorded = Extract<AcceptResult, { readonly _tag: "Accepted" | "Replayed" }>
 
@@ -536,15 +540,24 @@ export const make = Effect.gen(function* () {
 
   /**
    * Commits the send, unless too many wait for that already. The store decides key, quota and minimum wait inside the
-   * commit; from here a client's hang-up changes nothing.
+   * commit; from here a client's hang-up changes nothing. Inside the embedder's transaction it leaves quota and minimum wait
+   * for after the commit.
    */
   const accept = <E>(
     command: AcceptSend,
     exhausted: (quota: { readonly limit: number; readonly used: number; readonly resetsAt: Instant }) => E
   ) =>
     Effect.flatMap(
-      admission.admit(Effect.uninterruptible(jobs.accept(command))),
-      (result: AcceptResult): Effect.Effect<Recorded, IdempotencyConflict | MinimumWaitActive | E> => {
+      admission.admit(
+        Effect.uninterruptible(
+          Effect.flatMap(isInside, (limitsAfterCommit) =>
+            jobs.accept(limitsAfterCommit ? { ...command, limitsAfterCommit } : command)
+          )
+        )
+      ),
+      (
+        result: AcceptResult
+      ): Effect.Effect<Recorded, IdempotencyConflict | MinimumWaitActive | Overloaded | E> => {
         switch (result._tag) {
           case "Accepted":
           case "Replayed":
@@ -555,6 +568,8 @@ export const make = Effect.gen(function* () {
             return Effect.fail(exhausted(result))
           case "TooSoon":
             return Effect.fail(new MinimumWaitActive({ retryAfterMs: result.retryAt - command.now }))
+          case "KeyInHand":
+            return Effect.fail(new Overloaded({ waitingFor: "commit", retryAfterMs: keyInHandMs }))
         }
       }
     )

@@ -10,6 +10,7 @@ import * as Money from "../domain/Money.ts"
 import type { Pacing } from "../domain/Pacing.ts"
 import { unpaced } from "../domain/Pacing.ts"
 import type { Page } from "../domain/Page.ts"
+import type { LimitWait } from "../domain/Plan.ts"
 import * as RateCard from "../domain/RateCard.ts"
 import type { Status as RecipientStatus } from "../domain/Recipient.ts"
 import type { Session } from "../domain/Session.ts"
@@ -40,6 +41,7 @@ const waitingForSession = (
 /** @param isDispatched whether anybody lives who takes what is due */
 const waitingFor = (
   job: Job,
+  limit: LimitWait | null,
   nextAt: Instant | null,
   session: Session | null,
   isDispatched: boolean,
@@ -56,6 +58,7 @@ const waitingFor = (
   if (!isOpen(job)) return null
   if (!isDispatched) return { limiter: "worker", until: null }
   if (session !== null && obstacle !== null) return waitingForSession(session, obstacle, now)
+  if (limit !== null) return limit
   if (job.counts.queued > 0) {
     return pacing.messages_per_second === null ? null : { limiter: "pace", until: null }
   }
@@ -111,11 +114,13 @@ export const make = Effect.gen(function* () {
     const pacing = session?.pacing ?? unpaced
     const now = yield* Clock.currentTimeMillis
     const isDispatched = !isOpen(job) || (yield* presence.isDispatched)
+    const limit = job.status === "queued" ? yield* jobs.limitWait(job.id) : null
+    const nextAt = due.length === 0 ? null : Math.min(...due)
     const found: JobDetail = {
       job,
       results,
       actualCost,
-      waitingFor: waitingFor(job, due.length === 0 ? null : Math.min(...due), session, isDispatched, now),
+      waitingFor: waitingFor(job, limit, nextAt, session, isDispatched, now),
       expectedCompletionAt: expectedCompletionAt(job, pacing, now)
     }
     return found

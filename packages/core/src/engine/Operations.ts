@@ -9,6 +9,7 @@ import type {
 import type { Instant } from "../domain/Instant.ts"
 import type { Job, Status as JobStatus, RecipientResult } from "../domain/Job.ts"
 import type { Page, Paged } from "../domain/Page.ts"
+import type { Limiter } from "../domain/Plan.ts"
 import type { Decision } from "../domain/RateLimit.ts"
 import type { Identity } from "../storage/ApiKeyStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -78,7 +79,7 @@ export interface JobDetail {
   readonly actualCost: string | null
   /** What the dispatch waits for; null when it waits for nothing. */
   readonly waitingFor: {
-    readonly limiter: "pace" | "platform" | "retry" | "session" | "template" | "worker"
+    readonly limiter: Limiter | "pace" | "platform" | "retry" | "session" | "template" | "worker"
     readonly until: Instant | null
   } | null
   /** By the pace of its session; null when that has none, and once the job has left dispatch. */

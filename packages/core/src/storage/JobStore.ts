@@ -12,7 +12,7 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/Job.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Demand } from "../domain/Plan.ts"
+import type { Demand, LimitWait } from "../domain/Plan.ts"
 import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/Recipient.ts"
 import type * as RetrySelection from "../domain/RetrySelection.ts"
 import type { Provider } from "../domain/Session.ts"
@@ -54,6 +54,11 @@ export interface AcceptSend {
   readonly demand: Demand
   /** Who claims the job in the same commit: a direct message is sent by the one who accepted it. */
   readonly claim: string | null
+  /**
+   * True inside the embedder's transaction: quota and minimum wait are taken after its commit (`JobStore.takeLimits`), and
+   * nothing is locked that another send needs. For template sends that nobody claims yet.
+   */
+  readonly limitsAfterCommit?: boolean
 }
 
 export type AcceptResult = Data.TaggedEnum<{
@@ -63,6 +68,8 @@ export type AcceptResult = Data.TaggedEnum<{
   KeyConflict: { readonly earlier: Earlier }
   QuotaExhausted: { readonly limit: number; readonly used: number; readonly resetsAt: Instant }
   TooSoon: { readonly retryAt: Instant }
+  /** An open transaction of an embedder may have a send with the key, and did not end soon enough. */
+  KeyInHand: {}
 }>
 export const AcceptResult = Data.taggedEnum<AcceptResult>()
 
@@ -90,6 +97,16 @@ export interface ClaimedJob {
     readonly suspect: boolean
   }>
 }
+
+/** A job that is due, and whose limits are to be taken first. */
+export interface LimitsDue {
+  readonly accountId: string
+  readonly jobId: string
+  readonly dueAt: Instant
+}
+
+/** For so long nobody else takes the limits of jobs that a claim has told of. */
+export const limitsLeaseMs = 10 * Time.second
 
 /** Who asks for how much. */
 export interface Claim {
@@ -206,6 +223,9 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * Records the send and everything that follows from it in one commit, or nothing. The order of decisions:
      * the key (replay or conflict), the quota, the minimum wait. Of parallel sends with one key exactly one is
      * accepted; parallel sends over a quota accept exactly the quota.
+     *
+     * With `limitsAfterCommit` quota and minimum wait are not decided here, but for a send of more than a whole day's quota,
+     * and what it sends is not counted before {@link takeLimits}.
      */
     readonly accept: (command: AcceptSend) => Effect.Effect<AcceptResult, StorageError>
 
@@ -231,15 +251,36 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      *
      * Of sessions whose provider is not `recoverable`, at most `atRisk` are taken in all: what a dead worker had in
      * hand of them is unknown. A recipient over which workers died is the only one of its session.
+     *
+     * `limits`: due jobs whose limits are to be taken before they are claimed. Who is told of them calls {@link takeLimits};
+     * if that does not happen, they are told again after {@link limitsLeaseMs}.
      */
     readonly exchange: (command: {
       readonly now: Instant
       readonly settlements: ReadonlyArray<Settlement>
       readonly claim: Claim | null
     }) => Effect.Effect<
-      { readonly settled: number; readonly claimed: ReadonlyArray<ClaimedJob> },
+      {
+        readonly settled: number
+        readonly claimed: ReadonlyArray<ClaimedJob>
+        readonly limits: ReadonlyArray<LimitsDue>
+      },
       StorageError
     >
+
+    /**
+     * Takes quota and minimum wait for an account's jobs that were accepted with `limitsAfterCommit`, in the given order,
+     * each once: those within them are counted and may be claimed, the others are due when their limit lets them go. Answers
+     * how many may be claimed.
+     */
+    readonly takeLimits: (command: {
+      readonly now: Instant
+      readonly accountId: string
+      readonly jobIds: ReadonlyArray<string>
+    }) => Effect.Effect<number, StorageError>
+
+    /** The limit for which the job waits; null when it waits for none, and before it was asked for. */
+    readonly limitWait: (jobId: string) => Effect.Effect<LimitWait | null, StorageError>
 
     /**
      * Says that workers live. Whoever may have recipients or deliveries in hand says so every few seconds, with another

@@ -24,6 +24,7 @@ import type { Grace } from "./Grace.ts"
 import * as Isolate from "./Isolate.ts"
 import type { LaneEvent, LaneNotice, LaneRequest } from "./LaneState.ts"
 import * as LaneState from "./LaneState.ts"
+import * as Limits from "./Limits.ts"
 import { Presence } from "./Presence.ts"
 import * as Settling from "./Settling.ts"
 import * as Slots from "./Slots.ts"
@@ -64,6 +65,8 @@ export interface SendLoop {
    * True when a claim may find something though the last found nothing: a claim looks at some sessions only.
    */
   readonly hasDue: Effect.Effect<boolean, StorageError>
+  /** Takes the limits of the jobs that claims have told of. Answers how many may be claimed. */
+  readonly takeLimits: Effect.Effect<number>
 }
 
 type Restore = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
@@ -100,6 +103,7 @@ export const make = (options: {
     const circuits = yield* Circuits
     const { prepare, release } = yield* Batch.preparation
     const deadlines = yield* Deadlines.make
+    const limits = yield* Limits.make
     const recoverable: ReadonlyArray<Provider> = [...senders.values()]
       .filter(canRecover)
       .map((sender) => sender.provider)
@@ -210,10 +214,11 @@ export const make = (options: {
             return jobs.exchange({ now: clock.unsafeCurrentTimeMillis(), settlements, claim })
           })
           return Effect.matchCauseEffect(commit, {
-            onSuccess: ({ claimed }): Effect.Effect<LaneEvent> => {
+            onSuccess: ({ claimed, limits: due }): Effect.Effect<LaneEvent> => {
               const stored = { _tag: "Stored", claimed } as const
               // A turn of the event loop, which is not the batch's time: its size is judged by that.
-              return claimed.length === 0 ? Effect.succeed(stored) : Effect.as(Turn.takenByWork, stored)
+              const next = claimed.length === 0 ? Effect.succeed(stored) : Effect.as(Turn.takenByWork, stored)
+              return due.length === 0 ? next : Effect.zipRight(limits.add(due), next)
             },
             // A bug, too, may have come after the commit was made.
             onFailure: (cause): Effect.Effect<LaneEvent> =>
@@ -348,5 +353,5 @@ export const make = (options: {
       return next !== null && next <= now
     })
 
-    return { open, nextDue, hasDue }
+    return { open, takeLimits: limits.take, nextDue, hasDue }
   })

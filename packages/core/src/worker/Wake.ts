@@ -88,12 +88,14 @@ export class Wake extends Context.Tag("@sendwright/core/worker/Wake")<
     /** There is something to dispatch. A lane that finds more than it takes tells the next one. */
     readonly sends: Signal
     readonly deliveries: Signal
+    /** A claim has told of jobs whose limits are to be taken. */
+    readonly limits: Signal
     /** An attempt was made: a platform that is asked for news may have some. */
     readonly attempts: Signal
   }
 >() {
   static readonly layer: Layer.Layer<Wake> = Layer.scoped(
     Wake,
-    Effect.all({ sends: signal, deliveries: signal, attempts: signal })
+    Effect.all({ sends: signal, deliveries: signal, limits: signal, attempts: signal })
   )
 }

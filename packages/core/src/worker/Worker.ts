@@ -153,6 +153,7 @@ const make = (options: Options) =>
         ...Array.from({ length: lanes }, () => lane),
         deliveries,
         loops.run("Receipts", listen),
+        loops.run("Limits", Effect.zipRight(sends.takeLimits, wake.limits.wait(idleMs))),
         loops.run("Rescue", paced)
       ]
       // One fiber, so that they all end at the same time and share the grace.
@@ -201,10 +202,11 @@ const make = (options: Options) =>
     const drain = Effect.gen(function* () {
       const rescued = yield* rescue
       const sent = yield* drainSends
+      const allowed = yield* sends.takeLimits
       const { count } = yield* inbound.poll
       const unparked = yield* inbound.unpark
       const delivered = yield* drainDeliveries
-      return rescued + sent + count + unparked + delivered
+      return rescued + sent + allowed + count + unparked + delivered
     }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
 
     return {

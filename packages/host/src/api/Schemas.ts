@@ -182,7 +182,7 @@ export const JobDetail = Schema.Struct({
       Schema.Struct({
         limiter: Text.annotations({
           description:
-            "`pace`, `retry`, `session`, `template`, `platform` while that does not answer (`until` it is asked again), or `worker` when no process that sends was alive for 15 seconds."
+            "`pace`, `retry`, `session`, `template`, `platform` while that does not answer (`until` it is asked again), `daily_template_recipients` or `minimum_wait_ms` when a send of an embedder's transaction waits for that limit of the plan, or `worker` when no process that sends was alive for 15 seconds."
         }),
         until: NullableTime
       })

@@ -8,11 +8,12 @@ import * as Time from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/Job.ts"
 import * as Jobs from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
+import * as Plan from "../../domain/Plan.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { Template } from "../../domain/Template.ts"
 import type { Move, Step, Tracked } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { AcceptanceFacts, Backend, JobRows, RecipientPlace, Tx } from "../policy/JobRows.ts"
+import type { AcceptanceFacts, Backend, JobRows, RecipientPlace, Tx, UntakenJob } from "../policy/JobRows.ts"
 import * as Events from "./Events.ts"
 import * as Inbound from "./Inbound.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
@@ -22,6 +23,7 @@ export interface Memory extends Backend {
   readonly request: never
   readonly reply: never
   readonly job: JobRow
+  readonly untaken: UntakenJob
   readonly facts: AcceptanceFacts
 }
 
@@ -134,7 +136,12 @@ export const make = (db: Database): JobRows<Memory> => ({
     return due
       .sort(byDueTime)
       .slice(0, limit)
-      .map((job) => ({ job, template: statusOf(db, job.job.content) }))
+      .map((job) => ({
+        job,
+        template: statusOf(db, job.job.content),
+        dueAt: job.nextDue ?? now,
+        isUntaken: job.limiter !== null
+      }))
   },
 
   dueRecipients: function* ({ jobs, limit, now }) {
@@ -157,9 +164,48 @@ export const make = (db: Database): JobRows<Memory> => ({
     for (const step of others) save(db, step, now)
   },
 
+  putOff: function* (jobs, until) {
+    for (const job of jobs) putJob(db, { ...job, nextDue: until })
+  },
+
+  lockUntaken: function* (accountId, jobIds) {
+    return jobIds.flatMap((jobId): ReadonlyArray<UntakenJob> => {
+      const row = db.jobs.get(jobId)
+      if (row === undefined || row.limiter === null || row.nextDue === null) return []
+      const { accountId: of, publicKey, recipients: units } = row.job
+      return of === accountId ? [{ jobId, publicKey, units }] : []
+    })
+  },
+
+  limitFacts: function* ({ accountId, now, publicKeys }) {
+    const lastAcceptedAt = new Map<string, Instant>()
+    for (const key of publicKeys) {
+      const at = db.lastAccepted.get(key)
+      if (at !== undefined) lastAcceptedAt.set(key, at)
+    }
+    return {
+      plan: db.accounts.get(accountId)?.value.plan ?? Plan.defaults,
+      usedToday: db.usage.get(usageOf(accountId, Time.utcDay(now), "template")) ?? 0,
+      lastAcceptedAt
+    }
+  },
+
+  saveLimits: function* (accountId, jobs, now) {
+    const today = usageOf(accountId, Time.utcDay(now), "template")
+    for (const [{ jobId, publicKey, units }, wait] of jobs) {
+      const row = db.jobs.get(jobId)
+      if (row === undefined) continue
+      putJob(db, { ...row, limiter: wait === null ? null : wait.limiter, nextDue: wait?.until ?? now })
+      if (wait !== null) continue
+      db.usage.set(today, (db.usage.get(today) ?? 0) + units)
+      db.lastAccepted.set(publicKey, now)
+    }
+  },
+
   acceptanceFacts: function* ({ accountId, content, key, now, publicKey, sessionId }) {
     return {
       earlier: key === null ? null : (db.earlier.get(keyOf(publicKey, key)) ?? null),
+      isKeyInHand: false,
       usedToday: db.usage.get(usageOf(accountId, Time.utcDay(now), content.kind)) ?? 0,
       lastAcceptedAt: db.lastAccepted.get(publicKey) ?? null,
       lastDueAt: db.lastDue.get(sessionId) ?? null
@@ -167,7 +213,7 @@ export const make = (db: Database): JobRows<Memory> => ({
   },
 
   insertJob: function* (command, job, dueAt, { usedToday }) {
-    const { demand, idempotency, now, publicKey, recipients } = command
+    const { demand, idempotency, limitsAfterCommit, now, publicKey, recipients } = command
     if (db.jobs.has(job.id)) throw new Error("A job with this id exists.")
     const key = idempotency === null ? null : keyOf(publicKey, idempotency.key)
     putJob(db, {
@@ -181,15 +227,19 @@ export const make = (db: Database): JobRows<Memory> => ({
       worker: null,
       fence: 0,
       inFlight: 0,
+      limiter: limitsAfterCommit === true ? "none" : null,
       key
     })
-    db.usage.set(usageOf(job.accountId, Time.utcDay(now), job.content.kind), usedToday + demand.units)
-    db.lastAccepted.set(publicKey, now)
+    if (limitsAfterCommit !== true) {
+      db.usage.set(usageOf(job.accountId, Time.utcDay(now), job.content.kind), usedToday + demand.units)
+      db.lastAccepted.set(publicKey, now)
+    }
     if (dueAt !== null) db.lastDue.set(job.sessionId, dueAt)
-    if (key === null || idempotency === null) return
+    if (key === null || idempotency === null) return true
     const { fingerprint } = idempotency
     const { content, id, recipients: count } = job
     db.earlier.set(key, { fingerprint, jobId: id, kind: content.kind, recipients: count, answer: null })
+    return true
   },
 
   inserted: function* ({ id }) {

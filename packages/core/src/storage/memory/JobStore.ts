@@ -7,6 +7,7 @@ import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Accepting.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
+import * as Limits from "../policy/Limits.ts"
 import type { Tx } from "../policy/JobRows.ts"
 import * as JobRows from "./JobRows.ts"
 import { MemoryDatabase, newestFirst, openJobs, putJob } from "./MemoryDatabase.ts"
@@ -29,6 +30,15 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       commitsTogether: false,
 
       exchange: (command) => perform(() => Changes.exchange(rows, claims, command)),
+
+      takeLimits: (command) => perform(() => Limits.take(rows, command)),
+
+      limitWait: (jobId) =>
+        Effect.sync(() => {
+          const row = db.jobs.get(jobId)
+          if (row === undefined || row.limiter === null || row.limiter === "none") return null
+          return row.nextDue === null ? null : { limiter: row.limiter, until: row.nextDue }
+        }),
 
       beat: ({ beats, dispatchesAt, workers }) =>
         Effect.sync(() => {

@@ -20,6 +20,7 @@ import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { Key, Known } from "../../domain/Person.ts"
 import * as Progress from "../../domain/Progress.ts"
+import type { Limiter } from "../../domain/Plan.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import type { Session } from "../../domain/Session.ts"
 import type { Template } from "../../domain/Template.ts"
@@ -37,6 +38,8 @@ export interface JobRow extends Positioned, Held {
   readonly recipients: ReadonlyArray<Tracked>
   /** Null while somebody works on it, and when nothing waits. */
   readonly nextDue: Instant | null
+  /** What limits are to be taken of it: `none` until they were asked for; null when they are taken. */
+  readonly limiter: Limiter | "none" | null
   /** Its place in `earlier`; null when the request had no key. */
   readonly key: string | null
 }

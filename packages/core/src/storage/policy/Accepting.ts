@@ -1,4 +1,7 @@
-/** Accepting a send: the key, the quota, the minimum wait, and then everything that follows from it. */
+/**
+ * Accepting a send: the key, the quota, the minimum wait, and then everything that follows from it. Inside the embedder's
+ * transaction quota and minimum wait are left for after the commit (`policy/Limits`).
+ */
 import * as Claiming from "../../domain/Claiming.ts"
 import * as Idempotency from "../../domain/Idempotency.ts"
 import * as Job from "../../domain/Job.ts"
@@ -11,13 +14,15 @@ import type { AcceptanceFacts, Backend, JobRows, Tx } from "./JobRows.ts"
 
 /** The refusal of the send; undefined when it is accepted. */
 const refusal = (
-  { demand, idempotency, now }: AcceptSend,
+  { demand, idempotency, limitsAfterCommit, now }: AcceptSend,
   facts: AcceptanceFacts
 ): AcceptResult | undefined => {
   const { earlier } = facts
   if (earlier !== null && idempotency !== null)
     return AcceptResult[Idempotency.decide(earlier, idempotency.fingerprint)]({ earlier })
-  const verdict = Plan.decide(demand, facts, now)
+  if (facts.isKeyInHand) return AcceptResult.KeyInHand()
+  const decide = limitsAfterCommit === true ? Plan.decideBeforeCommit : Plan.decide
+  const verdict = decide(demand, facts, now)
   switch (verdict._tag) {
     case "QuotaExhausted":
       return AcceptResult.QuotaExhausted(verdict)
@@ -49,15 +54,24 @@ function* countSent<B extends Backend>(
 
 /** `JobStore.accept`. */
 export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend): Tx<AcceptResult, B> {
-  const { accountId, claim, content, idempotency, now, publicKey, recipients, sessionId } = command
+  const { accountId, claim, content, idempotency, limitsAfterCommit, now, publicKey, recipients, sessionId } =
+    command
   const key = idempotency === null ? null : idempotency.key
-  const facts = yield* rows.acceptanceFacts({ publicKey, key, accountId, sessionId, now, content })
+  const isEmbedded = limitsAfterCommit === true
+  const query = { publicKey, key, isEmbedded, accountId, sessionId, now, content }
+  const facts = yield* rows.acceptanceFacts(query)
   const refused = refusal(command, facts)
   if (refused !== undefined) return refused
 
   const job = Job.newJob({ ...command, recipients: recipients.length })
-  const dueAt = claim === null ? Claiming.firstDueAt(facts.lastDueAt, now) : null
-  yield* rows.insertJob(command, job, dueAt, facts)
+  // Its commit comes when the embedder likes, so it has no place among those that are due in their order.
+  const hasPlace = claim === null && !isEmbedded
+  const dueAt = hasPlace ? Claiming.firstDueAt(facts.lastDueAt, now) : null
+  if (!(yield* rows.insertJob(command, job, dueAt, facts))) {
+    const again = refusal(command, yield* rows.acceptanceFacts(query))
+    if (again === undefined) throw new Error("A send has the key of one that cannot be found")
+    return again
+  }
   if (claim === null) return AcceptResult.Accepted({ job, claimed: null })
 
   const held = yield* rows.inserted(job)

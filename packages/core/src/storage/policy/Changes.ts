@@ -12,14 +12,13 @@ import * as JobSteps from "../JobSteps.ts"
 import type {
   CancelResult,
   Claim,
-  ClaimedJob,
   Report,
   RetryResult,
   Settlement,
   Unparked
 } from "../JobStore.ts"
 import { maximumParked, parkedMs } from "../JobStore.ts"
-import type { Claims } from "./Claims.ts"
+import type { Claimed, Claims } from "./Claims.ts"
 import type { Backend, EarlyReport, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
 
 /** Settles the outcomes that are still awaited, and answers how many. */
@@ -49,6 +48,8 @@ function* settle<B extends Backend>(
   return steps.reduce((sum, { settled }) => sum + settled, 0)
 }
 
+const nothing: Claimed = { claimed: [], limits: [] }
+
 /** `JobStore.exchange`. People are locked before jobs, as by those who bring their word otherwise. */
 export function* exchange<B extends Backend>(
   rows: JobRows<B>,
@@ -62,12 +63,13 @@ export function* exchange<B extends Backend>(
     readonly settlements: ReadonlyArray<Settlement>
     readonly claim: Claim | null
   }
-): Tx<{ readonly settled: number; readonly claimed: ReadonlyArray<ClaimedJob> }, B> {
+): Tx<Claimed & { readonly settled: number }, B> {
   const brought = JobSteps.inbound(settlements)
   for (const { accountId } of brought) yield* rows.lockPeople(accountId)
   const settled = yield* settle(rows, settlements, now)
   for (const inbound of brought) yield* rows.applyInbound(inbound, now)
-  return { settled, claimed: claim === null ? [] : yield* claims.claim(claim, now) }
+  const { claimed, limits } = claim === null ? nothing : yield* claims.claim(claim, now)
+  return { settled, claimed, limits }
 }
 
 /** `JobStore.rescue`. */

@@ -15,15 +15,22 @@ import * as Pacing from "../../domain/Pacing.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { Move, Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { Claim, ClaimedJob } from "../JobStore.ts"
+import type { Claim, ClaimedJob, LimitsDue } from "../JobStore.ts"
 import { isAtRisk } from "../JobStore.ts"
 import type { Backend, ClaimStep, DueJob as JobOf, JobRows, Tx } from "./JobRows.ts"
+import * as Limits from "./Limits.ts"
 
 export interface Claims<B extends Backend> {
   /** Gives due recipients to a worker, as `JobStore.exchange` says. */
-  readonly claim: (asked: Claim, now: Instant) => Tx<ReadonlyArray<ClaimedJob>, B>
+  readonly claim: (asked: Claim, now: Instant) => Tx<Claimed, B>
   /** Answers when the next recipient may be claimed, as `JobStore.nextDue` says. */
   readonly nextDue: (now: Instant, without?: ReadonlyArray<string>) => Tx<Instant | null, B>
+}
+
+export interface Claimed {
+  readonly claimed: ReadonlyArray<ClaimedJob>
+  /** Jobs whose limits are to be taken first. */
+  readonly limits: ReadonlyArray<LimitsDue>
 }
 
 /** A session's turn in one claim. */
@@ -33,6 +40,8 @@ interface Place {
   readonly now: Instant
   /** True until jobs of a session are locked: two claims that waited while they had some could wait for each other. */
   readonly first: { is: boolean }
+  /** Those of the whole claim; this session's are added. */
+  readonly limits: Array<LimitsDue>
 }
 
 /** A due job with its due recipients. */
@@ -62,6 +71,9 @@ const isApproved = <B extends Backend>({ template }: JobOf<B>): boolean =>
 const countOf = (jobs: ReadonlyArray<ClaimedJob>): number =>
   jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
 
+/** One claim tells of so many jobs whose limits are to be taken, and looks for others no longer. */
+const limitsAtOnce = 100
+
 /** The sessions that `nextDue` reads first; each further page is four times as long. */
 const pageOfNextDue = 64
 
@@ -72,17 +84,33 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   /** Open recipients per job, as the last claim found them: a job that is locked and not taken is kept from others. */
   let perJob = Number.POSITIVE_INFINITY
 
+  /**
+   * The session's first due jobs, but for those whose limits are to be taken: these are put off and told of, and do not come
+   * again. None when nothing else is due.
+   */
+  function* lockDue({ first, limits, now, session }: Place, limit: number): Tx<ReadonlyArray<JobOf<B>>, B> {
+    for (;;) {
+      const waits = first.is
+      first.is = false
+      const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit, waits })
+      const untaken = locked.filter(({ isUntaken }) => isUntaken)
+      if (untaken.length === 0) return locked
+      limits.push(...(yield* Limits.announce(rows, untaken, now)))
+      if (untaken.length < locked.length) return locked.filter(({ isUntaken }) => !isUntaken)
+      if (limits.length >= limitsAtOnce) return []
+    }
+  }
+
   /** The session's first due jobs that fit behind those that are `taken`, `most` at most, with their due recipients. */
   function* dueOf(
-    { first, now, session }: Place,
+    place: Place,
     jobs: number,
     taken: number,
     most: number
   ): Tx<ReadonlyArray<Due<B>>, B> {
+    const { now } = place
     const limit = most - taken
-    const waits = first.is
-    first.is = false
-    const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit: jobs, waits })
+    const locked = yield* lockDue(place, jobs)
     if (locked.length === 0) return []
     const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), taken, most))
     const open = found.reduce((sum, each) => sum + openOf(each), 0)
@@ -251,6 +279,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const until = turn
       let at: Turn = Claiming.beginTurn(turn)
       const first = { is: true }
+      const limits: Array<LimitsDue> = []
       let budget: Budget = { left: asked.limit, atRiskLeft: asked.atRisk?.limit ?? asked.limit }
       for (const limit of Claiming.pageSizes(asked.limit)) {
         if (budget.left <= 0) break
@@ -258,7 +287,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         for (const session of page) {
           if (budget.left <= 0) break
           const atRisk = isAtRisk(asked, session.provider)
-          const served = yield* serve({ session, worker: asked.worker, now, first }, asked, budget, atRisk)
+          const place = { session, worker: asked.worker, now, first, limits }
+          const served = yield* serve(place, asked, budget, atRisk)
           at = Claiming.afterTurn(at, session.id, served.outcome)
           budget = Claiming.spend(budget, served.recipients, atRisk)
           claimed.push(...served.jobs)
@@ -266,7 +296,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         if (Claiming.isLastPage(page, limit, until)) break
       }
       turn = Claiming.nextAfter(at)
-      return claimed
+      return { claimed, limits }
     },
 
     nextDue: function* (now, without = []) {

@@ -8,6 +8,7 @@ import type { WaitingSession } from "../../domain/Claiming.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Content, Job, RecipientResult } from "../../domain/Job.ts"
 import type { Pacing } from "../../domain/Pacing.ts"
+import type { LimitWait, Plan, Untaken } from "../../domain/Plan.ts"
 import type { Provider } from "../../domain/Session.ts"
 import type { Template } from "../../domain/Template.ts"
 import type { Inbound } from "../InboundStore.ts"
@@ -26,6 +27,8 @@ export interface Driver {
 export interface Backend extends Driver {
   /** A job as its rows hold it. The rules hand it back as they got it. */
   readonly job: Held
+  /** A job whose limits are to be taken, as its rows hold it. */
+  readonly untaken: UntakenJob
   /** The facts of an acceptance, with what the insert needs of the same read. The rules hand them back to it. */
   readonly facts: AcceptanceFacts
 }
@@ -41,6 +44,8 @@ export interface AcceptanceQuery {
   readonly publicKey: string
   /** null = the request has no Idempotency-Key. */
   readonly key: string | null
+  /** True in the embedder's transaction. Then nothing is locked but the key, for which only its repetitions wait. */
+  readonly isEmbedded: boolean
   readonly accountId: string
   readonly sessionId: string
   /** Within the UTC day of which the usage counts. */
@@ -52,6 +57,10 @@ export interface AcceptanceQuery {
 export interface AcceptanceFacts {
   /** The send that has the Idempotency-Key already; null when none has. */
   readonly earlier: Earlier | null
+  /**
+   * True when an open transaction of an embedder may have the key: to write it would wait for that, with the account locked.
+   */
+  readonly isKeyInHand: boolean
   /** Units of the content's kind that the account sent on the day of `now`. */
   readonly usedToday: number
   readonly lastAcceptedAt: Instant | null
@@ -63,6 +72,14 @@ export interface AcceptanceFacts {
 export interface DueJob<B extends Backend> {
   readonly job: B["job"]
   readonly template: Template["status"] | null
+  readonly dueAt: Instant
+  /** True when its limits are to be taken first: nothing of it may go before. */
+  readonly isUntaken: boolean
+}
+
+/** A due job whose limits are not taken yet. */
+export interface UntakenJob extends Untaken {
+  readonly jobId: string
 }
 
 /** Recipients of a job that were claimed, and those of the same job that were put off meanwhile. */
@@ -171,17 +188,57 @@ export interface JobRows<B extends Backend> {
     now: Instant
   ) => Tx<void, B>
 
-  /** Reads the facts. The account's acceptances are locked until the commit: before the verb, or by this operation. */
+  /** Writes the next due time of locked jobs that nobody has in hand, and nothing else. */
+  readonly putOff: (jobs: ReadonlyArray<B["job"]>, until: Instant) => Tx<void, B>
+
+  /**
+   * Locks and answers those of the account's jobs whose limits are not taken yet and that wait for a claim, in the order of
+   * the ids that are given. Waits for other commits. The account's acceptances are locked until the commit: before the verb,
+   * or by this operation.
+   */
+  readonly lockUntaken: (accountId: string, jobIds: ReadonlyArray<string>) => Tx<ReadonlyArray<B["untaken"]>, B>
+
+  /** The account's plan as it is now, its template recipients of the day, and the last acceptances of its API keys. */
+  readonly limitFacts: (query: {
+    readonly accountId: string
+    readonly publicKeys: ReadonlyArray<string>
+    readonly now: Instant
+  }) => Tx<
+    {
+      readonly plan: Plan
+      readonly usedToday: number
+      readonly lastAcceptedAt: ReadonlyMap<string, Instant>
+    },
+    B
+  >
+
+  /**
+   * Writes what became of jobs that `lockUntaken` has answered. Of those without a wait the limits are taken: they are due,
+   * and `acceptanceFacts` counts their units on this day and `now` as an acceptance of their keys. The others are due when
+   * their waits are over.
+   */
+  readonly saveLimits: (
+    accountId: string,
+    jobs: ReadonlyArray<readonly [job: B["untaken"], wait: LimitWait | null]>,
+    now: Instant
+  ) => Tx<void, B>
+
+  /**
+   * Reads the facts. But in the embedder's transaction the account's acceptances are locked until the commit: before the
+   * verb, or by this operation.
+   */
   readonly acceptanceFacts: (query: AcceptanceQuery) => Tx<B["facts"], B>
 
   /**
    * Writes the job, its recipients (`Job.newRecipient`) and its Idempotency-Key, so that `acceptanceFacts` finds its
-   * units in the day's usage and its time as the last acceptance of its key.
+   * units in the day's usage and its time as the last acceptance of its key. With `limitsAfterCommit` it finds neither, and
+   * the job is one whose limits are not taken. Answers false when another has the key meanwhile, and has written nothing
+   * then; that can only be where the account is not locked.
    *
    * @param dueAt when it is due first; no earlier than any that its session had before. Null when it has no place in that
    * order: then it is due now
    */
-  readonly insertJob: (command: AcceptSend, job: Job, dueAt: Instant | null, facts: B["facts"]) => Tx<void, B>
+  readonly insertJob: (command: AcceptSend, job: Job, dueAt: Instant | null, facts: B["facts"]) => Tx<boolean, B>
 
   /** The job that this commit has inserted, as its rows hold it. */
   readonly inserted: (job: Job) => Tx<B["job"], B>

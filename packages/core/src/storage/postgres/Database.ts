@@ -23,7 +23,7 @@ import { StoreTime } from "../StoreTime.ts"
 import * as Atomically from "../sql/Atomically.ts"
 import type { Column, Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
-import { insertInto } from "../sql/Insert.ts"
+import { insertInto, onKeyConflict } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, SqlValue } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
@@ -104,6 +104,12 @@ const writeRows = (
 
 const lockOf = (name: string): string => `sendwright ${name}`
 
+/**
+ * A lock for each 256th of an API key's Idempotency-Keys: one for each key would fill the server's table of locks where an
+ * embedder sends thousands of times in one transaction. Its parameters are the API key and the Idempotency-Key.
+ */
+const keyLock = "hashtextextended('sendwright keys ' || ?, 0) # (hashtextextended(?, 0) & 255)"
+
 const dialect: Dialect = {
   version: (table) => `${table}.xmin::text`,
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
@@ -114,6 +120,10 @@ const dialect: Dialect = {
   trySerialize: function* (name) {
     const locked = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
     return (yield* get(locked, lockOf(name)))?.["locked"] === 1
+  },
+  tryKey: `pg_try_advisory_xact_lock(${keyLock})::int`,
+  noteKey: function* (publicKey, key) {
+    yield* run(`SELECT pg_advisory_xact_lock_shared(${keyLock})`, publicKey, key)
   },
   pause: function* () {
     yield* get("SELECT pg_sleep(0.005)")
@@ -162,14 +172,15 @@ const dialect: Dialect = {
   },
   // One statement, of which nothing is asked: the recipients' keys are made of the job's where that is known. Arrays are
   // read side by side in the SELECT list; a FROM would store the elements of each before the first row is made.
-  insertJob: (columns, recipient, same) => {
+  insertJob: (columns, recipient, same, skips = false) => {
+    const conflict = skips ? ` ${onKeyConflict}` : ""
     const given = recipient.slice(0, -1)
     const names = [...recipient.map(([name]) => name), ...Object.keys(same)].join(", ")
     const insert = writeRows(given, (parameters, common) => {
       const values = parameters.map((parameter, at) => (at < common ? parameter : `unnest(${parameter})`))
       const key = "generate_series(seq * 4096, seq * 4096 + ?::bigint)"
       const row = [...values, key, ...Object.values(same)].join(", ")
-      return `WITH job AS (${insertInto("sendwright_job", columns)} RETURNING seq)
+      return `WITH job AS (${insertInto("sendwright_job", columns)}${conflict} RETURNING seq)
         INSERT INTO sendwright_recipient (${names}) SELECT ${row} FROM job`
     })
     return function* (job, recipients) {
@@ -284,6 +295,10 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
 
     const write = writeOver(pool)
     const writeTogether = Groups.make(pool, dialect.serialize)
+    const writeApart = <A>(operation: string, verb: () => Program<A>, serialized?: string) =>
+      serialized === undefined
+        ? onConnection(pool, operation, (connection) => transact(connection, verb))
+        : writeTogether(serialized, operation, verb)
 
     return Context.make(Database, {
       dialect,
@@ -296,8 +311,9 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
                 yield* dialect.serialize(serialized)
                 return yield* verb()
               }),
-              writeTogether(serialized, operation, verb)
+              writeApart(operation, verb, serialized)
             ),
+      writeApart,
       work: writeOver(poolForWork),
       hasOneOwner: false,
       commitsTogether: false,

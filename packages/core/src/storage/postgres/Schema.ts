@@ -537,6 +537,29 @@ CREATE TABLE sendwright_busy (session TEXT COLLATE "C" PRIMARY KEY);
 `
 }
 
+const limitsAfterCommit: Migration = {
+  id: 16,
+  name: "limits after the commit",
+  // An earlier build sends such a job without taking its limits, and does not count what was counted late.
+  compatibleFrom: 15,
+  statements: `
+-- What limits are to be taken of a send that was accepted inside an embedder's transaction (storage/sql/Limits.ts): 'none'
+-- until they were asked for, then the one for which it waits; null when they are taken, and of all other jobs.
+ALTER TABLE sendwright_job ADD COLUMN limiter TEXT;
+
+-- The template recipients of a UTC day (its first millisecond) that were counted after embedders' commits.
+CREATE TABLE sendwright_late_usage (
+  account TEXT COLLATE "C" NOT NULL,
+  day BIGINT NOT NULL,
+  units BIGINT NOT NULL,
+  PRIMARY KEY (account, day)
+);
+
+-- When such a send of an API key was counted last.
+CREATE TABLE sendwright_late_acceptance (public_key TEXT COLLATE "C" NOT NULL PRIMARY KEY, at BIGINT NOT NULL);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -552,5 +575,6 @@ export const migrations: ReadonlyArray<Migration> = [
   standing,
   parking,
   outages,
-  writtenOnce
+  writtenOnce,
+  limitsAfterCommit
 ]

@@ -53,8 +53,11 @@ export class Refused {
 const codeOf = (cause: unknown): string =>
   cause instanceof Pg.DatabaseError && cause.code !== undefined ? cause.code : ""
 
-/** Serialization failure and deadlock: nothing happened, and it passes when it is done again. */
-const isCollision = (cause: unknown): boolean => ["40001", "40P01"].includes(codeOf(cause))
+/**
+ * Serialization failure, deadlock, and a row that another committed after we had looked for it: nothing happened, and it
+ * passes when it is done again.
+ */
+const isCollision = (cause: unknown): boolean => ["40001", "40P01", "23505"].includes(codeOf(cause))
 
 /** Data exceptions, integrity constraints and program limits (PostgreSQL's documentation, appendix A). */
 const ofContent = /^(22|23|54)/

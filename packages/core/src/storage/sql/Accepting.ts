@@ -1,12 +1,14 @@
 /** The statements of an acceptance: one that reads all its facts, and those that record it. */
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Content, Job } from "../../domain/Job.ts"
+import type { Content } from "../../domain/Job.ts"
+import * as Job from "../../domain/Job.ts"
 import type { Step } from "../JobSteps.ts"
 import type { AcceptSend, Earlier } from "../JobStore.ts"
 import type { AcceptanceQuery } from "../policy/JobRows.ts"
 import * as Backlog from "./Backlog.ts"
 import type { Column, Dialect } from "./Database.ts"
+import { insertInto, onKeyConflict } from "./Insert.ts"
 import type { Sql } from "./JobRows.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program, Row, SqlValue } from "./Program.ts"
@@ -17,7 +19,20 @@ import { integer, integerOrNull, json, lastPlace, oneOf, recipientKey, text, tex
 /** The name that serializes an account's accepts: the key, the day's usage and the last acceptance are its. */
 export const serialized = (accountId: string): string => `accept ${accountId}`
 
-const kindOf = oneOf<Content["kind"]>(["template", "direct"])
+/**
+ * The kind of a template send that was accepted inside an embedder's transaction. Its number is not in the order of commits
+ * and its units were not counted at its acceptance, so it is not among the jobs of which the newest carries the day's total.
+ */
+export const embedded = "embedded"
+
+const kindOf = oneOf([...Job.kinds, embedded])
+
+const contentKindOf = (kind: Content["kind"] | typeof embedded): Content["kind"] =>
+  kind === embedded ? "template" : kind
+
+/** The kinds by which jobs with such a content are listed. */
+export const storedKinds = (kind: Content["kind"]): ReadonlyArray<string> =>
+  kind === "template" ? [kind, embedded] : [kind]
 
 const withKey = "FROM sendwright_job WHERE public_key = ? AND idempotency_key = ?"
 
@@ -29,7 +44,7 @@ export function* earlierTo(publicKey: string, key: string): Program<Earlier | nu
   return {
     fingerprint: text(row, "fingerprint"),
     jobId: text(row, "id"),
-    kind: kindOf(row, "kind"),
+    kind: contentKindOf(kindOf(row, "kind")),
     recipients: integer(row, "recipients"),
     answer: textOrNull(row, "answer")
   }
@@ -51,7 +66,15 @@ const totalOf = (kind: Content["kind"]): string => `SELECT day_total FROM (
       WHERE account = ? AND ${ofKind(kind)} AND created_at < ? ${newestFirst} LIMIT ${dayLookedAt}
     ) AS job WHERE created_at >= ? ORDER BY seq DESC LIMIT 1`
 
-const totals = `SELECT (${totalOf("template")}) AS template, (${totalOf("direct")}) AS direct`
+/** Selects the units of the day whose limits were taken after an embedder's commit; its parameters are {@link lateOf}. */
+const lateUnits = "SELECT units FROM sendwright_late_usage WHERE account = ? AND day = ?"
+const lateOf = (accountId: string, now: Instant): readonly [string, Instant] => [
+  accountId,
+  Time.startOfUtcDay(now)
+]
+const lateAcceptance = "SELECT at FROM sendwright_late_acceptance WHERE public_key = ?"
+
+const totals = `SELECT (${totalOf("template")}) AS template, (${totalOf("direct")}) AS direct, (${lateUnits}) AS late`
 
 const ofDay = (accountId: string, now: Instant): readonly [string, Instant, Instant] => [
   accountId,
@@ -59,28 +82,44 @@ const ofDay = (accountId: string, now: Instant): readonly [string, Instant, Inst
   Time.startOfUtcDay(now)
 ]
 
+interface Totals {
+  /** Those that jobs carry. */
+  readonly template: number
+  readonly direct: number
+  /** Template recipients whose limits were taken after an embedder's commit. */
+  readonly late: number
+}
+
+function* totalsOf(accountId: string, now: Instant): Program<Totals> {
+  const of = ofDay(accountId, now)
+  const row = (yield* get(totals, ...of, ...of, ...lateOf(accountId, now))) ?? {}
+  const total = (name: keyof Totals): number => integerOrNull(row, name) ?? 0
+  return { template: total("template"), direct: total("direct"), late: total("late") }
+}
+
 /** The units that the account sent on the UTC day of `now`, by kind. */
 export function* usage(
   accountId: string,
   now: Instant
 ): Program<{ readonly template: number; readonly direct: number }> {
-  const of = ofDay(accountId, now)
-  const row = (yield* get(totals, ...of, ...of)) ?? {}
-  return { template: integerOrNull(row, "template") ?? 0, direct: integerOrNull(row, "direct") ?? 0 }
+  const { direct, late, template } = yield* totalsOf(accountId, now)
+  return { template: template + late, direct }
 }
 
 /** Selects of the newest job of a kind what is its owner's last. */
 const newest = (owner: "account" | "public_key", kind: Content["kind"], columns: string): string =>
   `SELECT ${columns} FROM sendwright_job WHERE ${owner} = ? AND ${ofKind(kind)} ${newestFirst} LIMIT 1`
 
-const readFacts = ({ jsonArray }: Dialect, kind: Content["kind"]): string => `SELECT
+const readFacts = ({ jsonArray, tryKey }: Dialect, kind: Content["kind"]): string => `SELECT
+    ${tryKey} AS free,
     (SELECT id ${withKey}) AS earlier,
     (${Jobs.findSnapshot}) AS snapshot,
     (${newest("account", kind, jsonArray("created_at, day_total"))}) AS used,
     (${newest("public_key", "template", jsonArray("seq, created_at"))}) AS template,
     (${newest("public_key", "direct", jsonArray("seq, created_at"))}) AS direct,
     (${Backlog.lastDue}) AS due_at,
-    (${Backlog.isBusy}) AS busy`
+    (${Backlog.isBusy}) AS busy,
+    (${lateAcceptance}) AS late_at${kind === "template" ? `, (${lateUnits}) AS late` : ""}`
 
 type Pair = readonly [first: number, second: number]
 
@@ -90,7 +129,18 @@ const pairOrNull = (row: Row, name: string): Pair | null =>
 const laterOf = (a: Pair | null, b: Pair | null): Pair | null =>
   a === null || (b !== null && b[0] > a[0]) ? b : a
 
-export const facts = (dialect: Dialect) => {
+/** When an API key's last send was accepted, of either kind, and inside an embedder's transaction or not. */
+const lastOfRow = (row: Row, now: Instant): Instant | null => {
+  const newest = laterOf(pairOrNull(row, "template"), pairOrNull(row, "direct"))
+  const accepted = newest === null ? null : newest[1]
+  const late = integerOrNull(row, "late_at")
+  // What a clock ahead of ours wrote must not hide the other for so long.
+  if (late === null || Time.isAhead(late, now)) return accepted
+  return accepted === null ? late : Math.max(accepted, late)
+}
+
+/** @param isKeyAwaited true when whoever had the key in an open transaction was waited for */
+export const facts = (dialect: Dialect, isKeyAwaited = false) => {
   const statements = { template: readFacts(dialect, "template"), direct: readFacts(dialect, "direct") }
 
   function* usedToday(
@@ -102,24 +152,40 @@ export const facts = (dialect: Dialect) => {
     if (newest === null) return 0
     const [at, total] = newest
     // A new day begins, or clocks differ at its begin.
-    return Time.utcDay(at) === Time.utcDay(now) ? total : (yield* usage(accountId, now))[kind]
+    return Time.utcDay(at) === Time.utcDay(now) ? total : (yield* totalsOf(accountId, now))[kind]
   }
 
   return function* (query: AcceptanceQuery): Program<Sql["facts"]> {
-    const { accountId, content, key, now, publicKey, sessionId } = query
-    const of = [publicKey, key, Jobs.digestOf(content), accountId, publicKey, publicKey, sessionId, sessionId]
-    const row = (yield* get(statements[content.kind], ...of)) ?? {}
+    const { accountId, content, isEmbedded, key, now, publicKey, sessionId } = query
+    if (isEmbedded && key !== null) yield* dialect.noteKey(publicKey, key)
+    const ofKey = [publicKey, key]
+    const of = [Jobs.digestOf(content), accountId, publicKey, publicKey, sessionId, sessionId, publicKey]
+    const late = content.kind === "template" ? lateOf(accountId, now) : []
+    const row = (yield* get(statements[content.kind], ...ofKey, ...ofKey, ...of, ...late)) ?? {}
     const repeats = key !== null && textOrNull(row, "earlier") !== null
-    const last = laterOf(pairOrNull(row, "template"), pairOrNull(row, "direct"))
+    const total = yield* usedToday(pairOrNull(row, "used"), accountId, content.kind, now)
     return {
       earlier: repeats ? yield* earlierTo(publicKey, key) : null,
-      usedToday: yield* usedToday(pairOrNull(row, "used"), accountId, content.kind, now),
-      lastAcceptedAt: last === null ? null : last[1],
+      isKeyInHand: !isEmbedded && !isKeyAwaited && integerOrNull(row, "free") === 0,
+      usedToday: total + (integerOrNull(row, "late") ?? 0),
+      lastAcceptedAt: lastOfRow(row, now),
       lastDueAt: integerOrNull(row, "due_at"),
+      dayTotal: total,
       snapshot: integerOrNull(row, "snapshot"),
       isBusy: integerOrNull(row, "busy") !== null
     }
   }
+}
+
+const readLast = ({ jsonArray }: Dialect): string => `SELECT
+    (${newest("public_key", "template", jsonArray("seq, created_at"))}) AS template,
+    (${newest("public_key", "direct", jsonArray("seq, created_at"))}) AS direct,
+    (${lateAcceptance}) AS late_at`
+
+/** The last acceptance of an API key. */
+export function* lastAcceptance(dialect: Dialect, publicKey: string, now: Instant): Program<Instant | null> {
+  const row = (yield* get(readLast(dialect), publicKey, publicKey, publicKey)) ?? {}
+  return lastOfRow(row, now)
 }
 
 const jobColumns = [
@@ -140,6 +206,10 @@ const jobColumns = [
   "day_total",
   "backlog_at"
 ]
+
+/** What limits are to be taken of it: `none` until they were asked for, then the one that it waits for. */
+const embeddedColumns = [...jobColumns, "limiter"]
+export const notAsked = "none"
 
 /** The columns that are the same for all recipients of most sends come first. */
 const newRecipient: ReadonlyArray<Column> = [
@@ -175,22 +245,25 @@ const fromNew = (
 /** Records a send. */
 export const inserting = (rows: Jobs.JobRows) => {
   const insertJob = rows.dialect.insertJob(jobColumns, newRecipient, newRecipients)
+  const insertEmbedded = rows.dialect.insertJob(embeddedColumns, newRecipient, newRecipients, true)
   return function* (
     command: AcceptSend,
-    job: Job,
+    job: Job.Job,
     dueAt: Instant | null,
-    { isBusy, snapshot, usedToday }: Sql["facts"]
-  ): Program<void> {
+    { dayTotal, isBusy, snapshot }: Sql["facts"]
+  ): Program<boolean> {
     const { claim, content, demand, idempotency, now, recipients } = command
+    const isEmbedded = command.limitsAfterCommit === true
     if (recipients.length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
     const frozen = snapshot ?? (yield* Jobs.freeze(content))
-    yield* insertJob(
+    const insert = isEmbedded ? insertEmbedded : insertJob
+    yield* insert(
       [
         job.id,
         job.accountId,
         job.sessionId,
         job.publicKey,
-        content.kind,
+        isEmbedded ? embedded : content.kind,
         content.kind === "template" ? content.templateId : null,
         frozen,
         job.reference,
@@ -200,14 +273,20 @@ export const inserting = (rows: Jobs.JobRows) => {
         idempotency === null ? null : idempotency.fingerprint,
         job.recipients,
         now,
-        usedToday + demand.units,
-        dueAt
+        isEmbedded ? null : dayTotal + demand.units,
+        dueAt,
+        ...(isEmbedded ? [notAsked] : [])
       ],
       (seq) => recipients.map((each, index) => fromNew(seq, each, index, now))
     )
     if (dueAt !== null && !isBusy) yield* run(Backlog.noteBusy, job.sessionId)
     // It has no place in the backlog, so a row of its own says when it is due.
-    if (dueAt === null && claim === null) yield* rows.save([unchanged(yield* insertedJob(job))], now)
+    if (dueAt === null && claim === null) {
+      const inserted = yield* findInserted(job)
+      if (inserted === undefined) return false
+      yield* rows.save([unchanged(inserted)], now)
+    }
+    return true
   }
 }
 
@@ -215,11 +294,11 @@ const unchanged = (held: StoredJob): Step<StoredJob> => ({ held, moves: [], draf
 
 const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
 
-/** The job that this commit has inserted. */
-export function* insertedJob(job: Job): Program<StoredJob> {
+function* findInserted(job: Job.Job): Program<StoredJob | undefined> {
   const row = yield* get(seqOfJob, job.id)
+  if (row === undefined) return undefined
   return {
-    seq: integer(row ?? {}, "seq"),
+    seq: integer(row, "seq"),
     job,
     inFlight: 0,
     worker: null,
@@ -230,4 +309,46 @@ export function* insertedJob(job: Job): Program<StoredJob> {
     behind: undefined,
     version: ""
   }
+}
+
+/** The job that this commit has inserted. */
+export function* insertedJob(job: Job.Job): Program<StoredJob> {
+  const inserted = yield* findInserted(job)
+  if (inserted === undefined) throw new Error(`Job ${job.id} is not there`)
+  return inserted
+}
+
+const placeholder = `${insertInto("sendwright_job", [
+  "id",
+  "account",
+  "session",
+  "public_key",
+  "kind",
+  "snapshot",
+  "currency",
+  "idempotency_key",
+  "recipients",
+  "created_at"
+])} ${onKeyConflict}`
+const removeJob = "DELETE FROM sendwright_job WHERE id = ?"
+
+/**
+ * Waits until no open transaction of an embedder has the command's Idempotency-Key. Only an insertion waits for another's,
+ * so one is made and taken back; outside the account's lock, which nobody else waits for meanwhile.
+ */
+export function* awaitKey(command: AcceptSend): Program<void> {
+  const { accountId, currency, idempotency, jobId, now, publicKey, sessionId } = command
+  if (idempotency === null) return
+  const { key } = idempotency
+  yield* run(placeholder, jobId, accountId, sessionId, publicKey, embedded, 0, currency, key, 0, now)
+  yield* run(removeJob, jobId)
+}
+
+/** The name by which those wait together that repeat one send. */
+export const repetitionsOf = ({ idempotency, publicKey }: AcceptSend): string =>
+  `key ${publicKey} ${idempotency?.key ?? ""}`
+
+/** True when the content is written already. */
+export function* isFrozen(content: Content): Program<boolean> {
+  return (yield* get(Jobs.findSnapshot, Jobs.digestOf(content))) !== undefined
 }

@@ -14,7 +14,7 @@ export type Literals = Readonly<Record<string, string>>
 export type WriteRows = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<string>
 
 /**
- * Inserts a job and its recipients.
+ * Inserts a job and its recipients; neither where another job has its Idempotency-Key and `skips` says so.
  *
  * @param recipients their rows by the job's `seq`, in the order of their keys, with which each ends
  */
@@ -38,6 +38,13 @@ export interface Dialect {
   readonly serialize: (name: string) => Program<void>
   /** The same without waiting: answers false when somebody else has passed and has not committed yet. */
   readonly trySerialize: (name: string) => Program<boolean>
+  /**
+   * An expression that lets an Idempotency-Key be written by nobody in an open transaction of an embedder until the commit:
+   * 0 when somebody has, or may have, and null without a key. Its parameters are the API key and the Idempotency-Key.
+   */
+  readonly tryKey: string
+  /** Says in an embedder's transaction that an Idempotency-Key is written, until its end. */
+  readonly noteKey: (publicKey: string, key: string) => Program<void>
   /** Some milliseconds, before {@link trySerialize} is tried again. */
   readonly pause: () => Program<void>
   /** The expressions as one JSON array, as text. */
@@ -66,7 +73,8 @@ export interface Dialect {
   readonly insertJob: (
     columns: ReadonlyArray<string>,
     recipient: ReadonlyArray<Column>,
-    same: Literals
+    same: Literals,
+    skips?: boolean
   ) => InsertJob
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */
   readonly lookUp: (table: string, as: string, condition: string) => string
@@ -99,6 +107,15 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
      * flood of requests does not hold up what was accepted before them, nor that the requests.
      */
     readonly work: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
+    /**
+     * Like `write`, as a commit of its own inside the caller's open transaction, too: for what is true whatever becomes of
+     * that. Where an open transaction holds up all writes it belongs to it all the same.
+     */
+    readonly writeApart: <A>(
+      operation: string,
+      verb: () => Program<A>,
+      serialized?: string
+    ) => Effect.Effect<A, StorageError>
     /** True when nobody else has the database open for as long as this process has. */
     readonly hasOneOwner: boolean
     /** Whether writes and work that are asked for in the same turn of the event loop share a commit. */

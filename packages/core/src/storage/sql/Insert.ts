@@ -48,3 +48,7 @@ export const insertRows = (
     return answered
   }
 }
+
+/** Ends the insertion of a job: nothing is inserted where another has its Idempotency-Key. */
+export const onKeyConflict =
+  "ON CONFLICT (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING"

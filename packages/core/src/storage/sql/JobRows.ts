@@ -15,6 +15,7 @@ import * as BatchClaims from "./BatchClaims.ts"
 import * as ClaimCache from "./ClaimCache.ts"
 import { insertRows } from "./Insert.ts"
 import type { JobRows as Rows } from "./Jobs.ts"
+import * as Limits from "./Limits.ts"
 import * as Pace from "./Pace.ts"
 import * as People from "./People.ts"
 import type { Answer, Program, Row, Statement } from "./Program.ts"
@@ -51,7 +52,10 @@ export interface Sql extends Backend {
   readonly request: Statement
   readonly reply: Answer
   readonly job: StoredJob
+  readonly untaken: Limits.StoredUntaken
   readonly facts: AcceptanceFacts & {
+    /** The units of the day that the newest job carries, without those that were counted after an embedder's commit. */
+    readonly dayTotal: number
     /** The number of the send's content; null when that is new. */
     readonly snapshot: number | null
     /** True when it is noted that the session has a backlog. */
@@ -149,7 +153,12 @@ interface Due {
   readonly waiting: DueJob<Sql> | undefined
 }
 
-const dueJob = (job: StoredJob, row: Row): DueJob<Sql> => ({ job, template: textOrNull(row, "template") })
+const dueJob = (job: StoredJob, row: Row, dueAt: Instant, isUntaken: boolean): DueJob<Sql> => ({
+  job,
+  template: textOrNull(row, "template"),
+  dueAt,
+  isUntaken
+})
 
 /** For half a second. A lock that stays longer, as an embedder's transaction may hold it, must not fail a whole commit. */
 const triesAtBacklog = 100
@@ -164,7 +173,7 @@ export const make = (
   // Locks keys alone, in a short statement: PostgreSQL reads a row again that another claim locked meanwhile.
   const dueKeys = `SELECT seq, next_at FROM sendwright_progress WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
     ORDER BY next_at, seq ${limited}${dialect.skipLocked("sendwright_progress")}`
-  const dueJobs = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job, template.status AS template
+  const dueJobs = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job, template.status AS template, job.limiter
     FROM ${elements.from} CROSS JOIN sendwright_progress AS progress CROSS JOIN sendwright_job AS job
       CROSS JOIN sendwright_snapshot AS snapshot LEFT JOIN sendwright_template AS template ON template.id = job.template
     WHERE progress.seq = ${elements.integer} AND job.seq = progress.seq AND snapshot.seq = job.snapshot`
@@ -211,6 +220,7 @@ export const make = (
   const lockTemplate = `SELECT status FROM sendwright_template WHERE id = ?${dialect.skipLocked("sendwright_template")}`
   const take = Backlog.taking(dialect)
   const cache = ClaimCache.make()
+  const limits = Limits.make(dialect)
 
   /** Locks what waits untouched of a session. Answers false when another commit keeps it locked. */
   function* lockBacklog(sessionId: string, waits: boolean): Program<boolean> {
@@ -285,17 +295,19 @@ export const make = (
           // Those behind it are not due either.
           if (at > now) break
           const job: StoredJob = yield* rows.toJob(row, behind)
-          due.push({ seq: job.seq, at, waiting: dueJob(job, row) })
+          due.push({ seq: job.seq, at, waiting: dueJob(job, row, at, false) })
           behind = job.seq
         }
       }
       const first = due.sort((a, b) => a.at - b.at || a.seq - b.seq).slice(0, limit)
-      const keys = first.filter(({ waiting }) => waiting === undefined).map(({ seq }) => seq)
+      const withRows = first.filter(({ waiting }) => waiting === undefined)
+      const times = new Map(withRows.map(({ at, seq }) => [seq, at]))
+      const keys = [...times.keys()]
       const read = new Map<number, DueJob<Sql>>()
       if (keys.length > 0) {
         for (const row of yield* all(dueJobs, JSON.stringify(keys))) {
           const job = yield* rows.toJob(row)
-          read.set(job.seq, dueJob(job, row))
+          read.set(job.seq, dueJob(job, row, times.get(job.seq) ?? now, textOrNull(row, "limiter") !== null))
         }
       }
       return first.map(({ seq, waiting }) => {
@@ -353,6 +365,20 @@ export const make = (
       cache.put(inRows, saved.version)
       cache.put(together, version)
     },
+
+    putOff: function* (jobs, until) {
+      for (const { job } of jobs) cache.remove(job.id)
+      yield* limits.putOff(
+        jobs.map(({ seq }) => seq),
+        until
+      )
+    },
+
+    lockUntaken: limits.lock,
+
+    limitFacts: limits.facts,
+
+    saveLimits: limits.save,
 
     acceptanceFacts: Accepting.facts(dialect),
 

@@ -6,10 +6,12 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type * as Job from "../../domain/Job.ts"
 import * as Page from "../../domain/Page.ts"
+import type { AcceptSend } from "../JobStore.ts"
 import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Accepting.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
+import * as Limits from "../policy/Limits.ts"
 import type { StorageError } from "../StorageError.ts"
 import * as SqlAccepting from "./Accepting.ts"
 import * as Backlog from "./Backlog.ts"
@@ -17,7 +19,8 @@ import { Database } from "./Database.ts"
 import * as Inbound from "./Inbound.ts"
 import * as JobRows from "./JobRows.ts"
 import * as Jobs from "./Jobs.ts"
-import type { Program } from "./Program.ts"
+import * as SqlLimits from "./Limits.ts"
+import type { Program, Row } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
 import {
   end,
@@ -86,21 +89,52 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         (last) => (last === null ? Effect.void : tidyAll(now, last))
       )
 
+    // The facts of an acceptance belong to the account: the key, the day's usage, the last acceptance.
+    const acceptWith = (rows: typeof jobRows, command: AcceptSend) =>
+      db.write("JobStore.accept", () => accept(rows, command), SqlAccepting.serialized(command.accountId))
+    const keyAwaited = { ...jobRows, acceptanceFacts: SqlAccepting.facts(dialect, true) }
+
+    const acceptSerialized = (command: AcceptSend) =>
+      Effect.flatMap(acceptWith(jobRows, command), (result) =>
+        result._tag === "KeyInHand"
+          ? db
+              .write(
+                "JobStore.accept",
+                () => SqlAccepting.awaitKey(command),
+                SqlAccepting.repetitionsOf(command)
+              )
+              .pipe(Effect.zipRight(acceptWith(keyAwaited, command)))
+          : Effect.succeed(result)
+      )
+
+    const acceptEmbedded = (command: AcceptSend) =>
+      Effect.gen(function* () {
+        const { content } = command
+        // Whoever sends the same content would wait until the transaction ends that has written it first.
+        if (!(yield* db.read("JobStore.accept", () => SqlAccepting.isFrozen(content))))
+          yield* db.writeApart("JobStore.accept", () => Jobs.freeze(content))
+        return yield* db.write("JobStore.accept", () => accept(jobRows, command))
+      })
+
     return {
       earlier: ({ key, publicKey }) =>
         db.read("JobStore.earlier", () => SqlAccepting.earlierTo(publicKey, key)),
 
-      // The facts of an acceptance belong to the account: the key, the day's usage, the last acceptance.
       accept: (command) =>
-        db.write(
-          "JobStore.accept",
-          () => accept(jobRows, command),
-          SqlAccepting.serialized(command.accountId)
-        ),
+        command.limitsAfterCommit === true ? acceptEmbedded(command) : acceptSerialized(command),
 
       commitsTogether: db.commitsTogether,
 
       exchange: (command) => db.work("JobStore.exchange", () => Changes.exchange(jobRows, claims, command)),
+
+      takeLimits: (command) =>
+        db.write(
+          "JobStore.takeLimits",
+          () => Limits.take(jobRows, command),
+          SqlAccepting.serialized(command.accountId)
+        ),
+
+      limitWait: (jobId) => db.read("JobStore.limitWait", () => SqlLimits.wait(jobId)),
 
       beat: ({ beats, dispatchesAt, workers }) =>
         db.work("JobStore.beat", function* () {
@@ -145,21 +179,30 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           const [before, limit] = newestFirst(page)
           const since = createdAfter ?? -end
           const isFiltered = [status, createdAfter, createdBefore].some((filter) => filter !== undefined)
-          const lookedAt = isFiltered ? yield* get(list.lastLookedAt, owner, kind, before) : undefined
-          const least = lookedAt === undefined ? null : seq(lookedAt)
-          const found = yield* all(
-            reference === undefined ? list.all : list.named,
-            owner,
-            ...name,
-            kind,
-            before,
-            least ?? 0,
-            status ?? null,
-            since,
-            createdBefore ?? end,
-            limit
-          )
-          const { items, next } = Page.cut(found, page.limit, seq, least)
+          const kinds = SqlAccepting.storedKinds(kind)
+          let least: number | null = null
+          for (const stored of isFiltered ? kinds : []) {
+            const lookedAt = yield* get(list.lastLookedAt, owner, stored, before)
+            if (lookedAt !== undefined) least = Math.max(least ?? 0, seq(lookedAt))
+          }
+          const found: Array<Row> = []
+          for (const stored of kinds)
+            found.push(
+              ...(yield* all(
+                reference === undefined ? list.all : list.named,
+                owner,
+                ...name,
+                stored,
+                before,
+                least ?? 0,
+                status ?? null,
+                since,
+                createdBefore ?? end,
+                limit
+              ))
+            )
+          const newest = found.sort((a, b) => seq(b) - seq(a)).slice(0, limit)
+          const { items, next } = Page.cut(newest, page.limit, seq, least)
           const jobs: Array<Job.Job> = []
           for (const row of items) jobs.push((yield* rows.toJob(row)).job)
           return { items: jobs, next }

@@ -165,6 +165,7 @@ const make = Effect.fnUntraced(function* (
     dialect: Dialect.make(yield* Clock.currentTimeMillis),
     hasOneOwner: true,
     write: writeIn(commits.requests),
+    writeApart: writeIn(commits.requests),
     work: writeIn(commits.work),
     commitsTogether: true,
     isInside: sessions.isInside,

@@ -1,7 +1,7 @@
 /** What SQLite has its own words for. */
 import { groupAlike } from "../sql/Alike.ts"
 import type { Dialect } from "../sql/Database.ts"
-import { insertInto, insertRows } from "../sql/Insert.ts"
+import { insertInto, insertRows, onKeyConflict } from "../sql/Insert.ts"
 import type { SqlValue } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
 import { rangesOf } from "../sql/Ranges.ts"
@@ -21,6 +21,8 @@ const dialect: Omit<Dialect, "insert" | "update"> = {
   trySerialize: function* () {
     return true
   },
+  tryKey: "(? IS NULL OR ? IS NULL OR 1)",
+  noteKey: function* () {},
   pause: function* () {},
   jsonArray: (expressions) => `json_array(${expressions})`,
   jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
@@ -33,12 +35,14 @@ const dialect: Omit<Dialect, "insert" | "update"> = {
     integer: "element.atom"
   },
   entries: { from: "json_each(?) AS entry", key: "CAST(entry.key AS INTEGER)", value: "entry.atom" },
-  insertJob: (columns, recipient, same) => {
-    const insert = `${insertInto("sendwright_job", columns)} RETURNING seq`
+  insertJob: (columns, recipient, same, skips = false) => {
+    const conflict = skips ? ` ${onKeyConflict}` : ""
+    const insert = `${insertInto("sendwright_job", columns)}${conflict} RETURNING seq`
     const names = recipient.map(([name]) => name)
     const insertRecipients = insertRows("sendwright_recipient", names, { same })
     return function* (job, recipients) {
       const seq = (yield* get(insert, ...job))?.["seq"]
+      if (seq === undefined && skips) return
       if (typeof seq !== "number") throw new TypeError("A job was inserted and has no number")
       yield* insertRecipients(recipients(seq))
     }

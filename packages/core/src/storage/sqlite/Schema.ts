@@ -616,6 +616,29 @@ CREATE TABLE sendwright_busy (session TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 `
 }
 
+const limitsAfterCommit: Migration = {
+  id: 18,
+  name: "limits after the commit",
+  // An earlier build sends such a job without taking its limits, and does not count what was counted late.
+  compatibleFrom: 17,
+  statements: `
+-- What limits are to be taken of a send that was accepted inside an embedder's transaction (storage/sql/Limits.ts): 'none'
+-- until they were asked for, then the one for which it waits; null when they are taken, and of all other jobs.
+ALTER TABLE sendwright_job ADD COLUMN limiter TEXT;
+
+-- The template recipients of a UTC day (its first millisecond) that were counted after embedders' commits.
+CREATE TABLE sendwright_late_usage (
+  account TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  units INTEGER NOT NULL,
+  PRIMARY KEY (account, day)
+) STRICT, WITHOUT ROWID;
+
+-- When such a send of an API key was counted last.
+CREATE TABLE sendwright_late_acceptance (public_key TEXT NOT NULL PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -633,5 +656,6 @@ export const migrations: ReadonlyArray<Migration> = [
   standing,
   parking,
   outages,
-  writtenOnce
+  writtenOnce,
+  limitsAfterCommit
 ]

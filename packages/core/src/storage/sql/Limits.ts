@@ -1,0 +1,127 @@
+/**
+ * The limits of sends that were accepted inside an embedder's transaction, as statements. Such a job has a `limiter` until
+ * its limits are taken; what they counted is in rows of their own, one for a day and one for an API key.
+ */
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
+import type { LimitWait } from "../../domain/Plan.ts"
+import * as Plan from "../../domain/Plan.ts"
+import type { UntakenJob } from "../policy/JobRows.ts"
+import * as Accepting from "./Accepting.ts"
+import { findAccount } from "./AccountStore.ts"
+import type { Dialect } from "./Database.ts"
+import type { Program } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import { integer, oneOf, text } from "./Rows.ts"
+
+const limiterOf = oneOf<Plan.Limiter | typeof Accepting.notAsked>([...Plan.limiters, Accepting.notAsked])
+
+const waitOf = `SELECT job.limiter, progress.next_at FROM sendwright_job AS job
+  JOIN sendwright_progress AS progress ON progress.seq = job.seq
+  WHERE job.id = ? AND job.limiter IS NOT NULL AND progress.next_at IS NOT NULL`
+
+/** The limit for which a job waits. */
+export function* wait(jobId: string): Program<LimitWait | null> {
+  const row = yield* get(waitOf, jobId)
+  if (row === undefined) return null
+  const limiter = limiterOf(row, "limiter")
+  return limiter === Accepting.notAsked ? null : { limiter, until: integer(row, "next_at") }
+}
+
+const count = `INSERT INTO sendwright_late_usage (account, day, units) VALUES (?, ?, ?)
+  ON CONFLICT (account, day) DO UPDATE SET units = sendwright_late_usage.units + excluded.units`
+
+const noteAcceptance = `INSERT INTO sendwright_late_acceptance (public_key, at) VALUES (?, ?)
+  ON CONFLICT (public_key) DO UPDATE SET at = excluded.at`
+
+export const make = (dialect: Dialect) => {
+  const { elements } = dialect
+  const listed = `seq IN (SELECT ${elements.integer} FROM ${elements.from})`
+  const putOffJobs = `UPDATE sendwright_progress SET next_at = ? WHERE ${listed}`
+  const setLimiter = `UPDATE sendwright_job SET limiter = ? WHERE ${listed}`
+  const lockJobs = `SELECT job.seq, job.id, job.public_key, job.recipients
+    FROM sendwright_job AS job JOIN sendwright_progress AS progress ON progress.seq = job.seq
+    WHERE job.id IN (SELECT ${elements.value} FROM ${elements.from}) AND job.account = ?
+      AND job.limiter IS NOT NULL AND progress.next_at IS NOT NULL
+    ORDER BY job.id${dialect.forUpdate("progress")}`
+
+  function* putOff(jobs: ReadonlyArray<number>, until: Instant): Program<void> {
+    yield* run(putOffJobs, until, JSON.stringify(jobs))
+  }
+
+  return {
+    putOff,
+
+    lock: function* (
+      accountId: string,
+      jobIds: ReadonlyArray<string>
+    ): Program<ReadonlyArray<StoredUntaken>> {
+      const found = new Map<string, StoredUntaken>()
+      for (const row of yield* all(lockJobs, JSON.stringify(jobIds), accountId)) {
+        const jobId = text(row, "id")
+        const publicKey = text(row, "public_key")
+        found.set(jobId, { jobId, publicKey, units: integer(row, "recipients"), seq: integer(row, "seq") })
+      }
+      return jobIds.flatMap((id) => found.get(id) ?? [])
+    },
+
+    facts: function* ({ accountId, now, publicKeys }: LimitQuery): Program<LimitFacts> {
+      const account = yield* findAccount(accountId)
+      const lastAcceptedAt = new Map<string, Instant>()
+      for (const publicKey of publicKeys) {
+        const at = yield* Accepting.lastAcceptance(dialect, publicKey, now)
+        if (at !== null) lastAcceptedAt.set(publicKey, at)
+      }
+      const { template } = yield* Accepting.usage(accountId, now)
+      return { plan: account === null ? Plan.defaults : account.plan, usedToday: template, lastAcceptedAt }
+    },
+
+    save: function* (
+      accountId: string,
+      jobs: ReadonlyArray<readonly [job: StoredUntaken, wait: LimitWait | null]>,
+      now: Instant
+    ): Program<void> {
+      const waits = new Map<string, { readonly wait: LimitWait; readonly jobs: Array<number> }>()
+      const taken: Array<StoredUntaken> = []
+      for (const [job, wait] of jobs) {
+        if (wait === null) {
+          taken.push(job)
+          continue
+        }
+        const name = `${wait.limiter} ${wait.until}`
+        const same = waits.get(name) ?? { wait, jobs: [] }
+        same.jobs.push(job.seq)
+        waits.set(name, same)
+      }
+      for (const { jobs, wait } of waits.values()) {
+        yield* run(setLimiter, wait.limiter, JSON.stringify(jobs))
+        yield* putOff(jobs, wait.until)
+      }
+      if (taken.length === 0) return
+      const keys = taken.map(({ seq }) => seq)
+      yield* run(setLimiter, null, JSON.stringify(keys))
+      yield* putOff(keys, now)
+      const units = taken.reduce((sum, job) => sum + job.units, 0)
+      yield* run(count, accountId, Time.startOfUtcDay(now), units)
+      for (const publicKey of new Set(taken.map(({ publicKey }) => publicKey)))
+        yield* run(noteAcceptance, publicKey, now)
+    }
+  }
+}
+
+/** A job whose limits are to be taken, as its rows hold it. */
+export interface StoredUntaken extends UntakenJob {
+  readonly seq: number
+}
+
+interface LimitQuery {
+  readonly accountId: string
+  readonly publicKeys: ReadonlyArray<string>
+  readonly now: Instant
+}
+
+interface LimitFacts {
+  readonly plan: Plan.Plan
+  readonly usedToday: number
+  readonly lastAcceptedAt: ReadonlyMap<string, Instant>
+}

@@ -1,0 +1,56 @@
+/**
+ * Takes the limits of jobs that claims have told of. Beside the lanes, since it waits for others who send for the account,
+ * and the accounts side by side: none waits for another's.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { groupBy } from "../storage/JobSteps.ts"
+import type { LimitsDue } from "../storage/JobStore.ts"
+import { JobStore } from "../storage/JobStore.ts"
+import { Wake } from "./Wake.ts"
+
+export interface Limits {
+  readonly add: (limits: ReadonlyArray<LimitsDue>) => Effect.Effect<void>
+  /** Takes the limits of all that was added. Answers how many jobs may be claimed. */
+  readonly take: Effect.Effect<number>
+}
+
+const accountsAtOnce = 4
+
+export const make: Effect.Effect<Limits, never, JobStore | Wake> = Effect.gen(function* () {
+  const jobs = yield* JobStore
+  const wake = yield* Wake
+  let added: ReadonlyArray<LimitsDue> = []
+
+  const takeOf = (accountId: string, due: ReadonlyArray<LimitsDue>) =>
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const inOrder = due.toSorted((a, b) => a.dueAt - b.dueAt)
+      return yield* jobs.takeLimits({ now, accountId, jobIds: inOrder.map(({ jobId }) => jobId) })
+    }).pipe(
+      // Claims tell of them again.
+      Effect.catchAllCause((cause) =>
+        Effect.as(Effect.logError(`The limits of account ${accountId} were not taken`, cause), 0)
+      )
+    )
+
+  return {
+    add: (limits) =>
+      Effect.suspend(() => {
+        if (limits.length === 0) return Effect.void
+        added = [...added, ...limits]
+        return wake.limits.notify
+      }),
+    take: Effect.gen(function* () {
+      const groups = [...groupBy(added, ({ accountId }) => accountId)]
+      added = []
+      if (groups.length === 0) return 0
+      const taken = yield* Effect.forEach(groups, ([accountId, due]) => takeOf(accountId, due), {
+        concurrency: accountsAtOnce
+      })
+      const count = taken.reduce((sum, each) => sum + each, 0)
+      if (count > 0) yield* wake.sends.notify
+      return count
+    })
+  }
+})

@@ -1,0 +1,267 @@
+/** A send inside the embedder's own transaction takes quota and minimum wait after its commit (decisions.md §10). */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { describe, expect, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { prepare } from "../../../../examples/support/prepare.ts"
+import { migratedDatabase } from "../../../../test/support/Postgres.ts"
+import type { Plan } from "../../src/domain/Plan.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
+import * as Sender from "../../src/sender/Sender.ts"
+import * as Postgres from "../../src/storage/postgres/Postgres.ts"
+import type * as Stores from "../../src/storage/Stores.ts"
+import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+
+const sqlite = Sqlite.layer({ filename: ":memory:" })
+const postgres = Layer.unwrapScoped(
+  Effect.map(migratedDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
+)
+
+const phones = Array.from({ length: 5 }, (_, n) => `3460000123${n}`)
+
+const run = <A, E, E2>(
+  stores: Layer.Layer<Stores.Stores | SqlClient, E2>,
+  test: (given: {
+    readonly engine: typeof Engine.Engine.Service
+    readonly sql: SqlClient
+    readonly caller: Engine.Caller
+    readonly accountId: string
+    /** Phones, in the order of their sends. */
+    readonly sent: ReadonlyArray<string>
+    readonly plan: (plan: Partial<Plan>) => Effect.Effect<void>
+    readonly send: (
+      key: string,
+      recipients?: number,
+      by?: Engine.Caller
+    ) => ReturnType<typeof Engine.Engine.Service.send>
+  }) => Effect.Effect<A, E>
+) => {
+  const sent: Array<string> = []
+  const sender: Sender.Sender = {
+    provider: "sandbox",
+    deduplicates: true,
+    send: ({ phone }) =>
+      Effect.sync(() => {
+        sent.push(phone)
+        return Sender.accepted(null, "accepted")
+      })
+  }
+  const layer = Engine.layer().pipe(
+    Layer.provideMerge(stores),
+    Layer.provide(Sender.layer(sender)),
+    Layer.provide(RecordingTransport.layer),
+    Layer.provide(AddressPolicy.layer([])),
+    Layer.provide(SecretBox.layerRandom)
+  )
+  return Effect.gen(function* () {
+    const engine = yield* Engine.Engine
+    const sql = yield* SqlClient
+    const { accountId, caller, templateId } = yield* prepare(engine, phones)
+    const send = (idempotencyKey: string, recipients = 1, by = caller) =>
+      engine.send(by, {
+        idempotencyKey,
+        request: {
+          template_id: templateId,
+          recipients: phones
+            .slice(0, recipients)
+            .map((phone) => ({ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }))
+        }
+      })
+    const plan = (plan: Partial<Plan>) =>
+      Effect.orDie(
+        Effect.zipRight(engine.admin.accounts.change(accountId, { plan }), Effect.sleep("1100 millis"))
+      )
+    return yield* test({ engine, sql, sent, accountId, caller, plan, send })
+  }).pipe(Effect.provide(layer))
+}
+
+const page = { limit: 100, after: null }
+
+describe.each([
+  ["SQLite", sqlite],
+  ["PostgreSQL", postgres]
+] as const)("limits of a send inside the embedder's transaction on %s", (_, stores) => {
+  it.live("a quota that is used up lets the job wait, which says so, and not the transaction fail", () =>
+    run(stores, ({ accountId, caller, engine, plan, send, sent, sql }) =>
+      Effect.gen(function* () {
+        yield* plan({ daily_template_recipients: 3 })
+        const used = Effect.map(engine.admin.accounts.usage(accountId), (usage) => usage.templateRecipients.used)
+        yield* send("plain", 2)
+        const large = yield* sql.withTransaction(send("large", 2))
+        const small = yield* sql.withTransaction(send("small", 1))
+        expect(yield* used).toBe(2)
+        yield* engine.drain
+        // What does not fit waits as a whole, and what fits behind it goes.
+        expect(sent).toHaveLength(3)
+        expect(yield* used).toBe(3)
+        const waiting = yield* engine.job(caller, large.jobId, { page })
+        expect(waiting).toMatchObject({
+          job: { status: "queued", counts: { queued: 2 } },
+          waitingFor: { limiter: "daily_template_recipients" }
+        })
+        expect(waiting.waitingFor?.until).toBe(Math.ceil(Date.now() / 86_400_000) * 86_400_000)
+        expect(yield* engine.job(caller, small.jobId, { page })).toMatchObject({
+          job: { status: "completed" },
+          waitingFor: null
+        })
+        const listed = yield* engine.jobs(caller, { page })
+        expect(listed.items.map(({ id }) => id).slice(0, 2)).toEqual([small.jobId, large.jobId])
+        expect((yield* send("large", 2)).jobId).toBe(large.jobId)
+        // Canceled while it waits, it is never counted.
+        yield* engine.cancel(caller, large.jobId)
+        yield* engine.drain
+        expect(sent).toHaveLength(3)
+        expect(yield* used).toBe(3)
+        expect((yield* engine.job(caller, large.jobId, { page })).waitingFor).toBeNull()
+      })
+    )
+  )
+
+  it.live("more than a whole day's quota is refused inside it", () =>
+    run(stores, ({ engine, caller, plan, send, sql }) =>
+      Effect.gen(function* () {
+        yield* plan({ daily_template_recipients: 3 })
+        const refused = yield* sql.withTransaction(Effect.flip(send("larger", 4)))
+        expect(refused).toMatchObject({ _tag: "QuotaExceeded", limit: 3, requested: 4 })
+        expect((yield* engine.jobs(caller, { page })).items).toEqual([])
+      })
+    )
+  )
+
+  it.live("two sends within the minimum wait are accepted, and the second waits for it", () =>
+    run(stores, ({ caller, engine, plan, send, sent, sql }) =>
+      Effect.gen(function* () {
+        yield* plan({ minimum_wait_ms: 1500 })
+        const [first, second] = yield* sql.withTransaction(Effect.all([send("first"), send("second")]))
+        yield* engine.drain
+        expect(sent).toHaveLength(1)
+        expect((yield* engine.job(caller, first.jobId, { page })).job.status).toBe("completed")
+        const { waitingFor } = yield* engine.job(caller, second.jobId, { page })
+        expect(waitingFor).toMatchObject({ limiter: "minimum_wait_ms" })
+        expect(yield* Effect.flip(send("plain"))).toMatchObject({ _tag: "MinimumWaitActive" })
+        yield* Effect.sleep((waitingFor?.until ?? 0) - Date.now() + 20)
+        yield* engine.drain
+        expect(sent).toHaveLength(2)
+      })
+    )
+  )
+
+  it.live("a transaction that is rolled back leaves nothing to wait and nothing counted", () =>
+    run(stores, ({ accountId, caller, engine, send, sent, sql }) =>
+      Effect.gen(function* () {
+        const declined = Effect.zipRight(send("declined"), Effect.fail("declined"))
+        expect(yield* Effect.flip(sql.withTransaction(declined))).toBe("declined")
+        yield* engine.drain
+        expect(sent).toEqual([])
+        expect((yield* engine.jobs(caller, { page })).items).toEqual([])
+        expect((yield* engine.admin.accounts.usage(accountId)).templateRecipients.used).toBe(0)
+        expect((yield* send("declined")).replayed).toBe(false)
+      })
+    )
+  )
+})
+
+describe("an open transaction of the embedder with a send on PostgreSQL", () => {
+  /** Runs a test while a transaction with one send is open, and commits it then. */
+  const open = (
+    { send, sql }: { readonly sql: SqlClient; readonly send: (key: string) => Effect.Effect<unknown, unknown> },
+    end: Effect.Effect<void, string> = Effect.void
+  ) =>
+    Effect.gen(function* () {
+      const sent = yield* Deferred.make<void>()
+      const ended = yield* Deferred.make<void>()
+      const steps = [send("embedded"), Deferred.succeed(sent, undefined), Deferred.await(ended), end]
+      const fiber = yield* Effect.fork(sql.withTransaction(Effect.all(steps, { discard: true })))
+      yield* Effect.raceFirst(Deferred.await(sent), Effect.asVoid(Fiber.join(fiber)))
+      return Effect.zipRight(Deferred.succeed(ended, undefined), Fiber.await(fiber))
+    })
+
+  it.live("delays no other send of its account, session and content, and no direct message", () =>
+    run(postgres, ({ caller, engine, send, sent, sql }) =>
+      Effect.gen(function* () {
+        const commit = yield* open({ send, sql })
+        const { key, secretKey } = yield* engine.admin.keys.issue(caller.session.id, {})
+        const other = yield* engine.identify({ publicKey: key.publicKey, secretKey })
+        const sends = [
+          send("plain"),
+          send("embedded", 1, other),
+          sql.withTransaction(send("another transaction's")),
+          engine.sendDirect(caller, {
+            idempotencyKey: "direct",
+            request: { to: phones[0] ?? "", message: "Hello" }
+          }),
+          // Some of them share a lock with the key in the open transaction.
+          ...Array.from({ length: 300 }, (_, n) => send(`plain-${n}`))
+        ]
+        const all = Effect.all(sends, { concurrency: 16, discard: true })
+        yield* Effect.timeoutFail(all, { duration: "4 seconds", onTimeout: () => "they waited" })
+        yield* engine.drain
+        expect(sent).toHaveLength(sends.length)
+        yield* commit
+        yield* engine.drain
+        expect(sent).toHaveLength(sends.length + 1)
+      })
+    )
+  )
+
+  for (const rollsBack of [false, true]) {
+    const end = rollsBack ? "rolled back, and is the send then" : "committed, and replays it then"
+    it.live(`keeps only the repetition of its Idempotency-Key waiting, which waits until it is ${end}`, () =>
+      run(postgres, ({ caller, engine, send, sql }) =>
+        Effect.gen(function* () {
+          const commit = yield* open({ send, sql }, rollsBack ? Effect.fail("rolled back") : Effect.void)
+          const repetitions = yield* Effect.fork(
+            Effect.all(
+              Array.from({ length: 20 }, () => send("embedded")),
+              { concurrency: "unbounded" }
+            )
+          )
+          const inside = yield* Effect.fork(sql.withTransaction(send("embedded")))
+          yield* Effect.sleep("300 millis")
+          for (const n of [1, 2, 3]) {
+            const other = Effect.timeoutFail(send(`other-${n}`), {
+              duration: "2 seconds",
+              onTimeout: () => "it waited"
+            })
+            expect((yield* other).replayed).toBe(false)
+          }
+          expect([yield* Fiber.poll(repetitions), yield* Fiber.poll(inside)].map(({ _tag }) => _tag)).toEqual([
+            "None",
+            "None"
+          ])
+          expect(Exit.isSuccess(yield* commit)).toBe(!rollsBack)
+          const answers = [...(yield* Fiber.join(repetitions)), yield* Fiber.join(inside)]
+          expect(new Set(answers.map(({ jobId }) => jobId)).size).toBe(1)
+          expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(rollsBack ? 1 : 0)
+          expect((yield* engine.jobs(caller, { page })).items).toHaveLength(4)
+        })
+      )
+    )
+  }
+
+  it.live("many transactions and plain sends at the same time are counted exactly", () =>
+    run(postgres, ({ accountId, caller, engine, plan, send, sent, sql }) =>
+      Effect.gen(function* () {
+        yield* plan({ daily_template_recipients: 50 })
+        const embedded = Array.from({ length: 40 }, (_, n) => sql.withTransaction(send(`embedded-${n}`)))
+        const plain = Array.from({ length: 40 }, (_, n) => Effect.option(send(`plain-${n}`)))
+        const drains = Array.from({ length: 6 }, (_, n) => Effect.delay(engine.drain, `${n * 40} millis`))
+        yield* Effect.all([...embedded, ...plain, ...drains], { concurrency: "unbounded", discard: true })
+        yield* engine.drain
+        expect(sent).toHaveLength(50)
+        expect((yield* engine.admin.accounts.usage(accountId)).templateRecipients.used).toBe(50)
+        const { items } = yield* engine.jobs(caller, { page })
+        const waiting = items.filter(({ status }) => status === "queued")
+        expect(items.length - waiting.length).toBe(50)
+        expect(yield* Effect.flip(send("one more"))).toMatchObject({ _tag: "QuotaExceeded", used: 50 })
+      })
+    )
+  )
+})
