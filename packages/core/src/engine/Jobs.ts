@@ -56,9 +56,9 @@ const waitingFor = (
       : waitingForSession(session, obstacle, now)
   }
   if (!isOpen(job)) return null
+  if (limit !== null && limit.until > now) return limit
   if (!isDispatched) return { limiter: "worker", until: null }
   if (session !== null && obstacle !== null) return waitingForSession(session, obstacle, now)
-  if (limit !== null) return limit
   if (job.counts.queued > 0) {
     return pacing.messages_per_second === null ? null : { limiter: "pace", until: null }
   }

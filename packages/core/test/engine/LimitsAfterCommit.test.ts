@@ -7,6 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import type { Plan } from "../../src/domain/Plan.ts"
@@ -41,7 +42,7 @@ const run = <A, E, E2>(
       recipients?: number,
       by?: Engine.Caller
     ) => ReturnType<typeof Engine.Engine.Service.send>
-  }) => Effect.Effect<A, E>
+  }) => Effect.Effect<A, E, Scope.Scope>
 ) => {
   const sent: Array<string> = []
   const sender: Sender.Sender = {
@@ -78,7 +79,7 @@ const run = <A, E, E2>(
       Effect.orDie(
         Effect.zipRight(engine.admin.accounts.change(accountId, { plan }), Effect.sleep("1100 millis"))
       )
-    return yield* test({ engine, sql, sent, accountId, caller, plan, send })
+    return yield* Effect.scoped(test({ engine, sql, sent, accountId, caller, plan, send }))
   }).pipe(Effect.provide(layer))
 }
 
@@ -178,7 +179,7 @@ describe("an open transaction of the embedder with a send on PostgreSQL", () => 
       const sent = yield* Deferred.make<void>()
       const ended = yield* Deferred.make<void>()
       const steps = [send("embedded"), Deferred.succeed(sent, undefined), Deferred.await(ended), end]
-      const fiber = yield* Effect.fork(sql.withTransaction(Effect.all(steps, { discard: true })))
+      const fiber = yield* Effect.forkScoped(sql.withTransaction(Effect.all(steps, { discard: true })))
       yield* Effect.raceFirst(Deferred.await(sent), Effect.asVoid(Fiber.join(fiber)))
       return Effect.zipRight(Deferred.succeed(ended, undefined), Fiber.await(fiber))
     })
@@ -192,7 +193,7 @@ describe("an open transaction of the embedder with a send on PostgreSQL", () => 
         const sends = [
           send("plain"),
           send("embedded", 1, other),
-          sql.withTransaction(send("another transaction's")),
+          sql.withTransaction(send("another")),
           engine.sendDirect(caller, {
             idempotencyKey: "direct",
             request: { to: phones[0] ?? "", message: "Hello" }
@@ -260,7 +261,7 @@ describe("an open transaction of the embedder with a send on PostgreSQL", () => 
         const { items } = yield* engine.jobs(caller, { page })
         const waiting = items.filter(({ status }) => status === "queued")
         expect(items.length - waiting.length).toBe(50)
-        expect(yield* Effect.flip(send("one more"))).toMatchObject({ _tag: "QuotaExceeded", used: 50 })
+        expect(yield* Effect.flip(send("one-more"))).toMatchObject({ _tag: "QuotaExceeded", used: 50 })
       })
     )
   )

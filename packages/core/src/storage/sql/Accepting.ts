@@ -167,7 +167,7 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
     return {
       earlier: repeats ? yield* earlierTo(publicKey, key) : null,
       isKeyInHand: !isEmbedded && !isKeyAwaited && integerOrNull(row, "free") === 0,
-      usedToday: total + (integerOrNull(row, "late") ?? 0),
+      usedToday: content.kind === "template" ? total + (integerOrNull(row, "late") ?? 0) : total,
       lastAcceptedAt: lastOfRow(row, now),
       lastDueAt: integerOrNull(row, "due_at"),
       dayTotal: total,
