@@ -89,6 +89,15 @@ export const decideBeforeCommit = (demand: Demand, usage: Usage, now: Instant): 
     ? exhausted(demand.dailyLimit, usage, now)
     : allowed
 
+/**
+ * The later of an API key's last acceptance and the last time when limits of its sends were taken after a commit. A clock
+ * ahead of ours may have written that time, which must not hide the acceptances until it comes.
+ */
+export const lastOf = (accepted: Instant | null, taken: Instant | null, now: Instant): Instant | null => {
+  if (taken === null || Time.isAhead(taken, now)) return accepted
+  return accepted === null ? taken : Math.max(accepted, taken)
+}
+
 /** A limit that a job waits for, by the plan's field. */
 export type Limiter = "daily_template_recipients" | "minimum_wait_ms"
 export const limiters: ReadonlyArray<Limiter> = ["daily_template_recipients", "minimum_wait_ms"]

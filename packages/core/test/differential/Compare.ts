@@ -7,8 +7,9 @@ import * as Effect from "effect/Effect"
 import { random } from "../../../../test/support/Random.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import { utcDay } from "../../src/domain/Instant.ts"
+import * as Plan from "../../src/domain/Plan.ts"
 import { AccountStore } from "../../src/storage/AccountStore.ts"
-import type { ClaimedJob } from "../../src/storage/JobStore.ts"
+import type { ClaimedJob, LimitsDue } from "../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
@@ -63,6 +64,8 @@ interface Cast {
   readonly jobIds: Map<number, string>
   /** Every attempt that was given out, in the order of the claims. */
   readonly attempts: Array<{ readonly jobId: string; readonly fence: number; readonly index: number }>
+  /** The jobs whose limits are to be taken, as claims told since it was done last. */
+  limits: ReadonlyArray<LimitsDue>
   readonly idOf: (place: number) => string
 }
 
@@ -88,16 +91,20 @@ const cast = (): Cast => {
     sessionIds,
     jobIds: new Map(),
     attempts: [],
+    limits: [],
     idOf
   }
 }
+
+/** By which limits are taken after a commit. */
+const plan = { ...Plan.defaults, daily_template_recipients: 8, minimum_wait_ms: 20 }
 
 /** The sandbox for the first two, and one of which a crash leaves unknown what was under way. */
 const providerOf = (place: number) => (place === sessions - 1 ? "http" : "sandbox")
 
 const prepare = ({ accountId, idOf, sessionIds }: Cast) =>
   Effect.gen(function* () {
-    yield* (yield* AccountStore).create(Fixtures.account({ id: accountId }))
+    yield* (yield* AccountStore).create(Fixtures.account({ id: accountId, plan }))
     yield* (yield* WebhookStore).create(Fixtures.endpoint(accountId, { id: idOf(3000) }))
     for (const [place, id] of sessionIds.entries()) {
       yield* (yield* SessionStore).create(Fixtures.session(accountId, { id, provider: providerOf(place) }))
@@ -148,7 +155,8 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
             dailyLimit: step.dailyLimit,
             minimumWaitMs: step.minimumWaitMs
           },
-          claim: claim === null ? null : workerOf(claim)
+          claim: claim === null ? null : workerOf(claim),
+          limitsAfterCommit: step.limitsAfterCommit
         })
       }
       case "exchange": {
@@ -203,6 +211,8 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
       }
       case "unpark":
         return yield* jobs.unpark({ now })
+      case "takeLimits":
+        return yield* jobs.takeLimits({ now, accountId, jobIds: world.limits.map(({ jobId }) => jobId) })
       case "unblock":
         return yield* sessions.unblock({ now })
       case "makeDue":
@@ -305,6 +315,7 @@ const look = (world: Cast) =>
       recipients: yield* Effect.forEach(jobIds.values(), (jobId) =>
         Effect.map(jobs.results({ jobId, page: everything }), ({ items }) => items)
       ),
+      limits: yield* Effect.forEach(jobIds.values(), jobs.limitWait),
       sessions: yield* Effect.forEach(sessionIds, (id) => sessions.find(id)),
       holders: [...(yield* jobs.holders)].sort((a, b) => (a.worker < b.worker ? -1 : 1)),
       usage: yield* jobs.usage({ accountId, day: utcDay(now) })
@@ -347,6 +358,9 @@ const claimedIn = (answer: unknown): ReadonlyArray<ClaimedJob> => {
       : [claimed as ClaimedJob]
 }
 
+const limitsIn = (answer: unknown): ReadonlyArray<LimitsDue> =>
+  isRecord(answer) ? ((answer as { readonly limits?: ReadonlyArray<LimitsDue> }).limits ?? []) : []
+
 /** Runs the history over all of them; null when they answer and show the same after every step. */
 export const compare = (
   subjects: ReadonlyArray<Subject>,
@@ -385,6 +399,7 @@ export const compare = (
       }
       for (const { fence, jobId, recipients } of claimedIn(expected.answer))
         for (const { index } of recipients) world.attempts.push({ jobId, fence, index })
+      world.limits = step.do === "takeLimits" ? [] : [...world.limits, ...limitsIn(expected.answer)]
     }
     return null
   }).pipe(Effect.orDie)

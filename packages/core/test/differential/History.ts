@@ -31,6 +31,8 @@ export type Step =
       readonly fingerprint: number
       readonly dailyLimit: number | null
       readonly minimumWaitMs: number
+      /** In the embedder's transaction. */
+      readonly limitsAfterCommit: boolean
     }
   | {
       readonly do: "exchange"
@@ -54,7 +56,7 @@ export type Step =
         readonly byPlatform: number | null
       }>
     }
-  | { readonly do: "unpark" | "unblock" | "makeDue" }
+  | { readonly do: "unpark" | "unblock" | "makeDue" | "takeLimits" }
   | { readonly do: "cancel"; readonly job: number }
   | {
       readonly do: "retry"
@@ -113,13 +115,15 @@ const selections: readonly [RetrySelection, ...ReadonlyArray<RetrySelection>] = 
 const accept = ({ below, often, one, some }: Draws, job: number): Step => {
   const kind = often(0.15) ? "direct" : "template"
   const phones = kind === "direct" ? [below(6)] : [below(6), ...some(one([0, 2, 6]), () => below(6))]
+  const claim = kind === "direct" || often(0.1) ? below(3) : null
   return {
     do: "accept",
     job,
     session: below(sessions),
     kind,
     phones,
-    claim: kind === "direct" || often(0.1) ? below(3) : null,
+    claim,
+    limitsAfterCommit: claim === null && often(0.2),
     key: often(0.3) ? below(3) : null,
     fingerprint: often(0.8) ? 0 : 1,
     dailyLimit: often(0.1) ? 10 : null,
@@ -242,7 +246,8 @@ export const drawnBy = (seed: number): History => {
     else if (draw < 0.52) steps.push(exchange(drawn))
     else if (draw < 0.6) steps.push(...deaths(drawn, drawn.one([1, 1, 2, 5])))
     else if (draw < 0.63) steps.push(...outage(drawn))
-    else if (draw < 0.66) steps.push({ do: "rescue", worker: drawn.below(3), recoverable: drawn.often(0.7) })
+    else if (draw < 0.65) steps.push({ do: "takeLimits" })
+    else if (draw < 0.68) steps.push({ do: "rescue", worker: drawn.below(3), recoverable: drawn.often(0.7) })
     else if (draw < 0.73) steps.push(receive(drawn, jobs))
     else if (draw < 0.84)
       steps.push({ do: "clock", ms: drawn.one([1, 20, 500, 1000, 60_000, 86_400_000, -1000, -3_600_000]) })
@@ -268,6 +273,7 @@ export const lesser = function* (step: Step): Generator<Step> {
       if (step.dailyLimit !== null) yield { ...step, dailyLimit: null }
       if (step.minimumWaitMs > 0) yield { ...step, minimumWaitMs: 0 }
       if (step.claim !== null && step.kind === "template") yield { ...step, claim: null }
+      if (step.limitsAfterCommit) yield { ...step, limitsAfterCommit: false }
       if (step.session > 0) yield { ...step, session: 0 }
       return
     }

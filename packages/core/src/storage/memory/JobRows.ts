@@ -38,6 +38,9 @@ export const keyOf = (publicKey: string, key: string): string => `${publicKey}|$
 export const usageOf = (accountId: string, day: string, kind: string): string => `${accountId}|${day}|${kind}`
 const pairOf = (sessionId: string, phone: string): string => `${sessionId}|${phone}`
 
+const lastAcceptance = (db: Database, publicKey: string, now: Instant): Instant | null =>
+  Plan.lastOf(db.lastAccepted.get(publicKey) ?? null, db.lastTaken.get(publicKey) ?? null, now)
+
 const isOf: Record<"open" | "lost" | "awaited", (tracked: Tracked) => boolean> = {
   open: ({ recipient: { status } }) => status === "queued" || status === "sending",
   lost: ({ recipient: { status } }) => status === "failed" || status === "unknown",
@@ -180,8 +183,8 @@ export const make = (db: Database): JobRows<Memory> => ({
   limitFacts: function* ({ accountId, now, publicKeys }) {
     const lastAcceptedAt = new Map<string, Instant>()
     for (const key of publicKeys) {
-      const at = db.lastAccepted.get(key)
-      if (at !== undefined) lastAcceptedAt.set(key, at)
+      const at = lastAcceptance(db, key, now)
+      if (at !== null) lastAcceptedAt.set(key, at)
     }
     return {
       plan: db.accounts.get(accountId)?.value.plan ?? Plan.defaults,
@@ -198,7 +201,7 @@ export const make = (db: Database): JobRows<Memory> => ({
       putJob(db, { ...row, limiter: wait === null ? null : wait.limiter, nextDue: wait?.until ?? now })
       if (wait !== null) continue
       db.usage.set(today, (db.usage.get(today) ?? 0) + units)
-      db.lastAccepted.set(publicKey, now)
+      db.lastTaken.set(publicKey, now)
     }
   },
 
@@ -207,7 +210,7 @@ export const make = (db: Database): JobRows<Memory> => ({
       earlier: key === null ? null : (db.earlier.get(keyOf(publicKey, key)) ?? null),
       isKeyInHand: false,
       usedToday: db.usage.get(usageOf(accountId, Time.utcDay(now), content.kind)) ?? 0,
-      lastAcceptedAt: db.lastAccepted.get(publicKey) ?? null,
+      lastAcceptedAt: lastAcceptance(db, publicKey, now),
       lastDueAt: db.lastDue.get(sessionId) ?? null
     }
   },

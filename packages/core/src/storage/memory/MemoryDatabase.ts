@@ -87,6 +87,8 @@ export interface Tables {
   readonly pairs: Map<string, Instant>
   readonly usage: Map<string, number>
   readonly lastAccepted: Map<string, Instant>
+  /** By API key, when the limits of one of its sends were taken last after an embedder's commit. */
+  readonly lastTaken: Map<string, Instant>
   /** By session, when its newest job in the order of acceptance is due first. */
   readonly lastDue: Map<string, Instant>
   readonly endpoints: Map<string, Positioned & { readonly value: Endpoint }>
@@ -127,6 +129,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       pairs: new Map(),
       usage: new Map(),
       lastAccepted: new Map(),
+      lastTaken: new Map(),
       lastDue: new Map(),
       endpoints: new Map(),
       deliveries: new Map(),

@@ -3,6 +3,7 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Content } from "../../domain/Job.ts"
 import * as Job from "../../domain/Job.ts"
+import * as Plan from "../../domain/Plan.ts"
 import type { Step } from "../JobSteps.ts"
 import type { AcceptSend, Earlier } from "../JobStore.ts"
 import type { AcceptanceQuery } from "../policy/JobRows.ts"
@@ -132,11 +133,7 @@ const laterOf = (a: Pair | null, b: Pair | null): Pair | null =>
 /** When an API key's last send was accepted, of either kind, and inside an embedder's transaction or not. */
 const lastOfRow = (row: Row, now: Instant): Instant | null => {
   const newest = laterOf(pairOrNull(row, "template"), pairOrNull(row, "direct"))
-  const accepted = newest === null ? null : newest[1]
-  const late = integerOrNull(row, "late_at")
-  // What a clock ahead of ours wrote must not hide the other for so long.
-  if (late === null || Time.isAhead(late, now)) return accepted
-  return accepted === null ? late : Math.max(accepted, late)
+  return Plan.lastOf(newest === null ? null : newest[1], integerOrNull(row, "late_at"), now)
 }
 
 /** @param isKeyAwaited true when whoever had the key in an open transaction was waited for */
