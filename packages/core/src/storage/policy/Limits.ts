@@ -34,7 +34,8 @@ export function* take<B extends Backend>(
     readonly jobIds: ReadonlyArray<string>
   }
 ): Tx<number, B> {
-  const jobs = yield* rows.lockUntaken(accountId, jobIds)
+  // Two claims may have told of one.
+  const jobs = yield* rows.lockUntaken(accountId, [...new Set(jobIds)])
   if (jobs.length === 0) return 0
   const publicKeys = [...new Set(jobs.map(({ publicKey }) => publicKey))]
   const { plan, ...usage } = yield* rows.limitFacts({ accountId, publicKeys, now })
