@@ -2,6 +2,7 @@
  * Takes the limits of jobs that claims have told of. Beside the lanes, since it waits for others who send for the account,
  * and the accounts side by side: none waits for another's.
  */
+import * as Arrays from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { groupBy } from "../storage/JobSteps.ts"
@@ -17,6 +18,9 @@ export interface Limits {
 
 const accountsAtOnce = 4
 
+/** Jobs of one commit, for which all others wait who send for the account. */
+const jobsAtOnce = 250
+
 export const make: Effect.Effect<Limits, never, JobStore | Wake> = Effect.gen(function* () {
   const jobs = yield* JobStore
   const wake = yield* Wake
@@ -24,9 +28,15 @@ export const make: Effect.Effect<Limits, never, JobStore | Wake> = Effect.gen(fu
 
   const takeOf = (accountId: string, due: ReadonlyArray<LimitsDue>) =>
     Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      const inOrder = due.toSorted((a, b) => a.dueAt - b.dueAt)
-      return yield* jobs.takeLimits({ now, accountId, jobIds: inOrder.map(({ jobId }) => jobId) })
+      let count = 0
+      for (const some of Arrays.chunksOf(
+        due.toSorted((a, b) => a.dueAt - b.dueAt),
+        jobsAtOnce
+      )) {
+        const now = yield* Clock.currentTimeMillis
+        count += yield* jobs.takeLimits({ now, accountId, jobIds: some.map(({ jobId }) => jobId) })
+      }
+      return count
     }).pipe(
       // Claims tell of them again.
       Effect.catchAllCause((cause) =>

@@ -26,7 +26,8 @@ const send = {
   key: null,
   fingerprint: 0,
   dailyLimit: null,
-  minimumWaitMs: 0
+  minimumWaitMs: 0,
+  limitsAfterCommit: false
 } as const
 
 const claim = (limit: number) =>
@@ -52,6 +53,17 @@ const rules: ReadonlyArray<readonly [rule: string, history: History]> = [
   [
     "a job whose only message probes a platform stays paused",
     [send, { do: "unavailable", session: 0 }, { do: "clock", ms: 1000 }, claim(1)]
+  ],
+  [
+    "a job of which two claims told is counted once",
+    [
+      { ...send, limitsAfterCommit: true },
+      claim(1),
+      { do: "clock", ms: 60_000 },
+      claim(1),
+      { do: "takeLimits" },
+      claim(1)
+    ]
   ]
 ]
 

@@ -1,5 +1,6 @@
 /** A send inside the embedder's own transaction takes quota and minimum wait after its commit (decisions.md §10). */
 import { SqlClient } from "@effect/sql/SqlClient"
+import type * as Statement from "@effect/sql/Statement"
 import { describe, expect, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -48,9 +49,9 @@ const run = <A, E, E2>(
   const sender: Sender.Sender = {
     provider: "sandbox",
     deduplicates: true,
-    send: ({ phone }) =>
+    send: ({ to }) =>
       Effect.sync(() => {
-        sent.push(phone)
+        sent.push(to)
         return Sender.accepted(null, "accepted")
       })
   }
@@ -93,7 +94,10 @@ describe.each([
     run(stores, ({ accountId, caller, engine, plan, send, sent, sql }) =>
       Effect.gen(function* () {
         yield* plan({ daily_template_recipients: 3 })
-        const used = Effect.map(engine.admin.accounts.usage(accountId), (usage) => usage.templateRecipients.used)
+        const used = Effect.map(
+          engine.admin.accounts.usage(accountId),
+          (usage) => usage.templateRecipients.used
+        )
         yield* send("plain", 2)
         const large = yield* sql.withTransaction(send("large", 2))
         const small = yield* sql.withTransaction(send("small", 1))
@@ -172,7 +176,10 @@ describe.each([
 describe("an open transaction of the embedder with a send on PostgreSQL", () => {
   /** Runs a test while a transaction with one send is open, and commits it then. */
   const open = (
-    { send, sql }: { readonly sql: SqlClient; readonly send: (key: string) => Effect.Effect<unknown, unknown> },
+    {
+      send,
+      sql
+    }: { readonly sql: SqlClient; readonly send: (key: string) => Effect.Effect<unknown, unknown> },
     end: Effect.Effect<void, string> = Effect.void
   ) =>
     Effect.gen(function* () {
@@ -190,6 +197,14 @@ describe("an open transaction of the embedder with a send on PostgreSQL", () => 
         const commit = yield* open({ send, sql })
         const { key, secretKey } = yield* engine.admin.keys.issue(caller.session.id, {})
         const other = yield* engine.identify({ publicKey: key.publicKey, secretKey })
+        // Keys that share a lock with the one in the open transaction.
+        const lock = (key: Statement.Fragment) => sql`hashtextextended(${key}, 0) & 255`
+        const sharing = Effect.map(
+          sql<{ readonly key: string }>`SELECT 'plain-' || n AS key FROM generate_series(1, 5000) AS n
+            WHERE ${lock(sql`'plain-' || n`)} = ${lock(sql`'embedded'`)}
+              OR ${lock(sql`'plain-' || n || '-inside'`)} = ${lock(sql`'embedded'`)}`,
+          (rows) => rows.map(({ key }) => key)
+        )
         const sends = [
           send("plain"),
           send("embedded", 1, other),
@@ -198,8 +213,7 @@ describe("an open transaction of the embedder with a send on PostgreSQL", () => 
             idempotencyKey: "direct",
             request: { to: phones[0] ?? "", message: "Hello" }
           }),
-          // Some of them share a lock with the key in the open transaction.
-          ...Array.from({ length: 300 }, (_, n) => send(`plain-${n}`))
+          ...(yield* sharing).flatMap((key) => [send(key), sql.withTransaction(send(`${key}-inside`))])
         ]
         const all = Effect.all(sends, { concurrency: 16, discard: true })
         yield* Effect.timeoutFail(all, { duration: "4 seconds", onTimeout: () => "they waited" })
@@ -233,10 +247,9 @@ describe("an open transaction of the embedder with a send on PostgreSQL", () => 
             })
             expect((yield* other).replayed).toBe(false)
           }
-          expect([yield* Fiber.poll(repetitions), yield* Fiber.poll(inside)].map(({ _tag }) => _tag)).toEqual([
-            "None",
-            "None"
-          ])
+          expect([yield* Fiber.poll(repetitions), yield* Fiber.poll(inside)].map(({ _tag }) => _tag)).toEqual(
+            ["None", "None"]
+          )
           expect(Exit.isSuccess(yield* commit)).toBe(!rollsBack)
           const answers = [...(yield* Fiber.join(repetitions)), yield* Fiber.join(inside)]
           expect(new Set(answers.map(({ jobId }) => jobId)).size).toBe(1)

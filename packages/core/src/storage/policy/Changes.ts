@@ -9,14 +9,7 @@ import * as Progress from "../../domain/Progress.ts"
 import type { Provider } from "../../domain/Session.ts"
 import type { Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type {
-  CancelResult,
-  Claim,
-  Report,
-  RetryResult,
-  Settlement,
-  Unparked
-} from "../JobStore.ts"
+import type { CancelResult, Claim, Report, RetryResult, Settlement, Unparked } from "../JobStore.ts"
 import { maximumParked, parkedMs } from "../JobStore.ts"
 import type { Claimed, Claims } from "./Claims.ts"
 import type { Backend, EarlyReport, JobRows, RecipientPlace, Tx } from "./JobRows.ts"

@@ -102,12 +102,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** The session's first due jobs that fit behind those that are `taken`, `most` at most, with their due recipients. */
-  function* dueOf(
-    place: Place,
-    jobs: number,
-    taken: number,
-    most: number
-  ): Tx<ReadonlyArray<Due<B>>, B> {
+  function* dueOf(place: Place, jobs: number, taken: number, most: number): Tx<ReadonlyArray<Due<B>>, B> {
     const { now } = place
     const limit = most - taken
     const locked = yield* lockDue(place, jobs)

@@ -196,7 +196,10 @@ export interface JobRows<B extends Backend> {
    * the ids that are given. Waits for other commits. The account's acceptances are locked until the commit: before the verb,
    * or by this operation.
    */
-  readonly lockUntaken: (accountId: string, jobIds: ReadonlyArray<string>) => Tx<ReadonlyArray<B["untaken"]>, B>
+  readonly lockUntaken: (
+    accountId: string,
+    jobIds: ReadonlyArray<string>
+  ) => Tx<ReadonlyArray<B["untaken"]>, B>
 
   /** The account's plan as it is now, its template recipients of the day, and the last acceptances of its API keys. */
   readonly limitFacts: (query: {
@@ -238,7 +241,12 @@ export interface JobRows<B extends Backend> {
    * @param dueAt when it is due first; no earlier than any that its session had before. Null when it has no place in that
    * order: then it is due now
    */
-  readonly insertJob: (command: AcceptSend, job: Job, dueAt: Instant | null, facts: B["facts"]) => Tx<boolean, B>
+  readonly insertJob: (
+    command: AcceptSend,
+    job: Job,
+    dueAt: Instant | null,
+    facts: B["facts"]
+  ) => Tx<boolean, B>
 
   /** The job that this commit has inserted, as its rows hold it. */
   readonly inserted: (job: Job) => Tx<B["job"], B>

@@ -28,7 +28,11 @@ export function* announce<B extends Backend>(
 /** `JobStore.takeLimits`. */
 export function* take<B extends Backend>(
   rows: JobRows<B>,
-  { accountId, jobIds, now }: {
+  {
+    accountId,
+    jobIds,
+    now
+  }: {
     readonly now: Instant
     readonly accountId: string
     readonly jobIds: ReadonlyArray<string>

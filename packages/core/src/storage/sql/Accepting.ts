@@ -156,9 +156,11 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
     const { accountId, content, isEmbedded, key, now, publicKey, sessionId } = query
     if (isEmbedded && key !== null) yield* dialect.noteKey(publicKey, key)
     const ofKey = [publicKey, key]
+    // Many transactions may have keys that are locked together.
+    const tried = [publicKey, isEmbedded ? null : key]
     const of = [Jobs.digestOf(content), accountId, publicKey, publicKey, sessionId, sessionId, publicKey]
     const late = content.kind === "template" ? lateOf(accountId, now) : []
-    const row = (yield* get(statements[content.kind], ...ofKey, ...ofKey, ...of, ...late)) ?? {}
+    const row = (yield* get(statements[content.kind], ...tried, ...ofKey, ...of, ...late)) ?? {}
     const repeats = key !== null && textOrNull(row, "earlier") !== null
     const total = yield* usedToday(pairOrNull(row, "used"), accountId, content.kind, now)
     return {

@@ -39,11 +39,12 @@ export interface Dialect {
   /** The same without waiting: answers false when somebody else has passed and has not committed yet. */
   readonly trySerialize: (name: string) => Program<boolean>
   /**
-   * An expression that lets an Idempotency-Key be written by nobody in an open transaction of an embedder until the commit:
-   * 0 when somebody has, or may have, and null without a key. Its parameters are the API key and the Idempotency-Key.
+   * An expression that keeps embedders' transactions from writing an Idempotency-Key until the commit. 0 when one that is
+   * open has written it, or may have: then it keeps nobody. Its parameters are the API key and the Idempotency-Key, which
+   * may be null.
    */
   readonly tryKey: string
-  /** Says in an embedder's transaction that an Idempotency-Key is written, until its end. */
+  /** Says in an embedder's transaction that it writes an Idempotency-Key, as long as it is open. */
   readonly noteKey: (publicKey: string, key: string) => Program<void>
   /** Some milliseconds, before {@link trySerialize} is tried again. */
   readonly pause: () => Program<void>

@@ -14,6 +14,23 @@ import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { integer, oneOf, text } from "./Rows.ts"
 
+/** A job whose limits are to be taken, as its rows hold it. */
+export interface StoredUntaken extends UntakenJob {
+  readonly seq: number
+}
+
+interface LimitQuery {
+  readonly accountId: string
+  readonly publicKeys: ReadonlyArray<string>
+  readonly now: Instant
+}
+
+interface LimitFacts {
+  readonly plan: Plan.Plan
+  readonly usedToday: number
+  readonly lastAcceptedAt: ReadonlyMap<string, Instant>
+}
+
 const limiterOf = oneOf<Plan.Limiter | typeof Accepting.notAsked>([...Plan.limiters, Accepting.notAsked])
 
 const waitOf = `SELECT job.limiter, progress.next_at FROM sendwright_job AS job
@@ -107,21 +124,4 @@ export const make = (dialect: Dialect) => {
         yield* run(noteAcceptance, publicKey, now)
     }
   }
-}
-
-/** A job whose limits are to be taken, as its rows hold it. */
-export interface StoredUntaken extends UntakenJob {
-  readonly seq: number
-}
-
-interface LimitQuery {
-  readonly accountId: string
-  readonly publicKeys: ReadonlyArray<string>
-  readonly now: Instant
-}
-
-interface LimitFacts {
-  readonly plan: Plan.Plan
-  readonly usedToday: number
-  readonly lastAcceptedAt: ReadonlyMap<string, Instant>
 }

@@ -274,7 +274,11 @@ export const suite = (layer: Stored): void => {
         const { jobId } = yield* acceptLate(who, { phones: 3 })
         const plain = Fixtures.send(who, { phones: 1, now: now + 1 })
         yield* jobs.accept(plain)
-        const first = yield* jobs.exchange({ now: now + 1, settlements: [], claim: { worker: "w", limit: 1 } })
+        const first = yield* jobs.exchange({
+          now: now + 1,
+          settlements: [],
+          claim: { worker: "w", limit: 1 }
+        })
         expect(first).toMatchObject({ claimed: [{ jobId: plain.jobId }], limits: [{ jobId }] })
         const { accountId } = who
         expect(yield* jobs.takeLimits({ accountId, jobIds: [jobId], now: now + 2 })).toBe(0)
@@ -309,6 +313,7 @@ export const suite = (layer: Stored): void => {
           now + 3005
         ])
         expect(waits[1]?.limiter).toBe("minimum_wait_ms")
+        expect(yield* claim(250, now + 5)).toMatchObject([{ jobId: jobIds[0] }])
         expect((yield* limitsOf(now + 1005)).map(({ jobId }) => jobId)).toEqual([jobIds[1]])
       }).pipe(Effect.provide(layer))
     )
@@ -338,11 +343,10 @@ export const suite = (layer: Stored): void => {
         const { accountId, sessionId: id } = who
         const [canceled, paused] = [yield* acceptLate(who), yield* acceptLate(who)]
         const jobIds = [canceled.jobId, paused.jobId]
-        yield* limitsOf(now)
-        yield* jobs.cancel({ jobId: canceled.jobId, now })
         yield* sessions.transition({ id, state: "disconnected", reason: null, now })
-        expect(yield* jobs.takeLimits({ accountId, jobIds, now })).toBe(0)
-        expect(yield* limitsOf(now + Time.hour)).toEqual([])
+        expect(yield* limitsOf(now + 1)).toEqual([])
+        yield* jobs.cancel({ jobId: canceled.jobId, now: now + 1 })
+        expect((yield* jobs.usage({ accountId, day })).template).toBe(0)
         yield* sessions.transition({ id, state: "connected", reason: null, now: now + Time.hour })
         expect(yield* limitsOf(now + Time.hour)).toMatchObject([{ jobId: paused.jobId }])
         expect(yield* jobs.takeLimits({ accountId, jobIds, now: now + Time.hour })).toBe(1)
