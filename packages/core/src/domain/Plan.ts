@@ -127,27 +127,22 @@ export const takeAll = <J extends Untaken>(
 ): ReadonlyArray<readonly [job: J, wait: LimitWait | null]> => {
   let { usedToday } = usage
   const lastAcceptedAt = new Map(usage.lastAcceptedAt)
-  const waits = new Map<string, Instant>()
-  return jobs.map((job): readonly [J, LimitWait | null] => {
-    const { publicKey, units } = job
-    const demand = {
-      units,
-      dailyLimit: plan.daily_template_recipients,
-      minimumWaitMs: plan.minimum_wait_ms
+  const next = new Map<string, Instant>()
+  const { daily_template_recipients: dailyLimit, minimum_wait_ms: minimumWaitMs } = plan
+
+  const take = ({ publicKey, units }: Untaken): LimitWait | null => {
+    const used = { usedToday, lastAcceptedAt: lastAcceptedAt.get(publicKey) ?? null }
+    const verdict = decide({ units, dailyLimit, minimumWaitMs }, used, now)
+    if (verdict._tag === "QuotaExhausted")
+      return { limiter: "daily_template_recipients", until: verdict.resetsAt }
+    if (verdict._tag === "TooSoon") {
+      const until = next.get(publicKey) ?? verdict.retryAt
+      next.set(publicKey, until + minimumWaitMs)
+      return { limiter: "minimum_wait_ms", until }
     }
-    const verdict = decide(demand, { usedToday, lastAcceptedAt: lastAcceptedAt.get(publicKey) ?? null }, now)
-    switch (verdict._tag) {
-      case "Allowed":
-        usedToday += units
-        lastAcceptedAt.set(publicKey, now)
-        return [job, null]
-      case "QuotaExhausted":
-        return [job, { limiter: "daily_template_recipients", until: verdict.resetsAt }]
-      case "TooSoon": {
-        const until = waits.get(publicKey) ?? verdict.retryAt
-        waits.set(publicKey, until + plan.minimum_wait_ms)
-        return [job, { limiter: "minimum_wait_ms", until }]
-      }
-    }
-  })
+    usedToday += units
+    lastAcceptedAt.set(publicKey, now)
+    return null
+  }
+  return jobs.map((job) => [job, take(job)])
 }

@@ -68,8 +68,8 @@ export type AcceptResult = Data.TaggedEnum<{
   KeyConflict: { readonly earlier: Earlier }
   QuotaExhausted: { readonly limit: number; readonly used: number; readonly resetsAt: Instant }
   TooSoon: { readonly retryAt: Instant }
-  /** An open transaction of an embedder may have a send with the key, and did not end soon enough. */
-  KeyInHand: {}
+  /** A send with the key may be in an open transaction of an embedder. A store waits for its end first. */
+  KeyInHand: { readonly key: string }
 }>
 export const AcceptResult = Data.taggedEnum<AcceptResult>()
 

@@ -20,7 +20,7 @@ const refusal = (
   const { earlier } = facts
   if (earlier !== null && idempotency !== null)
     return AcceptResult[Idempotency.decide(earlier, idempotency.fingerprint)]({ earlier })
-  if (facts.isKeyInHand) return AcceptResult.KeyInHand()
+  if (facts.isKeyInHand && idempotency !== null) return AcceptResult.KeyInHand({ key: idempotency.key })
   const decide = limitsAfterCommit === true ? Plan.decideBeforeCommit : Plan.decide
   const verdict = decide(demand, facts, now)
   switch (verdict._tag) {
