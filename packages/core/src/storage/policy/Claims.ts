@@ -200,25 +200,23 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    */
   function* probeOf(place: Place, limit: number): Tx<Served, B> {
     if (limit < 1) return passed
-    const { now, session } = place
+    const { now } = place
     for (;;) {
-      const locked = yield* rows.lockDueJobs({
-        sessionId: session.id,
-        now,
-        limit: Claiming.jobsOfProbe,
-        waits: false
-      })
+      const locked = yield* lockDue(place, Claiming.jobsOfProbe)
       if (locked.length === 0) return passed
-      const paused = locked.filter((each) => !isApproved(each))
       const next = Claiming.longestUnchanged(locked.filter(isApproved).map(({ job }) => job))
-      const due: Array<Due<B>> = []
+      const due: Array<Due<B>> = locked
+        .filter((each) => !isApproved(each))
+        .map(({ job }) => ({ job, approved: false, due: [] }))
       if (next !== undefined) {
         const found = yield* rows.dueRecipients({ jobs: [next], now, limit: next.job.recipients })
         due.push({ job: next, approved: true, due: found.get(next.job.id) ?? [] })
       }
-      const waiting = paused.map(({ job }) => ({ job, approved: false, due: [] }))
-      const jobs = yield* give(place, Claiming.chooseProbe([...waiting, ...due]))
+      const { chosen, mistimed, paused } = Claiming.chooseProbe(due)
+      const unapproved = paused.length === 0 ? paused : yield* stillUnapproved(paused)
+      const jobs = yield* give(place, { chosen, mistimed, paused: unapproved, isLast: true })
       if (jobs.length > 0) return { jobs, recipients: 1, outcome: "served" }
+      if (unapproved.length < paused.length) return passed
     }
   }
 
