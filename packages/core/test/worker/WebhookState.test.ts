@@ -49,6 +49,14 @@ const refused: WebhookEvent = { _tag: "NotStored", cause, refused: true, doubtfu
 const works: WebhookEvent = { _tag: "Proved", works: true }
 const down: WebhookEvent = { _tag: "Proved", works: false }
 const registered: WebhookEvent = { _tag: "Registered", worker: "w2" }
+/** The events as a store would tell them: it gives each name once. */
+const named = (events: ReadonlyArray<readonly [WebhookEvent, Facts]>) => {
+  let names = 1
+  return events.map(
+    ([event, facts]) =>
+      [event._tag === "Registered" ? { ...event, worker: `w${++names}` } : event, facts] as const
+  )
+}
 
 const collecting: Phase = { _tag: "Collecting", isEmpty: false }
 const afterNothing: Phase = { _tag: "Collecting", isEmpty: true }
@@ -349,7 +357,8 @@ describe("the webhook loop", () => {
 describe("the webhook loop, whatever comes in whatever order,", () => {
   it("loses no answer and no delivery, claims nothing that it must not, and gives up no name too soon", () => {
     let place = 0
-    const fresh = FastCheck.tuple(FastCheck.nat(5), FastCheck.subarray(["w1", "w2"])).map(([count, inUse]) =>
+    const names = FastCheck.subarray(["w1", "w2", "w3", "w4"])
+    const fresh = FastCheck.tuple(FastCheck.nat(5), names).map(([count, inUse]) =>
       collected(
         Array.from({ length: count }, () => settlement(place++)),
         ...inUse
@@ -381,7 +390,7 @@ describe("the webhook loop, whatever comes in whatever order,", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.array(FastCheck.tuple(event, someFacts), { maxLength: 60 }), (events) => {
         let state = WebhookState.make("w1")
-        for (const [each, facts] of events) {
+        for (const [each, facts] of named(events)) {
           const [after, notices, request] = WebhookState.next(state, each, facts)
           if (state.phase._tag === "Left") continue
           const isAnswered = each._tag === "Stored" && state.phase._tag === "Storing"
