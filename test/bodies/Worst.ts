@@ -61,7 +61,7 @@ const nestedObjects = (room: number, thousands: number): string =>
   `[${repeated(() => `${'{"a":'.repeat(25)}1${"}".repeat(25)}`, room, 40 * thousands)}]`
 
 /** Just below what bodies may hold: usually, of templates, of consents, and on hooks. */
-const thousands = [36, 54, 60, 74]
+const thousands = [36, 51, 54, 60, 74]
 
 /** What a place may be filled with, whatever belongs there. */
 const anything: Readonly<Record<string, (room: number) => string>> = {

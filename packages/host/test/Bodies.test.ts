@@ -131,6 +131,26 @@ describe("every route that takes a body", () => {
     )
   )
 
+  it.live("refuses more strings than it is ever given, though the members and items are few enough", () =>
+    withTakers(({ ask, takers }) =>
+      Effect.gen(function* () {
+        const taker = takers.find(({ name }) => name.endsWith("/consents"))
+        if (taker === undefined) return yield* Effect.dieMessage("no consents are taken")
+        const refusalOf = (strings: number) => {
+          const rows = Array.from({ length: 100 }, (_, row) =>
+            Array.from({ length: row === 0 ? strings - 51_480 : 520 }, () => "a")
+          )
+          return Effect.map(ask(taker, bytesOf({ rows })), (told) =>
+            errorsOf(told).map(({ message }) => message)
+          )
+        }
+        const message = "The body must have at most 52,000 strings besides names of members in all."
+        expect(yield* refusalOf(52_001)).toEqual([message])
+        expect(yield* refusalOf(52_000)).not.toContain(message)
+      })
+    )
+  )
+
   it.live(
     "takes as many templates and consents as fit into it, though each has few members",
     () =>

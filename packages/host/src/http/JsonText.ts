@@ -14,6 +14,8 @@ const maximumItems = 10_000
 const maximumMembers = 100
 /** Names that differ, in all: the parser keeps each of them. A body has a few dozen, a template a hundred variables. */
 const maximumNames = 1000
+/** Strings besides names, in all: the parser keeps each short one. 10,000 consents of five members have 50,000. */
+const maximumStrings = 52_000
 /** A longer name is in no pointer. */
 const longestName = 255
 
@@ -131,6 +133,8 @@ const tooMany = (path: ReadonlyArray<string | number>, noun: string, most: numbe
   )
 }
 
+const tooManyStrings = [tooMany([], "strings besides names of members in all", maximumStrings)]
+
 const tooManyNames = [tooMany([], "different names of members in all", maximumNames)]
 
 export const tooDeep = [
@@ -153,12 +157,17 @@ export const faults = (text: string, maximumValues: number): ReadonlyArray<Fault
   let innermost = outermost
   let depth = 0
   let values = 0
+  let strings = 0
   const path = () => pathTo(text, containers.slice(1, depth))
   for (let at = 0; at < text.length && !twins.isFull; at++) {
     const code = text.charCodeAt(at)
     switch (code) {
       case quote: {
         const end = JsonScan.endOfString(text, at)
+        if (innermost.isArray || innermost.hasColon) {
+          strings += 1
+          if (strings > maximumStrings) return tooManyStrings
+        }
         // A string behind a colon is a value: the name before it is kept until the next comma.
         if (innermost.end <= innermost.start) {
           innermost.start = at

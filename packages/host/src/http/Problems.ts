@@ -149,7 +149,7 @@ export const catalogue = {
     status: 422,
     title: "Invalid request",
     description:
-      "The request has faults, all listed in `errors` (at most 250) with a JSON pointer to the field, a code, and what would be right. Nothing is ignored: a member or parameter that the operation does not define is a fault, too. Body fields start at the field's name; headers, query and path parameters are below /headers, /query and /path. A body is nested at most 32 levels deep, and one over 32 KiB has at most 100 members of one object, 10,000 items of one array, 1,000 different names of members, and 37,000 members and items in all, or 55,000 where templates are imported and 61,000 where consents are recorded. Nothing was done."
+      "The request has faults, all listed in `errors` (at most 250) with a JSON pointer to the field, a code, and what would be right. Nothing is ignored: a member or parameter that the operation does not define is a fault, too. Body fields start at the field's name; headers, query and path parameters are below /headers, /query and /path. A body is nested at most 32 levels deep, and one over 32 KiB has at most 100 members of one object, 10,000 items of one array, 1,000 different names of members, and 37,000 members and items in all, or 55,000 where templates are imported and 61,000 where consents are recorded, 52,000 of them strings. Nothing was done."
   },
   send_failed: {
     status: 422,
