@@ -237,7 +237,10 @@ export const settle = (
   }
 }
 
-/** What the platform reported; the same object when it tells nothing new. */
+/**
+ * What the platform reported; the same object when it tells nothing new. A message of which it reports was attempted, also
+ * where the attempt was given back because its worker stopped.
+ */
 export const report = (
   recipient: Job.RecipientResult,
   told: {
@@ -264,6 +267,7 @@ export const report = (
     status,
     {
       ...stamps,
+      attempts: Math.max(1, recipient.attempts),
       pricing,
       failure: status === "failed" ? (status === recipient.status ? recipient.failure : told.failure) : null,
       providerId: recipient.providerId ?? told.providerId,

@@ -100,6 +100,19 @@ describe("a recipient's status", () => {
     )
     expect(settled.status).toBe("delivered")
   })
+
+  it("that a report brings counts an attempt, though its worker stopped and gave the attempt back", () => {
+    const claimed = Progress.claim({ ...recipient, status: "queued", attempts: 0 }, 1)
+    const released = Progress.settle(
+      { status: "processing" },
+      claimed,
+      { _tag: "Released", uncertain: true },
+      2
+    )
+    expect(released.attempts).toBe(0)
+    expect(told(["delivered"], released)).toMatchObject({ status: "delivered", attempts: 1 })
+    expect(told(["sent", "delivered"], claimed)).toMatchObject({ status: "delivered", attempts: 1 })
+  })
 })
 
 describe("counts", () => {
