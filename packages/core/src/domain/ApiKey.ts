@@ -39,7 +39,8 @@ export const featureOf: Readonly<Record<Permission, Feature | null>> = {
 }
 
 /** `revoked` is final; `inactive` can be made active again. */
-export type Status = "active" | "inactive" | "revoked"
+export const statuses = ["active", "inactive", "revoked"] as const
+export type Status = (typeof statuses)[number]
 
 export interface Secret {
   /** HMAC-SHA256 of the secret under the server's pepper, with the id of its master key (`SecretBox.hash`). */

@@ -11,7 +11,8 @@ export type Scope = Purpose | "all"
 export const scopes: ReadonlyArray<Scope> = ["all", "marketing", "utility", "authentication", "direct"]
 export const purposes: ReadonlyArray<Purpose> = ["marketing", "utility", "authentication", "direct"]
 
-export type Status = "granted" | "revoked"
+export const statuses = ["granted", "revoked"] as const
+export type Status = (typeof statuses)[number]
 
 export interface ConsentRecord {
   readonly id: string
@@ -103,7 +104,7 @@ export const lacking = <R extends Standing>(
   )
   const added: Array<R> = []
   // Revocations last, so that none is outdone by a grant of the same time that is added with it.
-  for (const status of ["granted", "revoked"] as const) {
+  for (const status of statuses) {
     for (const purpose of purposes) {
       const [decides] = allOrNone(decide(revokedLast, purpose))
       if (decides?.status !== status) continue

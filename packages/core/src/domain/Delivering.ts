@@ -25,6 +25,18 @@ export interface DeliveryState {
   readonly fence: number
 }
 
+/** A delivery as it is made: due now. */
+export const fresh = (now: Instant): DeliveryState => ({
+  status: "pending",
+  attempts: 0,
+  tries: 0,
+  firstAttemptAt: null,
+  nextAt: now,
+  dueAt: now,
+  worker: null,
+  fence: 0
+})
+
 /** A worker takes the delivery in hand. */
 export const claimed = <D extends DeliveryState>(delivery: D, worker: string): D => ({
   ...delivery,

@@ -11,7 +11,8 @@ export type Provider = string
 /** Those that come with Sendwright. */
 export const providers = ["sandbox", "http", "whatsapp_cloud"] as const
 
-export type State = "connected" | "connecting" | "disconnected"
+export const states = ["connected", "connecting", "disconnected"] as const
+export type State = (typeof states)[number]
 
 export interface Session {
   readonly id: string

@@ -57,7 +57,8 @@ export type Change = Partial<
 >
 
 /** `pending` waits for its next attempt, `exhausted` was given up after the schedule. */
-export type DeliveryStatus = "pending" | "delivered" | "exhausted"
+export const deliveryStatuses = ["pending", "delivered", "exhausted"] as const
+export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
 /**
  * Why an attempt was no success: another status than 2xx; no whole answer in time; no connection, or one that broke;

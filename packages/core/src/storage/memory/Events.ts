@@ -1,4 +1,5 @@
 /** Appends events within a verb: each becomes one delivery per endpoint of the account that subscribes to it. */
+import * as Delivering from "../../domain/Delivering.ts"
 import type { Draft } from "../../domain/Event.ts"
 import * as Events from "../../domain/Event.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -14,15 +15,8 @@ const insert = (db: Database, id: string, endpointId: string, event: EventRow, n
     id,
     endpointId,
     event,
-    status: "pending",
-    attempts: 0,
+    ...Delivering.fresh(now),
     log: [],
-    tries: 0,
-    firstAttemptAt: null,
-    nextAt: now,
-    dueAt: now,
-    worker: null,
-    fence: 0,
     createdAt: now
   })
 }
