@@ -89,7 +89,7 @@ const writeRows = (
 ): ((rows: Rows) => readonly [text: string, ...parameters: ReadonlyArray<SqlValue>]) => {
   const texts = columns.map((_, common) =>
     text(
-      columns.map(([, type], at) => (at < common ? `?::${type}` : `?::${type}[]`)),
+      columns.map(({ type }, at) => (at < common ? `?::${type}` : `?::${type}[]`)),
       common
     )
   )
@@ -140,7 +140,7 @@ const dialect: Dialect = {
   },
   entries: { from: "json_each_text(?::json) AS entry", key: "entry.key::bigint", value: "entry.value" },
   update: (table, columns) => {
-    const names = columns.map(([name]) => name)
+    const names = columns.map(({ name }) => name)
     const update = writeRows(columns, (parameters, common) => {
       const set = names
         .slice(0, -1)
@@ -158,7 +158,7 @@ const dialect: Dialect = {
     }
   },
   insert: (table, columns) => {
-    const names = columns.map(([name]) => name).join(", ")
+    const names = columns.map(({ name }) => name).join(", ")
     const insert = writeRows(columns, (parameters, common) => {
       const values = parameters.map((parameter, at) => (at < common ? parameter : `unnest(${parameter})`))
       return `WITH written AS (INSERT INTO ${table} (${names}) SELECT ${values.join(", ")} RETURNING xmin)
@@ -175,7 +175,7 @@ const dialect: Dialect = {
   insertJob: (columns, recipient, same, skips = false) => {
     const conflict = skips ? ` ${onKeyConflict}` : ""
     const given = recipient.slice(0, -1)
-    const names = [...recipient.map(([name]) => name), ...Object.keys(same)].join(", ")
+    const names = [...recipient.map(({ name }) => name), ...Object.keys(same)].join(", ")
     const insert = writeRows(given, (parameters, common) => {
       const values = parameters.map((parameter, at) => (at < common ? parameter : `unnest(${parameter})`))
       const key = "generate_series(seq * 4096, seq * 4096 + ?::bigint)"

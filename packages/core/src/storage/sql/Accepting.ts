@@ -1,53 +1,44 @@
 /** The statements of an acceptance: one that reads all its facts, and those that record it. */
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Content } from "../../domain/Job.ts"
-import * as Job from "../../domain/Job.ts"
+import type { Content, Job } from "../../domain/Job.ts"
 import * as Plan from "../../domain/Plan.ts"
 import type { Step } from "../JobSteps.ts"
 import type { AcceptSend, Earlier } from "../JobStore.ts"
 import type { AcceptanceQuery } from "../policy/JobRows.ts"
 import * as Backlog from "./Backlog.ts"
-import type { Column, Dialect } from "./Database.ts"
+import type { StoredJob } from "./codec/Job.ts"
+import { contentKindOf, embedded, jobs, newJob, notAsked, untouched } from "./codec/Job.ts"
+import { accepted, begun, writeAccepted } from "./codec/Recipient.ts"
+import type { Dialect } from "./Database.ts"
 import { insertInto, onKeyConflict } from "./Insert.ts"
 import type { Sql } from "./JobRows.ts"
 import * as Jobs from "./Jobs.ts"
-import type { Program, Row, SqlValue } from "./Program.ts"
+import type { Program, Row } from "./Program.ts"
 import { get, run } from "./Program.ts"
-import type { StoredJob } from "./Rows.ts"
-import { integer, integerOrNull, json, lastPlace, oneOf, recipientKey, text, textOrNull } from "./Rows.ts"
+import { lastPlace, recipientKey } from "./RecipientKeys.ts"
+import { integer, integerOrNull, json, text, textOrNull } from "./Rows.ts"
 
 /** The name that serializes an account's accepts: the key, the day's usage and the last acceptance are its. */
 export const serialized = (accountId: string): string => `accept ${accountId}`
 
-/**
- * The kind of a template send that was accepted inside an embedder's transaction. Its number is not in the order of commits
- * and its units were not counted at its acceptance, so it is not among the jobs of which the newest carries the day's total.
- */
-export const embedded = "embedded"
-
-const kindOf = oneOf([...Job.kinds, embedded])
-
-const contentKindOf = (kind: Content["kind"] | typeof embedded): Content["kind"] =>
-  kind === embedded ? "template" : kind
-
-/** The kinds by which jobs with such a content are listed. */
-export const storedKinds = (kind: Content["kind"]): ReadonlyArray<string> =>
-  kind === "template" ? [kind, embedded] : [kind]
-
 const withKey = "FROM sendwright_job WHERE public_key = ? AND idempotency_key = ?"
 
-const findEarlier = `SELECT id, kind, fingerprint, recipients, answer ${withKey}`
+const earlier = jobs.only("id", "kind", "recipients", "answer")
+
+const findEarlier = `SELECT ${earlier.names.join(", ")}, fingerprint ${withKey}`
 
 export function* earlierTo(publicKey: string, key: string): Program<Earlier | null> {
   const row = yield* get(findEarlier, publicKey, key)
   if (row === undefined) return null
+  const { answer, id, kind, recipients } = earlier.read(row)
   return {
+    // The row of an Idempotency-Key has one.
     fingerprint: text(row, "fingerprint"),
-    jobId: text(row, "id"),
-    kind: contentKindOf(kindOf(row, "kind")),
-    recipients: integer(row, "recipients"),
-    answer: textOrNull(row, "answer")
+    jobId: id,
+    kind: contentKindOf(kind),
+    recipients,
+    answer
   }
 }
 
@@ -187,67 +178,13 @@ export function* lastAcceptance(dialect: Dialect, publicKey: string, now: Instan
   return lastOfRow(row, now)
 }
 
-const jobColumns = [
-  "id",
-  "account",
-  "session",
-  "public_key",
-  "kind",
-  "template",
-  "snapshot",
-  "reference",
-  "currency",
-  "estimated_cost",
-  "idempotency_key",
-  "fingerprint",
-  "recipients",
-  "created_at",
-  "day_total",
-  "backlog_at"
-]
-
-/** What limits are to be taken of it: `none` until they were asked for, then the one that it waits for. */
-const embeddedColumns = [...jobColumns, "limiter"]
-export const notAsked = "none"
-
-/** The columns that are the same for all recipients of most sends come first. */
-const newRecipient: ReadonlyArray<Column> = [
-  ["next_at", "bigint"],
-  ["updated_at", "bigint"],
-  ["market", "text"],
-  ["price", "text"],
-  ["external_id", "text"],
-  ["variables", "text"],
-  ["phone", "text"],
-  ["seq", "bigint"]
-]
-
-/** As `Job.newRecipient` begins each. */
-const newRecipients = { status: "'queued'", attempts: "0", sequence: "0" }
-
-const fromNew = (
-  job: number,
-  recipient: AcceptSend["recipients"][number],
-  index: number,
-  now: Instant
-): ReadonlyArray<SqlValue> => [
-  now,
-  now,
-  recipient.market,
-  recipient.price,
-  recipient.externalId,
-  JSON.stringify(recipient.values),
-  recipient.phone,
-  recipientKey(job, index)
-]
-
 /** Records a send. */
 export const inserting = (rows: Jobs.JobRows) => {
-  const insertJob = rows.dialect.insertJob(jobColumns, newRecipient, newRecipients)
-  const insertEmbedded = rows.dialect.insertJob(embeddedColumns, newRecipient, newRecipients, true)
+  const insertJob = rows.dialect.insertJob(newJob.names, accepted.ordered, begun)
+  const insertEmbedded = rows.dialect.insertJob(newJob.names, accepted.ordered, begun, true)
   return function* (
     command: AcceptSend,
-    job: Job.Job,
+    job: Job,
     dueAt: Instant | null,
     { dayTotal, isBusy, snapshot }: Sql["facts"]
   ): Program<boolean> {
@@ -257,26 +194,26 @@ export const inserting = (rows: Jobs.JobRows) => {
     const frozen = snapshot ?? (yield* Jobs.freeze(content))
     const insert = isEmbedded ? insertEmbedded : insertJob
     yield* insert(
-      [
-        job.id,
-        job.accountId,
-        job.sessionId,
-        job.publicKey,
-        isEmbedded ? embedded : content.kind,
-        content.kind === "template" ? content.templateId : null,
-        frozen,
-        job.reference,
-        job.currency,
-        job.estimatedCost,
-        idempotency === null ? null : idempotency.key,
-        idempotency === null ? null : idempotency.fingerprint,
-        job.recipients,
-        now,
-        isEmbedded ? null : dayTotal + demand.units,
-        dueAt,
-        ...(isEmbedded ? [notAsked] : [])
-      ],
-      (seq) => recipients.map((each, index) => fromNew(seq, each, index, now))
+      newJob.write({
+        id: job.id,
+        accountId: job.accountId,
+        sessionId: job.sessionId,
+        publicKey: job.publicKey,
+        kind: isEmbedded ? embedded : content.kind,
+        template: content.kind === "template" ? content.templateId : null,
+        snapshot: frozen,
+        reference: job.reference,
+        currency: job.currency,
+        estimatedCost: job.estimatedCost,
+        idempotencyKey: idempotency === null ? null : idempotency.key,
+        fingerprint: idempotency === null ? null : idempotency.fingerprint,
+        recipients: job.recipients,
+        createdAt: now,
+        dayTotal: isEmbedded ? null : dayTotal + demand.units,
+        backlogAt: dueAt,
+        limiter: isEmbedded ? notAsked : null
+      }),
+      (seq) => recipients.map((each, index) => writeAccepted(each, recipientKey(seq, index), now))
     )
     if (dueAt !== null && !isBusy) yield* run(Backlog.noteBusy, job.sessionId)
     // It has no place in the backlog, so a row of its own says when it is due.
@@ -293,42 +230,31 @@ const unchanged = (held: StoredJob): Step<StoredJob> => ({ held, moves: [], draf
 
 const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
 
-function* findInserted(job: Job.Job): Program<StoredJob | undefined> {
+function* findInserted(job: Job): Program<StoredJob | undefined> {
   const row = yield* get(seqOfJob, job.id)
-  if (row === undefined) return undefined
-  return {
-    seq: integer(row, "seq"),
-    job,
-    inFlight: 0,
-    worker: null,
-    fence: 0,
-    taken: null,
-    hasRow: false,
-    batch: null,
-    behind: undefined,
-    version: ""
-  }
+  return row === undefined ? undefined : untouched(integer(row, "seq"), job)
 }
 
 /** The job that this commit has inserted. */
-export function* insertedJob(job: Job.Job): Program<StoredJob> {
+export function* insertedJob(job: Job): Program<StoredJob> {
   const inserted = yield* findInserted(job)
   if (inserted === undefined) throw new Error(`Job ${job.id} is not there`)
   return inserted
 }
 
-const placeholder = `${insertInto("sendwright_job", [
+const keyHolder = jobs.only(
   "id",
-  "account",
-  "session",
-  "public_key",
+  "accountId",
+  "sessionId",
+  "publicKey",
   "kind",
   "snapshot",
   "currency",
-  "idempotency_key",
+  "idempotencyKey",
   "recipients",
-  "created_at"
-])} ${onKeyConflict}`
+  "createdAt"
+)
+const holdKey = `${insertInto("sendwright_job", keyHolder.names)} ${onKeyConflict}`
 const removeJob = "DELETE FROM sendwright_job WHERE id = ?"
 
 /**
@@ -338,8 +264,19 @@ const removeJob = "DELETE FROM sendwright_job WHERE id = ?"
 export function* awaitKey(command: AcceptSend): Program<void> {
   const { accountId, currency, idempotency, jobId, now, publicKey, sessionId } = command
   if (idempotency === null) return
-  const { key } = idempotency
-  yield* run(placeholder, jobId, accountId, sessionId, publicKey, embedded, 0, currency, key, 0, now)
+  const row = keyHolder.write({
+    id: jobId,
+    accountId,
+    sessionId,
+    publicKey,
+    kind: embedded,
+    snapshot: 0,
+    currency,
+    idempotencyKey: idempotency.key,
+    recipients: 0,
+    createdAt: now
+  })
+  yield* run(holdKey, ...row)
   yield* run(removeJob, jobId)
 }
 

@@ -4,20 +4,25 @@ import * as Layer from "effect/Layer"
 import type { Account } from "../../domain/Account.ts"
 import * as Page from "../../domain/Page.ts"
 import { AccountStore } from "../AccountStore.ts"
+import { accounts } from "./codec/Account.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { accountColumns, fromAccount, limited, newestFirst, seq, toAccount } from "./Rows.ts"
+import { limited, newestFirst, seq } from "./Rows.ts"
 
-const insert = insertInto("sendwright_account", accountColumns)
+const insert = insertInto("sendwright_account", accounts.names)
+
+const changeable = accounts.only("name", "currency", "plan", "updatedAt")
+
+const update = `UPDATE sendwright_account SET ${changeable.assignments} WHERE id = ?`
 
 const byId = "SELECT * FROM sendwright_account WHERE id = ?"
 
 export function* findAccount(id: string, statement = byId): Program<Account | null> {
   const row = yield* get(statement, id)
-  return row === undefined ? null : toAccount(row)
+  return row === undefined ? null : accounts.read(row)
 }
 
 const toChange = (dialect: Dialect): string => byId + dialect.forUpdate("sendwright_account")
@@ -27,7 +32,7 @@ export const layer: Layer.Layer<AccountStore, never, Database> = Layer.effect(
   Effect.map(Database, (db) => ({
     create: (account) =>
       db.write("AccountStore.create", function* () {
-        yield* run(insert, ...fromAccount(account))
+        yield* run(insert, ...accounts.write(account))
       }),
     find: (id) => db.read("AccountStore.find", () => findAccount(id)),
     list: (page) =>
@@ -36,21 +41,14 @@ export const layer: Layer.Layer<AccountStore, never, Database> = Layer.effect(
           `SELECT * FROM sendwright_account WHERE seq < ? ORDER BY seq DESC ${limited}`,
           ...newestFirst(page)
         )
-        return Page.map(Page.cut(rows, page.limit, seq), toAccount)
+        return Page.map(Page.cut(rows, page.limit, seq), accounts.read)
       }),
     change: ({ change, id, now }) =>
       db.write("AccountStore.change", function* () {
         const found = yield* findAccount(id, toChange(db.dialect))
         if (found === null) return null
         const account: Account = { ...found, ...change, updatedAt: now }
-        yield* run(
-          "UPDATE sendwright_account SET name = ?, currency = ?, plan = ?, updated_at = ? WHERE id = ?",
-          account.name,
-          account.currency,
-          JSON.stringify(account.plan),
-          now,
-          id
-        )
+        yield* run(update, ...changeable.write(account), id)
         return account
       })
   }))

@@ -6,34 +6,23 @@ import * as Memo from "../../domain/Memo.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Identity } from "../ApiKeyStore.ts"
 import { ApiKeyStore } from "../ApiKeyStore.ts"
+import { accounts } from "./codec/Account.ts"
+import { apiKeys } from "./codec/ApiKey.ts"
+import { readSession, sessions } from "./codec/Session.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, SqlValue } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import {
-  accountColumns,
-  apiKeyColumns,
-  fromApiKey,
-  integerOrNull,
-  joined,
-  limited,
-  newestFirst,
-  seq,
-  sessionColumns,
-  text,
-  toAccount,
-  toApiKey,
-  toSession
-} from "./Rows.ts"
+import { integerOrNull, limited, newestFirst, seq, text } from "./Rows.ts"
 
-const insert = insertInto("sendwright_api_key", apiKeyColumns)
+const insert = insertInto("sendwright_api_key", apiKeys.names)
 
 const byPublicKey = "SELECT * FROM sendwright_api_key WHERE public_key = ?"
 
-const ofKey = joined("api_key", apiKeyColumns)
-const ofSession = joined("session", sessionColumns)
-const ofAccount = joined("account", accountColumns)
+const changeable = apiKeys.only("name", "permissions", "status", "secrets")
+
+const update = `UPDATE sendwright_api_key SET ${changeable.assignments} WHERE public_key = ?`
 
 /**
  * A key, its session and its account in one statement, since every request asks for them; and as one text, because the
@@ -41,7 +30,7 @@ const ofAccount = joined("account", accountColumns)
  * what its own would have cost: time does not show which public keys exist (decisions.md §2).
  */
 const identity = ({ jsonArray, jsonValue }: Dialect): string => `SELECT ${jsonArray(
-  [ofKey, ofSession, ofAccount].map(({ columns }) => jsonValue(columns)).join(", ")
+  [apiKeys.of("api_key"), sessions.of("session"), accounts.of("account")].map(jsonValue).join(", ")
 )} AS identity
   FROM sendwright_api_key AS api_key
   JOIN sendwright_session AS session ON session.id = api_key.session
@@ -55,9 +44,9 @@ type Values = ReadonlyArray<SqlValue>
 const toIdentity = (identity: string): Identity => {
   const [key, session, account]: readonly [Values, Values, Values] = JSON.parse(identity)
   return {
-    key: toApiKey(ofKey.rowOf(key)),
-    session: toSession(ofSession.rowOf(session)),
-    account: toAccount(ofAccount.rowOf(account))
+    key: apiKeys.read(apiKeys.toRow(key)),
+    session: readSession(sessions.toRow(session)),
+    account: accounts.read(accounts.toRow(account))
   }
 }
 
@@ -66,20 +55,13 @@ const keptIdentities = 1024
 
 function* findKey(publicKey: string, statement = byPublicKey): Program<ApiKey.ApiKey | null> {
   const row = yield* get(statement, publicKey)
-  return row === undefined ? null : toApiKey(row)
+  return row === undefined ? null : apiKeys.read(row)
 }
 
 const toChange = (dialect: Dialect): string => byPublicKey + dialect.forUpdate("sendwright_api_key")
 
 function* save(key: ApiKey.ApiKey): Program<ApiKey.ApiKey> {
-  yield* run(
-    "UPDATE sendwright_api_key SET name = ?, permissions = ?, status = ?, secrets = ? WHERE public_key = ?",
-    key.name,
-    JSON.stringify(key.permissions),
-    key.status,
-    JSON.stringify(key.secrets),
-    key.publicKey
-  )
+  yield* run(update, ...changeable.write(key), key.publicKey)
   return key
 }
 
@@ -92,7 +74,7 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
     return {
       create: (key) =>
         db.write("ApiKeyStore.create", function* () {
-          yield* run(insert, ...fromApiKey(key))
+          yield* run(insert, ...apiKeys.write(key))
         }),
       identify: (publicKey) =>
         db.read("ApiKeyStore.identify", function* () {
@@ -109,7 +91,7 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
             sessionId,
             ...newestFirst(page)
           )
-          return Page.map(Page.cut(rows, page.limit, seq), toApiKey)
+          return Page.map(Page.cut(rows, page.limit, seq), apiKeys.read)
         }),
       change: ({ change, publicKey }) =>
         db.write("ApiKeyStore.change", function* () {

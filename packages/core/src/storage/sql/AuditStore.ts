@@ -4,13 +4,14 @@ import * as Layer from "effect/Layer"
 import * as Audit from "../../domain/Audit.ts"
 import * as Page from "../../domain/Page.ts"
 import { AuditStore } from "../AuditStore.ts"
+import { auditEntries } from "./codec/AuditEntry.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { SqlParameter } from "./Program.ts"
 import { all, run } from "./Program.ts"
-import { auditColumns, fromAuditEntry, limited, newestFirst, seq, toAuditEntry } from "./Rows.ts"
+import { limited, newestFirst, seq } from "./Rows.ts"
 
-const insert = insertInto("sendwright_audit", auditColumns)
+const insert = insertInto("sendwright_audit", auditEntries.names)
 
 /** Looks at the oldest rows alone, however long the log is. */
 const prune = `DELETE FROM sendwright_audit
@@ -33,7 +34,7 @@ export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(
     append: ({ entry, keptSince }) =>
       db.write("AuditStore.append", function* () {
         yield* run(prune, keptSince)
-        yield* run(insert, ...fromAuditEntry(entry))
+        yield* run(insert, ...auditEntries.write(entry))
       }),
     list: ({ page, ...query }) =>
       db.read("AuditStore.list", function* () {
@@ -49,7 +50,7 @@ export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(
           ...given.map(([, value]) => value),
           limit
         )
-        return Page.map(Page.cut(rows, page.limit, seq), toAuditEntry)
+        return Page.map(Page.cut(rows, page.limit, seq), auditEntries.read)
       })
   }))
 )

@@ -9,6 +9,7 @@
  * A batch's row is what is locked of its jobs, and what has a version, for as long as they have no rows.
  */
 import type { Instant } from "../../domain/Instant.ts"
+import { batches } from "./codec/Job.ts"
 import type { Dialect } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
@@ -68,15 +69,7 @@ export interface Batch extends BatchKey {
   readonly open: number
 }
 
-const insertBatch = insertInto("sendwright_batch", [
-  "session",
-  "first",
-  "last",
-  "worker",
-  "open",
-  "at",
-  "version"
-])
+const insertBatch = insertInto("sendwright_batch", batches.names)
 
 /**
  * Takes what waits up to the batch's last job. The session's backlog is serialized. Who does so has locked jobs, and waits
@@ -93,7 +86,7 @@ export const taking = ({ skipLocked }: Dialect) => {
     now: Instant
   ): Program<void> {
     yield* run(forgetEnded, session, session, first)
-    yield* run(insertBatch, session, first, last, worker, open, now, version)
+    yield* run(insertBatch, ...batches.write({ session, first, last, worker, open, at: now, version }))
   }
 }
 

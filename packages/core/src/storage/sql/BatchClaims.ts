@@ -7,8 +7,8 @@
 import type { Step } from "../JobSteps.ts"
 import type { ClaimStep } from "../policy/JobRows.ts"
 import type { Batch } from "./Backlog.ts"
+import type { StoredJob } from "./codec/Job.ts"
 import type { Sql } from "./JobRows.ts"
-import type { StoredJob } from "./Rows.ts"
 
 export interface BatchClaim extends Batch {
   /** The numbers of the jobs that it tells of. */

@@ -5,7 +5,7 @@
  * job. Of a batch this process knows the version also after it has written some of its jobs itself.
  */
 import type { Step, Tracked } from "../JobSteps.ts"
-import type { StoredJob } from "./Rows.ts"
+import type { StoredJob } from "./codec/Job.ts"
 
 /** The recipients of a job as they were claimed together. */
 export type Recipients = ReadonlyMap<number, Tracked>

@@ -9,13 +9,14 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import { ConsentStore } from "../ConsentStore.ts"
 import * as InboundSteps from "../InboundSteps.ts"
+import type { Answered } from "./codec/Consent.ts"
+import { histories, readConsent, standings } from "./codec/Consent.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import * as People from "./People.ts"
-import type { Program, Row } from "./Program.ts"
+import type { Program } from "./Program.ts"
 import { all, get } from "./Program.ts"
-import type { Recorded } from "./Rows.ts"
-import { historyColumns, integer, standingColumns, toConsent, toHistories, toStandings } from "./Rows.ts"
+import { integer, text } from "./Rows.ts"
 
 const ofPhone = "SELECT * FROM sendwright_consent WHERE account = ? AND person = ? ORDER BY seq"
 
@@ -44,28 +45,25 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
       WHERE coalesce(${deciding("status")}, 'missing') <> 'granted' ORDER BY ${elements.place}`
     const recordsOf = (
       columns: string
-    ) => `SELECT ${db.dialect.jsonArrays(`${elements.place}, ${columns}`)} AS records FROM ${elements.from}
+    ) => `SELECT ${db.dialect.jsonArrays(columns)} AS records FROM ${elements.from}
       ${lookUp(
         "sendwright_consent",
         "consent",
         `consent.account = ? AND consent.person = ${elements.value}
           AND consent.occurred_at = ${deciding("occurred_at")} AND consent.seq = ${deciding("seq")}`
       )}`
-    const decided = <R extends Consent.Standing>(
-      columns: string,
-      toRecords: (row: Row | undefined) => ReadonlyArray<Recorded<R>>
-    ) => {
-      const statement = recordsOf(columns)
+    const decided = <R extends Consent.Standing>({ parse, select }: Answered<R>) => {
+      const statement = recordsOf(select(elements.place))
       return function* ({ accountId, phones, purpose }: Asked): Program<ReadonlyArray<Consent.Verdict<R>>> {
         const found = phones.map((): Array<R> => [])
         const asked = [accountId, purpose]
         const row = yield* get(statement, JSON.stringify(phones), accountId, ...asked, ...asked)
-        for (const { place, record } of toRecords(row)) found[place]?.push(record)
+        for (const { place, record } of parse(text(row ?? {}, "records"))) found[place]?.push(record)
         return found.map((history) => Consent.decide(history, purpose))
       }
     }
-    const standings = decided(standingColumns, toStandings)
-    const evidence = decided(historyColumns, toHistories)
+    const standingsOf = decided(standings)
+    const evidence = decided(histories)
 
     function* refusals(asked: Asked): Program<ReadonlyMap<number, Consent.Refusal>> {
       const { accountId, phones, purpose } = asked
@@ -73,7 +71,7 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
       const places = rows.map((row) => integer(row, "place"))
       if (places.length === 0) return new Map()
       const doubtful = places.flatMap((place) => phones[place] ?? [])
-      const refused = Consent.refusals(yield* standings({ ...asked, phones: doubtful }))
+      const refused = Consent.refusals(yield* standingsOf({ ...asked, phones: doubtful }))
       return new Map(
         places.flatMap((place, at) => {
           const refusal = refused.get(at)
@@ -110,7 +108,7 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
             "phone" in query
               ? yield* all(ofPhone, accountId, query.phone)
               : yield* all(ofUser, accountId, ...Person.keysOfUser(query.userId))
-          return rows.map(toConsent)
+          return rows.map(readConsent)
         })
     }
   })

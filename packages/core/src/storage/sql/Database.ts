@@ -4,8 +4,11 @@ import type * as Effect from "effect/Effect"
 import type { StorageError } from "../StorageError.ts"
 import type { Program, SqlValue } from "./Program.ts"
 
-/** A column, and how its values are written. */
-export type Column = readonly [name: string, type: "text" | "bigint"]
+/** A column of rows that are written together. */
+export interface Column {
+  readonly name: string
+  readonly type: "text" | "bigint"
+}
 
 /** SQL literals by column. */
 export type Literals = Readonly<Record<string, string>>

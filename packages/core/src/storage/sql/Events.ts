@@ -1,39 +1,33 @@
 /** The outbox: events and their deliveries, written in the commit of the change that they tell. */
+import * as Delivering from "../../domain/Delivering.ts"
 import type { Draft } from "../../domain/Event.ts"
 import * as Event from "../../domain/Event.ts"
 import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Addressed, NewDelivery } from "../Outbox.ts"
 import * as Outbox from "../Outbox.ts"
+import { begun, events as eventColumns, newDelivery } from "./codec/Delivery.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all } from "./Program.ts"
 import { flag, integer, json, text } from "./Rows.ts"
 
-const insertEvents = insertRows("sendwright_event", ["id", "account", "type", "body", "created_at"], {
+const insertEvents = insertRows("sendwright_event", eventColumns.names, {
   returned: ["id"]
 })
 
-const insertDeliveries = insertRows("sendwright_delivery", [
-  "id",
-  "endpoint",
-  "event",
-  "status",
-  "attempts",
-  "tries",
-  "next_at",
-  "due_at",
-  "fence",
-  "created_at"
-])
+const insertDeliveries = insertRows("sendwright_delivery", newDelivery.names, { same: begun })
 
 /** Deliveries that are due now; endpoints and events are told by their keys. */
 export function* deliver(
   deliveries: ReadonlyArray<NewDelivery<number, number | null>>,
   now: Instant
 ): Program<void> {
+  const { dueAt, nextAt } = Delivering.fresh(now)
   yield* insertDeliveries(
-    deliveries.map(({ endpoint, event, id }) => [id, endpoint, event, "pending", 0, 0, now, now, 0, now])
+    deliveries.map(({ endpoint, event, id }) =>
+      newDelivery.write({ id, endpoint, event, nextAt, dueAt, createdAt: now })
+    )
   )
 }
 
@@ -45,9 +39,7 @@ export function* enqueue(
   now: Instant
 ): Program<ReadonlyArray<string>> {
   const { deliveries, events } = Outbox.unfold(ids, accountId, addressed, now)
-  const inserted = yield* insertEvents(
-    events.map(({ body, createdAt, id, type }) => [id, accountId, type, body, createdAt])
-  )
+  const inserted = yield* insertEvents(events.map(eventColumns.write))
   const keys = new Map(inserted.map((row) => [text(row, "id"), integer(row, "seq")]))
   yield* deliver(
     deliveries.map(({ endpoint, event, id }) => ({ id, endpoint, event: keys.get(event.id) ?? null })),

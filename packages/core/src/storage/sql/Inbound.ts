@@ -5,15 +5,16 @@ import * as Person from "../../domain/Person.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import type { Inbound, Received } from "../InboundStore.ts"
 import { rememberedMs } from "../InboundStore.ts"
+import { unattributedItems } from "./codec/Unattributed.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertRows } from "./Insert.ts"
 import * as People from "./People.ts"
 import type { Program } from "./Program.ts"
 import { all, run } from "./Program.ts"
-import { fromUnattributed, text, unattributedColumns } from "./Rows.ts"
+import { text } from "./Rows.ts"
 
-const insertUnattributed = insertRows("sendwright_unattributed", unattributedColumns)
+const insertUnattributed = insertRows("sendwright_unattributed", unattributedItems.names)
 
 export const make = (dialect: Dialect, ids: Ids) => {
   const { elements } = dialect
@@ -43,7 +44,9 @@ export const make = (dialect: Dialect, ids: Ids) => {
     const filed = InboundSteps.records(batch, ids, now)
     yield* people.file(accountId, filed)
     yield* insertUnattributed(
-      items.flatMap(({ unattributed }) => (unattributed === null ? [] : [fromUnattributed(unattributed)]))
+      items.flatMap(({ unattributed }) =>
+        unattributed === null ? [] : [unattributedItems.write(unattributed)]
+      )
     )
     yield* Events.append(ids, accountId, InboundSteps.drafts(sessionId, items, filed), now)
     return InboundSteps.received(learnt)

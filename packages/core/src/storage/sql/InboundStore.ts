@@ -4,11 +4,12 @@ import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import * as Page from "../../domain/Page.ts"
 import { InboundStore } from "../InboundStore.ts"
+import { unattributedItems } from "./codec/Unattributed.ts"
 import { Database } from "./Database.ts"
 import * as Inbound from "./Inbound.ts"
 import * as People from "./People.ts"
 import { all } from "./Program.ts"
-import { limited, newestFirst, seq, toUnattributed } from "./Rows.ts"
+import { limited, newestFirst, seq } from "./Rows.ts"
 
 const listed = `SELECT * FROM sendwright_unattributed WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`
 
@@ -23,7 +24,7 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
       unattributed: ({ accountId, page }) =>
         db.read("InboundStore.unattributed", function* () {
           const rows = yield* all(listed, accountId, ...newestFirst(page))
-          return Page.map(Page.cut(rows, page.limit, seq), toUnattributed)
+          return Page.map(Page.cut(rows, page.limit, seq), unattributedItems.read)
         })
     }
   })

@@ -4,7 +4,7 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/Job.ts"
 import * as Pacing from "../../domain/Pacing.ts"
-import type { State } from "../../domain/Session.ts"
+import * as Sessions from "../../domain/Session.ts"
 import type { Inbound } from "../InboundStore.ts"
 import type { Step } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
@@ -13,6 +13,11 @@ import * as Accepting from "./Accepting.ts"
 import * as Backlog from "./Backlog.ts"
 import * as BatchClaims from "./BatchClaims.ts"
 import * as ClaimCache from "./ClaimCache.ts"
+import type { StoredJob } from "./codec/Job.ts"
+import { inBatch, rowColumns, waitingColumns } from "./codec/Job.ts"
+import type { StoredRecipient } from "./codec/Recipient.ts"
+import { recipientColumns } from "./codec/Recipient.ts"
+import { outages, readOutages, writeOutages } from "./codec/Session.ts"
 import { insertRows } from "./Insert.ts"
 import type { JobRows as Rows } from "./Jobs.ts"
 import * as Limits from "./Limits.ts"
@@ -20,30 +25,8 @@ import * as Pace from "./Pace.ts"
 import * as People from "./People.ts"
 import type { Answer, Program, Row, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import type { StoredJob, StoredRecipient } from "./Rows.ts"
-import {
-  fromOutages,
-  inBatch,
-  integer,
-  integerOrNull,
-  jobOf,
-  json,
-  keysOf,
-  lastPlace,
-  limited,
-  oneOf,
-  outageColumns,
-  realOrNull,
-  recipientColumns,
-  recipientKey,
-  rowColumns,
-  seq,
-  text,
-  textOrNull,
-  toLastOutage,
-  toOutage,
-  waitingColumns
-} from "./Rows.ts"
+import { jobOf, keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
+import { integer, integerOrNull, json, limited, oneOf, realOrNull, seq, text, textOrNull } from "./Rows.ts"
 import * as Taken from "./Taken.ts"
 import * as Workers from "./Workers.ts"
 
@@ -63,7 +46,7 @@ export interface Sql extends Backend {
   }
 }
 
-const stateOf = oneOf<State>(["connected", "connecting", "disconnected"])
+const stateOf = oneOf(Sessions.states)
 
 /** Selects the first session with a job that waits, due or not, between two ids, each as SQL. */
 const firstIn = (after: string, last: string): string => `SELECT min(session) FROM (
@@ -89,7 +72,7 @@ const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
       FROM waiting WHERE waiting.session IS NOT NULL AND place < ?
     )
     SELECT session.id, session.provider, session.pacing, session.state, session.blocked_until,
-      ${outageColumns.map((column) => `session.${column}`).join(", ")}, pace.arrival, (
+      ${outages.of("session")}, pace.arrival, (
         SELECT min(at) FROM (
           SELECT min(next_at) AS at FROM sendwright_progress
           WHERE session = waiting.session AND next_at IS NOT NULL
@@ -121,7 +104,7 @@ const savePairs = insertRows("sendwright_pair", ["session", "phone", "next_at"],
   onConflict: "(session, phone) DO UPDATE SET next_at = excluded.next_at"
 })
 
-const saveOutage = `UPDATE sendwright_session SET ${outageColumns.map((column) => `${column} = ?`).join(", ")} WHERE id = ?`
+const saveOutage = `UPDATE sendwright_session SET ${outages.assignments} WHERE id = ?`
 
 const pacingOf = "SELECT pacing FROM sendwright_session WHERE id = ?"
 
@@ -216,7 +199,7 @@ export const make = (
     FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
     WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
     ORDER BY recipient.seq`
-  const lockOutage = `SELECT ${outageColumns.join(", ")} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
+  const lockOutage = `SELECT ${outages.names.join(", ")} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
   const lockTemplate = `SELECT status FROM sendwright_template WHERE id = ?${dialect.skipLocked("sendwright_template")}`
   const take = Backlog.taking(dialect)
   const cache = ClaimCache.make()
@@ -244,8 +227,7 @@ export const make = (
             pacing: json(row, "pacing"),
             state: stateOf(row, "state"),
             blockedUntil: integerOrNull(row, "blocked_until"),
-            outage: toOutage(row),
-            lastOutage: toLastOutage(row),
+            ...readOutages(row),
             dueAt: integer(row, "due"),
             arrival: realOrNull(row, "arrival")
           })
@@ -264,11 +246,11 @@ export const make = (
 
     tryLockOutage: function* (sessionId) {
       const row = yield* get(lockOutage, sessionId)
-      return row === undefined ? null : toOutage(row)
+      return row === undefined ? null : readOutages(row).outage
     },
 
     saveOutage: (sessionId, outage) =>
-      run(saveOutage, ...fromOutages({ outage, lastOutage: null }), sessionId),
+      run(saveOutage, ...writeOutages({ outage, lastOutage: null }), sessionId),
 
     arrival: Pace.arrivalOf,
 
@@ -351,7 +333,8 @@ export const make = (
       for (const { deferred, step: claim } of claims) {
         const { drafts, held, moves } = claim
         if (batch?.jobs.has(held.seq) === true) {
-          const taken = inBatch(held.seq, held.job, [batch.first, batch.worker, now, version])
+          const { first, worker } = batch
+          const taken = inBatch(held.seq, held.job, { first, worker, at: now, version })
           together.push({ held: taken, moves, drafts })
           continue
         }

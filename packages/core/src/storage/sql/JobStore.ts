@@ -15,6 +15,8 @@ import * as Limits from "../policy/Limits.ts"
 import type { StorageError } from "../StorageError.ts"
 import * as SqlAccepting from "./Accepting.ts"
 import * as Backlog from "./Backlog.ts"
+import { kindsOf } from "./codec/Job.ts"
+import { recipients } from "./codec/Recipient.ts"
 import { Database } from "./Database.ts"
 import * as Inbound from "./Inbound.ts"
 import * as JobRows from "./JobRows.ts"
@@ -22,18 +24,8 @@ import * as Jobs from "./Jobs.ts"
 import * as SqlLimits from "./Limits.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
-import {
-  end,
-  json,
-  keysOf,
-  lastPlace,
-  limited,
-  newestFirst,
-  recipientKey,
-  seq,
-  text,
-  textOrNull
-} from "./Rows.ts"
+import { keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
+import { end, limited, newestFirst, seq } from "./Rows.ts"
 import * as Taken from "./Taken.ts"
 import * as Workers from "./Workers.ts"
 
@@ -46,7 +38,9 @@ function* seqOf(jobId: string): Program<number | undefined> {
   return row === undefined ? undefined : seq(row)
 }
 
-const delivered = `SELECT phone, price, pricing FROM sendwright_recipient
+const billed = recipients.only("phone", "price", "pricing")
+
+const delivered = `SELECT ${billed.names.join(", ")} FROM sendwright_recipient
   WHERE seq BETWEEN ? AND ? AND (delivered_at IS NOT NULL OR read_at IS NOT NULL) ORDER BY seq`
 
 const makeDue =
@@ -179,7 +173,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           const [before, limit] = newestFirst(page)
           const since = createdAfter ?? -end
           const isFiltered = [status, createdAfter, createdBefore].some((filter) => filter !== undefined)
-          const kinds = SqlAccepting.storedKinds(kind)
+          const kinds = kindsOf(kind)
           let least: number | null = null
           for (const stored of isFiltered ? kinds : []) {
             const lookedAt = yield* get(list.lastLookedAt, owner, stored, before)
@@ -228,11 +222,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         db.read("JobStore.delivered", function* () {
           const job = yield* seqOf(jobId)
           if (job === undefined) return []
-          return (yield* all(delivered, ...keysOf(job))).map((row) => ({
-            phone: text(row, "phone"),
-            price: textOrNull(row, "price"),
-            pricing: textOrNull(row, "pricing") === null ? null : json(row, "pricing")
-          }))
+          return (yield* all(delivered, ...keysOf(job))).map(billed.read)
         }),
 
       cancel: (command) => db.write("JobStore.cancel", () => Changes.cancel(jobRows, command)),

@@ -13,29 +13,34 @@ import type { Group } from "./Alike.ts"
 import { groupAlike } from "./Alike.ts"
 import type { BatchKey } from "./Backlog.ts"
 import * as Backlog from "./Backlog.ts"
+import type { StoredJob } from "./codec/Job.ts"
+import {
+  changingColumns,
+  jobColumns,
+  progress,
+  readJob,
+  readRenewed,
+  renewedColumns,
+  waitingColumns,
+  writeProgress
+} from "./codec/Job.ts"
+import type { StoredRecipient } from "./codec/Recipient.ts"
+import {
+  areAlike,
+  changed as changedColumns,
+  readRecipients,
+  recipientColumns,
+  writeChanged
+} from "./codec/Recipient.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertInto } from "./Insert.ts"
-import type { Program, Row, SqlParameter, SqlValue } from "./Program.ts"
+import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import type { Place } from "./Ranges.ts"
 import { rangesAtOnce, rangesOf } from "./Ranges.ts"
-import type { StoredJob, StoredRecipient } from "./Rows.ts"
-import {
-  changingColumns,
-  integer,
-  integerOrNull,
-  jobColumns,
-  json,
-  lastPlace,
-  limited,
-  recipientColumns,
-  recipientKey,
-  renewed,
-  toRecipients,
-  toStoredJob,
-  waitingColumns
-} from "./Rows.ts"
+import { lastPlace, recipientKey } from "./RecipientKeys.ts"
+import { integer, integerOrNull, json, limited, text } from "./Rows.ts"
 
 /** How many contents are kept read. */
 const kept = 256
@@ -81,109 +86,15 @@ export function* freeze(content: Content): Program<number> {
   return integer(row ?? {}, "seq")
 }
 
-/** Those come first that are the same for all jobs of most commits. */
-const progressColumns = [
-  ["session", "text"],
-  ["status", "text"],
-  ["pause_reason", "text"],
-  ["queued", "bigint"],
-  ["sending", "bigint"],
-  ["accepted", "bigint"],
-  ["sent", "bigint"],
-  ["delivered", "bigint"],
-  ["read", "bigint"],
-  ["failed", "bigint"],
-  ["skipped", "bigint"],
-  ["canceled", "bigint"],
-  ["unknown", "bigint"],
-  ["in_flight", "bigint"],
-  ["next_at", "bigint"],
-  ["worker", "text"],
-  ["fence", "bigint"],
-  ["updated_at", "bigint"],
-  ["completed_at", "bigint"],
-  ["taken_first", "bigint"],
-  ["taken_last", "bigint"],
-  ["taken_at", "bigint"],
-  ["seq", "bigint"]
-] as const
-
 /** Behind every job. */
 const lastSeq = Number.MAX_SAFE_INTEGER
 
 /** The jobs that {@link JobRows.makeWaitingDue} reads at once. */
 const aheadAtOnce = 1000
 
-const noneTaken = [null, null, null]
-
-const fromHeld = (
-  { fence, inFlight, job, seq, taken, worker }: StoredJob,
-  nextAt: Instant | null
-): ReadonlyArray<SqlValue> => [
-  job.sessionId,
-  job.status,
-  job.pauseReason,
-  job.counts.queued,
-  job.counts.sending,
-  job.counts.accepted,
-  job.counts.sent,
-  job.counts.delivered,
-  job.counts.read,
-  job.counts.failed,
-  job.counts.skipped,
-  job.counts.canceled,
-  job.counts.unknown,
-  inFlight,
-  nextAt,
-  worker,
-  fence,
-  job.updatedAt,
-  job.completedAt,
-  ...(taken === null || inFlight === 0 ? noneTaken : [taken.first, taken.last, taken.at]),
-  seq
-]
-
 /** Whether its recipients are due at some time: nobody has any in hand and it may be dispatched. */
 const waits = ({ inFlight, job }: StoredJob): boolean =>
   inFlight === 0 && job.counts.queued + job.counts.sending > 0 && Jobs.isClaimable(job)
-
-const step = `status = ?, attempts = ?, retrying_since = ?, lost = ?, uncertain = ?, sequence = ?, next_at = ?, fence = ?, updated_at = ?,
-    failure = ?, sent_at = ?, delivered_at = ?, read_at = ?, pricing = ?`
-
-/** Whether they became alike, but for the platform's id. */
-const areAlike = (a: Move, b: Move): boolean =>
-  a.fence === b.fence &&
-  a.after.status === b.after.status &&
-  a.after.attempts === b.after.attempts &&
-  a.after.retryingSince === b.after.retryingSince &&
-  a.after.lost === b.after.lost &&
-  a.after.uncertain === b.after.uncertain &&
-  a.after.sequence === b.after.sequence &&
-  a.after.nextAt === b.after.nextAt &&
-  a.after.updatedAt === b.after.updatedAt &&
-  a.after.failure === b.after.failure &&
-  a.after.sentAt === b.after.sentAt &&
-  a.after.deliveredAt === b.after.deliveredAt &&
-  a.after.readAt === b.after.readAt &&
-  a.after.pricing?.category === b.after.pricing?.category &&
-  a.after.pricing?.free === b.after.pricing?.free
-
-const fromAlike = ({ after, fence }: Move): ReadonlyArray<SqlValue> => [
-  after.status,
-  after.attempts,
-  after.retryingSince,
-  after.lost,
-  after.uncertain ? 1 : 0,
-  after.sequence,
-  after.nextAt,
-  fence,
-  after.updatedAt,
-  after.failure === null ? null : JSON.stringify(after.failure),
-  after.sentAt,
-  after.deliveredAt,
-  after.readAt,
-  after.pricing === null ? null : JSON.stringify(after.pricing)
-]
 
 /** A recipient's row and the step that wrote it last. */
 interface Written extends Place {
@@ -269,7 +180,7 @@ export interface Saved {
   readonly batches: ReadonlyArray<BatchKey & { readonly version: string }>
 }
 
-/** The status of a job that {@link JobRows.select} reads, as SQL; where it has no row, as `Rows.toStoredJob` tells it. */
+/** The status of a job that {@link JobRows.select} reads, as SQL; where it has no row, as `Job.readJob` tells it. */
 export const status =
   "coalesce(progress.status, CASE WHEN batch.first IS NULL THEN 'queued' ELSE 'processing' END)"
 
@@ -289,22 +200,22 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const lockBatches = Backlog.locking(dialect)
   const version = dialect.version("progress")
   const changed = dialect.jsonValue(changingColumns("job", "job.version"))
-  const changing = `SELECT ${dialect.jsonArrays(`job.seq, job.id, CASE WHEN job.same THEN NULL ELSE ${changed} END`)} AS jobs
+  const changing = `SELECT ${dialect.jsonArrays(renewedColumns(`CASE WHEN job.same THEN NULL ELSE ${changed} END`))} AS jobs
     FROM (
       SELECT ${changingColumns("progress", version)} AS version, ${version} <> '' AND ${version} = ${entries.value} AS same
       FROM ${entries.from} CROSS JOIN sendwright_progress AS progress CROSS JOIN sendwright_job AS job
       WHERE progress.seq = ${entries.key} AND job.seq = progress.seq${dialect.forUpdate("progress")}
     ) AS job`
-  const updateAlike = `UPDATE sendwright_recipient SET ${step}, provider_id = ? WHERE`
+  const updateAlike = `UPDATE sendwright_recipient SET ${changedColumns.assignments}, provider_id = ? WHERE`
   const updateRanges = Array.from({ length: rangesAtOnce + 1 }, (_, count) => {
     const ranges = Array.from({ length: count }, () => "seq BETWEEN ? AND ?")
     return `${updateAlike} ${ranges.join(" OR ")}`
   })
   const updateScattered = `${updateAlike} seq IN (SELECT ${elements.integer} FROM ${elements.from})`
-  const updateKind = `UPDATE sendwright_recipient SET ${step}, provider_id = ${entries.value}
+  const updateKind = `UPDATE sendwright_recipient SET ${changedColumns.assignments}, provider_id = ${entries.value}
     FROM ${entries.from} WHERE seq = ${entries.key}`
-  const updateRows = dialect.update("sendwright_progress", progressColumns)
-  const insertRows = dialect.insert("sendwright_progress", progressColumns)
+  const updateRows = dialect.update("sendwright_progress", progress.ordered)
+  const insertRows = dialect.insert("sendwright_progress", progress.ordered)
   // By `Progress.dueAt`.
   const earliest = `SELECT ${entries.key} AS job, (
       SELECT min(CASE WHEN updated_at > ? THEN ? ELSE next_at END) FROM sendwright_recipient
@@ -312,7 +223,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     ) AS next_at FROM ${entries.from}`
 
   function* toJob(row: Row, behind?: number | null): Program<StoredJob> {
-    const { digest, of, snapshot } = toStoredJob(row, behind)
+    const { digest, of, snapshot } = readJob(text(row, "job"), behind)
     return of(yield* contentOf(digest, snapshot))
   }
 
@@ -324,7 +235,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
 
   function* saveKind(kind: Group<Written>): Program<void> {
     const [{ move }] = kind
-    const common = fromAlike(move)
+    const common = writeChanged(move)
     const { providerId } = move.after
     if (kind.some((each) => each.move.after.providerId !== providerId)) {
       const providerIds = Object.fromEntries(kind.map((each) => [each.key, each.move.after.providerId]))
@@ -372,7 +283,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     // An object of JavaScript would bring its keys into another order.
     const versions = jobs.toSorted(byJobId).map(({ seq, version }) => `"${seq}":${JSON.stringify(version)}`)
     const row = yield* get(changing, `{${versions.join(",")}}`)
-    return renewed(row, new Map(jobs.map((held) => [held.seq, held])))
+    return readRenewed(text(row ?? {}, "jobs"), new Map(jobs.map((held) => [held.seq, held])))
   }
 
   /**
@@ -412,7 +323,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     recipientsOf: (condition) => `SELECT ${dialect.jsonArrays(recipientColumns(dialect))} AS recipients
       FROM (SELECT * FROM sendwright_recipient WHERE ${condition}) AS recipient`,
     recipients: function* (statement, ...parameters) {
-      return toRecipients(yield* get(statement, ...parameters))
+      return readRecipients(text((yield* get(statement, ...parameters)) ?? {}, "recipients"))
     },
     lockAll: function* (jobIds) {
       return jobIds.length === 0 ? [] : yield* lock(yield* read(byIds, jobIds))
@@ -437,7 +348,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
           }
           isLast ||= page.length < aheadAtOnce
         }
-        yield* insertRows(jobs.map((held) => fromHeld(held, now)))
+        yield* insertRows(jobs.map((held) => writeProgress(held, now)))
         count += jobs.length
       }
       return count
@@ -447,7 +358,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
       const jobs = steps.map(({ held }) => held)
       const times = yield* nextTimes(jobs, now)
       const [fresh, known] = Arrays.partition(jobs, ({ hasRow }) => hasRow)
-      const toRow = (held: StoredJob) => fromHeld(held, times.get(held.seq) ?? null)
+      const toRow = (held: StoredJob) => writeProgress(held, times.get(held.seq) ?? null)
       const inserted = yield* insertRows(fresh.map(toRow))
       const updated = yield* updateRows(known.map(toRow))
       const batches: Array<Saved["batches"][number]> = []

@@ -7,10 +7,12 @@ import * as Page from "../../domain/Page.ts"
 import type { EndpointSecret } from "../../domain/Webhook.ts"
 import type { SealedPlace } from "../KeyringStore.ts"
 import { KeyringStore } from "../KeyringStore.ts"
+import { apiKeys } from "./codec/ApiKey.ts"
+import { endpoints } from "./codec/Endpoint.ts"
 import { Database } from "./Database.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { integer, integerOrNull, limited, seq, text, toApiKey, toEndpoint } from "./Rows.ts"
+import { integer, integerOrNull, limited, seq, text } from "./Rows.ts"
 
 const toRemembered = (row: Row): Remembered => ({
   id: text(row, "id"),
@@ -51,7 +53,7 @@ const toPlace: Readonly<
   webhook: {
     page: page("sendwright_endpoint"),
     of: (row) => {
-      const { id, secrets } = toEndpoint(row)
+      const { id, secrets } = endpoints.read(row)
       return { kind: "webhook", id, sealed: secrets.map(({ sealed }) => sealed) }
     }
   }
@@ -118,7 +120,7 @@ export const layer = (isShared: boolean): Layer.Layer<KeyringStore, never, Datab
         apiKeys: (range) =>
           db.read("KeyringStore.apiKeys", function* () {
             const rows = yield* all(page("sendwright_api_key"), ...fromStart(range))
-            return Page.map(Page.cut(rows, range.limit, seq), toApiKey)
+            return Page.map(Page.cut(rows, range.limit, seq), apiKeys.read)
           })
       }
     })

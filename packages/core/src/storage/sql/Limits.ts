@@ -9,10 +9,11 @@ import * as Plan from "../../domain/Plan.ts"
 import type { UntakenJob } from "../policy/JobRows.ts"
 import * as Accepting from "./Accepting.ts"
 import { findAccount } from "./AccountStore.ts"
+import { jobs, notAsked } from "./codec/Job.ts"
 import type { Dialect } from "./Database.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, oneOf, text } from "./Rows.ts"
+import { integer } from "./Rows.ts"
 
 /** A job whose limits are to be taken, as its rows hold it. */
 export interface StoredUntaken extends UntakenJob {
@@ -31,8 +32,6 @@ interface LimitFacts {
   readonly lastAcceptedAt: ReadonlyMap<string, Instant>
 }
 
-const limiterOf = oneOf<Plan.Limiter | typeof Accepting.notAsked>([...Plan.limiters, Accepting.notAsked])
-
 const waitOf = `SELECT job.limiter, progress.next_at FROM sendwright_job AS job
   JOIN sendwright_progress AS progress ON progress.seq = job.seq
   WHERE job.id = ? AND job.limiter IS NOT NULL AND progress.next_at IS NOT NULL`
@@ -41,9 +40,11 @@ const waitOf = `SELECT job.limiter, progress.next_at FROM sendwright_job AS job
 export function* wait(jobId: string): Program<LimitWait | null> {
   const row = yield* get(waitOf, jobId)
   if (row === undefined) return null
-  const limiter = limiterOf(row, "limiter")
-  return limiter === Accepting.notAsked ? null : { limiter, until: integer(row, "next_at") }
+  const limiter = jobs.columns.limiter.read(row)
+  return limiter === null || limiter === notAsked ? null : { limiter, until: integer(row, "next_at") }
 }
+
+const untaken = jobs.only("seq", "id", "publicKey", "recipients")
 
 const count = `INSERT INTO sendwright_late_usage (account, day, units) VALUES (?, ?, ?)
   ON CONFLICT (account, day) DO UPDATE SET units = sendwright_late_usage.units + excluded.units`
@@ -56,7 +57,7 @@ export const make = (dialect: Dialect) => {
   const listed = `seq IN (SELECT ${elements.integer} FROM ${elements.from})`
   const putOffJobs = `UPDATE sendwright_progress SET next_at = ? WHERE ${listed}`
   const setLimiter = `UPDATE sendwright_job SET limiter = ? WHERE ${listed}`
-  const lockJobs = `SELECT job.seq, job.id, job.public_key, job.recipients
+  const lockJobs = `SELECT ${untaken.of("job")}
     FROM sendwright_job AS job JOIN sendwright_progress AS progress ON progress.seq = job.seq
     WHERE job.id IN (SELECT ${elements.value} FROM ${elements.from}) AND job.account = ?
       AND job.limiter IS NOT NULL AND progress.next_at IS NOT NULL
@@ -75,9 +76,8 @@ export const make = (dialect: Dialect) => {
     ): Program<ReadonlyArray<StoredUntaken>> {
       const found = new Map<string, StoredUntaken>()
       for (const row of yield* all(lockJobs, JSON.stringify(jobIds), accountId)) {
-        const jobId = text(row, "id")
-        const publicKey = text(row, "public_key")
-        found.set(jobId, { jobId, publicKey, units: integer(row, "recipients"), seq: integer(row, "seq") })
+        const { id, publicKey, recipients, seq } = untaken.read(row)
+        found.set(id, { jobId: id, publicKey, units: recipients, seq })
       }
       return jobIds.flatMap((id) => found.get(id) ?? [])
     },

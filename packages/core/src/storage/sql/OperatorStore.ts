@@ -5,13 +5,14 @@ import * as ApiKey from "../../domain/ApiKey.ts"
 import type { Operator } from "../../domain/Operator.ts"
 import * as Page from "../../domain/Page.ts"
 import { OperatorStore } from "../OperatorStore.ts"
+import { operators } from "./codec/Operator.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { fromOperator, limited, newestFirst, operatorColumns, seq, toOperator } from "./Rows.ts"
+import { limited, newestFirst, seq } from "./Rows.ts"
 
-const insert = `${insertInto("sendwright_operator", operatorColumns)} ON CONFLICT (name) DO NOTHING`
+const insert = `${insertInto("sendwright_operator", operators.names)} ON CONFLICT (name) DO NOTHING`
 
 const byName = "SELECT * FROM sendwright_operator WHERE name = ?"
 
@@ -20,7 +21,9 @@ const byNameOrAny = `SELECT * FROM sendwright_operator WHERE seq = coalesce(
   (SELECT seq FROM sendwright_operator WHERE name = ?), (SELECT max(seq) FROM sendwright_operator)
 )`
 
-const update = "UPDATE sendwright_operator SET status = ?, secrets = ? WHERE name = ?"
+const changeable = operators.only("status", "secrets")
+
+const update = `UPDATE sendwright_operator SET ${changeable.assignments} WHERE name = ?`
 
 export const layer: Layer.Layer<OperatorStore, never, Database> = Layer.effect(
   OperatorStore,
@@ -31,20 +34,20 @@ export const layer: Layer.Layer<OperatorStore, never, Database> = Layer.effect(
     function* change(name: string, changed: (found: Operator) => Operator): Program<Operator | null> {
       const row = yield* get(toChange, name)
       if (row === undefined) return null
-      const operator = changed(toOperator(row))
-      yield* run(update, operator.status, JSON.stringify(operator.secrets), name)
+      const operator = changed(operators.read(row))
+      yield* run(update, ...changeable.write(operator), name)
       return operator
     }
 
     return {
       create: (operator) =>
         db.write("OperatorStore.create", function* () {
-          return (yield* changes(insert, ...fromOperator(operator))) > 0
+          return (yield* changes(insert, ...operators.write(operator))) > 0
         }),
       find: (name) =>
         db.read("OperatorStore.find", function* () {
           const row = yield* get(byNameOrAny, name)
-          const found = row === undefined ? null : toOperator(row)
+          const found = row === undefined ? null : operators.read(row)
           return found?.name === name ? found : null
         }),
       list: (page) =>
@@ -53,7 +56,7 @@ export const layer: Layer.Layer<OperatorStore, never, Database> = Layer.effect(
             `SELECT * FROM sendwright_operator WHERE seq < ? ORDER BY seq DESC ${limited}`,
             ...newestFirst(page)
           )
-          return Page.map(Page.cut(rows, page.limit, seq), toOperator)
+          return Page.map(Page.cut(rows, page.limit, seq), operators.read)
         }),
       rotate: ({ expireOthersAt, name, now, secret }) =>
         db.write("OperatorStore.rotate", () =>

@@ -4,11 +4,12 @@ import { scopes } from "../../domain/Consent.ts"
 import type { Key, Known } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Filed, Histories } from "../InboundSteps.ts"
+import { consents, readConsent, writeConsent } from "./codec/Consent.ts"
 import type { Dialect } from "./Database.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program, SqlParameter } from "./Program.ts"
 import { all, run } from "./Program.ts"
-import { consentColumns, flag, fromConsent, integer, integerOrNull, text, toConsent } from "./Rows.ts"
+import { flag, integer, integerOrNull, text } from "./Rows.ts"
 
 /**
  * Whoever links two keys reads what is recorded of both, and whoever records something reads the links: one after the
@@ -16,7 +17,7 @@ import { consentColumns, flag, fromConsent, integer, integerOrNull, text, toCons
  */
 export const serialized = (accountId: string): string => `consents ${accountId}`
 
-const insertRecords = insertRows("sendwright_consent", ["account", "person", ...consentColumns, "seq"])
+const insertRecords = insertRows("sendwright_consent", consents.names)
 
 const insertLink = `INSERT INTO sendwright_person_link (account, person, other, told, at) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (account, person, other) DO UPDATE SET told = excluded.told`
@@ -62,7 +63,7 @@ export const make = ({ elements, lookUp }: Dialect) => {
         for (const key of keys) {
           const place = 1 + (places.get(key) ?? 0)
           places.set(key, place)
-          rows.push([accountId, key, ...fromConsent(record, key), place])
+          rows.push(writeConsent(record, { accountId, person: key, seq: place }))
         }
       }
       yield* insertRecords(rows)
@@ -94,8 +95,8 @@ export const make = ({ elements, lookUp }: Dialect) => {
       for (const row of yield* all(records, JSON.stringify(keys), accountId, accountId, accountId)) {
         const key = text(row, "person")
         const history = found.get(key)
-        if (history === undefined) found.set(key, [toConsent(row)])
-        else history.push(toConsent(row))
+        if (history === undefined) found.set(key, [readConsent(row)])
+        else history.push(readConsent(row))
       }
       return found
     }

@@ -4,12 +4,13 @@ import * as Layer from "effect/Layer"
 import * as Page from "../../domain/Page.ts"
 import type { RateCard } from "../../domain/RateCard.ts"
 import { RateCardStore } from "../RateCardStore.ts"
+import { rateCards } from "./codec/RateCard.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import { all, get, run } from "./Program.ts"
-import { fromRateCard, limited, newestFirst, rateCardColumns, seq, text, toRateCard } from "./Rows.ts"
+import { limited, newestFirst, seq, text } from "./Rows.ts"
 
-const insert = insertInto("sendwright_rate_card", rateCardColumns)
+const insert = insertInto("sendwright_rate_card", rateCards.names)
 
 /** How many cards are kept read. */
 const kept = 64
@@ -22,7 +23,7 @@ export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
     return {
       add: (card) =>
         db.write("RateCardStore.add", function* () {
-          yield* run(insert, ...fromRateCard(card))
+          yield* run(insert, ...rateCards.write(card))
         }),
       list: (page) =>
         db.read("RateCardStore.list", function* () {
@@ -30,7 +31,7 @@ export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
             `SELECT * FROM sendwright_rate_card WHERE seq < ? ORDER BY seq DESC ${limited}`,
             ...newestFirst(page)
           )
-          return Page.map(Page.cut(rows, page.limit, seq), toRateCard)
+          return Page.map(Page.cut(rows, page.limit, seq), rateCards.read)
         }),
       inForce: ({ currency, now }) =>
         db.read("RateCardStore.inForce", function* () {
@@ -44,7 +45,7 @@ export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
           const known = cards.get(id)
           if (known !== undefined) return known
           const row = yield* get("SELECT * FROM sendwright_rate_card WHERE seq = ?", seq(found))
-          const card = toRateCard(row ?? found)
+          const card = rateCards.read(row ?? found)
           const [oldest] = cards.keys()
           if (cards.size >= kept && oldest !== undefined) cards.delete(oldest)
           cards.set(id, card)

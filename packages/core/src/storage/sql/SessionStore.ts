@@ -10,6 +10,7 @@ import type { SessionRows } from "../policy/SessionRows.ts"
 import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
 import * as Backlog from "./Backlog.ts"
+import { readSession, sessions, toSessionRow, writeSession } from "./codec/Session.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
@@ -19,24 +20,22 @@ import type { JobRows } from "./Jobs.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import {
-  fromKeywords,
-  fromOutages,
-  fromSession,
-  integer,
-  limited,
-  newestFirst,
-  outageColumns,
-  seq,
-  sessionColumns,
-  text,
-  toSession
-} from "./Rows.ts"
+import { integer, limited, newestFirst, seq, text } from "./Rows.ts"
 
-const insert = insertInto("sendwright_session", sessionColumns)
+const insert = insertInto("sendwright_session", sessions.names)
 
-const update = `UPDATE sendwright_session SET state = ?, reason = ?, blocked_until = ?,
-  ${outageColumns.map((column) => `${column} = ?`).join(", ")}, connected_since = ?, updated_at = ? WHERE id = ?`
+const standing = sessions.only(
+  "state",
+  "reason",
+  "blockedUntil",
+  "unavailableSince",
+  "probeAt",
+  "probeInterval",
+  "connectedSince",
+  "updatedAt"
+)
+
+const update = `UPDATE sendwright_session SET ${standing.assignments} WHERE id = ?`
 
 // A processing job has recipients due, now or later, or in hand.
 const processingJobs = `SELECT id FROM (
@@ -50,8 +49,9 @@ const processingJobs = `SELECT id FROM (
     WHERE batch.session = ? AND batch.worker IS NOT NULL AND ${Backlog.isInBatch}
   ) AS job ORDER BY id`
 
-const change =
-  "UPDATE sendwright_session SET name = ?, pacing = ?, retry_for = ?, keywords = ?, config = ?, updated_at = ? WHERE id = ?"
+const settings = sessions.only("name", "pacing", "retryForMs", "keywords", "config", "updatedAt")
+
+const change = `UPDATE sendwright_session SET ${settings.assignments} WHERE id = ?`
 
 // By `Session.blockIsOver`.
 const unblockable = `SELECT * FROM sendwright_session
@@ -64,7 +64,7 @@ const byId = "SELECT * FROM sendwright_session WHERE id = ?"
 
 export function* findSession(id: string, statement = byId): Program<Session | null> {
   const row = yield* get(statement, id)
-  return row === undefined ? null : toSession(row)
+  return row === undefined ? null : readSession(row)
 }
 
 const countUnavailable =
@@ -80,12 +80,9 @@ const rowsOf = (jobs: JobRows, dialect: Dialect): SessionRows<Sql> => {
     },
     lockSession: (id) => findSession(id, toChange),
     lockUnblockable: function* (now) {
-      return (yield* all(toUnblock, now, Time.latestWritten(now))).map(toSession)
+      return (yield* all(toUnblock, now, Time.latestWritten(now))).map(readSession)
     },
-    saveSession: (session) => {
-      const { blockedUntil, connectedSince, id, reason, state, updatedAt } = session
-      return run(update, state, reason, blockedUntil, ...fromOutages(session), connectedSince, updatedAt, id)
-    },
+    saveSession: (session) => run(update, ...standing.write(toSessionRow(session)), session.id),
     jobsToFollow: function* (id, running) {
       const stopped = yield* all(pausedJobs, id)
       const going = running ? yield* all(processingJobs, id, id, id) : []
@@ -105,7 +102,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
     return {
       create: (session) =>
         db.write("SessionStore.create", function* () {
-          yield* run(insert, ...fromSession(session))
+          yield* run(insert, ...writeSession(session))
         }),
       find: (id) => db.read("SessionStore.find", () => findSession(id)),
       list: ({ accountId, page }) =>
@@ -115,24 +112,14 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
             accountId,
             ...newestFirst(page)
           )
-          return Page.map(Page.cut(rows, page.limit, seq), toSession)
+          return Page.map(Page.cut(rows, page.limit, seq), readSession)
         }),
       change: ({ change: fields, id, now }) =>
         db.write("SessionStore.change", function* () {
           const found = yield* findSession(id, toChange)
           if (found === null) return null
           const session: Session = { ...found, ...fields, updatedAt: now }
-          const { config, keywords, name, pacing, retryForMs } = session
-          yield* run(
-            change,
-            name,
-            JSON.stringify(pacing),
-            retryForMs,
-            fromKeywords(keywords),
-            config,
-            now,
-            id
-          )
+          yield* run(change, ...settings.write(session), id)
           return session
         }),
       transition: (command) => db.write("SessionStore.transition", () => Policy.transition(rows, command)),

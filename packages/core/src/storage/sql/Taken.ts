@@ -10,15 +10,10 @@ import type { Instant } from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/Job.ts"
 import * as Progress from "../../domain/Progress.ts"
 import type { Move, Step } from "../JobSteps.ts"
-import type { StoredJob, StoredRecipient } from "./Rows.ts"
-import { recipientKey, untouched } from "./Rows.ts"
-
-/** The first and the last place, and when they were taken. */
-export interface Taken {
-  readonly first: number
-  readonly last: number
-  readonly at: Instant
-}
+import type { StoredJob, Taken } from "./codec/Job.ts"
+import type { StoredRecipient } from "./codec/Recipient.ts"
+import { untouched } from "./codec/Recipient.ts"
+import { recipientKey } from "./RecipientKeys.ts"
 
 const isUntouched = ({ sequence, status }: RecipientResult): boolean => sequence === 0 && status === "queued"
 

@@ -10,6 +10,7 @@ import type { Template, TemplateContent } from "../../domain/Template.ts"
 import * as Templates from "../../domain/Template.ts"
 import * as JobSteps from "../JobSteps.ts"
 import { TemplateStore } from "../TemplateStore.ts"
+import { readable, readTemplate, templates } from "./codec/Template.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertInto } from "./Insert.ts"
@@ -17,7 +18,7 @@ import type { JobRows } from "./Jobs.ts"
 import * as Jobs from "./Jobs.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, limited, templateColumns, text, toTemplate } from "./Rows.ts"
+import { integer, limited, text } from "./Rows.ts"
 import { findSession } from "./SessionStore.ts"
 
 /** How many templates are kept read. */
@@ -29,10 +30,13 @@ const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOI
   WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' AND job.template = ?
   ORDER BY job.id`
 
-const insert = `${insertInto("sendwright_template", templateColumns)} RETURNING id`
+const inserted = templates.only("sessionId", "name", "language", "category", "status", "content", "updatedAt")
 
-const update =
-  "UPDATE sendwright_template SET category = ?, status = ?, content = ?, updated_at = ? WHERE id = ?"
+const insert = `${insertInto("sendwright_template", inserted.names)} RETURNING id`
+
+const imported = templates.only("category", "status", "content", "updatedAt")
+
+const update = `UPDATE sendwright_template SET ${imported.assignments} WHERE id = ?`
 
 /** The template under its lasting number; the same object when the import brings nothing new. */
 function* write(
@@ -43,14 +47,13 @@ function* write(
 ): Program<Template> {
   const kept = Templates.merge(known, content)
   if (known !== null && kept === known) return known
-  const { category, language, name, status } = kept
-  const body = JSON.stringify(kept)
+  const row = { ...kept, content: kept, sessionId, updatedAt: now }
   if (known !== null) {
-    yield* run(update, category, status, body, now, known.templateId)
+    yield* run(update, ...imported.write(row), known.templateId)
     return { ...kept, templateId: known.templateId, sessionId, updatedAt: now }
   }
-  const row = yield* get(insert, sessionId, name, language, category, status, body, now)
-  return { ...kept, templateId: integer(row ?? {}, "id"), sessionId, updatedAt: now }
+  const answer = yield* get(insert, ...inserted.write(row))
+  return { ...kept, templateId: integer(answer ?? {}, "id"), sessionId, updatedAt: now }
 }
 
 /** The jobs that were paused for the template go on. */
@@ -81,7 +84,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
       if (last !== undefined && Object.keys(row).every((name) => last.row[name] === row[name])) {
         return last.template
       }
-      const template = toTemplate(row)
+      const template = readTemplate(row)
       const [oldest] = read.keys()
       if (read.size >= kept && oldest !== undefined) read.delete(oldest)
       read.set(id, { row, template })
@@ -96,7 +99,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           yield* db.dialect.serialize(`templates ${sessionId}`)
           for (const content of contents) {
             const row = yield* get(byName, sessionId, content.name, content.language)
-            const known = row === undefined ? null : toTemplate(row)
+            const known = row === undefined ? null : readTemplate(row)
             const template = yield* write(known, content, sessionId, now)
             templates.push(template)
             if (template === known) continue
@@ -109,7 +112,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
       find: ({ sessionId, templateId }) =>
         db.read("TemplateStore.find", function* () {
           const row = yield* get(
-            "SELECT id, session, content, updated_at FROM sendwright_template WHERE id = ? AND session = ?",
+            `SELECT ${readable.names.join(", ")} FROM sendwright_template WHERE id = ? AND session = ?`,
             templateId,
             sessionId
           )
@@ -118,7 +121,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
       findNamed: ({ language, name, sessionId }) =>
         db.read("TemplateStore.findNamed", function* () {
           const row = yield* get(byName, sessionId, name, language)
-          return row === undefined ? null : toTemplate(row)
+          return row === undefined ? null : readTemplate(row)
         }),
       listApproved: ({ category, language, name, page, sessionId }) =>
         db.read("TemplateStore.listApproved", function* () {
@@ -136,7 +139,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           )
           return Page.map(
             Page.cut(rows, page.limit, (row) => integer(row, "id")),
-            toTemplate
+            readTemplate
           )
         })
     }

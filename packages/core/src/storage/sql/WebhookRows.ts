@@ -2,30 +2,22 @@
 import type * as Ids from "../../domain/Ids.ts"
 import type { Endpoint } from "../../domain/Webhook.ts"
 import type { HeldDelivery, WebhookBackend, WebhookRows } from "../policy/WebhookRows.ts"
+import { attempts as attemptColumns, deliveries as deliveryColumns } from "./codec/Delivery.ts"
+import { endpoints } from "./codec/Endpoint.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertRows } from "./Insert.ts"
 import * as Pace from "./Pace.ts"
 import type { Answer, Row, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import {
-  deliveryStatus,
-  integer,
-  integerOrNull,
-  limited,
-  realOrNull,
-  seq,
-  text,
-  textOrNull,
-  toEndpoint
-} from "./Rows.ts"
+import { integer, limited, realOrNull, seq, text } from "./Rows.ts"
 
 interface StoredEndpoint {
   readonly seq: number
   readonly value: Endpoint
 }
 
-const toStored = (row: Row): StoredEndpoint => ({ seq: seq(row), value: toEndpoint(row) })
+const toStored = (row: Row): StoredEndpoint => ({ seq: seq(row), value: endpoints.read(row) })
 
 interface StoredDelivery extends HeldDelivery {
   readonly seq: number
@@ -41,8 +33,20 @@ export interface SqlWebhooks extends WebhookBackend {
 
 const byId = "SELECT * FROM sendwright_endpoint WHERE id = ?"
 
-const update = `UPDATE sendwright_endpoint SET url = ?, events = ?, description = ?, enabled = ?, disabled_reason = ?,
-  secrets = ?, failing_since = ?, deliveries_per_second = ?, batch_recipients = ?, updated_at = ? WHERE id = ?`
+const changeable = endpoints.only(
+  "url",
+  "events",
+  "description",
+  "enabled",
+  "disabledReason",
+  "secrets",
+  "failingSince",
+  "deliveriesPerSecond",
+  "batchRecipients",
+  "updatedAt"
+)
+
+const update = `UPDATE sendwright_endpoint SET ${changeable.assignments} WHERE id = ?`
 
 // Jumps from endpoint to endpoint, so that it costs the same however much waits for each, enabled or not.
 const first = "SELECT min(endpoint) FROM sendwright_delivery WHERE due_at IS NOT NULL AND endpoint"
@@ -62,35 +66,16 @@ const waitingEndpoints = `${waiting} SELECT endpoint.id, endpoint.deliveries_per
     (SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL) AS due
   ${enabled}`
 
-const held = `delivery.seq, delivery.id, delivery.status, delivery.attempts, delivery.tries, delivery.first_attempt_at,
-  delivery.next_at, delivery.due_at, delivery.worker, delivery.fence`
+const held = deliveryColumns.without("endpoint", "event", "createdAt")
 
-const toHeld = (row: Row, endpointId: string): StoredDelivery => ({
-  seq: seq(row),
-  id: text(row, "id"),
-  endpointId,
-  status: deliveryStatus(row, "status"),
-  attempts: integer(row, "attempts"),
-  tries: integer(row, "tries"),
-  firstAttemptAt: integerOrNull(row, "first_attempt_at"),
-  nextAt: integerOrNull(row, "next_at"),
-  dueAt: integerOrNull(row, "due_at"),
-  worker: textOrNull(row, "worker"),
-  fence: integer(row, "fence")
-})
+const readHeld = (row: Row, endpointId: string): StoredDelivery =>
+  Object.assign(held.read(row), { endpointId })
 
-const insertAttempts = insertRows("sendwright_attempt", [
-  "delivery",
-  "number",
-  "at",
-  "status",
-  "duration_ms",
-  "reason",
-  "excerpt"
-])
+const insertAttempts = insertRows("sendwright_attempt", attemptColumns.names)
 
-const putOff = `UPDATE sendwright_delivery
-  SET status = ?, attempts = ?, tries = ?, first_attempt_at = ?, next_at = ?, due_at = ?, worker = NULL WHERE seq = ?`
+const attempted = deliveryColumns.only("status", "attempts", "tries", "firstAttemptAt", "nextAt", "dueAt")
+
+const putOff = `UPDATE sendwright_delivery SET ${attempted.assignments}, worker = NULL WHERE seq = ?`
 
 // By `Delivering.released`.
 const release = `UPDATE sendwright_delivery
@@ -108,12 +93,12 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
   const named = `SELECT ${dialect.elements.value} FROM ${dialect.elements.from}`
   const byIds = `SELECT * FROM sendwright_endpoint WHERE id IN (${named}) ORDER BY id`
   const toChange = byId + dialect.forUpdate("sendwright_endpoint")
-  const oldestDue = `SELECT ${held}, event.id AS event_id, event.body
+  const oldestDue = `SELECT ${held.of("delivery")}, event.id AS event_id, event.body
     FROM sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
     WHERE event.seq = delivery.event AND delivery.endpoint = ? AND delivery.due_at IS NOT NULL AND delivery.due_at <= ?
     ORDER BY delivery.due_at, delivery.seq ${limited}${dialect.skipLocked("delivery")}`
   const hold = `UPDATE sendwright_delivery SET due_at = NULL, worker = ?, fence = fence + 1 WHERE id IN (${named})`
-  const inHand = `SELECT ${held}, endpoint.id AS endpoint_id
+  const inHand = `SELECT ${held.of("delivery")}, endpoint.id AS endpoint_id
     FROM sendwright_delivery AS delivery CROSS JOIN sendwright_endpoint AS endpoint
     WHERE endpoint.seq = delivery.endpoint AND delivery.worker IS NOT NULL AND delivery.id IN (${named})
     ORDER BY delivery.id${dialect.forUpdate("delivery")}`
@@ -162,21 +147,7 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
       const row = yield* get(toChange, id)
       return row === undefined ? null : toStored(row)
     },
-    saveEndpoint: (_, endpoint) =>
-      run(
-        update,
-        endpoint.url,
-        JSON.stringify(endpoint.events),
-        endpoint.description,
-        endpoint.enabled ? 1 : 0,
-        endpoint.disabledReason,
-        JSON.stringify(endpoint.secrets),
-        endpoint.failingSince,
-        endpoint.deliveriesPerSecond,
-        endpoint.batchRecipients ? 1 : 0,
-        endpoint.updatedAt,
-        endpoint.id
-      ),
+    saveEndpoint: (_, endpoint) => run(update, ...changeable.write(endpoint), endpoint.id),
     removeEndpoint: function* ({ seq: key, value: { id } }) {
       yield* run(
         "DELETE FROM sendwright_attempt WHERE delivery IN (SELECT seq FROM sendwright_delivery WHERE endpoint = ?)",
@@ -194,7 +165,7 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
     lockDue: function* ({ endpoint, limit, now }) {
       const rows = yield* all(oldestDue, endpoint.seq, now, limit)
       return rows.map((row) => ({
-        delivery: toHeld(row, endpoint.value.id),
+        delivery: readHeld(row, endpoint.value.id),
         eventId: text(row, "event_id"),
         body: text(row, "body")
       }))
@@ -203,22 +174,18 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
 
     lockInHand: function* (deliveryIds) {
       const rows = yield* all(inHand, JSON.stringify(deliveryIds))
-      return rows.map((row) => toHeld(row, text(row, "endpoint_id")))
+      return rows.map((row) => readHeld(row, text(row, "endpoint_id")))
     },
-    saveAttempts: function* (attempted) {
+    saveAttempts: function* (made) {
       yield* insertAttempts(
-        attempted.map(({ attempt, delivery }) => {
-          const { at, durationMs, excerpt, reason, status } = attempt
-          return [delivery.seq, delivery.attempts, at, status, durationMs, reason, excerpt]
-        })
+        made.map(({ attempt, delivery }) =>
+          attemptColumns.write({ ...attempt, delivery: delivery.seq, number: delivery.attempts })
+        )
       )
       const delivered: Array<string> = []
-      for (const { delivery } of attempted) {
+      for (const { delivery } of made) {
         if (delivery.status === "delivered") delivered.push(delivery.id)
-        else {
-          const { attempts, dueAt, firstAttemptAt, nextAt, seq: key, status, tries } = delivery
-          yield* run(putOff, status, attempts, tries, firstAttemptAt, nextAt, dueAt, key)
-        }
+        else yield* run(putOff, ...attempted.write(delivery), delivery.seq)
       }
       if (delivered.length > 0) yield* run(arrived, JSON.stringify(delivered))
     },

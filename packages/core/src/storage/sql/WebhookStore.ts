@@ -4,30 +4,19 @@ import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
-import type { Attempt, Delivery } from "../../domain/Webhook.ts"
+import type { Delivery } from "../../domain/Webhook.ts"
 import * as Deliveries from "../policy/Deliveries.ts"
 import { WebhookStore } from "../WebhookStore.ts"
+import { attempts, deliveries as deliveryColumns, events } from "./codec/Delivery.ts"
+import { endpoints } from "./codec/Endpoint.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import {
-  deliveryStatus,
-  endpointColumns,
-  eventType,
-  fromEndpoint,
-  integer,
-  integerOrNull,
-  limited,
-  newestFirst,
-  seq,
-  text,
-  toAttempt,
-  toEndpoint
-} from "./Rows.ts"
+import { limited, newestFirst, seq, text } from "./Rows.ts"
 import * as WebhookRows from "./WebhookRows.ts"
 
-const insert = insertInto("sendwright_endpoint", endpointColumns)
+const insert = insertInto("sendwright_endpoint", endpoints.names)
 
 const byId = "SELECT * FROM sendwright_endpoint WHERE id = ?"
 
@@ -44,16 +33,18 @@ const ofEndpoint = `${select} AND delivery.endpoint = ? AND delivery.seq < ? ORD
 
 const attemptsOf = "SELECT * FROM sendwright_attempt WHERE delivery = ? ORDER BY number"
 
+const shown = deliveryColumns.only("status", "nextAt", "createdAt")
+
+const readAttempt = attempts.only("number", "at", "status", "durationMs", "reason", "excerpt").read
+
 function* deliveryOf(row: Row): Program<Delivery> {
   return {
     id: text(row, "id"),
     endpointId: text(row, "endpoint_id"),
     eventId: text(row, "event_id"),
-    eventType: eventType(row, "type"),
-    status: deliveryStatus(row, "status"),
-    attempts: (yield* all(attemptsOf, seq(row))).map((attempt): Attempt => toAttempt(attempt)),
-    nextAt: integerOrNull(row, "next_at"),
-    createdAt: integer(row, "created_at")
+    eventType: events.columns.type.read(row),
+    attempts: (yield* all(attemptsOf, seq(row))).map(readAttempt),
+    ...shown.read(row)
   }
 }
 
@@ -79,12 +70,12 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
     return {
       create: (endpoint) =>
         db.write("WebhookStore.create", function* () {
-          yield* run(insert, ...fromEndpoint(endpoint))
+          yield* run(insert, ...endpoints.write(endpoint))
         }),
       find: (id) =>
         db.read("WebhookStore.find", function* () {
           const row = yield* get(byId, id)
-          return row === undefined ? null : toEndpoint(row)
+          return row === undefined ? null : endpoints.read(row)
         }),
       list: ({ accountId, page }) =>
         db.read("WebhookStore.list", function* () {
@@ -93,7 +84,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
             accountId,
             ...newestFirst(page)
           )
-          return Page.map(Page.cut(found, page.limit, seq), toEndpoint)
+          return Page.map(Page.cut(found, page.limit, seq), endpoints.read)
         }),
       change: (command) => db.write("WebhookStore.change", () => Deliveries.change(rows, command)),
       remove: (id) => db.write("WebhookStore.remove", () => Deliveries.remove(rows, id)),

@@ -38,7 +38,7 @@ const dialect: Omit<Dialect, "insert" | "update"> = {
   insertJob: (columns, recipient, same, skips = false) => {
     const conflict = skips ? ` ${onKeyConflict}` : ""
     const insert = `${insertInto("sendwright_job", columns)}${conflict} RETURNING seq`
-    const names = recipient.map(([name]) => name)
+    const names = recipient.map(({ name }) => name)
     const insertRecipients = insertRows("sendwright_recipient", names, { same })
     return function* (job, recipients) {
       const seq = (yield* get(insert, ...job))?.["seq"]
@@ -57,7 +57,7 @@ type NextVersion = () => string
 const inserting =
   (nextVersion: NextVersion): Dialect["insert"] =>
   (table, columns) => {
-    const names = [...columns.map(([name]) => name), "version"].join(", ")
+    const names = [...columns.map(({ name }) => name), "version"].join(", ")
     const values = [...columns.slice(0, -1).map(() => "?"), "atom", "?"].join(", ")
     const insert = `INSERT INTO ${table} (${names}) SELECT ${values} FROM json_each(?)`
     return function* (rows) {
@@ -73,7 +73,7 @@ const inserting =
 const updating =
   (nextVersion: NextVersion): Dialect["update"] =>
   (table, columns) => {
-    const set = [...columns.slice(0, -1).map(([name]) => name), "version"].map((name) => `${name} = ?`)
+    const set = [...columns.slice(0, -1).map(({ name }) => name), "version"].map((name) => `${name} = ?`)
     const update = `UPDATE ${table} SET ${set.join(", ")} WHERE seq`
     // In one pass over the table. What a list of keys selects is collected first, and then found once more.
     const updateRange = `${update} BETWEEN ? AND ?`

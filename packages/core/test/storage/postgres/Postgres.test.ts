@@ -18,6 +18,7 @@ import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
 import { migrations } from "../../../src/storage/postgres/Schema.ts"
 import { RateLimitStore } from "../../../src/storage/RateLimitStore.ts"
 import { StorageError } from "../../../src/storage/StorageError.ts"
+import { integer, textOrNull } from "../../../src/storage/sql/Columns.ts"
 import * as Stores from "../../../src/storage/sql/Database.ts"
 import type { Migration } from "../../../src/storage/sql/Migrations.ts"
 import { MigrationError } from "../../../src/storage/sql/Migrations.ts"
@@ -501,10 +502,7 @@ describe("rows that are written together", () => {
     Effect.gen(function* () {
       const { db } = yield* database
       const { dialect } = db
-      const columns = [
-        ["body", "text"],
-        ["seq", "bigint"]
-      ] as const
+      const columns = [textOrNull("body"), integer("seq")]
       const bodies = ["", "NULL", null, "{a,b}", '"\\"', "\\", " a ", "ñ 🙂", "a\nb", "?", "$1"]
       yield* db.write("update", function* () {
         yield* script("ALTER TABLE item RENAME id TO seq")

@@ -1,0 +1,213 @@
+/**
+ * The columns of a table, each described once: its name, its type, and how its values are read and written. Lists,
+ * parameters and readers are derived from that, so that no value can come into another column's place.
+ *
+ * A column is added by a migration (`Schema.ts` of each database) and in the table's file in `codec/`, where docs/stores.md
+ * says how.
+ */
+import * as Struct from "effect/Struct"
+import type * as Database from "./Database.ts"
+import type { Row, SqlValue } from "./Program.ts"
+import * as Rows from "./Rows.ts"
+
+type Written = string | number | null
+
+/** The column that holds a field. */
+export interface Column<A> extends Database.Column {
+  /** True when it holds JSON as text. */
+  readonly isJson: boolean
+  /** Reads the field from a driver's row. */
+  readonly read: (row: Row) => A
+  readonly write: (field: A) => Written
+}
+
+type Named = Pick<Column<never>, "isJson" | "name">
+
+/** The columns of a record. The compiler refuses a field that is missing, misspelt, or of another type. */
+export type Columns<R> = { readonly [Field in keyof R]: Column<R[Field]> }
+
+/** Columns of a table in one order. */
+export interface Table<R, Fields extends ReadonlyArray<keyof R> = ReadonlyArray<keyof R>> {
+  readonly columns: Columns<R>
+  readonly ordered: ReadonlyArray<Database.Column>
+  readonly names: ReadonlyArray<string>
+  /** The names beside other tables', for a `SELECT`. */
+  readonly of: (alias: string) => string
+  /** Each column as SQL, for a {@link Layout}. */
+  readonly expressions: (as: (column: Named) => string) => Readonly<Record<keyof R, string>>
+  /** The `SET` of an `UPDATE`; its parameters are what `write` answers. */
+  readonly assignments: string
+  readonly write: (record: R) => ReadonlyArray<Written>
+  /**
+   * Parameters that are all null yet, and each field's place among them. A writer that fills them by name
+   * (`values[at.phone] = …`) costs what a list costs that is written by hand; `write` takes half as long again.
+   */
+  readonly blank: () => Parameters<R, Fields>
+  readonly at: Places<Fields>
+  /** The record's values as SQL, for what is the same in all rows. */
+  readonly literals: (record: R) => Database.Literals
+  readonly read: (row: Row) => R
+  /** The columns' values in their order as a driver's row. */
+  readonly toRow: (values: ReadonlyArray<SqlValue>) => Row
+  /** The other columns. */
+  readonly without: <Field extends keyof R>(...fields: ReadonlyArray<Field>) => Table<Omit<R, Field>>
+  /** Some of the columns, in the order of the arguments. */
+  readonly only: <const Some extends ReadonlyArray<keyof R>>(
+    ...fields: Some
+  ) => Table<Pick<R, Some[number]>, Some>
+}
+
+/** The place of each of the fields. */
+type Places<Fields extends ReadonlyArray<PropertyKey>> = {
+  readonly [Place in keyof Fields & `${number}` as Fields[Place] &
+    PropertyKey]: Place extends `${infer At extends number}` ? At : never
+}
+
+/** A parameter: words as texts, flags as 0 or 1, and JSON as text. */
+type Parameter<A> = A extends string
+  ? string
+  : A extends number | null
+    ? A
+    : A extends boolean
+      ? number
+      : string
+
+type Parameters<R, Fields extends ReadonlyArray<keyof R>> = {
+  -readonly [Place in keyof Fields]: Parameter<R[Fields[Place]]>
+}
+
+const column =
+  <A>(type: Column<A>["type"], read: (row: Row, name: string) => A, write: (field: A) => Written) =>
+  (name: string): Column<A> => ({ name, type, isJson: false, read: (row) => read(row, name), write })
+
+const asIs = <A extends Written>(field: A): Written => field
+
+export const text = column("text", Rows.text, asIs)
+export const textOrNull = column("text", Rows.textOrNull, asIs)
+export const integer = column("bigint", Rows.integer, asIs)
+export const integerOrNull = column("bigint", Rows.integerOrNull, asIs)
+export const flag = column("bigint", Rows.flag, (field) => (field ? 1 : 0))
+
+/** One of some words. */
+export const word = <A extends string>(name: string, words: ReadonlyArray<A>): Column<A> =>
+  column<A>("text", Rows.oneOf(words), asIs)(name)
+
+/** JSON of our own writing, as text. */
+export const json = <A>(name: string): Column<A> => ({
+  ...column<A>("text", Rows.json, JSON.stringify)(name),
+  isJson: true
+})
+
+/** Null, or what the column would hold. */
+export const nullable = <A>(column: Column<A>): Column<A | null> => ({
+  ...column,
+  read: (row) => (row[column.name] === null ? null : column.read(row)),
+  write: (field) => (field === null ? null : column.write(field))
+})
+
+const literal = (value: Written): string =>
+  value === null ? "NULL" : typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`
+
+/** The type says of literals what `fromEntries` makes of them. */
+const placesOf = <const Fields extends ReadonlyArray<PropertyKey>>(fields: Fields): Places<Fields> =>
+  Object.fromEntries(fields.map((field, place) => [field, place])) as Places<Fields>
+
+const make = <R, const Fields extends ReadonlyArray<keyof R>>(
+  columns: Columns<R>,
+  fields: Fields
+): Table<R, Fields> => {
+  const names = fields.map((field) => columns[field].name)
+  const none = fields.map(() => null)
+  // Made once for each field: to look up its column at every row takes twice as long.
+  const each = fields.map(<Field extends keyof R>(field: Field) => {
+    const { read, write } = columns[field]
+    return {
+      read: (row: Row, record: Partial<R>) => {
+        record[field] = read(row)
+      },
+      write: (record: R) => write(record[field])
+    }
+  })
+  const read = (row: Row): R => {
+    const record: Partial<R> = {}
+    for (const field of each) field.read(row, record)
+    // Complete, since the fields are all that `R` has.
+    return record as R
+  }
+  const write = (record: R): ReadonlyArray<Written> => each.map((field) => field.write(record))
+  return {
+    columns,
+    ordered: fields.map((field) => columns[field]),
+    names,
+    of: (alias) => names.map((name) => `${alias}.${name}`).join(", "),
+    expressions: (as) => {
+      const expressions: Partial<Record<keyof R, string>> = {}
+      for (const field of fields) expressions[field] = as(columns[field])
+      // Complete, like a record.
+      return expressions as Record<keyof R, string>
+    },
+    assignments: names.map((name) => `${name} = ?`).join(", "),
+    write,
+    // As of a row whose writer has not begun; it fills every place that may not be null.
+    blank: () => none.slice() as Parameters<R, Fields>,
+    at: placesOf(fields),
+    literals: (record) => {
+      const values = write(record)
+      return Object.fromEntries(names.map((name, at) => [name, literal(values[at] ?? null)]))
+    },
+    read,
+    toRow: (values) => Object.fromEntries(names.map((name, at) => [name, values[at] ?? null])),
+    without: <Field extends keyof R>(...some: ReadonlyArray<Field>) => {
+      const left = new Set<keyof R>(some)
+      const isKept = (field: keyof R): field is Exclude<keyof R, Field> => !left.has(field)
+      return make<Omit<R, Field>, ReadonlyArray<Exclude<keyof R, Field>>>(columns, fields.filter(isKept))
+    },
+    only: <const Some extends ReadonlyArray<keyof R>>(...some: Some) =>
+      make<Pick<R, Some[number]>, Some>(columns, some)
+  }
+}
+
+/** In the order in which the columns are written down. */
+export const table = <R extends object>(columns: Columns<R>): Table<R> =>
+  make<R, ReadonlyArray<keyof R>>(columns, Struct.keys(columns))
+
+/** An element of a JSON array of the database, which holds words as texts, flags as 0 or 1, and JSON as its values. */
+type Element<A> = A extends string ? string : A extends boolean ? number : A
+
+type Elements<R, Fields extends ReadonlyArray<keyof R>> = {
+  readonly [Place in keyof Fields]: Element<R[Fields[Place]]>
+}
+
+/**
+ * Fields in the order in which a JSON array of an answer has them. A reader that names its places (`array[at.phone]`) costs
+ * what one with bare numbers costs, and the compiler knows what each place holds.
+ */
+export interface Layout<R, Fields extends ReadonlyArray<keyof R>> {
+  readonly at: Places<Fields>
+  /** The elements, as SQL for the {@link Dialect}'s arrays. */
+  readonly select: (expressions: Readonly<Record<Fields[number], string>>) => string
+  readonly parse: (text: string) => Elements<R, Fields>
+  /** Of an array of such arrays. */
+  readonly parseAll: (text: string) => ReadonlyArray<Elements<R, Fields>>
+  /** The array of a record whose fields are all columns, as the database would answer it. */
+  readonly ofRecord: (
+    columns: Columns<Pick<R, Fields[number]>>,
+    record: Pick<R, Fields[number]>
+  ) => Elements<R, Fields>
+}
+
+export const layout =
+  <R>() =>
+  <const Fields extends ReadonlyArray<keyof R & string>>(...fields: Fields): Layout<R, Fields> => ({
+    at: placesOf(fields),
+    select: (expressions) => fields.map((field: Fields[number]) => expressions[field]).join(", "),
+    parse: JSON.parse,
+    parseAll: JSON.parse,
+    ofRecord: (columns, record) => {
+      const element = <Field extends Fields[number]>(field: Field) => {
+        const { isJson, write } = columns[field]
+        return isJson ? record[field] : write(record[field])
+      }
+      return JSON.parse(JSON.stringify(fields.map(element)))
+    }
+  })

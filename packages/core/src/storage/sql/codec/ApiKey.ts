@@ -1,0 +1,15 @@
+/** The columns of `sendwright_api_key`. */
+import type { ApiKey } from "../../../domain/ApiKey.ts"
+import * as ApiKeys from "../../../domain/ApiKey.ts"
+import { integer, integerOrNull, json, table, text, textOrNull, word } from "../Columns.ts"
+
+export const apiKeys = table<ApiKey>({
+  publicKey: text("public_key"),
+  sessionId: text("session"),
+  name: textOrNull("name"),
+  permissions: json("permissions"),
+  status: word("status", ApiKeys.statuses),
+  secrets: json("secrets"),
+  createdAt: integer("created_at"),
+  lastUsedAt: integerOrNull("last_used_at")
+})

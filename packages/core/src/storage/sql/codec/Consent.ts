@@ -1,0 +1,149 @@
+/** The columns of `sendwright_consent`. */
+import type { ConsentRecord } from "../../../domain/Consent.ts"
+import * as Consent from "../../../domain/Consent.ts"
+import * as Person from "../../../domain/Person.ts"
+import { integer, layout, table, text, textOrNull, word } from "../Columns.ts"
+import type { Row, SqlValue } from "../Program.ts"
+import * as Rows from "../Rows.ts"
+
+/** A record under one of its person's keys. A phone or user id that is the key is not written twice. */
+interface ConsentRow extends ConsentRecord {
+  readonly accountId: string
+  readonly person: Person.Key
+  /** Its number among the records of its key. */
+  readonly seq: number
+}
+
+export const consents = table<ConsentRow>({
+  accountId: text("account"),
+  person: text("person"),
+  id: text("id"),
+  phone: textOrNull("phone"),
+  userId: textOrNull("user_id"),
+  purpose: word("purpose", Consent.scopes),
+  status: word("status", Consent.statuses),
+  source: text("source"),
+  proof: textOrNull("proof"),
+  occurredAt: integer("occurred_at"),
+  recordedAt: integer("recorded_at"),
+  seq: integer("seq")
+})
+
+export const writeConsent = (
+  record: ConsentRecord,
+  filed: Pick<ConsentRow, "accountId" | "person" | "seq">
+): ReadonlyArray<SqlValue> => {
+  const { phone, userId } = Person.ofKey(filed.person)
+  return consents.write({
+    accountId: filed.accountId,
+    person: filed.person,
+    id: record.id,
+    phone: record.phone === phone ? null : record.phone,
+    userId: record.userId === userId ? null : record.userId,
+    purpose: record.purpose,
+    status: record.status,
+    source: record.source,
+    proof: record.proof,
+    occurredAt: record.occurredAt,
+    recordedAt: record.recordedAt,
+    seq: filed.seq
+  })
+}
+
+const personOf = (key: Person.Key, { phone, userId }: Person.Person): Person.Person => {
+  const known = Person.ofKey(key)
+  return { phone: phone ?? known.phone, userId: userId ?? known.userId }
+}
+
+const { columns } = consents
+
+export const readConsent = (row: Row): ConsentRecord => {
+  const told = { phone: columns.phone.read(row), userId: columns.userId.read(row) }
+  const { phone, userId } = personOf(columns.person.read(row), told)
+  return {
+    id: columns.id.read(row),
+    phone,
+    userId,
+    purpose: columns.purpose.read(row),
+    status: columns.status.read(row),
+    source: columns.source.read(row),
+    proof: columns.proof.read(row),
+    occurredAt: columns.occurredAt.read(row),
+    recordedAt: columns.recordedAt.read(row)
+  }
+}
+
+/** A record, and the place of its phone among those asked for. */
+export interface Recorded<R> {
+  readonly place: number
+  readonly record: R
+}
+
+/** A query for the records of several phones answers one JSON text, like `Recipient`'s. */
+export interface Answered<R> {
+  /** @param place of the phone, as SQL. The table is called `consent`. */
+  readonly select: (place: string) => string
+  readonly parse: (text: string) => ReadonlyArray<Recorded<R>>
+}
+
+interface PlacedRow extends ConsentRow {
+  readonly place: number
+}
+
+const expressions = (place: string) => ({ place, ...consents.expressions(({ name }) => `consent.${name}`) })
+
+const purposeOf = Rows.wordOf(Consent.scopes)
+const statusOf = Rows.wordOf(Consent.statuses)
+
+const standing = layout<PlacedRow>()("place", "purpose", "status", "occurredAt")
+
+/** The part of the records that decides. */
+export const standings: Answered<Consent.Standing> = {
+  select: (place) => standing.select(expressions(place)),
+  parse: (text) => {
+    const { at, parseAll } = standing
+    return parseAll(text).map((array) => ({
+      place: array[at.place],
+      record: {
+        purpose: purposeOf("purpose", array[at.purpose]),
+        status: statusOf("status", array[at.status]),
+        occurredAt: array[at.occurredAt]
+      }
+    }))
+  }
+}
+
+const history = layout<PlacedRow>()(
+  "place",
+  "purpose",
+  "status",
+  "occurredAt",
+  "id",
+  "person",
+  "source",
+  "proof",
+  "recordedAt",
+  "phone",
+  "userId"
+)
+
+/** The whole records. */
+export const histories: Answered<ConsentRecord> = {
+  select: (place) => history.select(expressions(place)),
+  parse: (text) => {
+    const { at, parseAll } = history
+    return parseAll(text).map((array) => ({
+      place: array[at.place],
+      record: {
+        ...personOf(array[at.person], { phone: array[at.phone], userId: array[at.userId] }),
+        id: array[at.id],
+        purpose: purposeOf("purpose", array[at.purpose]),
+        status: statusOf("status", array[at.status]),
+        source: array[at.source],
+        proof: array[at.proof],
+        occurredAt: array[at.occurredAt],
+        recordedAt: array[at.recordedAt]
+      }
+    }))
+  }
+}

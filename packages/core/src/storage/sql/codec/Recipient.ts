@@ -1,0 +1,240 @@
+/**
+ * The columns of `sendwright_recipient`. The recipients of an answer come as one JSON text, because the driver's own rows of
+ * so many columns take three times as long; the table is STRICT, so a column cannot hold another type than it says. For the
+ * same reason their reader is a literal: one that goes through the columns takes a fifth longer.
+ */
+import type { Instant } from "../../../domain/Instant.ts"
+import type { RecipientResult } from "../../../domain/Job.ts"
+import * as Job from "../../../domain/Job.ts"
+import * as Recipient from "../../../domain/Recipient.ts"
+import type { Move, Tracked } from "../../JobSteps.ts"
+import {
+  flag,
+  integer,
+  integerOrNull,
+  json,
+  layout,
+  nullable,
+  table,
+  text,
+  textOrNull,
+  word
+} from "../Columns.ts"
+import type { Dialect } from "../Database.ts"
+import type { SqlValue } from "../Program.ts"
+import { placesPerJob } from "../RecipientKeys.ts"
+import * as Rows from "../Rows.ts"
+
+export interface RecipientRow extends Omit<RecipientResult, "index"> {
+  readonly key: number
+  /** The fence under which its outcome is awaited; null when none is. */
+  readonly fence: number | null
+}
+
+export const recipients = table<RecipientRow>({
+  key: integer("seq"),
+  phone: text("phone"),
+  externalId: textOrNull("external_id"),
+  values: json("variables"),
+  market: textOrNull("market"),
+  price: textOrNull("price"),
+  nextAt: integerOrNull("next_at"),
+  updatedAt: integer("updated_at"),
+  status: word("status", Recipient.statuses),
+  failure: nullable(json("failure")),
+  attempts: integer("attempts"),
+  providerId: textOrNull("provider_id"),
+  sequence: integer("sequence"),
+  sentAt: integerOrNull("sent_at"),
+  deliveredAt: integerOrNull("delivered_at"),
+  readAt: integerOrNull("read_at"),
+  fence: integerOrNull("fence"),
+  lost: integer("lost"),
+  uncertain: flag("uncertain"),
+  pricing: nullable(json("pricing")),
+  retryingSince: integerOrNull("retrying_since")
+})
+
+/** The columns of a new recipient's row; those come first that are the same for all recipients of most sends. */
+export const accepted = recipients.only(
+  "nextAt",
+  "updatedAt",
+  "market",
+  "price",
+  "externalId",
+  "values",
+  "phone",
+  "key"
+)
+
+export const writeAccepted = (
+  recipient: Pick<RecipientResult, "externalId" | "market" | "phone" | "price" | "values">,
+  key: number,
+  now: Instant
+): ReadonlyArray<SqlValue> => {
+  const { at } = accepted
+  const values = accepted.blank()
+  values[at.nextAt] = now
+  values[at.updatedAt] = now
+  values[at.market] = recipient.market
+  values[at.price] = recipient.price
+  values[at.externalId] = recipient.externalId
+  values[at.values] = JSON.stringify(recipient.values)
+  values[at.phone] = recipient.phone
+  values[at.key] = key
+  return values
+}
+
+/** As each begins. The columns that are in neither have defaults. */
+const fresh: RecipientRow = {
+  ...Job.newRecipient({ phone: "", externalId: null, values: [], market: null, price: null }, 0, 0),
+  key: 0,
+  fence: null
+}
+
+export const begun = recipients.only("status", "attempts", "sequence").literals(fresh)
+
+/** The columns that a step changes alike for many; what each message is called by the platform is written apart. */
+export const changed = recipients.only(
+  "status",
+  "attempts",
+  "retryingSince",
+  "lost",
+  "uncertain",
+  "sequence",
+  "nextAt",
+  "fence",
+  "updatedAt",
+  "failure",
+  "sentAt",
+  "deliveredAt",
+  "readAt",
+  "pricing"
+)
+
+export const writeChanged = ({ after, fence }: Move): ReadonlyArray<SqlValue> => {
+  const { at } = changed
+  const values = changed.blank()
+  values[at.status] = after.status
+  values[at.attempts] = after.attempts
+  values[at.retryingSince] = after.retryingSince
+  values[at.lost] = after.lost
+  values[at.uncertain] = after.uncertain ? 1 : 0
+  values[at.sequence] = after.sequence
+  values[at.nextAt] = after.nextAt
+  values[at.fence] = fence
+  values[at.updatedAt] = after.updatedAt
+  values[at.failure] = after.failure === null ? null : JSON.stringify(after.failure)
+  values[at.sentAt] = after.sentAt
+  values[at.deliveredAt] = after.deliveredAt
+  values[at.readAt] = after.readAt
+  values[at.pricing] = after.pricing === null ? null : JSON.stringify(after.pricing)
+  return values
+}
+
+/** True of two steps that write the same into the columns of {@link changed}. Of many recipients, so it is a literal. */
+export const areAlike = (a: Move, b: Move): boolean =>
+  a.fence === b.fence &&
+  a.after.status === b.after.status &&
+  a.after.attempts === b.after.attempts &&
+  a.after.retryingSince === b.after.retryingSince &&
+  a.after.lost === b.after.lost &&
+  a.after.uncertain === b.after.uncertain &&
+  a.after.sequence === b.after.sequence &&
+  a.after.nextAt === b.after.nextAt &&
+  a.after.updatedAt === b.after.updatedAt &&
+  a.after.failure === b.after.failure &&
+  a.after.sentAt === b.after.sentAt &&
+  a.after.deliveredAt === b.after.deliveredAt &&
+  a.after.readAt === b.after.readAt &&
+  a.after.pricing?.category === b.after.pricing?.category &&
+  a.after.pricing?.free === b.after.pricing?.free
+
+/** A recipient, and its row's key. */
+export interface StoredRecipient extends Tracked {
+  readonly key: number
+}
+
+/** A recipient's row that tells no more than what it was accepted with. */
+export const untouched = "sequence = 0 AND status = 'queued'"
+
+const progress = layout<RecipientRow>()(
+  "status",
+  "failure",
+  "attempts",
+  "providerId",
+  "sequence",
+  "sentAt",
+  "deliveredAt",
+  "readAt",
+  "fence",
+  "lost",
+  "uncertain",
+  "pricing",
+  "retryingSince"
+)
+
+interface AnsweredRow extends RecipientRow {
+  /** Null of an untouched one. */
+  readonly progress: ReturnType<typeof progress.parse> | null
+}
+
+const answered = layout<AnsweredRow>()(
+  "key",
+  "phone",
+  "externalId",
+  "values",
+  "market",
+  "price",
+  "nextAt",
+  "updatedAt",
+  "progress"
+)
+
+/** What {@link readRecipients} reads: of an untouched one less. */
+export const recipientColumns = (dialect: Pick<Dialect, "json" | "jsonValue">): string => {
+  const expressions = recipients.expressions(({ isJson, name }) => (isJson ? dialect.json(name) : name))
+  return answered.select({
+    ...expressions,
+    progress: `CASE WHEN ${untouched} THEN NULL ELSE ${dialect.jsonValue(progress.select(expressions))} END`
+  })
+}
+
+const untouchedProgress = progress.ofRecord(recipients.columns, fresh)
+
+const statusOf = Rows.wordOf(Recipient.statuses)
+const { at } = answered
+const { at: now } = progress
+
+const toRecipient = (array: ReturnType<typeof answered.parse>): StoredRecipient => {
+  const state = array[at.progress] ?? untouchedProgress
+  return {
+    key: array[at.key],
+    recipient: {
+      index: array[at.key] % placesPerJob,
+      phone: array[at.phone],
+      externalId: array[at.externalId],
+      values: array[at.values],
+      status: statusOf("status", state[now.status]),
+      failure: state[now.failure],
+      attempts: state[now.attempts],
+      retryingSince: state[now.retryingSince],
+      lost: state[now.lost],
+      uncertain: state[now.uncertain] === 1,
+      providerId: state[now.providerId],
+      market: array[at.market],
+      price: array[at.price],
+      pricing: state[now.pricing],
+      sequence: state[now.sequence],
+      nextAt: array[at.nextAt],
+      updatedAt: array[at.updatedAt],
+      sentAt: state[now.sentAt],
+      deliveredAt: state[now.deliveredAt],
+      readAt: state[now.readAt]
+    },
+    fence: state[now.fence]
+  }
+}
+
+export const readRecipients = (text: string): ReadonlyArray<StoredRecipient> =>
+  answered.parseAll(text).map(toRecipient)
