@@ -1,0 +1,572 @@
+/** What a table's columns write is what they read: from a driver's row, and from the JSON text of an answer. */
+import { afterAll, describe, expect, it } from "@effect/vitest"
+import Sqlite from "better-sqlite3"
+import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import * as Consent from "../../src/domain/Consent.ts"
+import * as Event from "../../src/domain/Event.ts"
+import * as Job from "../../src/domain/Job.ts"
+import * as Keywords from "../../src/domain/Keywords.ts"
+import * as Operators from "../../src/domain/Operator.ts"
+import * as Person from "../../src/domain/Person.ts"
+import * as Recipient from "../../src/domain/Recipient.ts"
+import * as Sessions from "../../src/domain/Session.ts"
+import * as Templates from "../../src/domain/Template.ts"
+import * as Unattributed from "../../src/domain/Unattributed.ts"
+import * as Webhook from "../../src/domain/Webhook.ts"
+import type { Columns, Table } from "../../src/storage/sql/Columns.ts"
+import { integer, table, text, textOrNull } from "../../src/storage/sql/Columns.ts"
+import { accounts } from "../../src/storage/sql/codec/Account.ts"
+import { apiKeys } from "../../src/storage/sql/codec/ApiKey.ts"
+import { auditEntries } from "../../src/storage/sql/codec/AuditEntry.ts"
+import {
+  consents,
+  histories,
+  readConsent,
+  standings,
+  writeConsent
+} from "../../src/storage/sql/codec/Consent.ts"
+import { attempts, deliveries, events } from "../../src/storage/sql/codec/Delivery.ts"
+import { endpoints } from "../../src/storage/sql/codec/Endpoint.ts"
+import * as JobCodec from "../../src/storage/sql/codec/Job.ts"
+import { operators } from "../../src/storage/sql/codec/Operator.ts"
+import { rateCards } from "../../src/storage/sql/codec/RateCard.ts"
+import {
+  areAlike,
+  readRecipients,
+  recipientColumns,
+  recipients,
+  writeChanged
+} from "../../src/storage/sql/codec/Recipient.ts"
+import { readSession, sessions, writeSession } from "../../src/storage/sql/codec/Session.ts"
+import { readTemplate, templates } from "../../src/storage/sql/codec/Template.ts"
+import { unattributedItems } from "../../src/storage/sql/codec/Unattributed.ts"
+import { insertInto } from "../../src/storage/sql/Insert.ts"
+import * as Jobs from "../../src/storage/sql/Jobs.ts"
+import type { Row, SqlValue } from "../../src/storage/sql/Program.ts"
+import * as Dialect from "../../src/storage/sqlite/Dialect.ts"
+import * as Migrator from "../../src/storage/sqlite/Migrator.ts"
+import { migrations } from "../../src/storage/sqlite/Schema.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+
+const dialect = Dialect.make(0)
+const db = new Sqlite(":memory:")
+Effect.runSync(Migrator.migrate(db, migrations, Fixtures.now))
+afterAll(() => {
+  db.close()
+})
+
+/** The row of some values, alone in its table. */
+const stored = (name: string, columns: ReadonlyArray<string>, values: ReadonlyArray<SqlValue>): Row => {
+  db.exec(`DELETE FROM ${name}`)
+  db.prepare(insertInto(name, columns)).run(...values)
+  return db.prepare<[], Row>(`SELECT * FROM ${name}`).get() ?? {}
+}
+
+const answer = (statement: string, ...parameters: ReadonlyArray<SqlValue>): string => {
+  const [value] = Object.values(db.prepare<Array<SqlValue>, Row>(statement).get(...parameters) ?? {})
+  return typeof value === "string" ? value : ""
+}
+
+const word = FastCheck.oneof(FastCheck.string(), FastCheck.constantFrom("'", '"', "\\", "null", "é", "😀"))
+const number = FastCheck.nat(Number.MAX_SAFE_INTEGER)
+const orNull = <A>(some: FastCheck.Arbitrary<A>) => FastCheck.option(some, { nil: null })
+const of = <A>(words: ReadonlyArray<A>) => FastCheck.constantFrom(...words)
+
+const secret = FastCheck.record({ hash: word, createdAt: number, expiresAt: orNull(number) })
+const pacing = FastCheck.record({ messages_per_second: orNull(number), pair_interval_ms: orNull(number) })
+
+/** The numbers of rows aside (`seq`), which most tables have from the database. */
+const described = (name: string, names: ReadonlyArray<string>) =>
+  it(`${name}: every column of the schema is described`, () => {
+    const columns = db.prepare<[string], { readonly name: string }>("SELECT name FROM pragma_table_info(?)")
+    const expected = columns.all(name).map((column) => column.name)
+    const withoutSeq = (all: ReadonlyArray<string>) => all.filter((column) => column !== "seq").sort()
+    expect(withoutSeq(names)).toEqual(withoutSeq(expected))
+  })
+
+const identity = <R extends object>(name: string, columns: Table<R>, records: FastCheck.Arbitrary<R>) => {
+  described(name, columns.names)
+  it(`${name}: a record that was written is read as it was`, () => {
+    FastCheck.assert(
+      FastCheck.property(records, (record) => {
+        const row = stored(name, columns.names, columns.write(record))
+        expect(columns.read(row)).toEqual(record)
+        const values: ReadonlyArray<SqlValue> = JSON.parse(
+          answer(`SELECT ${dialect.jsonArray(columns.of("one"))} FROM ${name} AS one`)
+        )
+        expect(columns.read(columns.toRow(values))).toEqual(record)
+      })
+    )
+  })
+}
+
+describe("Columns", () => {
+  identity(
+    "sendwright_account",
+    accounts,
+    FastCheck.record({
+      id: word,
+      name: word,
+      currency: word,
+      plan: FastCheck.constant(Fixtures.account().plan),
+      createdAt: number,
+      updatedAt: number
+    })
+  )
+  identity(
+    "sendwright_api_key",
+    apiKeys,
+    FastCheck.record({
+      publicKey: word,
+      sessionId: word,
+      name: orNull(word),
+      permissions: FastCheck.constant(Fixtures.apiKey("session").permissions),
+      status: of(["active", "inactive", "revoked"] as const),
+      secrets: FastCheck.array(secret),
+      createdAt: number,
+      lastUsedAt: orNull(number)
+    })
+  )
+  identity(
+    "sendwright_operator",
+    operators,
+    FastCheck.record({
+      name: word,
+      role: of(Operators.roles),
+      status: of(Operators.statuses),
+      secrets: FastCheck.array(secret),
+      createdAt: number,
+      lastUsedAt: orNull(number)
+    })
+  )
+  identity(
+    "sendwright_audit",
+    auditEntries,
+    FastCheck.record({
+      id: word,
+      at: number,
+      operator: word,
+      operation: word,
+      target: orNull(word),
+      address: orNull(word),
+      requestId: orNull(word),
+      before: orNull(FastCheck.record({ name: word })),
+      after: orNull(FastCheck.record({ name: word }))
+    })
+  )
+  identity(
+    "sendwright_rate_card",
+    rateCards,
+    FastCheck.record({
+      id: word,
+      currency: word,
+      effectiveFrom: number,
+      createdAt: number,
+      prices: FastCheck.constant(Fixtures.rateCard().prices)
+    })
+  )
+  identity(
+    "sendwright_unattributed",
+    unattributedItems,
+    FastCheck.record({
+      id: word,
+      accountId: word,
+      sessionId: word,
+      kind: of(Unattributed.kinds),
+      messageId: orNull(word),
+      text: word,
+      occurredAt: number,
+      recordedAt: number
+    })
+  )
+  identity(
+    "sendwright_endpoint",
+    endpoints,
+    FastCheck.record({
+      id: word,
+      accountId: word,
+      url: word,
+      events: FastCheck.array(word),
+      description: orNull(word),
+      enabled: FastCheck.boolean(),
+      disabledReason: orNull(word),
+      secrets: FastCheck.array(
+        FastCheck.record({ sealed: word, createdAt: number, expiresAt: orNull(number) })
+      ),
+      failingSince: orNull(number),
+      deliveriesPerSecond: orNull(FastCheck.integer({ min: 1, max: Webhook.maximumPace })),
+      batchRecipients: FastCheck.boolean(),
+      createdAt: number,
+      updatedAt: number
+    })
+  )
+  identity(
+    "sendwright_event",
+    events,
+    FastCheck.record({
+      id: word,
+      accountId: word,
+      type: of([...Event.types, Event.batchType]),
+      body: word,
+      createdAt: number
+    })
+  )
+  identity(
+    "sendwright_delivery",
+    deliveries,
+    FastCheck.record({
+      seq: number,
+      id: word,
+      endpoint: number,
+      event: number,
+      status: of(Webhook.deliveryStatuses),
+      attempts: number,
+      tries: number,
+      firstAttemptAt: orNull(number),
+      nextAt: orNull(number),
+      dueAt: orNull(number),
+      worker: orNull(word),
+      fence: number,
+      createdAt: number
+    })
+  )
+  identity(
+    "sendwright_attempt",
+    attempts,
+    FastCheck.record({
+      delivery: number,
+      number,
+      at: number,
+      status: orNull(number),
+      durationMs: number,
+      reason: orNull(of(Webhook.failures)),
+      excerpt: word
+    })
+  )
+  identity(
+    "sendwright_batch",
+    JobCodec.batches,
+    FastCheck.record({
+      session: word,
+      first: number,
+      last: number,
+      worker: orNull(word),
+      open: number,
+      at: number,
+      version: word
+    })
+  )
+
+  described("sendwright_session", sessions.names)
+  described("sendwright_template", templates.names)
+  described("sendwright_consent", consents.names)
+  described("sendwright_recipient", recipients.names)
+  described("sendwright_job", JobCodec.jobs.names)
+  // The version is written by the dialect.
+  described("sendwright_progress", [...JobCodec.progress.names, "version"])
+
+  const silence = FastCheck.tuple(number, number).map(([a, b]) => ({
+    since: Math.min(a, b),
+    until: Math.max(a, b)
+  }))
+  const outage = FastCheck.record({ since: number, probeAt: number, intervalMs: number })
+  const session = FastCheck.record({
+    id: word,
+    accountId: word,
+    name: word,
+    provider: word,
+    config: word,
+    pacing,
+    retryForMs: orNull(number),
+    keywords: FastCheck.oneof(
+      FastCheck.constant(Keywords.standard),
+      FastCheck.record({
+        opt_out: orNull(FastCheck.array(word, { minLength: 1 })),
+        opt_in: orNull(FastCheck.array(word))
+      })
+    ),
+    state: of(Sessions.states),
+    reason: orNull(word),
+    blockedUntil: orNull(number),
+    connectedSince: orNull(number),
+    createdAt: number,
+    updatedAt: number
+  })
+  const outages = FastCheck.oneof(
+    FastCheck.record({ outage, lastOutage: FastCheck.constant(null) }),
+    FastCheck.record({ outage: FastCheck.constant(null), lastOutage: orNull(silence) })
+  )
+
+  it("sendwright_session: a session with any outage is read as it was", () => {
+    FastCheck.assert(
+      FastCheck.property(session, outages, (rest, ofIt) => {
+        const record = { ...rest, ...ofIt }
+        expect(readSession(stored("sendwright_session", sessions.names, writeSession(record)))).toEqual(
+          record
+        )
+      })
+    )
+  })
+
+  it("sendwright_session: half an outage is a defect", () => {
+    const { names } = sessions
+    const values = writeSession(Fixtures.session("account"))
+    const row = { ...sessions.toRow(values), unavailable_since: 1 }
+    expect(names).toContain("unavailable_since")
+    expect(() => readSession(row)).toThrow("no next probe")
+  })
+
+  it("sendwright_template: a template is read from its content", () => {
+    FastCheck.assert(
+      FastCheck.property(
+        FastCheck.record({ templateId: number, sessionId: word, updatedAt: number }),
+        (known) => {
+          const content = Templates.merge(null, Fixtures.template())
+          const row = { ...content, ...known, content }
+          const found = stored("sendwright_template", templates.names, templates.write(row))
+          expect(readTemplate(found)).toEqual({ ...content, ...known })
+        }
+      )
+    )
+  })
+
+  const consent = FastCheck.record({
+    id: word,
+    phone: orNull(of(["4917", "4918"])),
+    userId: orNull(of(["u1", "u2"])),
+    purpose: of(Consent.scopes),
+    status: of(Consent.statuses),
+    source: word,
+    proof: orNull(word),
+    occurredAt: number,
+    recordedAt: number
+  })
+  const keysOf = ({ phone, userId }: Person.Person): ReadonlyArray<Person.Key> => [
+    ...(phone === null ? [] : [phone]),
+    ...(userId === null ? [] : [Person.keyOfUser(userId, "portfolio")])
+  ]
+
+  it("sendwright_consent: a record is read as it was under each of its person's keys", () => {
+    FastCheck.assert(
+      FastCheck.property(consent, word, number, (record, accountId, seq) => {
+        for (const person of keysOf(record)) {
+          const values = writeConsent(record, { accountId, person, seq })
+          expect(readConsent(stored("sendwright_consent", consents.names, values))).toEqual(record)
+          const json = (select: string) =>
+            answer(`SELECT ${dialect.jsonArrays(select)} FROM sendwright_consent AS consent`)
+          expect(histories.parse(json(histories.select("7")))).toEqual([{ place: 7, record }])
+          const { occurredAt, purpose, status } = record
+          const standing = { purpose, status, occurredAt }
+          expect(standings.parse(json(standings.select("7")))).toEqual([{ place: 7, record: standing }])
+        }
+      })
+    )
+  })
+
+  const accepted = FastCheck.record({
+    phone: word,
+    externalId: orNull(word),
+    values: FastCheck.array(word),
+    market: orNull(word),
+    price: orNull(word)
+  })
+  const failure = FastCheck.record({
+    code: word,
+    provider_code: orNull(word),
+    message: word,
+    permanent: FastCheck.boolean()
+  })
+  const progress = FastCheck.record({
+    status: of(Recipient.statuses),
+    failure: orNull(failure),
+    attempts: number,
+    retryingSince: orNull(number),
+    lost: number,
+    uncertain: FastCheck.boolean(),
+    providerId: orNull(word),
+    pricing: orNull(FastCheck.record({ category: word, free: FastCheck.boolean() })),
+    sequence: FastCheck.integer({ min: 1 }),
+    nextAt: orNull(number),
+    updatedAt: number,
+    sentAt: orNull(number),
+    deliveredAt: orNull(number),
+    readAt: orNull(number)
+  })
+  const position = FastCheck.record({ job: FastCheck.nat(1e9), index: FastCheck.nat(4094) })
+
+  const expectRecipient = (recipient: Job.RecipientResult, job: number, fence: number | null) => {
+    const { index, ...rest } = recipient
+    const key = job * 4096 + index
+    const record = { ...rest, key, fence }
+    const row = stored("sendwright_recipient", recipients.names, recipients.write(record))
+    expect(recipients.read(row)).toEqual(record)
+    const json = answer(`SELECT ${dialect.jsonArrays(recipientColumns(dialect))} FROM sendwright_recipient`)
+    expect(readRecipients(json)).toEqual([{ key, recipient, fence }])
+  }
+
+  it("sendwright_recipient: a recipient is read as it was", () => {
+    FastCheck.assert(
+      FastCheck.property(
+        accepted,
+        progress,
+        position,
+        orNull(number),
+        (is, became, { index, job }, fence) => {
+          expectRecipient({ ...is, ...became, index }, job, fence)
+        }
+      )
+    )
+  })
+
+  it("sendwright_recipient: two steps are alike when they write the same", () => {
+    FastCheck.assert(
+      FastCheck.property(accepted, progress, progress, orNull(number), (is, one, other, fence) => {
+        const before = Job.newRecipient(is, 0, 0)
+        const a = { before, after: { ...before, ...one }, fence: 7 }
+        expect(areAlike(a, { ...a, after: { ...a.after, providerId: "another" } })).toBe(true)
+        for (const [field, value] of Object.entries(other)) {
+          const b = { ...a, after: { ...a.after, [field]: value } }
+          const writesSame = JSON.stringify(writeChanged(a)) === JSON.stringify(writeChanged(b))
+          // Failures are compared by what they are: those of one cause are one object.
+          if (field !== "failure" || value === null) expect(areAlike(a, b)).toBe(writesSame)
+        }
+        expect(areAlike(a, { ...a, fence })).toBe(fence === a.fence)
+      })
+    )
+  })
+
+  it("sendwright_recipient: an untouched recipient is read as it was accepted", () => {
+    FastCheck.assert(
+      FastCheck.property(accepted, position, number, (is, { index, job }, now) => {
+        expectRecipient(Job.newRecipient(is, index, now), job, null)
+      })
+    )
+  })
+
+  const content: Job.Content = { kind: "direct", text: "Hello", linkPreview: false }
+  const newJob = FastCheck.record({
+    seq: number,
+    jobId: word,
+    accountId: word,
+    sessionId: word,
+    publicKey: word,
+    content: FastCheck.constant(content),
+    reference: orNull(word),
+    recipients: FastCheck.integer({ min: 1, max: 4094 }),
+    currency: word,
+    estimatedCost: orNull(word),
+    now: number
+  })
+  const rows = Jobs.make(dialect, Fixtures.makeIds())
+
+  type NewJob = typeof newJob extends FastCheck.Arbitrary<infer A> ? A : never
+
+  /** The job as it is answered, of which there is what the tables hold beside its own row. */
+  const answered = ({ seq, ...accepted }: NewJob) => {
+    const job = Job.newJob(accepted)
+    db.exec("DELETE FROM sendwright_snapshot")
+    db.exec("INSERT INTO sendwright_snapshot (seq, digest, body) VALUES (5, 'digest', '{}')")
+    stored(
+      "sendwright_job",
+      ["seq", ...JobCodec.newJob.names],
+      [
+        seq,
+        ...JobCodec.newJob.write({
+          ...job,
+          kind: content.kind,
+          template: null,
+          snapshot: 5,
+          idempotencyKey: null,
+          fingerprint: null,
+          dayTotal: 1,
+          backlogAt: accepted.now,
+          limiter: null
+        })
+      ]
+    )
+    const read = JobCodec.readJob(answer(rows.select()))
+    expect(read.digest).toBe("digest")
+    expect(read.snapshot).toBe(5)
+    return { job, seq, found: read.of(content) }
+  }
+
+  it("sendwright_job: a job that waits is read as it was accepted", () => {
+    FastCheck.assert(
+      FastCheck.property(newJob, (accepted) => {
+        db.exec("DELETE FROM sendwright_progress; DELETE FROM sendwright_batch")
+        const { found, job, seq } = answered(accepted)
+        expect(found).toEqual(JobCodec.untouched(seq, job))
+      })
+    )
+  })
+
+  const state = FastCheck.record({
+    status: of(Job.statuses),
+    pauseReason: orNull(of(Job.pauseReasons)),
+    counts: FastCheck.record({
+      queued: number,
+      sending: number,
+      accepted: number,
+      sent: number,
+      delivered: number,
+      read: number,
+      failed: number,
+      skipped: number,
+      canceled: number,
+      unknown: number
+    }),
+    updatedAt: number,
+    completedAt: orNull(number)
+  })
+  const hold = FastCheck.record({
+    inFlight: FastCheck.integer({ min: 1 }),
+    worker: orNull(word),
+    fence: number,
+    taken: orNull(FastCheck.record({ first: number, last: number, at: number })),
+    version: word
+  })
+
+  it("sendwright_progress: a job on its way is read as it was", () => {
+    FastCheck.assert(
+      FastCheck.property(newJob, state, hold, orNull(number), (accepted, is, held, nextAt) => {
+        const { version, ...rest } = held
+        const job = { ...Job.newJob(accepted), ...is }
+        const { seq } = accepted
+        const written = { ...JobCodec.untouched(seq, job), ...rest, hasRow: true, version }
+        stored(
+          "sendwright_progress",
+          [...JobCodec.progress.names, "version"],
+          [...JobCodec.writeProgress(written, nextAt), version]
+        )
+        expect(answered(accepted).found).toEqual({ ...written, job: { ...job, id: accepted.jobId } })
+      })
+    )
+  })
+})
+
+describe("Columns: the compiler", () => {
+  interface Place {
+    readonly name: string
+    readonly note: string | null
+  }
+
+  it("refuses a column that is missing, misspelt, too many, or of another type", () => {
+    const columns: ReadonlyArray<Columns<Place>> = [
+      { name: text("name"), note: textOrNull("note") },
+      // @ts-expect-error missing
+      { name: text("name") },
+      // @ts-expect-error misspelt
+      { name: text("name"), notes: textOrNull("note") },
+      // @ts-expect-error too many
+      { name: text("name"), note: textOrNull("note"), size: integer("size") },
+      // @ts-expect-error of another type
+      { name: integer("name"), note: textOrNull("note") },
+      // @ts-expect-error without null
+      { name: text("name"), note: text("note") },
+      // @ts-expect-error with null
+      { name: textOrNull("name"), note: textOrNull("note") }
+    ]
+    expect(columns.map((each) => table(each).names.length)).toEqual([2, 1, 2, 3, 2, 2, 2])
+  })
+})
