@@ -129,6 +129,22 @@ describe.each([
     )
   )
 
+  it.live("what was counted of days that are over is forgotten", () =>
+    run(stores, ({ accountId, engine, send, sql }) =>
+      Effect.gen(function* () {
+        const today = Math.floor(Date.now() / 86_400_000) * 86_400_000
+        for (const days of [1, 2])
+          yield* sql`INSERT INTO sendwright_late_usage (account, day, units) VALUES (${accountId}, ${today - days * 86_400_000}, 7)`
+        yield* sql.withTransaction(send("first"))
+        yield* engine.drain
+        const kept = yield* sql<{
+          readonly units: number
+        }>`SELECT units FROM sendwright_late_usage WHERE account = ${accountId} ORDER BY day`
+        expect(kept.map(({ units }) => Number(units))).toEqual([7, 1])
+      })
+    )
+  )
+
   it.live("more than a whole day's quota is refused inside it", () =>
     run(stores, ({ engine, caller, plan, send, sql }) =>
       Effect.gen(function* () {

@@ -49,6 +49,8 @@ const untaken = jobs.only("seq", "id", "publicKey", "recipients")
 const count = `INSERT INTO sendwright_late_usage (account, day, units) VALUES (?, ?, ?)
   ON CONFLICT (account, day) DO UPDATE SET units = sendwright_late_usage.units + excluded.units`
 
+const forgetUsage = "DELETE FROM sendwright_late_usage WHERE account = ? AND day < ?"
+
 const noteAcceptance = `INSERT INTO sendwright_late_acceptance (public_key, at) VALUES (?, ?)
   ON CONFLICT (public_key) DO UPDATE SET at = excluded.at`
 
@@ -119,7 +121,10 @@ export const make = (dialect: Dialect) => {
       yield* run(setLimiter, null, JSON.stringify(keys))
       yield* putOff(keys, now)
       const units = taken.reduce((sum, job) => sum + job.units, 0)
-      yield* run(count, accountId, Time.startOfUtcDay(now), units)
+      const today = Time.startOfUtcDay(now)
+      yield* run(count, accountId, today, units)
+      // By a clock that is behind it may be yesterday still.
+      yield* run(forgetUsage, accountId, today - Time.day)
       for (const publicKey of new Set(taken.map(({ publicKey }) => publicKey)))
         yield* run(noteAcceptance, publicKey, now)
     }
