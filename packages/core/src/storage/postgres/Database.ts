@@ -31,7 +31,16 @@ import { real } from "../sql/Rows.ts"
 import * as TransactionClient from "./Client.ts"
 import * as Groups from "./Groups.ts"
 import { applicationName, migrate } from "./Migrator.ts"
-import { failure, joined, lineOf, onConnection, perform, Refused, transact } from "./Statements.ts"
+import {
+  failure,
+  isLockTimeout,
+  joined,
+  lineOf,
+  onConnection,
+  perform,
+  Refused,
+  transact
+} from "./Statements.ts"
 
 export interface Options {
   /** `postgres://user:password@host:port/database`, with libpq's parameters such as `sslmode`. */
@@ -110,6 +119,13 @@ const lockOf = (name: string): string => `sendwright ${name}`
  */
 const keyLock = "hashtextextended('sendwright keys ' || ?, 0) # (hashtextextended(?, 0) & 255)"
 
+/** For how long a claim waits for a backlog, in milliseconds. */
+const lockTimeoutOfClaim = 500
+
+/** Its expressions are evaluated from left to right. */
+const lockInTime = `SELECT set_config('lock_timeout', '${lockTimeoutOfClaim}', true),
+  pg_advisory_xact_lock(hashtextextended(?, 0)), set_config('lock_timeout', '${lockTimeout}', true)`
+
 const dialect: Dialect = {
   version: (table) => `${table}.xmin::text`,
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
@@ -121,12 +137,22 @@ const dialect: Dialect = {
     const locked = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
     return (yield* get(locked, lockOf(name)))?.["locked"] === 1
   },
+  // The server waits: to ask again and again costs either side more than what is claimed.
+  serializeInTime: function* (name) {
+    yield* run("SAVEPOINT waiting")
+    try {
+      yield* get(lockInTime, lockOf(name))
+    } catch (cause) {
+      if (!isLockTimeout(cause)) throw cause
+      yield* run("ROLLBACK TO SAVEPOINT waiting")
+      return false
+    }
+    yield* run("RELEASE SAVEPOINT waiting")
+    return true
+  },
   tryKey: `pg_try_advisory_xact_lock(${keyLock})::int`,
   noteKey: function* (publicKey, key) {
     yield* run(`SELECT pg_advisory_xact_lock_shared(${keyLock})`, publicKey, key)
-  },
-  pause: function* () {
-    yield* get("SELECT pg_sleep(0.005)")
   },
   jsonArray: (expressions) => `json_build_array(${expressions})::text`,
   jsonArrays: (expressions) => `coalesce(json_agg(json_build_array(${expressions}))::text, '[]')`,

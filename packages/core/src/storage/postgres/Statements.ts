@@ -59,14 +59,18 @@ const codeOf = (cause: unknown): string =>
  */
 const isCollision = (cause: unknown): boolean => ["40001", "40P01", "23505"].includes(codeOf(cause))
 
+/** A lock that was not given in time. */
+export const isLockTimeout = (cause: unknown): boolean =>
+  cause instanceof Refused && codeOf(cause.cause) === "55P03"
+
 /** Data exceptions, integrity constraints and program limits (PostgreSQL's documentation, appendix A). */
 const ofContent = /^(22|23|54)/
 
 /**
- * Connections, transactions that only read or took too long, collisions, resources, locks, cancellations and stops, errors
- * of the system.
+ * Connections, transactions that only read or took too long, savepoints that were not made after an earlier failure,
+ * collisions, resources, locks, cancellations and stops, errors of the system.
  */
-const passing = /^(08|25006|25P0[34]|40|53|55|57|58)/
+const passing = /^(08|25006|25P0[34]|3B001|40|53|55|57|58)/
 
 /** As `StorageError.contentRefused`. */
 const refusesContent = (cause: unknown): boolean | undefined => {

@@ -41,6 +41,8 @@ export interface Dialect {
   readonly serialize: (name: string) => Program<void>
   /** The same without waiting: answers false when somebody else has passed and has not committed yet. */
   readonly trySerialize: (name: string) => Program<boolean>
+  /** The same, and waits half a second for whoever has passed: one who stays longer must not fail a whole commit. */
+  readonly serializeInTime: (name: string) => Program<boolean>
   /**
    * An expression that keeps embedders' transactions from writing an Idempotency-Key until the commit. 0 when one that is
    * open has written it, or may have: then it keeps nobody. Its parameters are the API key and the Idempotency-Key, which
@@ -49,8 +51,6 @@ export interface Dialect {
   readonly tryKey: string
   /** Says in an embedder's transaction that it writes an Idempotency-Key, as long as it is open. */
   readonly noteKey: (publicKey: string, key: string) => Program<void>
-  /** Some milliseconds, before {@link trySerialize} is tried again. */
-  readonly pause: () => Program<void>
   /** The expressions as one JSON array, as text. */
   readonly jsonArray: (expressions: string) => string
   /** The same of every row, in an array of arrays. */

@@ -143,9 +143,6 @@ const dueJob = (job: StoredJob, row: Row, dueAt: Instant, isUntaken: boolean): D
   isUntaken
 })
 
-/** For half a second. A lock that stays longer, as an embedder's transaction may hold it, must not fail a whole commit. */
-const triesAtBacklog = 100
-
 /** @param applyInbound applies inbound items, as `InboundStore.receive` does */
 export const make = (
   rows: Rows,
@@ -206,14 +203,8 @@ export const make = (
   const limits = Limits.make(dialect)
 
   /** Locks what waits untouched of a session. Answers false when another commit keeps it locked. */
-  function* lockBacklog(sessionId: string, waits: boolean): Program<boolean> {
-    const name = Backlog.serialized(sessionId)
-    for (let left = waits ? triesAtBacklog : 1; ; left--) {
-      if (yield* dialect.trySerialize(name)) return true
-      if (left === 1) return false
-      yield* dialect.pause()
-    }
-  }
+  const lockBacklog = (sessionId: string, waits: boolean): Program<boolean> =>
+    (waits ? dialect.serializeInTime : dialect.trySerialize)(Backlog.serialized(sessionId))
 
   return {
     waitingSessions: function* ({ after, limit, until }) {

@@ -21,9 +21,11 @@ const dialect: Omit<Dialect, "insert" | "update"> = {
   trySerialize: function* () {
     return true
   },
+  serializeInTime: function* () {
+    return true
+  },
   tryKey: "(? IS NULL OR ? IS NULL OR 1)",
   noteKey: function* () {},
-  pause: function* () {},
   jsonArray: (expressions) => `json_array(${expressions})`,
   jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
   jsonValue: (expressions) => `json_array(${expressions})`,

@@ -108,11 +108,15 @@ describe("two nodes that claim simultaneously", () => {
       const who = yield* Effect.provide(owner, first)
       const unpaced = { messages_per_second: null, pair_interval_ms: null }
       const each = [yield* pacedSession(first, who, unpaced), yield* pacedSession(first, who, unpaced)]
-      for (const session of each) yield* jobs.accept(Fixtures.send(session))
       const [held = who, free = who] = each.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))
+      yield* jobs.accept(Fixtures.send(held))
+      const earlier = yield* jobs.exchange(claimBy("worker"))
+      for (const session of each) yield* jobs.accept(Fixtures.send(session))
       yield* query("BEGIN")
       yield* query(lockBacklog, held.sessionId)
-      const { claimed } = yield* jobs.exchange(claimBy("worker"))
+      const settlements = acceptances(earlier.claimed)
+      const { claimed, settled } = yield* jobs.exchange({ ...claimBy("worker"), settlements })
+      expect(settled).toBe(countOf(earlier.claimed))
       expect(claimed.map(({ sessionId }) => sessionId)).toEqual([free.sessionId])
       yield* query("COMMIT")
       const after = yield* jobs.exchange(claimBy("worker"))
