@@ -25,6 +25,7 @@ import * as Pace from "./Pace.ts"
 import * as People from "./People.ts"
 import type { Answer, Program, Row, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
+import { inRanges, rangesOf } from "./Ranges.ts"
 import { jobOf, keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
 import { integer, integerOrNull, json, limited, oneOf, realOrNull, seq, text, textOrNull } from "./Rows.ts"
 import * as Taken from "./Taken.ts"
@@ -165,11 +166,16 @@ export const make = (
       LEFT JOIN sendwright_template AS template ON template.id = job.template
     WHERE snapshot.seq = job.snapshot ORDER BY job.seq`
   // By `Progress.isDue`.
+  const isDue = "(recipient.next_at <= ? OR recipient.next_at IS NOT NULL AND recipient.updated_at > ?)"
   const dueOfJobs = `FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient
-    WHERE (recipient.next_at <= ? OR recipient.next_at IS NOT NULL AND recipient.updated_at > ?)
-      AND recipient.seq BETWEEN ${elements.integer} * 4096 AND ${elements.integer} * 4096 + ${lastPlace}`
+    WHERE ${isDue} AND recipient.seq BETWEEN ${elements.integer} * 4096 AND ${elements.integer} * 4096 + ${lastPlace}`
   const recipients = dialect.jsonArrays(recipientColumns(dialect))
   const everyDue = `SELECT ${recipients} AS recipients ${dueOfJobs}`
+  const everyDueIn = inRanges(
+    "recipient.seq",
+    (condition) =>
+      `SELECT ${recipients} AS recipients FROM sendwright_recipient AS recipient WHERE ${isDue} AND ${condition}`
+  )
   // Sorts keys alone: to sort whole rows takes as long as all the rest.
   const firstDue = `SELECT ${recipients} AS recipients FROM (
       SELECT recipient.seq AS key ${dueOfJobs} ORDER BY ${elements.place}, recipient.seq ${limited}
@@ -205,6 +211,25 @@ export const make = (
   /** Locks what waits untouched of a session. Answers false when another commit keeps it locked. */
   const lockBacklog = (sessionId: string, waits: boolean): Program<boolean> =>
     (waits ? dialect.serializeInTime : dialect.trySerialize)(Backlog.serialized(sessionId))
+
+  /** Those that are due of the jobs, in no certain order; the first of them, where there are more. */
+  function* dueOf(
+    jobs: ReadonlyArray<StoredJob>,
+    limit: number,
+    now: Instant
+  ): Program<ReadonlyArray<StoredRecipient>> {
+    const open = jobs.reduce((sum, { job: { counts } }) => sum + counts.queued + counts.sending, 0)
+    const latest = Time.latestWritten(now)
+    const keys = JSON.stringify(jobs.map(({ seq }) => seq))
+    if (open > limit) return yield* rows.recipients(firstDue, keys, now, latest, limit)
+    // Those of jobs that were accepted one behind the other lie side by side: they are found together.
+    const ranges = rangesOf(
+      jobs.map(({ seq }) => ({ key: recipientKey(seq, 0), next: recipientKey(seq + 1, 0) }))
+    )
+    if (ranges === undefined) return yield* rows.recipients(everyDue, keys, now, latest)
+    const ends = ranges.map((key, at) => (at % 2 === 0 ? key : key + lastPlace))
+    return yield* rows.recipients(everyDueIn(ranges), now, latest, ...ends)
+  }
 
   return {
     waitingSessions: function* ({ after, limit, until }) {
@@ -296,13 +321,7 @@ export const make = (
     },
 
     dueRecipients: function* ({ jobs, limit, now }) {
-      const keys = JSON.stringify(jobs.map(({ seq }) => seq))
-      const open = jobs.reduce((sum, { job: { counts } }) => sum + counts.queued + counts.sending, 0)
-      const latest = Time.latestWritten(now)
-      const found =
-        open <= limit
-          ? yield* rows.recipients(everyDue, keys, now, latest)
-          : yield* rows.recipients(firstDue, keys, now, latest, limit)
+      const found = yield* dueOf(jobs, limit, now)
       const byJob = JobSteps.groupBy(found, ({ key }) => jobOf(key))
       const due = new Map<string, ReadonlyArray<RecipientResult>>()
       for (const { job, seq } of jobs) {

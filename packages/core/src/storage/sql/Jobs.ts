@@ -38,7 +38,7 @@ import { insertInto } from "./Insert.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import type { Place } from "./Ranges.ts"
-import { rangesAtOnce, rangesOf } from "./Ranges.ts"
+import { inRanges, rangesOf } from "./Ranges.ts"
 import { lastPlace, recipientKey } from "./RecipientKeys.ts"
 import { integer, integerOrNull, json, limited, text } from "./Rows.ts"
 
@@ -207,10 +207,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
       WHERE progress.seq = ${entries.key} AND job.seq = progress.seq${dialect.forUpdate("progress")}
     ) AS job`
   const updateAlike = `UPDATE sendwright_recipient SET ${changedColumns.assignments}, provider_id = ? WHERE`
-  const updateRanges = Array.from({ length: rangesAtOnce + 1 }, (_, count) => {
-    const ranges = Array.from({ length: count }, () => "seq BETWEEN ? AND ?")
-    return `${updateAlike} ${ranges.join(" OR ")}`
-  })
+  const updateRanges = inRanges("seq", (condition) => `${updateAlike} ${condition}`)
   const updateScattered = `${updateAlike} seq IN (SELECT ${elements.integer} FROM ${elements.from})`
   const updateKind = `UPDATE sendwright_recipient SET ${changedColumns.assignments}, provider_id = ${entries.value}
     FROM ${entries.from} WHERE seq = ${entries.key}`
@@ -245,7 +242,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
     const ranges = rangesOf(kind)
     if (ranges === undefined) {
       yield* run(updateScattered, ...common, providerId, JSON.stringify(kind.map(({ key }) => key)))
-    } else yield* run(updateRanges[ranges.length / 2] ?? "", ...common, providerId, ...ranges)
+    } else yield* run(updateRanges(ranges), ...common, providerId, ...ranges)
   }
 
   /** When the recipients of each job are due next, by its key; of those that wait for nothing there is none. */

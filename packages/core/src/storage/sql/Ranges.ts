@@ -1,4 +1,4 @@
-/** Rows that lie side by side are written as one range of keys, without looking each of them up. */
+/** Rows that lie side by side are read and written as one range of keys, without looking each of them up. */
 
 /** A row's key, and the one that is next to it: no row is between. */
 export interface Place {
@@ -7,7 +7,7 @@ export interface Place {
 }
 
 /** Ranges that are worth it; what is more scattered is looked up. */
-export const rangesAtOnce = 4
+const rangesAtOnce = 4
 
 /** The first and the last key of each run of neighbours, one after the other; `undefined` when there are many. */
 export const rangesOf = (places: ReadonlyArray<Place>): ReadonlyArray<number> | undefined => {
@@ -22,4 +22,19 @@ export const rangesOf = (places: ReadonlyArray<Place>): ReadonlyArray<number> | 
     previous = place
   }
   return ranges
+}
+
+/**
+ * A statement of rows in ranges, whose ends are its last parameters.
+ *
+ * @param statement of a condition on the key
+ */
+export const inRanges = (
+  key: string,
+  statement: (condition: string) => string
+): ((ranges: ReadonlyArray<number>) => string) => {
+  const texts = Array.from({ length: rangesAtOnce }, (_, more) =>
+    statement(`(${Array.from({ length: 1 + more }, () => `${key} BETWEEN ? AND ?`).join(" OR ")})`)
+  )
+  return (ranges) => texts[ranges.length / 2 - 1] ?? ""
 }
