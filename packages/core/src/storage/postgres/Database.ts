@@ -172,28 +172,20 @@ const dialect: Dialect = {
         .slice(0, -1)
         .map((name, at) => `${name} = ${at < common ? parameters[at] : `given.${name}`}`)
       const given = `unnest(${parameters.slice(common).join(", ")}) AS given (${names.slice(common).join(", ")})`
-      return `WITH written AS (
-        UPDATE ${table} SET ${set.join(", ")} FROM ${given} WHERE ${table}.seq = given.seq
-        RETURNING ${table}.xmin
-      ) SELECT xmin::text AS version FROM written LIMIT 1`
+      return `UPDATE ${table} SET ${set.join(", ")} FROM ${given} WHERE ${table}.seq = given.seq`
     })
     return function* (rows) {
-      const row = rows.length === 0 ? undefined : yield* get(...update(rows))
-      const version = row?.["version"]
-      return typeof version === "string" ? version : ""
+      if (rows.length > 0) yield* run(...update(rows))
     }
   },
   insert: (table, columns) => {
     const names = columns.map(({ name }) => name).join(", ")
     const insert = writeRows(columns, (parameters, common) => {
       const values = parameters.map((parameter, at) => (at < common ? parameter : `unnest(${parameter})`))
-      return `WITH written AS (INSERT INTO ${table} (${names}) SELECT ${values.join(", ")} RETURNING xmin)
-        SELECT xmin::text AS version FROM written LIMIT 1`
+      return `INSERT INTO ${table} (${names}) SELECT ${values.join(", ")}`
     })
     return function* (rows) {
-      const row = rows.length === 0 ? undefined : yield* get(...insert(rows))
-      const version = row?.["version"]
-      return typeof version === "string" ? version : ""
+      if (rows.length > 0) yield* run(...insert(rows))
     }
   },
   // One statement, of which nothing is asked: the recipients' keys are made of the job's where that is known. Arrays are

@@ -13,8 +13,8 @@ export interface Column {
 /** SQL literals by column. */
 export type Literals = Readonly<Record<string, string>>
 
-/** Writes any number of rows, each with the columns' values in their order; answers the version that they have then. */
-export type WriteRows = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<string>
+/** Writes any number of rows, each with the columns' values in their order. */
+export type WriteRows = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>) => Program<void>
 
 /**
  * Inserts a job and its recipients; neither where another job has its Idempotency-Key and `skips` says so.

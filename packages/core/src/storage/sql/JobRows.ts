@@ -353,9 +353,11 @@ export const make = (
         steps.push(deferred.length === 0 ? written : { ...written, moves: [...deferred, ...written.moves] })
       }
       for (const { held } of others) cache.remove(held.job.id)
-      const saved = yield* rows.save(steps, now, together)
+      yield* rows.save(steps, now, together)
       if (batch !== undefined) yield* take(batch, version, now)
-      cache.put(inRows, saved.version)
+      const [first] = inRows
+      // One commit writes them all in one version, or the others are read again.
+      if (first !== undefined) cache.put(inRows, yield* rows.versionOf(first.held))
       cache.put(together, version)
     },
 
@@ -426,8 +428,8 @@ export const make = (
         cache.remove(held.job.id)
         if (held.batch !== null) locked.set(held.batch, held.version)
       }
-      const { batches } = yield* rows.save(steps, now)
-      for (const { first, version } of batches) cache.renew(first, locked.get(first) ?? "", version)
+      const released = yield* rows.save(steps, now)
+      for (const { first, version } of released) cache.renew(first, locked.get(first) ?? "", version)
     },
 
     saveAnswer: (job, answer) => run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", answer, job.seq),

@@ -162,7 +162,8 @@ export interface JobRows {
    */
   readonly makeWaitingDue: (now: Instant, latest: Instant) => Program<number>
   /**
-   * Writes what steps made of jobs: their recipients, their rows, their events.
+   * Writes what steps made of jobs: their recipients, their rows, their events. Answers the batches of which jobs have
+   * rows now.
    *
    * @param taken steps of jobs that a batch takes: of these only the events are written
    */
@@ -170,14 +171,14 @@ export interface JobRows {
     steps: ReadonlyArray<Step<StoredJob>>,
     now: Instant,
     taken?: ReadonlyArray<Step<StoredJob>>
-  ) => Program<Saved>
+  ) => Program<ReadonlyArray<Released>>
+  /** The version that a job's row has now. */
+  readonly versionOf: (job: StoredJob) => Program<string>
 }
 
-export interface Saved {
-  /** Of the rows that were written. */
+export interface Released extends BatchKey {
+  /** Its new one. */
   readonly version: string
-  /** Those of which jobs have rows now, with their new version. */
-  readonly batches: ReadonlyArray<BatchKey & { readonly version: string }>
 }
 
 /** The status of a job that {@link JobRows.select} reads, as SQL; where it has no row, as `Job.readJob` tells it. */
@@ -199,6 +200,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
   const byIds = `${select()} WHERE ${ofIds} ORDER BY job.id`
   const lockBatches = Backlog.locking(dialect)
   const version = dialect.version("progress")
+  const versionOf = `SELECT ${version} AS version FROM sendwright_progress AS progress WHERE seq = ?`
   const changed = dialect.jsonValue(changingColumns("job", "job.version"))
   const changing = `SELECT ${dialect.jsonArrays(renewedColumns(`CASE WHEN job.same THEN NULL ELSE ${changed} END`))} AS jobs
     FROM (
@@ -350,15 +352,18 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
       }
       return count
     },
+    versionOf: function* ({ seq }) {
+      return text((yield* get(versionOf, seq)) ?? {}, "version")
+    },
     save: function* (steps, now, taken = []) {
       for (const kind of kindsOf(steps)) yield* saveKind(kind)
       const jobs = steps.map(({ held }) => held)
       const times = yield* nextTimes(jobs, now)
       const [fresh, known] = Arrays.partition(jobs, ({ hasRow }) => hasRow)
       const toRow = (held: StoredJob) => writeProgress(held, times.get(held.seq) ?? null)
-      const inserted = yield* insertRows(fresh.map(toRow))
-      const updated = yield* updateRows(known.map(toRow))
-      const batches: Array<Saved["batches"][number]> = []
+      yield* insertRows(fresh.map(toRow))
+      yield* updateRows(known.map(toRow))
+      const batches: Array<Released> = []
       for (const batch of batchesOf(fresh).values()) {
         const version = ids.uuid(now)
         yield* Backlog.release(batch, batch.jobs, version)
@@ -373,7 +378,7 @@ export const make = (dialect: Dialect, ids: Ids): JobRows => {
         else ofAccount.push(...told)
       }
       for (const [accountId, told] of drafts) yield* Events.append(ids, accountId, told, now)
-      return { version: inserted === "" ? updated : inserted, batches }
+      return batches
     }
   }
 }

@@ -68,7 +68,6 @@ const inserting =
         const keys = JSON.stringify(group.map((row) => row.at(-1)))
         yield* run(insert, ...group[0].slice(0, -1), version, keys)
       }
-      return rows.length === 0 ? "" : version
     }
   }
 
@@ -94,7 +93,6 @@ const updating =
           yield* run(updateRange, ...values, ...ranges.slice(at, at + 2))
         }
       }
-      return written
     }
   }
 
