@@ -109,7 +109,8 @@ describe("two nodes that claim simultaneously", () => {
       const unpaced = { messages_per_second: null, pair_interval_ms: null }
       const each = [yield* pacedSession(first, who, unpaced), yield* pacedSession(first, who, unpaced)]
       const [held = who, free = who] = each.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))
-      yield* jobs.accept(Fixtures.send(held))
+      // The one that was served is last in the next claim's turn, which so waits for the other.
+      yield* jobs.accept(Fixtures.send(free))
       const earlier = yield* jobs.exchange(claimBy("worker"))
       for (const session of each) yield* jobs.accept(Fixtures.send(session))
       yield* query("BEGIN")
