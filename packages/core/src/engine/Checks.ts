@@ -44,6 +44,8 @@ import * as Keyring from "../domain/Keyring.ts"
 import * as Money from "../domain/Money.ts"
 import * as Phone from "../domain/Phone.ts"
 import * as Rendering from "../domain/Rendering.ts"
+import type { DirectMessageRequest, TemplateMessageRequest } from "../domain/Requests.ts"
+import * as Requests from "../domain/Requests.ts"
 import * as Shape from "../domain/Shape.ts"
 import type { Template } from "../domain/Template.ts"
 import * as Text from "../domain/Text.ts"
@@ -61,8 +63,6 @@ import { TemplateStore } from "../storage/TemplateStore.ts"
 import { Transactions } from "../storage/Transactions.ts"
 import * as Admission from "./Admission.ts"
 import type { Caller, Credentials, Unauthorized } from "./Operations.ts"
-import type { DirectMessageRequest, TemplateMessageRequest } from "./Requests.ts"
-import * as Requests from "./Requests.ts"
 
 // 3, 4, 5 ------------------------------------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ import type { Job, Status as JobStatus, RecipientResult } from "../domain/Job.ts
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Limiter } from "../domain/Plan.ts"
 import type { Decision } from "../domain/RateLimit.ts"
+import type { DirectMessageRequest, TemplateMessageRequest, Unchecked } from "../domain/Requests.ts"
 import type { Identity } from "../storage/ApiKeyStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
-import type { DirectMessageRequest, TemplateMessageRequest, Unchecked } from "./Requests.ts"
 
 /** What a caller presents; `undefined` for a header that is absent. */
 export interface Credentials {

@@ -6,8 +6,8 @@ import * as Schema from "effect/Schema"
 import * as Compile from "../../src/domain/Compile.ts"
 import * as Explain from "../../src/domain/Explain.ts"
 import type * as Fault from "../../src/domain/Fault.ts"
+import * as Requests from "../../src/domain/Requests.ts"
 import * as Shape from "../../src/domain/Shape.ts"
-import * as Requests from "../../src/engine/Requests.ts"
 
 const optional = Schema.optional
 

@@ -4,9 +4,9 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as Explain from "../../src/domain/Explain.ts"
 import * as Fault from "../../src/domain/Fault.ts"
+import * as Requests from "../../src/domain/Requests.ts"
 import * as Shape from "../../src/domain/Shape.ts"
 import * as Suggestion from "../../src/domain/Suggestion.ts"
-import * as Requests from "../../src/engine/Requests.ts"
 
 const faultsOf = (decoded: Either.Either<unknown, ReadonlyArray<Fault.Fault>>) =>
   (Either.isLeft(decoded) ? decoded.left : []).map((fault) => [Fault.pointer(fault), fault.code])

@@ -4,12 +4,12 @@
  */
 
 import * as Schema from "effect/Schema"
-import * as Compile from "../domain/Compile.ts"
-import type { Fault } from "../domain/Fault.ts"
-import * as Phone from "../domain/Phone.ts"
-import { Reference } from "../domain/Reference.ts"
-import * as Template from "../domain/Template.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
+import * as Compile from "./Compile.ts"
+import type { Fault } from "./Fault.ts"
+import * as Phone from "./Phone.ts"
+import { Reference } from "./Reference.ts"
+import * as Template from "./Template.ts"
 
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)
@@ -120,7 +120,7 @@ export const DirectMessageRequest = Schema.Struct({
 export type DirectMessageRequest = typeof DirectMessageRequest.Type
 
 /** The body of an {@link Unchecked} request whose text could not be read. */
-export const unreadable: unique symbol = Symbol.for("@sendwright/core/engine/Requests/unreadable")
+export const unreadable: unique symbol = Symbol.for("@sendwright/core/domain/Requests/unreadable")
 
 /**
  * A body that nobody has looked at yet. The message operations take it in place of a typed request, because what
