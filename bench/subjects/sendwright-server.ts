@@ -14,7 +14,7 @@ import { engine, noOp, tenant } from "./Setup.ts"
 /** A module of the host's build, which exports no more than its layer. */
 const host = (name: string) => import(new URL(name, import.meta.resolve("@sendwright/host")).href)
 const Adapter: HostModules.Adapter = await host("http/Adapter.js")
-const Handlers: HostModules.Handlers = await host("http/Handlers.js")
+const Content: HostModules.Content = await host("http/Content.js")
 const Serve: HostModules.Serve = await host("http/Serve.js")
 
 const keepsNothing = Layer.effect(
@@ -43,7 +43,7 @@ const program = Effect.gen(function* () {
     besides: { end: Effect.void, underWay: () => [] },
     served: (port) => {
       const baseUrl = `http://127.0.0.1:${port}`
-      const routes = Handlers.make(engine)
+      const { routes } = Content.ofApi(engine, baseUrl)
       return Effect.all({
         handle: Adapter.make({ engine, routes, pages: new Map(), baseUrl, adminToken: undefined, stopping }),
         refuse: Adapter.refusing(baseUrl)

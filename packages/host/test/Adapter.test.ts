@@ -5,30 +5,34 @@ import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as Tracer from "effect/Tracer"
-import { live } from "../src/api/Api.ts"
+import { forAnyone } from "../src/api/Operation.ts"
+import * as Service from "../src/api/Service.ts"
 import * as Adapter from "../src/http/Adapter.ts"
 import * as Fibers from "../src/http/Fibers.ts"
 import type { EngineError } from "../src/http/Problems.ts"
 import * as Problems from "../src/http/Problems.ts"
-import { forAnyone, reply } from "../src/http/Route.ts"
-import * as ServiceHandlers from "../src/http/ServiceHandlers.ts"
+import { reply } from "../src/http/Route.ts"
 
 /** Nobody calls the engine in these tests; a method that is called says its name. */
 const engine = new Proxy(Object.create(null), {
   get: (_, name) => () => Effect.dieMessage(`${String(name)} is not expected`)
 })
 
+const [live] = Service.health
+const answer = { ok: true, status: "live" }
+const nobody = Engine.Engine.of(engine)
+
 const adapter = (run: () => Effect.Effect<never, EngineError> | Effect.Effect<ReturnType<typeof fine>>) =>
   Adapter.make({
-    engine: Engine.Engine.of(engine),
-    routes: [forAnyone(live, run)],
+    engine: nobody,
+    routes: [forAnyone(live.endpoint, { summary: "", description: "", answer }, () => run).route(nobody)],
     pages: new Map(),
     baseUrl: "http://base",
     adminToken: Redacted.make("token"),
     stopping: MutableRef.make(false)
   })
 
-const fine = () => reply({ ok: true, status: "live" })
+const fine = () => reply(answer)
 
 const get = (method = "GET", headers: Record<string, string> = {}) => ({
   method,
@@ -117,7 +121,7 @@ describe("a tracer", () => {
         }
       })
       const handle = yield* Adapter.make({
-        engine: Engine.Engine.of(engine),
+        engine: nobody,
         routes: [forAnyone(live, () => Effect.withSpan(Effect.succeed(fine()), "within"))],
         pages: new Map(),
         baseUrl: "http://base",
@@ -139,8 +143,8 @@ describe("while the service stops, the adapter", () => {
   it.effect("refuses all that comes, and says when to come back; whether it lives is still answered", () =>
     Effect.gen(function* () {
       const handle = yield* Adapter.make({
-        engine: Engine.Engine.of(engine),
-        routes: ServiceHandlers.make(Engine.Engine.of(engine)),
+        engine: nobody,
+        routes: Service.service.map(({ route }) => route(nobody)),
         pages: new Map([["/docs", { access: "anyone", contentType: "text/html", body: Effect.succeed("") }]]),
         baseUrl: "http://base",
         adminToken: Redacted.make("token"),

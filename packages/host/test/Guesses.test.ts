@@ -7,9 +7,8 @@ import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
+import * as Api from "../src/api/Api.ts"
 import * as Adapter from "../src/http/Adapter.ts"
-import * as Handlers from "../src/http/Handlers.ts"
-import * as HookHandlers from "../src/http/HookHandlers.ts"
 
 const limits = { perAddress: 8, perSubject: 3, perMinute: 60 }
 const adminToken = "an-admin-token-of-24-and-more"
@@ -63,7 +62,7 @@ const host = Effect.gen(function* () {
   } as const
   const handle = yield* Adapter.make({
     engine,
-    routes: [...Handlers.make(engine), ...HookHandlers.make(engine)],
+    routes: Api.operations.map(({ route }) => route(engine)),
     pages: new Map([["/metrics", metrics]]),
     baseUrl: "http://base",
     adminToken: Redacted.make(adminToken),

@@ -6,12 +6,8 @@ import { Fixtures } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as MutableRef from "effect/MutableRef"
-import { Api } from "../src/api/Api.ts"
+import * as Api from "../src/api/Api.ts"
 import * as Adapter from "../src/http/Adapter.ts"
-import * as AdminHandlers from "../src/http/AdminHandlers.ts"
-import * as Handlers from "../src/http/Handlers.ts"
-import * as HookHandlers from "../src/http/HookHandlers.ts"
-import * as ServiceHandlers from "../src/http/ServiceHandlers.ts"
 
 type EngineService = typeof Engine.Engine.Service
 
@@ -54,12 +50,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     ...given
   })
 
-const routesOf = (engine: EngineService) => [
-  ...Handlers.make(engine),
-  ...AdminHandlers.make(engine),
-  ...HookHandlers.make(engine),
-  ...ServiceHandlers.make(engine)
-]
+const routesOf = (engine: EngineService) => Api.operations.map(({ route }) => route(engine))
 
 interface Call {
   readonly method?: string
@@ -104,7 +95,7 @@ const jobs = "/api/v1/template-messages"
 describe("the contract", () => {
   it("has a route for every endpoint, and no route besides", () => {
     const promised: Array<string> = []
-    HttpApi.reflect(Api, {
+    HttpApi.reflect(Api.Api, {
       onGroup: () => undefined,
       onEndpoint: ({ endpoint }) => promised.push(`${endpoint.method} ${endpoint.path}`)
     })

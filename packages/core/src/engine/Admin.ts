@@ -14,6 +14,9 @@ import * as Sessions from "./admin/Sessions.ts"
 import * as Templates from "./admin/Templates.ts"
 import * as Webhooks from "./admin/Webhooks.ts"
 
+export type { Usage } from "./admin/Accounts.ts"
+export type { ConsentResult, ConsentState } from "./admin/Consents.ts"
+export type { Retried } from "./admin/Jobs.ts"
 export type { Imported, ImportResult } from "./admin/Templates.ts"
 
 export interface Admin {

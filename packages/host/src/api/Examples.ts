@@ -1,6 +1,5 @@
 /** Values of the examples in the description: one small shop, and what becomes of its order confirmations. */
 import type * as EventData from "@sendwright/core/domain/EventData"
-import * as Plan from "@sendwright/core/domain/Plan"
 
 export const ids = {
   account: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c01",
@@ -16,7 +15,6 @@ export const ids = {
   request: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0b",
   auditEntry: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0c"
 }
-export const publicKey = "pk_4fT0aZqL9xYw2RkVb7NcHd"
 export const phone = "34600000100"
 export const at = "2026-11-02T09:30:00.000Z"
 export const later = "2026-11-02T09:30:02.417Z"
@@ -48,15 +46,6 @@ export const template = {
   updated_at: at
 } as const
 
-/** As a platform writes it. */
-export const platformTemplate = {
-  name: template.name,
-  language: template.language,
-  category: "UTILITY",
-  status: "APPROVED",
-  components: [{ type: "BODY", text: template.components[0].text }]
-}
-
 export const links = { status: `/api/v1/template-messages/${ids.job}` }
 
 export const job = {
@@ -71,50 +60,6 @@ export const job = {
   completed_at: later,
   links
 } as const
-
-export const jobDetail = {
-  ...job,
-  template: { template_id: template.template_id, name: template.name, language: template.language },
-  currency: "EUR",
-  estimated_cost: "0.0250",
-  actual_cost: "0.0250",
-  pause_reason: null,
-  waiting_for: null,
-  expected_completion_at: null,
-  results: [
-    {
-      phone,
-      external_id: "customer-9",
-      status: "delivered",
-      error: null,
-      attempts: 1,
-      message_id: ids.message,
-      market: "34",
-      unit_price: "0.0250",
-      pricing: { category: "utility", free: false },
-      updated_at: later,
-      sent_at: at,
-      delivered_at: later,
-      read_at: null
-    }
-  ],
-  next_cursor: null
-} as const
-
-export const templateRequest = {
-  template_id: template.template_id,
-  reference: job.reference,
-  recipients: [{ phone, external_id: "customer-9", variables: { "body.1": "Ana" } }]
-}
-
-export const account = {
-  id: ids.account,
-  name: "Corner Shop",
-  currency: "EUR",
-  plan: Plan.defaults,
-  created_at: at,
-  updated_at: at
-}
 
 export const session = {
   id: ids.session,
@@ -133,42 +78,6 @@ export const session = {
   created_at: at,
   updated_at: at
 } as const
-
-export const key = {
-  public_key: publicKey,
-  session_id: ids.session,
-  name: "Web shop",
-  permissions: ["messages:send", "jobs:read"],
-  status: "active",
-  secrets: [{ created_at: at, expires_at: null }],
-  created_at: at,
-  last_used_at: null
-} as const
-
-export const operator = {
-  name: "ana",
-  role: "read",
-  status: "active",
-  secrets: [{ created_at: at, expires_at: null }],
-  created_at: at,
-  last_used_at: null
-} as const
-
-export const operatorToken = "op_ana_WmZq4cX1tB8nJ0vLr5KyPd2HfGs7QaEu9TiOw3YxMbN_0kQ3zT"
-
-export const auditEntry = {
-  id: ids.auditEntry,
-  at,
-  operator: "ADMIN_TOKEN",
-  operation: "accounts.change",
-  target: ids.account,
-  address: "203.0.113.7",
-  request_id: ids.request,
-  before: { name: "My shop" },
-  after: { name: "Our shop" }
-}
-
-export const secretKey = "sk_WmZq4cX1tB8nJ0vLr5KyPd2HfGs7QaEu9TiOw3YxMbN_0kQ3zT"
 
 export const consent = {
   consent_id: ids.consent,
@@ -197,43 +106,6 @@ export const webhook = {
   created_at: at,
   updated_at: at
 }
-
-export const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwM7vVj3nEx0A="
-
-export const delivery = {
-  id: ids.delivery,
-  event_id: ids.event,
-  event_type: "job.completed",
-  status: "delivered",
-  next_attempt_at: null,
-  created_at: at,
-  attempts: [{ number: 1, at, status: 200, duration_ms: 41, reason: null, response: "ok" }]
-} as const
-
-export const rateCard = {
-  id: ids.rateCard,
-  currency: "EUR",
-  effective_from: at,
-  created_at: at,
-  prices: [{ market: "Spain", prefixes: ["34"], category: "utility", price: "0.0250" }]
-} as const
-
-export const imported = {
-  ok: true,
-  imported: 1,
-  templates: [template],
-  results: [
-    {
-      index: 0,
-      name: template.name,
-      language: template.language,
-      status: "imported",
-      template_id: template.template_id,
-      sendable: true,
-      unsendable_reason: null
-    }
-  ]
-} as const
 
 const progress = {
   reference: job.reference,

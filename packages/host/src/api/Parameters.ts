@@ -1,9 +1,7 @@
 /** Path and query parameters that several endpoints share. */
 import * as Instant from "@sendwright/core/domain/Instant"
-import * as Job from "@sendwright/core/domain/Job"
 import * as Page from "@sendwright/core/domain/Page"
-import * as Recipient from "@sendwright/core/domain/Recipient"
-import { Reference } from "@sendwright/core/domain/Reference"
+import * as Text from "@sendwright/core/domain/Text"
 import * as Schema from "effect/Schema"
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/
@@ -11,6 +9,26 @@ const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a
 export const Uuid = Schema.String.pipe(
   Schema.filter((text) => uuid.test(text), { description: "a UUID", jsonSchema: { format: "uuid" } })
 )
+
+/** The path parameter of what has a UUID. */
+export const id = Schema.Struct({ id: Uuid })
+
+export const Name = Text.line(255)
+
+/** For how long an old secret lives on; in the engine's words, `overlap`. */
+export const Rotation = Schema.Struct({
+  overlap_seconds: Schema.optional(Schema.Int.pipe(Schema.between(0, 604_800)))
+})
+export const overlap = ({ overlap_seconds }: typeof Rotation.Type) => ({ overlapSeconds: overlap_seconds })
+
+export const IdempotencyKey = Schema.String.annotations({
+  description: "1 to 128 visible ASCII characters, bare or as a quoted string (RFC 8941).",
+  jsonSchema: { minLength: 1 }
+})
+
+/** The header of an answer that may be a replay. */
+export const replayed = (accepted: { readonly replayed: boolean }): Readonly<Record<string, string>> =>
+  accepted.replayed ? { "idempotency-replayed": "true" } : {}
 
 /** Digits only: `Number` alone would take `0x10`, `1e3` and `2.0` for whole numbers too. */
 const Digits = Schema.String.pipe(
@@ -34,7 +52,7 @@ export const WholeNumber = Schema.transform(Digits, Schema.Number, {
 })
 
 /** Refinements of a number that is written in text are told of the number. */
-const limit = (maximum: number) =>
+export const limit = (maximum: number) =>
   Schema.optional(
     WholeNumber.pipe(Schema.between(1, maximum)).annotations({
       jsonSchema: { type: "integer", minimum: 1, maximum, description: "The most items of a page." }
@@ -51,35 +69,18 @@ const Cursor = Schema.String.pipe(
   })
 )
 
-const Time = Schema.String.pipe(
+export const TimeText = Schema.String.pipe(
   Schema.filter((text) => Instant.parse(text) !== undefined, {
     description: "an RFC 3339 date-time",
     jsonSchema: { format: "date-time" }
   })
 )
-export const TimeText = Time
 
 export const paging = { limit: limit(Page.maximumLimit), cursor: Schema.optional(Cursor) }
 
 export const Paging = Schema.Struct(paging)
 
-export const JobFilter = Schema.Struct({
-  ...paging,
-  status: Schema.optional(
-    Schema.Literal(...Job.statuses).annotations({ description: "Only jobs of this status." })
-  ),
-  reference: Schema.optional(Reference),
-  created_after: Schema.optional(Time),
-  created_before: Schema.optional(Time)
-})
-
-export const resultFilter = {
-  limit: limit(250),
-  cursor: Schema.optional(Cursor),
-  recipient_status: Schema.optional(
-    Schema.Literal(...Recipient.statuses).annotations({ description: "Only results of this status." })
-  )
-}
+export const byAccount = { account_id: Uuid }
 
 /** The page that a query asks for; `after` is the position behind its cursor. */
 export const page = (

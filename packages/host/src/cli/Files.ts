@@ -7,7 +7,7 @@ import * as Csv from "@sendwright/core/domain/Csv"
 import * as Fault from "@sendwright/core/domain/Fault"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { ConsentRecord } from "../api/AdminApi.ts"
+import { NewConsent } from "../api/Consents.ts"
 import * as Body from "../http/Body.ts"
 import * as Logs from "../Logs.ts"
 
@@ -39,7 +39,7 @@ export const text = (file: string): Read<string> =>
     Effect.map((content) => new TextDecoder().decode(content))
   )
 
-const columns = Object.keys(ConsentRecord.fields)
+const columns = Object.keys(NewConsent.fields)
 
 /** A header row with the API's names of fields, then a row for each consent; an empty cell is an absent field. */
 const consentsOf = (file: string, content: string): Read<unknown> =>

@@ -8,25 +8,14 @@ import * as Either from "effect/Either"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import type * as Option from "effect/Option"
+import type { Operation } from "../api/Operation.ts"
 import * as EngineLayer from "../EngineLayer.ts"
 import * as HostConfig from "../HostConfig.ts"
-import * as AdminHandlers from "../http/AdminHandlers.ts"
 import * as Cursors from "../http/Cursors.ts"
 import * as InFlight from "../http/InFlight.ts"
 import type { Raw } from "../http/Route.ts"
 import * as Logs from "../Logs.ts"
 import * as StartFailure from "../StartFailure.ts"
-import type * as Flags from "./Flags.ts"
-
-/** What is looked at of an endpoint of `api/AdminApi`. */
-export interface Endpoint {
-  readonly name: string
-  readonly method: string
-  readonly path: string
-  readonly urlParamsSchema: Option.Option<Flags.Described>
-  readonly payloadSchema: Option.Option<Flags.Described>
-}
 
 /** The database was not opened, so that nothing was tried. */
 export class NotOpened extends Data.TaggedError("NotOpened")<{ readonly message: string }> {}
@@ -50,7 +39,10 @@ const user = Effect.orElseSucceed(
 )
 
 /** The success body. */
-export const perform = (endpoint: Endpoint, given: Pick<Raw, "body" | "path" | "query">) =>
+export const perform = (
+  { route }: Pick<Operation<unknown>, "route">,
+  given: Pick<Raw, "body" | "path" | "query">
+) =>
   Effect.gen(function* () {
     const config = yield* Effect.mapError(HostConfig.load, notOpened)
     // Quiet, as `Cli` begins, unless LOG_LEVEL says otherwise.
@@ -59,14 +51,10 @@ export const perform = (endpoint: Endpoint, given: Pick<Raw, "body" | "path" | "
     )
     return yield* Effect.gen(function* () {
       const engine = yield* Effect.mapError(open(config), notOpened)
-      const route = AdminHandlers.make(engine).find(
-        ({ method, pattern }) => method === endpoint.method && pattern === endpoint.path
-      )
-      if (route?.handler.access !== "operator") {
-        return yield* Effect.dieMessage(`There is no handler of ${endpoint.name}`)
-      }
+      const { handler, name } = route(engine)
+      if (handler.access !== "operator") return yield* Effect.dieMessage(`${name} is not for operators`)
       const running = yield* Either.mapLeft(
-        route.handler.prepare({
+        handler.prepare({
           ...given,
           faults: [],
           idempotencyKey: undefined,

@@ -2,12 +2,10 @@
 import type { Engine } from "@sendwright/core"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Api from "../api/Api.ts"
+import * as Service from "../api/Service.ts"
 import type { Options, Page } from "./Adapter.ts"
-import * as AdminHandlers from "./AdminHandlers.ts"
-import * as Handlers from "./Handlers.ts"
-import * as HookHandlers from "./HookHandlers.ts"
 import * as Metrics from "./Metrics.ts"
-import * as ServiceHandlers from "./ServiceHandlers.ts"
 
 type Content = Pick<Options, "routes" | "pages">
 
@@ -51,16 +49,11 @@ const pages = (baseUrl: string, routes: Content["routes"]): ReadonlyMap<string, 
 
 /** Nothing but how it is. */
 export const ofWorker = (engine: Context.Tag.Service<Engine.Engine>): Content => ({
-  routes: ServiceHandlers.health(engine),
+  routes: Service.health.map(({ route }) => route(engine)),
   pages: new Map([metrics])
 })
 
 export const ofApi = (engine: Context.Tag.Service<Engine.Engine>, baseUrl: string): Content => {
-  const routes = [
-    ...Handlers.make(engine),
-    ...AdminHandlers.make(engine),
-    ...HookHandlers.make(engine),
-    ...ServiceHandlers.make(engine)
-  ]
+  const routes = Api.operations.map(({ route }) => route(engine))
   return { routes, pages: pages(baseUrl, routes) }
 }

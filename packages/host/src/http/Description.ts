@@ -4,7 +4,6 @@
  */
 import * as OpenApi from "@effect/platform/OpenApi"
 import { Api } from "../api/Api.ts"
-import { type Operation, reference } from "../api/Reference.ts"
 import * as Events from "./description/Events.ts"
 import { always, headers, ofKeys, ofReplays } from "./description/Headers.ts"
 import { isObject, type Json, mapEntries, member, ref } from "./description/Json.ts"
@@ -37,15 +36,11 @@ const referred = (part: unknown, schemas: Json, found: Set<string>): void => {
   }
 }
 
-type Entry = Operation<unknown, unknown>
-
-const entries: ReadonlyMap<string, Entry> = new Map(Object.entries(reference))
-
 /** The media types of a body or an answer, each with the example. */
 const withExample = (content: Json, example: unknown): Json =>
   mapEntries(content, (media) => ({ ...(isObject(media) ? media : {}), example }))
 
-const answersOf = (operation: Json, route: Route, entry: Entry): Json => {
+const answersOf = (operation: Json, route: Route): Json => {
   // The builder's own 400 is never answered: faults of the shape are 422.
   const { 400: _, ...answers } = member(operation, "responses")
   return mapEntries(answers, (answer) => ({
@@ -53,9 +48,9 @@ const answersOf = (operation: Json, route: Route, entry: Entry): Json => {
     headers: {
       ...always,
       ...(route.handler.access === "key" ? ofKeys : {}),
-      ...(entry.isIdempotent === true ? ofReplays : {})
+      ...(route.reference.isIdempotent === true ? ofReplays : {})
     },
-    content: withExample(mapEntries(member(answer, "content"), opened), entry.answer)
+    content: withExample(mapEntries(member(answer, "content"), opened), route.reference.answer)
   }))
 }
 
@@ -68,14 +63,14 @@ const isRequired = (content: Json, schemas: Json): boolean =>
     return Array.isArray(required) && required.length > 0
   })
 
-const described = (operation: Json, route: Route, entry: Entry, schemas: Json): Json => {
+const described = (operation: Json, route: Route, schemas: Json): Json => {
   const { requestBody, ...rest } = operation
   const content = member(requestBody, "content")
-  const refusals = Refusals.of(route, entry.refusals)
+  const refusals = Refusals.of(route)
   return {
     ...rest,
-    summary: entry.summary,
-    description: entry.description,
+    summary: route.reference.summary,
+    description: route.reference.description,
     security: Security.of(route),
     ...(route.handler.access === "key" && route.handler.permission !== null
       ? { "x-permission": route.handler.permission }
@@ -85,11 +80,11 @@ const described = (operation: Json, route: Route, entry: Entry, schemas: Json): 
       : {
           requestBody: {
             required: route.handler.access === "hook" || isRequired(content, schemas),
-            content: withExample(content, entry.request)
+            content: withExample(content, route.reference.request)
           }
         }),
     responses: {
-      ...answersOf(operation, route, entry),
+      ...answersOf(operation, route),
       ...Object.fromEntries(
         Array.from(refusals, ([status, codes]) => [status, ref("responses", Refusals.nameOf(codes))])
       )
@@ -120,10 +115,8 @@ export const openApi = (baseUrl: string, routes: ReadonlyArray<Route>): Json => 
   for (const route of routes) {
     const [path, method] = [pathOf(route.pattern), route.method.toLowerCase()]
     const operation = member(member(member(spec, "paths"), path), method)
-    const entry = entries.get(String(operation["operationId"]).replace(/^.*\./, ""))
-    if (entry === undefined) continue
-    paths[path] = { ...paths[path], [method]: described(operation, route, entry, schemas) }
-    for (const codes of Refusals.of(route, entry.refusals).values())
+    paths[path] = { ...paths[path], [method]: described(operation, route, schemas) }
+    for (const codes of Refusals.of(route).values())
       responses[Refusals.nameOf(codes)] = Refusals.response(baseUrl, codes)
     if (route.handler.access !== "hook") referred(operation["requestBody"], schemas, closed)
   }

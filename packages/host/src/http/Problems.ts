@@ -4,7 +4,7 @@
  */
 import type { Errors, Readiness, StorageError } from "@sendwright/core"
 import * as Fault from "@sendwright/core/domain/Fault"
-import * as Views from "./Views.ts"
+import * as Wire from "../api/Wire.ts"
 
 export type EngineError =
   | Errors.InvalidCredentials
@@ -241,6 +241,13 @@ const storageRetryMs = 1000
 /** A finding is answered again for as long. */
 const notReadyRetryMs = 3000
 
+/** As readiness answers it, too. */
+export const readinessCheck = ({ fault, name }: Readiness.Check) => ({
+  name,
+  ok: fault === null,
+  detail: fault
+})
+
 export const describe = (error: EngineError): Problem => {
   switch (error._tag) {
     case "InvalidCredentials":
@@ -295,7 +302,7 @@ export const describe = (error: EngineError): Problem => {
     case "NotReady":
       return problem("unavailable", error.message, {
         retryAfterMs: notReadyRetryMs,
-        members: { checks: Views.checks(error.checks) }
+        members: { checks: error.checks.map(readinessCheck) }
       })
     case "StorageError":
       return problem("unavailable", "The storage does not answer.", { retryAfterMs: storageRetryMs })
@@ -319,9 +326,7 @@ export const body = (
   ...(found.faults === null
     ? {}
     : {
-        errors: found.faults
-          .slice(0, Fault.maximum)
-          .map((fault) => ({ pointer: Fault.pointer(fault), code: fault.code, message: fault.message }))
+        errors: found.faults.slice(0, Fault.maximum).map(Wire.fault)
       }),
   ...found.members
 })

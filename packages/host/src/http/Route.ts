@@ -3,20 +3,23 @@
  * neither requests nor responses: they are given values and answer a value.
  */
 import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import type * as HttpMethod from "@effect/platform/HttpMethod"
-import type { ApiKey, Engine, Operator } from "@sendwright/core"
-import { Errors, Fault, Readable, Requests, Shape } from "@sendwright/core"
+import type { Engine } from "@sendwright/core"
+import type * as ApiKey from "@sendwright/core/domain/ApiKey"
+import * as Errors from "@sendwright/core/domain/Errors"
+import * as Fault from "@sendwright/core/domain/Fault"
+import type * as Operator from "@sendwright/core/domain/Operator"
+import * as Readable from "@sendwright/core/domain/Readable"
+import * as Requests from "@sendwright/core/domain/Requests"
+import * as Shape from "@sendwright/core/domain/Shape"
 import * as Turn from "@sendwright/core/loop/Turn"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
-import { MaximumValues } from "../api/MaximumValues.ts"
 import * as Body from "./Body.ts"
 import type * as Cursors from "./Cursors.ts"
-import type { EngineError } from "./Problems.ts"
+import type { Code, EngineError } from "./Problems.ts"
 
 type Faults = ReadonlyArray<Fault.Fault>
 
@@ -77,7 +80,20 @@ type Running = Effect.Effect<Reply<unknown>, EngineError>
 /** Looks at the shape, and answers what is left to run. */
 export type Prepare = (raw: Raw) => Either.Either<Running, Faults>
 
+/** What the description tells of a route; the examples are of its endpoint's types (`api/Operation`). */
+interface Reference {
+  readonly summary: string
+  readonly description: string
+  readonly request?: unknown
+  readonly answer: unknown
+  readonly refusals: ReadonlyArray<Code>
+  readonly isIdempotent?: boolean
+}
+
 export interface Route {
+  /** Its endpoint's. */
+  readonly name: string
+  readonly reference: Reference
   readonly method: string
   /** With `:name` for parameters. */
   readonly pattern: string
@@ -127,13 +143,13 @@ type Endpoint<Path, Query, Payload, Headers, Success> = HttpApiEndpoint.HttpApiE
  * The rules that a payload breaks beyond its shape, as far as it can be read. They are asked when the request is refused
  * for its shape, so that it has every fault at once (decisions.md §10); else the handler keeps them.
  */
-type Rules<Path, Payload> = (given: {
+export type Rules<Path, Payload> = (given: {
   /** Undefined when the path has a fault. */
   readonly path: Path | undefined
   readonly payload: Readable.Readable<Payload>
 }) => Effect.Effect<Faults, EngineError>
 
-type Handler<Path, Query, Payload, Success> = (
+export type Handler<Path, Query, Payload, Success> = (
   given: Given<Path, Query, Payload>
 ) => Effect.Effect<Reply<Success>, EngineError>
 
@@ -189,7 +205,7 @@ const cursorOf = (query: unknown): unknown =>
   typeof query === "object" && query !== null && "cursor" in query ? query.cursor : undefined
 
 /** All faults of path, query and body at once, or the handler's effect. `owner` is whose lists the cursors are of. */
-const prepare = <Path, Query, Payload, Headers, Success>(
+export const prepare = <Path, Query, Payload, Headers, Success>(
   endpoint: Endpoint<Path, Query, Payload, Headers, Success>
 ) => {
   const decodePath = decoderOf(endpoint.pathSchema, ["path"])
@@ -250,66 +266,8 @@ const prepare = <Path, Query, Payload, Headers, Success>(
     }
 }
 
-const common = <Path, Query, Payload, Headers, Success>(
-  endpoint: Endpoint<Path, Query, Payload, Headers, Success>
-) => ({
-  method: endpoint.method,
-  pattern: endpoint.path,
-  status: HttpApiSchema.getStatusSuccess(endpoint.successSchema),
-  takesBody: Option.isSome(endpoint.payloadSchema),
-  maximumValues: Context.get(endpoint.annotations, MaximumValues),
-  whileStopping: false,
-  refusal: () => ({})
-})
-
-export const forAnyone = <Path, Query, Payload, Headers, Success>(
-  endpoint: Endpoint<Path, Query, Payload, Headers, Success>,
-  handler: Handler<Path, Query, Payload, Success>
-): Route => ({
-  ...common(endpoint),
-  handler: { access: "anyone", prepare: prepare(endpoint)(handler, "") }
-})
-
-/** What changes nothing needs the role `read`, all else `admin`. */
-export const forOperator = <Path, Query, Payload, Headers, Success>(
-  endpoint: Endpoint<Path, Query, Payload, Headers, Success>,
-  handler: Handler<Path, Query, Payload, Success>,
-  rules?: Rules<Path, Payload>
-): Route => ({
-  ...common(endpoint),
-  handler: {
-    access: "operator",
-    role: endpoint.method === "GET" ? "read" : "admin",
-    prepare: prepare(endpoint)(handler, "", rules)
-  }
-})
-
-export const forKey = <Path, Query, Payload, Headers, Success>(
-  endpoint: Endpoint<Path, Query, Payload, Headers, Success>,
-  permission: ApiKey.Permission | null,
-  handler: (caller: Engine.Caller) => Handler<Path, Query, Payload, Success>,
-  refusal: Route["refusal"] = () => ({})
-): Route => {
-  const prepared = prepare(endpoint)
-  return {
-    ...common(endpoint),
-    refusal,
-    handler: {
-      access: "key",
-      permission,
-      prepare: (caller) => prepared(handler(caller), caller.key.publicKey)
-    }
-  }
-}
-
-/** A hook's answer is `{"ok": true}`, or the text that a handshake asks for. */
-export const forPlatform = <Path, Query, Payload, Headers, Success>(
-  endpoint: Endpoint<Path, Query, Payload, Headers, Success>,
-  run: HookHandler
-): Route => ({ ...common(endpoint), handler: { access: "hook", run } })
-
 /** The request of a handler whose body the engine checks. */
-interface GivenUnchecked<Query> {
+export interface GivenUnchecked<Query> {
   /** Without what is wrong with it: then the engine refuses the payload. */
   readonly query: Partial<Query>
   readonly payload: Requests.Unchecked
@@ -320,16 +278,11 @@ interface GivenUnchecked<Query> {
  * For the operations whose body the engine checks itself. What is wrong with the rest of the request is told with the
  * payload, so that one refusal has it all.
  */
-export const forKeyUnchecked = <Query, Payload, Headers, Success>(
-  endpoint: Endpoint<never, Query, Payload, Headers, Success>,
-  permission: ApiKey.Permission,
-  handler: (
-    caller: Engine.Caller
-  ) => (given: GivenUnchecked<Query>) => Effect.Effect<Reply<Success>, EngineError>
-): Route => {
+export const prepareUnchecked = <Query, Payload, Headers, Success>(
+  endpoint: Endpoint<never, Query, Payload, Headers, Success>
+) => {
   const decodeQuery = decoderOf(endpoint.urlParamsSchema, ["query"])
-  const prepared =
-    (caller: Engine.Caller): Prepare =>
+  return (handler: (given: GivenUnchecked<Query>) => Effect.Effect<Reply<Success>, EngineError>): Prepare =>
     (raw) => {
       const query = decodeQuery(raw.query)
       const body = raw.body ?? Body.parse(new Uint8Array())
@@ -341,12 +294,11 @@ export const forKeyUnchecked = <Query, Payload, Headers, Success>(
               [...raw.faults, ...leftOf(query), ...leftOf(body)]
             )
       return Either.right(
-        handler(caller)({
+        handler({
           query: Either.getOrElse(query, (): Partial<Query> => ({})),
           payload,
           idempotencyKey: raw.idempotencyKey
         })
       )
     }
-  return { ...common(endpoint), handler: { access: "key", permission, prepare: prepared } }
 }

@@ -106,8 +106,8 @@ export const nameOf = (some: ReadonlyArray<Code>): string =>
   some.map((code) => code.replaceAll(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase())).join("Or")
 
 /** What a route refuses with: the codes of each status, in the catalogue's order. */
-export const of = (route: Route, besides: ReadonlyArray<Code>): ReadonlyMap<number, ReadonlyArray<Code>> => {
-  const all = new Set<Code>([...ofAnyone, ...ofAccess(route), ...besides])
+export const of = (route: Route): ReadonlyMap<number, ReadonlyArray<Code>> => {
+  const all = new Set<Code>([...ofAnyone, ...ofAccess(route), ...route.reference.refusals])
   const found = new Map<number, ReadonlyArray<Code>>()
   for (const code of codes) {
     const { status } = catalogue[code]

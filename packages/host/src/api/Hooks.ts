@@ -1,0 +1,113 @@
+/** Hooks: what platforms post to us, given to the engine as it came (decisions.md §6). */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import type { HookRequest } from "../http/Route.ts"
+import * as Examples from "./Examples.ts"
+import { type EngineService, forPlatform } from "./Operation.ts"
+import { Uuid } from "./Parameters.ts"
+import { Done, ok, Text } from "./Wire.ts"
+
+const UnknownTime = Schema.optional(Schema.String)
+
+const WhatsAppHook = Schema.Struct({
+  object: Schema.optional(Text),
+  entry: Schema.Array(Schema.Unknown).annotations({ description: "As the WhatsApp Cloud API writes them." })
+}).annotations({ identifier: "WhatsAppHook" })
+
+const GatewayHook = Schema.Struct({
+  receipts: Schema.optional(
+    Schema.Array(
+      Schema.Struct({
+        message_id: Schema.optional(Text.annotations({ description: "The one that the gateway was given." })),
+        id: Schema.optional(Text.annotations({ description: "The one that the gateway answered." })),
+        status: Schema.Literal("sent", "delivered", "read", "failed"),
+        at: UnknownTime,
+        error: Schema.optional(Schema.Struct({ code: Schema.optional(Text), message: Schema.optional(Text) }))
+      })
+    )
+  ),
+  messages: Schema.optional(
+    Schema.Array(
+      Schema.Struct({
+        id: Schema.optional(Text),
+        from: Schema.optional(Text.annotations({ description: "A phone number." })),
+        user_id: Schema.optional(Text),
+        text: Text,
+        at: UnknownTime
+      })
+    )
+  )
+}).annotations({
+  identifier: "GatewayHook",
+  description: "`receipts` or `messages`, or both.",
+  jsonSchema: { allOf: [{ anyOf: [{ required: ["receipts"] }, { required: ["messages"] }] }] }
+})
+
+const path = Schema.Struct({ sessionId: Uuid })
+
+const to =
+  (provider: string, method: "GET" | "POST") =>
+  (engine: EngineService) =>
+  <E extends { readonly _tag: string }>({ body, headers, path, query }: HookRequest<E>) =>
+    engine.hook(provider, path["sessionId"] ?? "", { method, headers, query, body })
+
+export const hooks = [
+  forPlatform(
+    HttpApiEndpoint.get("whatsAppChallenge", "/hooks/whatsapp/:sessionId")
+      .setPath(path)
+      .setUrlParams(
+        Schema.Struct({
+          "hub.mode": Schema.Literal("subscribe").annotations({ description: "What the platform asks for." }),
+          "hub.challenge": Schema.String.annotations({
+            description: "The text to answer.",
+            jsonSchema: { minLength: 1 }
+          })
+        })
+      )
+      .addSuccess(HttpApiSchema.Text()),
+    {
+      summary: "Answer the handshake of the WhatsApp Cloud API",
+      description: "Answers `hub.challenge` as text when `hub.verify_token` is the session's.",
+      answer: "1158201444",
+      refusals: ["not_found"]
+    },
+    to("whatsapp_cloud", "GET")
+  ),
+  forPlatform(
+    HttpApiEndpoint.post("whatsAppHook", "/hooks/whatsapp/:sessionId")
+      .setPath(path)
+      .setPayload(WhatsAppHook)
+      .addSuccess(Done),
+    {
+      summary: "Take what the WhatsApp Cloud API posts",
+      description:
+        "`X-Hub-Signature-256` is `sha256=` and the HMAC-SHA256 of the raw body with the app secret, in hex. The body is up to 4 MiB and may grow: what is not known is not refused. It is answered once what it tells is kept.",
+      request: {
+        object: "whatsapp_business_account",
+        entry: [{ id: "102290129340398", changes: [{ field: "messages", value: {} }] }]
+      },
+      answer: ok,
+      refusals: ["not_found"]
+    },
+    to("whatsapp_cloud", "POST")
+  ),
+  forPlatform(
+    HttpApiEndpoint.post("gatewayHook", "/hooks/http/:sessionId")
+      .setPath(path)
+      .setPayload(GatewayHook)
+      .addSuccess(Done),
+    {
+      summary: "Take receipts and messages of a gateway of one's own",
+      description:
+        "`X-Service-Signature` is the HMAC-SHA256 of the timestamp, a dot and the raw body with the session's `secret`, in lower-case hex; a timestamp more than 5 minutes off is refused. The body is up to 4 MiB and may grow. An item that cannot be read is told in the log and refuses nothing.",
+      request: {
+        receipts: [{ message_id: Examples.ids.message, status: "delivered", at: Examples.at }],
+        messages: [{ id: "in-1", from: Examples.phone, text: "STOP", at: Examples.at }]
+      },
+      answer: ok,
+      refusals: ["not_found"]
+    },
+    to("http", "POST")
+  )
+]
