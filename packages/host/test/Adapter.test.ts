@@ -1,9 +1,11 @@
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors, StorageError } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import { forAnyone } from "../src/api/Operation.ts"
 import * as Service from "../src/api/Service.ts"
@@ -18,14 +20,21 @@ const engine = new Proxy(Object.create(null), {
   get: (_, name) => () => Effect.dieMessage(`${String(name)} is not expected`)
 })
 
-const [live] = Service.health
+const live = HttpApiEndpoint.get("live", "/health/live").addSuccess(
+  Schema.Struct({ ok: Schema.Boolean, status: Schema.String })
+)
 const answer = { ok: true, status: "live" }
 const nobody = Engine.Engine.of(engine)
 
-const adapter = (run: () => Effect.Effect<never, EngineError> | Effect.Effect<ReturnType<typeof fine>>) =>
+type Handler = () => Effect.Effect<never, EngineError> | Effect.Effect<ReturnType<typeof fine>>
+
+const served = (run: Handler) =>
+  forAnyone(live, { summary: "", description: "", answer }, () => run).route(nobody)
+
+const adapter = (run: Handler) =>
   Adapter.make({
     engine: nobody,
-    routes: [forAnyone(live.endpoint, { summary: "", description: "", answer }, () => run).route(nobody)],
+    routes: [served(run)],
     pages: new Map(),
     baseUrl: "http://base",
     adminToken: Redacted.make("token"),
@@ -122,7 +131,7 @@ describe("a tracer", () => {
       })
       const handle = yield* Adapter.make({
         engine: nobody,
-        routes: [forAnyone(live, () => Effect.withSpan(Effect.succeed(fine()), "within"))],
+        routes: [served(() => Effect.withSpan(Effect.succeed(fine()), "within"))],
         pages: new Map(),
         baseUrl: "http://base",
         adminToken: undefined,

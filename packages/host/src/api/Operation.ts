@@ -119,7 +119,7 @@ export const forOperator = <
   Success
 >(
   endpoint: Endpoint<Name, Method, Path, Query, Payload, Headers, Success>,
-  reference: NoInfer<Reference<Payload, Success>> & { readonly command: Command },
+  reference: NoInfer<Reference<Payload, Success> & { readonly command: Command }>,
   handler: (engine: EngineService) => NoInfer<Route.Handler<Path, Query, Payload, Success>>,
   rules?: (engine: EngineService) => NoInfer<Route.Rules<Path, Payload>>
 ): AdminOperation<typeof endpoint> => ({
