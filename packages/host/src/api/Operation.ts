@@ -16,15 +16,17 @@ import { MaximumValues } from "./MaximumValues.ts"
 
 export type EngineService = Context.Tag.Service<Engine.Engine>
 
+type Method = HttpMethod.HttpMethod
+
 type Endpoint<
   Name extends string,
-  Method extends HttpMethod.HttpMethod,
+  M extends Method,
   Path,
   Query,
   Payload,
   Headers,
   Success
-> = HttpApiEndpoint.HttpApiEndpoint<Name, Method, Path, Query, Payload, Headers, Success, never, never, never>
+> = HttpApiEndpoint.HttpApiEndpoint<Name, M, Path, Query, Payload, Headers, Success, never, never, never>
 
 /** What the description tells of an operation besides its schemas. The examples are of the endpoint's types. */
 export type Reference<Payload, Success> = {
@@ -58,16 +60,8 @@ export interface AdminOperation<E> extends Operation<E> {
   readonly command: Command
 }
 
-const common = <
-  Name extends string,
-  Method extends HttpMethod.HttpMethod,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  Success
->(
-  endpoint: Endpoint<Name, Method, Path, Query, Payload, Headers, Success>,
+const common = <Name extends string, M extends Method, Path, Query, Payload, Headers, Success>(
+  endpoint: Endpoint<Name, M, Path, Query, Payload, Headers, Success>,
   reference: NoInfer<Reference<Payload, Success>>
 ) => ({
   name: endpoint.name,
@@ -82,16 +76,8 @@ const common = <
 })
 
 /** @param options.whileStopping whether it is still served while the service stops */
-export const forAnyone = <
-  Name extends string,
-  Method extends HttpMethod.HttpMethod,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  Success
->(
-  endpoint: Endpoint<Name, Method, Path, Query, Payload, Headers, Success>,
+export const forAnyone = <Name extends string, M extends Method, Path, Query, Payload, Headers, Success>(
+  endpoint: Endpoint<Name, M, Path, Query, Payload, Headers, Success>,
   reference: NoInfer<Reference<Payload, Success>>,
   handler: (engine: EngineService) => NoInfer<Route.Handler<Path, Query, Payload, Success>>,
   { whileStopping }: { readonly whileStopping: boolean } = { whileStopping: false }
@@ -109,16 +95,8 @@ export const forAnyone = <
  *
  * @param rules the rules of the engine that a payload breaks, asked when the request is refused for its shape
  */
-export const forOperator = <
-  Name extends string,
-  Method extends HttpMethod.HttpMethod,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  Success
->(
-  endpoint: Endpoint<Name, Method, Path, Query, Payload, Headers, Success>,
+export const forOperator = <Name extends string, M extends Method, Path, Query, Payload, Headers, Success>(
+  endpoint: Endpoint<Name, M, Path, Query, Payload, Headers, Success>,
   reference: NoInfer<Reference<Payload, Success> & { readonly command: Command }>,
   handler: (engine: EngineService) => NoInfer<Route.Handler<Path, Query, Payload, Success>>,
   rules?: (engine: EngineService) => NoInfer<Route.Rules<Path, Payload>>
@@ -136,16 +114,8 @@ export const forOperator = <
 })
 
 /** @param refusal members that a refusal of this operation carries besides */
-export const forKey = <
-  Name extends string,
-  Method extends HttpMethod.HttpMethod,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  Success
->(
-  endpoint: Endpoint<Name, Method, Path, Query, Payload, Headers, Success>,
+export const forKey = <Name extends string, M extends Method, Path, Query, Payload, Headers, Success>(
+  endpoint: Endpoint<Name, M, Path, Query, Payload, Headers, Success>,
   permission: ApiKey.Permission | null,
   reference: NoInfer<Reference<Payload, Success>>,
   handler: (
@@ -170,15 +140,8 @@ export const forKey = <
 })
 
 /** For an operation whose body the engine checks itself. */
-export const forKeyUnchecked = <
-  Name extends string,
-  Method extends HttpMethod.HttpMethod,
-  Query,
-  Payload,
-  Headers,
-  Success
->(
-  endpoint: Endpoint<Name, Method, never, Query, Payload, Headers, Success>,
+export const forKeyUnchecked = <Name extends string, M extends Method, Query, Payload, Headers, Success>(
+  endpoint: Endpoint<Name, M, never, Query, Payload, Headers, Success>,
   permission: ApiKey.Permission,
   reference: NoInfer<Reference<Payload, Success>>,
   handler: (
@@ -201,16 +164,8 @@ export const forKeyUnchecked = <
 })
 
 /** A hook's answer is `{"ok": true}`, or the text that a handshake asks for. */
-export const forPlatform = <
-  Name extends string,
-  Method extends HttpMethod.HttpMethod,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  Success
->(
-  endpoint: Endpoint<Name, Method, Path, Query, Payload, Headers, Success>,
+export const forPlatform = <Name extends string, M extends Method, Path, Query, Payload, Headers, Success>(
+  endpoint: Endpoint<Name, M, Path, Query, Payload, Headers, Success>,
   reference: NoInfer<Reference<Payload, Success>>,
   run: (engine: EngineService) => Route.HookHandler
 ): Operation<typeof endpoint> => ({
