@@ -92,7 +92,8 @@ describe("SIGTERM under load", () => {
       },
       (found) =>
         found.length === accepted.length * to.length &&
-        found.every((each) => at(each, "status") !== "queued" && at(each, "status") !== "sending")
+        found.every((each) => at(each, "status") !== "queued" && at(each, "status") !== "sending"),
+      40_000
     )
     expect(results).toHaveLength(accepted.length * to.length)
     const ids = results.map((each) => String(at(each, "message_id")))
