@@ -525,7 +525,8 @@ describe("a direct message during an outage", () => {
       yield* Effect.gen(function* () {
         const { caller, outage, send } = yield* sending
         const { accountId, id: sessionId } = { accountId: caller.account.id, id: caller.session.id }
-        yield* acceptOf({ accountId, sessionId, publicKey: caller.key.publicKey }, 1)
+        // As many as open a circuit: one alone may be tried again with longer and longer pauses.
+        yield* acceptOf({ accountId, sessionId, publicKey: caller.key.publicKey }, 30)
         yield* TestClock.adjust("2 minutes")
         expect(yield* outage).not.toBeNull()
         let refused = 0
