@@ -28,13 +28,13 @@ const suite = (name: string, open: () => Promise<Stores>, nodes: number): void =
 
     it("loses nothing and repeats nothing at a gateway that deduplicates, killed at every point", async () => {
       expect(whole(await Kills.atPoints(setting, "deduplicating"))).toEqual(nothing)
-    }, 120_000)
+    }, 480_000)
 
     it("sends nothing twice to one that does not, and names all that it cannot know", async () => {
       const account = await Kills.atRandom(setting, "plain")
       expect(whole(account)).toEqual(nothing)
       expect(account.unknown).toBeLessThanOrEqual(account.inFlight)
-    }, 120_000)
+    }, 480_000)
 
     it("leaves nothing unknown when it is stopped under load", async () => {
       const account = await Kills.stopped({ ...setting, jobs: 6, recipients: 100 })

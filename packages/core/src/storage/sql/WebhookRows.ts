@@ -55,16 +55,6 @@ const waiting = `WITH RECURSIVE waiting (endpoint) AS (
     UNION ALL
     SELECT (${first} > waiting.endpoint) FROM waiting WHERE endpoint IS NOT NULL
   )`
-const enabled = `FROM waiting CROSS JOIN sendwright_endpoint AS endpoint
-    LEFT JOIN sendwright_pace AS pace ON pace.paced = endpoint.id
-  WHERE endpoint.seq = waiting.endpoint AND endpoint.enabled = 1`
-// Goes no further than it answers; in the order of the jumps.
-const dueEndpoints = `${waiting} SELECT endpoint.*, pace.arrival ${enabled} AND waiting.endpoint <= ?
-    AND EXISTS (SELECT 1 FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at <= ?)
-  ${limited}`
-const waitingEndpoints = `${waiting} SELECT endpoint.id, endpoint.deliveries_per_second, pace.arrival,
-    (SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL) AS due
-  ${enabled}`
 
 const held = deliveryColumns.without("endpoint", "event", "createdAt")
 
@@ -91,6 +81,16 @@ const replay = `UPDATE sendwright_delivery
 
 export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> => {
   const named = `SELECT ${dialect.elements.value} FROM ${dialect.elements.from}`
+  const enabled = `(SELECT arrival FROM sendwright_pace WHERE paced = endpoint.id) AS arrival
+    FROM waiting ${dialect.lookUp("sendwright_endpoint", "endpoint", "endpoint.seq = waiting.endpoint")}
+    WHERE endpoint.enabled = 1`
+  // Goes no further than it answers, in the order of the jumps: each endpoint is looked up, so that nothing is sorted.
+  const dueEndpoints = `${waiting} SELECT endpoint.*, ${enabled} AND waiting.endpoint <= ?
+      AND EXISTS (SELECT 1 FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at <= ?)
+    ${limited}`
+  const waitingEndpoints = `${waiting} SELECT endpoint.id, endpoint.deliveries_per_second,
+    (SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL) AS due,
+    ${enabled}`
   const byIds = `SELECT * FROM sendwright_endpoint WHERE id IN (${named}) ORDER BY id`
   const toChange = byId + dialect.forUpdate("sendwright_endpoint")
   const oldestDue = `SELECT ${held.of("delivery")}, event.id AS event_id, event.body
