@@ -76,3 +76,21 @@ describe("docs/security.md", () => {
     for (const path of named) expect(existsSync(new URL(`../${path}`, import.meta.url)), path).toBe(true)
   })
 })
+
+describe.each(["architecture.md", "dispatch.md"])("docs/%s", (name) => {
+  it("names files and functions that are there", () => {
+    const page = read(`../docs/${name}`)
+    // `worker/Batch` (`prepare`, `start`), also as `host/api/Jobs`.
+    const named = [...page.matchAll(/`((?:[a-z]+\/)+[A-Z]\w+)`(?:[ \n]\(((?:`\w+`(?:, )?)+)\))?/g)]
+    expect(named.length).toBeGreaterThan(15)
+    for (const [, path = "", functions = ""] of named) {
+      const source = path.startsWith("host/") ? `host/src/${path.slice(5)}` : `core/src/${path}`
+      const [file] = [`${source}.ts`, `${source}/index.ts`]
+        .map((found) => new URL(`../packages/${found}`, import.meta.url))
+        .filter((found) => existsSync(found))
+      if (file === undefined) return expect.fail(`${path} is not there.`)
+      for (const [, called = ""] of functions.matchAll(/`(\w+)`/g))
+        expect(readFileSync(file, "utf8"), path).toMatch(new RegExp(`\\b${called}\\b`))
+    }
+  })
+})
