@@ -12,8 +12,11 @@ export type Router = (path: string) => ReadonlyMap<string, Matched>
 
 interface Pattern {
   readonly segments: ReadonlyArray<string>
-  readonly route: Route
+  /** By method. */
+  readonly routes: Map<string, Route>
 }
+
+const none: ReadonlyMap<string, Matched> = new Map()
 
 const decodeSegment = (segment: string): string =>
   Either.getOrElse(
@@ -36,9 +39,18 @@ const match = ({ segments }: Pattern, path: ReadonlyArray<string>) => {
   return parameters
 }
 
+/** Sorts a pattern before another that has a parameter where it has a text, at the first place where they differ so. */
+const bySpecificity = (one: Pattern, other: Pattern): number => {
+  for (const [place, segment] of one.segments.entries()) {
+    const difference = Number(isParameter(segment)) - Number(isParameter(other.segments[place] ?? ""))
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
 /**
- * Paths without parameters are looked up; of the patterns, those with as many segments are compared. A known path wins
- * over a pattern.
+ * Paths without parameters are looked up; of the patterns, those with as many segments are compared. One pattern alone
+ * has a path, with all its methods: a known path wins over a pattern, and `/hooks/http/:id` over `/hooks/:provider/:id`.
  */
 export const make = (routes: ReadonlyArray<Route>): Router => {
   const fixed = new Map<string, Map<string, Matched>>()
@@ -47,24 +59,28 @@ export const make = (routes: ReadonlyArray<Route>): Router => {
     if (route.pattern.includes(":")) {
       const segments = route.pattern.split("/")
       const alike = patterns.get(segments.length) ?? []
-      alike.push({ segments, route })
+      const known = alike.find((each) => each.segments.join("/") === route.pattern)
+      if (known === undefined) alike.push({ segments, routes: new Map([[route.method, route]]) })
+      else known.routes.set(route.method, route)
       patterns.set(segments.length, alike)
     } else {
       const methods = fixed.get(route.pattern) ?? new Map<string, Matched>()
       fixed.set(route.pattern, methods.set(route.method, { route, path: {} }))
     }
   }
+  for (const alike of patterns.values()) alike.sort(bySpecificity)
   return (path) => {
     const known = fixed.get(path)
     if (known !== undefined) return known
-    const found = new Map<string, Matched>()
     const given = path.split("/")
     for (const pattern of patterns.get(given.length) ?? []) {
       const parameters = match(pattern, given)
-      if (parameters !== undefined)
-        found.set(pattern.route.method, { route: pattern.route, path: parameters })
+      if (parameters === undefined) continue
+      const found = new Map<string, Matched>()
+      for (const [method, route] of pattern.routes) found.set(method, { route, path: parameters })
+      return found
     }
-    return found
+    return none
   }
 }
 
