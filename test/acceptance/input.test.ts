@@ -394,7 +394,7 @@ describe("the admin API", () => {
         "POST",
         `/accounts/${owner.accountId}/sessions`,
         { name: " ", provider: "pigeon", keywords: { opt_out: ["!", "x".repeat(41)], stop: [] } },
-        ["/name", "/provider", "/keywords/opt_out/0", "/keywords/opt_out/1", "/keywords/stop"]
+        ["/name", "/keywords/opt_out/0", "/keywords/opt_out/1", "/keywords/stop", "/provider"]
       ],
       [
         "PATCH",

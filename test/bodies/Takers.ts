@@ -157,7 +157,45 @@ export const make = Effect.gen(function* () {
     }))
   })
 
-  /** By method and pattern: what the parameter of the path is, and a body with every member. */
+  /** A hook of the WhatsApp Cloud API. */
+  const posted = () => ({
+    object: "whatsapp_business_account",
+    entry: [
+      {
+        id: wabaId,
+        changes: [
+          {
+            field: "messages",
+            value: {
+              messaging_product: "whatsapp",
+              metadata: { display_phone_number: "34600000000", phone_number_id: numberId },
+              contacts: [{ profile: { name: "Ana" }, wa_id: phone(0) }],
+              messages: [
+                {
+                  from: phone(0),
+                  id: `wamid.${fresh()}`,
+                  timestamp: "1750000000",
+                  type: "text",
+                  text: { body: "Hello" }
+                }
+              ],
+              statuses: [
+                {
+                  id: `wamid.${fresh()}`,
+                  status: "failed",
+                  timestamp: "1750000000",
+                  recipient_id: phone(1),
+                  errors: [{ code: 131026, title: "Undeliverable", message: "Undeliverable" }]
+                }
+              ]
+            }
+          }
+        ]
+      }
+    ]
+  })
+
+  /** By method and pattern: the path's parameters, and a body with every member. */
   const examples: Readonly<Record<string, readonly [string, () => object]>> = {
     "POST /api/v1/template-messages/estimate": ["", () => send(1)],
     "POST /api/v1/template-messages/send": ["", () => send(1)],
@@ -276,45 +314,8 @@ export const make = Effect.gen(function* () {
     ],
     "POST /admin/v1/operators": ["", () => ({ name: `ana-${fresh()}`, role: "read" })],
     "POST /admin/v1/operators/:name/rotate": [operator.name, () => ({ overlap_seconds: 0 })],
-    "POST /hooks/whatsapp/:sessionId": [
-      whatsApp.id,
-      () => ({
-        object: "whatsapp_business_account",
-        entry: [
-          {
-            id: wabaId,
-            changes: [
-              {
-                field: "messages",
-                value: {
-                  messaging_product: "whatsapp",
-                  metadata: { display_phone_number: "34600000000", phone_number_id: numberId },
-                  contacts: [{ profile: { name: "Ana" }, wa_id: phone(0) }],
-                  messages: [
-                    {
-                      from: phone(0),
-                      id: `wamid.${fresh()}`,
-                      timestamp: "1750000000",
-                      type: "text",
-                      text: { body: "Hello" }
-                    }
-                  ],
-                  statuses: [
-                    {
-                      id: `wamid.${fresh()}`,
-                      status: "failed",
-                      timestamp: "1750000000",
-                      recipient_id: phone(1),
-                      errors: [{ code: 131026, title: "Undeliverable", message: "Undeliverable" }]
-                    }
-                  ]
-                }
-              }
-            ]
-          }
-        ]
-      })
-    ],
+    "POST /hooks/whatsapp/:sessionId": [whatsApp.id, posted],
+    "POST /hooks/:provider/:sessionId": [`whatsapp_cloud/${whatsApp.id}`, posted],
     "POST /hooks/http/:sessionId": [
       gateway.id,
       () => ({
@@ -332,7 +333,7 @@ export const make = Effect.gen(function* () {
     }
     if (access === "operator") return { ...common, authorization: "Bearer token" }
     if (access === "key") return { ...common, "x-public-key": key.publicKey, "x-secret-key": secretKey }
-    if (pattern.startsWith("/hooks/whatsapp")) {
+    if (!pattern.startsWith("/hooks/http/")) {
       const signature = createHmac("sha256", appSecret).update(bytes).digest("hex")
       return { ...common, "x-hub-signature-256": `sha256=${signature}` }
     }
@@ -356,7 +357,7 @@ export const make = Effect.gen(function* () {
           {
             name,
             method,
-            url: pattern.replace(/:\w+/, parameter),
+            url: pattern.replace(/:\w+(\/:\w+)?/, parameter),
             isHook: access === "hook",
             headers: headers(access, pattern),
             example

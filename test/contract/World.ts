@@ -1,11 +1,12 @@
 /** What generated requests name and prove: real ids, real credentials. */
 import { createHmac } from "node:crypto"
+import { fileURLToPath } from "node:url"
 import { Signature } from "@sendwright/core"
 import * as GraphApi from "../graph/Graph.ts"
 import type { Operation } from "../support/OpenApi.ts"
 import * as OpenApi from "../support/OpenApi.ts"
 import type { TestHost } from "../support/TestHost.ts"
-import { at, sendBody, template } from "../support/TestHost.ts"
+import { at, sendBody, start, template } from "../support/TestHost.ts"
 import type { Known } from "./Cases.ts"
 import type { Owned } from "./Tenants.ts"
 import * as Tenants from "./Tenants.ts"
@@ -35,6 +36,17 @@ export const platform = () => {
   })
 }
 
+/**
+ * Starts a host with a platform for the hooks of any provider. It dispatches nothing, so that addresses that were made up
+ * are never called, and jobs stay as they are.
+ */
+export const host = (environment: Readonly<Record<string, string>> = {}): Promise<TestHost> =>
+  start({ ROLE: "api", ...environment }, [
+    "--import",
+    "tsx",
+    fileURLToPath(new URL("host.ts", import.meta.url))
+  ])
+
 /** A tenant whose key calls, and one that the operator's requests are about: these may end its key or its session. */
 export interface World {
   /** The name of one. */
@@ -43,6 +55,7 @@ export interface World {
   readonly subject: Owned
   readonly gateway: string
   readonly whatsApp: string
+  readonly trusting: string
 }
 
 /** @param platform where the session of the WhatsApp Cloud API asks */
@@ -67,7 +80,8 @@ export const make = async (host: TestHost, caller: Owned, platform: string): Pro
     whatsApp: await session("whatsapp_cloud", {
       ...platformConfig,
       base_url: platform
-    })
+    }),
+    trusting: await session("trusting", {})
   }
 }
 
@@ -82,7 +96,10 @@ const hookHeaders = (operation: Operation, body = ""): Readonly<Record<string, s
 }
 
 /** What requests name is there, and who sends them is proven. */
-export const known = (host: TestHost, { caller, gateway, operator, subject, whatsApp }: World): Known => {
+export const known = (
+  host: TestHost,
+  { caller, gateway, operator, subject, trusting, whatsApp }: World
+): Known => {
   const operatorsId = ({ id, path }: Operation): string =>
     id === "admin.syncTemplates"
       ? whatsApp
@@ -95,6 +112,10 @@ export const known = (host: TestHost, { caller, gateway, operator, subject, what
             : path.includes("/deliveries/")
               ? subject.deliveryId
               : subject.jobId
+  const platformsId = ({ path }: Operation): string => {
+    if (path.startsWith("/hooks/http/")) return gateway
+    return path.startsWith("/hooks/whatsapp/") ? whatsApp : trusting
+  }
   return {
     parameter: (operation, name) => {
       const known: Readonly<Record<string, string>> = {
@@ -104,7 +125,8 @@ export const known = (host: TestHost, { caller, gateway, operator, subject, what
         templateId: String(caller.templateId),
         jobId: caller.jobId,
         messageId: caller.messageId,
-        sessionId: operation.path.startsWith("/hooks/http/") ? gateway : whatsApp,
+        provider: "trusting",
+        sessionId: platformsId(operation),
         code: "consent_required"
       }
       return name === "name" && operation.path.includes("/operators/") ? operator : known[name]

@@ -13,7 +13,6 @@ import type { Graph } from "../graph/Graph.ts"
 import type { Operation } from "../support/OpenApi.ts"
 import * as OpenApi from "../support/OpenApi.ts"
 import type { TestHost } from "../support/TestHost.ts"
-import { start } from "../support/TestHost.ts"
 import * as Tenants from "./Tenants.ts"
 import * as World from "./World.ts"
 
@@ -26,8 +25,7 @@ beforeAll(async () => {
   mkdirSync(join(root, "node_modules/.cache"), { recursive: true })
   folder = mkdtempSync(join(root, "node_modules/.cache/clients-"))
   graph = await World.platform()
-  // Nothing is dispatched, so that jobs stay as they are.
-  host = await start({ ROLE: "api" })
+  host = await World.host()
 }, 60_000)
 afterAll(async () => {
   await Promise.all([host.stop(), graph.close()])

@@ -1,6 +1,6 @@
 /** `/openapi.json` is right for strict tools, and says all of every operation. */
 import { createConfig, lintFromString } from "@redocly/openapi-core"
-import { Engine } from "@sendwright/core"
+import { Engine, HttpGateway, Sandbox, WhatsApp } from "@sendwright/core"
 import * as Event from "@sendwright/core/domain/Event"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import spectral from "@stoplight/spectral-core"
@@ -12,10 +12,20 @@ import * as Content from "../../packages/host/src/http/Content.ts"
 import * as OpenApi from "../support/OpenApi.ts"
 import { at, items } from "../support/TestHost.ts"
 
+/** Those of the host. */
+const senders = await Effect.runPromise(
+  Effect.scoped(
+    Effect.map(Effect.all([HttpGateway.make(), WhatsApp.make()]), (made) => [Sandbox.make(), ...made])
+  )
+)
+
 /** Nobody calls the engine in these tests. */
 const engine = Engine.Engine.of(
   new Proxy(Object.create(null), {
-    get: (_, name) => (name === "admin" ? engine : () => Effect.dieMessage(`${String(name)} is not expected`))
+    get: (_, name) => {
+      if (name === "senders") return senders
+      return name === "admin" ? engine : () => Effect.dieMessage(`${String(name)} is not expected`)
+    }
   })
 )
 

@@ -1,13 +1,12 @@
 /** A thousand generated requests: never 5xx, every answer as described, and what the description refuses is refused. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { TestHost } from "../support/TestHost.ts"
-import { start } from "../support/TestHost.ts"
 import * as Conformance from "./Conformance.ts"
+import * as World from "./World.ts"
 
 let host: TestHost
 beforeAll(async () => {
-  // Nothing is dispatched, so that addresses that were made up are never called.
-  host = await start({ ROLE: "api", LOG_LEVEL: "error" })
+  host = await World.host({ LOG_LEVEL: "error" })
 }, 60_000)
 afterAll(() => host.stop())
 

@@ -3,8 +3,8 @@
  * mismatch is printed as a command for a shell; the exit code is 1 when there is one.
  */
 import { parseArgs } from "node:util"
-import { start } from "../support/TestHost.ts"
 import * as Conformance from "./Conformance.ts"
+import * as World from "./World.ts"
 
 const { values } = parseArgs({
   options: { seed: { type: "string" }, count: { type: "string", default: "10000" }, only: { type: "string" } }
@@ -15,7 +15,7 @@ const print = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
-const host = await start({ ROLE: "api", LOG_LEVEL: "error" })
+const host = await World.host({ LOG_LEVEL: "error" })
 try {
   const { asked, mismatches, statuses } = await Conformance.run(host, {
     seed,

@@ -78,14 +78,18 @@ const freePort = () =>
 /** As `npm start` does: the bundle starts in a third of the time of the modules that it is made of. */
 const main = fileURLToPath(new URL("../../packages/host/dist/bundle/main.mjs", import.meta.url))
 
-export const start = async (environment: Readonly<Record<string, string>> = {}): Promise<TestHost> => {
+/** @param program the arguments of Node */
+export const start = async (
+  environment: Readonly<Record<string, string>> = {},
+  program: ReadonlyArray<string> = [main]
+): Promise<TestHost> => {
   const folder = mkdtempSync(join(tmpdir(), "sendwright-test-"))
   const port = environment["PORT"] ?? String(await freePort())
   let base = `http://127.0.0.1:${port}`
   const adminToken = "test-admin-token-0123456789abcdef"
   let output = ""
   const child = mortal(
-    spawn(process.execPath, [main], {
+    spawn(process.execPath, program, {
       env: {
         PATH: process.env["PATH"] ?? "",
         PORT: port,

@@ -50,13 +50,28 @@ const watched = (sender: Sender.Sender, attempts: InFlight.InFlight): Sender.Sen
     )
 })
 
-/** All that come with Sendwright. */
-const senders = (config: HostConfig, attempts: InFlight.InFlight) => {
+/** The parts of a host that its program gives it, not its configuration. */
+export interface Options {
+  /** Senders of one's own, beside the three that come with Sendwright. */
+  readonly senders?: ReadonlyArray<Sender.Sender>
+}
+
+/** `/hooks/whatsapp/{sessionId}` is of `whatsapp_cloud`: a sender of this name would never get a hook. */
+const reserved = "whatsapp"
+
+/** All that come with Sendwright, and those of one's own. */
+const senders = (config: HostConfig, own: ReadonlyArray<Sender.Sender>, attempts: InFlight.InFlight) => {
+  if (own.some(({ provider }) => provider === reserved)) {
+    const mistake = `The hooks at /hooks/${reserved} are of \`whatsapp_cloud\`: give your sender another \`provider\`.`
+    return Layer.effect(Sender.Senders, Effect.dieMessage(mistake))
+  }
   const { sandboxLatencyMs: latencyMs, workerConcurrency: connections } = config
   const options = { connections, networks: senderNetworksOf(config) }
   return Layer.unwrapScoped(
     Effect.map(Effect.all([HttpGateway.make(options), WhatsApp.make(options)]), (made) =>
-      Sender.layer(...[Sandbox.make({ latencyMs }), ...made].map((sender) => watched(sender, attempts)))
+      Sender.layer(
+        ...[Sandbox.make({ latencyMs }), ...made, ...own].map((sender) => watched(sender, attempts))
+      )
     )
   )
 }
@@ -78,7 +93,8 @@ interface UnderWay {
 /** The engine and its worker, whose loops do not run yet. */
 export const layer = (
   config: HostConfig,
-  { attempts, webhooks }: UnderWay
+  { attempts, webhooks }: UnderWay,
+  { senders: own = [] }: Options = {}
 ): Layer.Layer<Engine.Engine | Worker.Worker, StorageError.StorageError | MigrationError | WrongMasterKey> =>
   Engine.layer({
     concurrency: config.workerConcurrency,
@@ -88,7 +104,7 @@ export const layer = (
     graceMs: config.stopGraceMs * graceShare
   }).pipe(
     Layer.provideMerge(stores(config.database)),
-    Layer.provide(senders(config, attempts)),
+    Layer.provide(senders(config, own, attempts)),
     Layer.provide(counting(config, webhooks)),
     Layer.provide(AddressPolicy.layer(config.allowedNetworks)),
     Layer.provide(SecretBox.layer(config.secretKey, ...config.olderSecretKeys))

@@ -92,7 +92,10 @@ const warnOfWeakToken = ({ hasWeakToken }: HostConfig): Effect.Effect<void> =>
     : Effect.void
 
 /** Released in this order: the server and the loops together, since it answers until they ended; then the engine. */
-export const layer = (config: HostConfig): Layer.Layer<never, Exclude<StartFailure, BadSetting>> =>
+export const layer = (
+  config: HostConfig,
+  options: EngineLayer.Options = {}
+): Layer.Layer<never, Exclude<StartFailure, BadSetting>> =>
   Layer.suspend(() => {
     const attempts = InFlight.make()
     const webhooks = InFlight.make()
@@ -106,6 +109,6 @@ export const layer = (config: HostConfig): Layer.Layer<never, Exclude<StartFailu
     })
     // Every request by the store's time, from its first fiber on.
     return Layer.scopedDiscard(Effect.flatMap(Engine.Engine, ({ clock }) => clock.within(running))).pipe(
-      Layer.provide(EngineLayer.layer(config, { attempts, webhooks }))
+      Layer.provide(EngineLayer.layer(config, { attempts, webhooks }, options))
     )
   })

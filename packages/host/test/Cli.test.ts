@@ -488,6 +488,10 @@ describe("what is refused", () => {
       code: 1,
       err: expect.stringMatching(/^\/config\/speed: /)
     })
+    expect(await sendwright("sessions", "create", id, "--name", "S", "--provider", "crow")).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^\/provider: .*"crow"\. Available: sandbox, http, whatsapp_cloud\./)
+    })
     await sendwright("accounts", "create", "--name", "Other")
     const first = await sendwright("accounts", "list", "--limit", "1")
     const cursor = String(at(first.json, "next_cursor"))

@@ -10,10 +10,30 @@ import * as Adapter from "../src/http/Adapter.ts"
 import * as Content from "../src/http/Content.ts"
 import * as Limits from "../src/http/Limits.ts"
 
+const send = () => Effect.succeed(Sender.SendResult.Accepted({ providerId: null, status: "accepted" }))
+
+/** A platform that shakes hands, and whose posts are all believed. */
+const pigeon: Sender.Sender = {
+  provider: "pigeon",
+  deduplicates: true,
+  send,
+  receive: ({ method, query }) =>
+    Effect.succeed(
+      method === "GET"
+        ? Sender.HookResult.Challenge({ text: query["echo"] ?? "" })
+        : Sender.HookResult.Content({ reports: [], messages: [], preferences: [], templates: [], unread: [] })
+    )
+}
+
+/** A platform that posts nothing. */
+const deaf: Sender.Sender = { provider: "deaf", deduplicates: true, send }
+
 const engineLayer = Engine.layer().pipe(
   Layer.provide(Memory.layer),
   Layer.provide(RecordingTransport.layer),
-  Layer.provide(Layer.unwrapScoped(Effect.map(HttpGateway.make(), (sender) => Sender.layer(sender)))),
+  Layer.provide(
+    Layer.unwrapScoped(Effect.map(HttpGateway.make(), (sender) => Sender.layer(sender, pigeon, deaf)))
+  ),
   Layer.provide(SecretBox.layerRandom),
   Layer.provide(AddressPolicy.layer([]))
 )
@@ -31,6 +51,8 @@ const serving = (limits: Partial<Limits.Limits> = {}) =>
       provider: "http",
       config: { url: "https://gateway.example/send", secret: "a secret of the gateway, long enough" }
     })
+    const own = yield* sessions.create(account.id, { name: "Birds", provider: "pigeon" })
+    const silent = yield* sessions.create(account.id, { name: "Silent", provider: "deaf" })
     const handle = yield* Adapter.make({
       engine,
       ...Content.ofApi(engine, "http://base"),
@@ -59,7 +81,20 @@ const serving = (limits: Partial<Limits.Limits> = {}) =>
         }),
         ({ headers, status }) => ({ status, retryAfter: headers["retry-after"] })
       )
-    return { handle, post, reads: () => reads, sessionId: session.id, engine }
+    /** All that an answer says, but for its id. */
+    const ask = (method: string, path: string) =>
+      Effect.map(
+        handle({
+          method,
+          url: path,
+          headers: { "x-request-id": "the-same" },
+          hasBody: method === "POST",
+          body: () => Effect.succeed(new TextEncoder().encode("{}"))
+        }),
+        ({ body, headers, status }) => ({ status, allow: headers["allow"], body: String(body) })
+      )
+    const ids = { gateway: session.id, pigeon: own.id, deaf: silent.id }
+    return { ask, handle, ids, post, reads: () => reads, sessionId: session.id, engine }
   })
 
 describe("the body of a hook", () => {
@@ -131,7 +166,83 @@ describe("the body of a hook", () => {
   )
 })
 
+describe("a hook of any provider", () => {
+  it.effect("is read by its sender, under the provider's name", () =>
+    Effect.gen(function* () {
+      const { ask, ids } = yield* serving()
+      const path = `/hooks/pigeon/${ids.pigeon}`
+      expect(yield* ask("POST", path)).toMatchObject({ status: 200, body: '{"ok":true}' })
+      expect(yield* ask("GET", `${path}?echo=coo`)).toMatchObject({ status: 200, body: "coo" })
+      expect(yield* ask("POST", `/hooks/pige%6Fn/${ids.pigeon}`)).toMatchObject({ status: 200 })
+      expect(yield* ask("DELETE", path)).toMatchObject({ status: 405, allow: "GET, HEAD, POST, OPTIONS" })
+    }).pipe(Effect.provide(engineLayer))
+  )
+
+  it.effect("is refused as an unknown session is where the engine has no such sender, or it takes none", () =>
+    Effect.gen(function* () {
+      const { ask, ids } = yield* serving()
+      for (const method of ["GET", "POST"]) {
+        const unknown = yield* ask(method, `/hooks/pigeon/${nobody}`)
+        expect(unknown.status).toBe(404)
+        const others = [
+          `/hooks/crow/${nobody}`,
+          `/hooks/crow/${ids.pigeon}`,
+          `/hooks/deaf/${ids.deaf}`,
+          `/hooks/deaf/${ids.pigeon}`,
+          `/hooks/pigeon/${ids.gateway}`,
+          `/hooks/sandbox/${ids.pigeon}`,
+          `/hooks/Pigeon/${ids.pigeon}`,
+          `/hooks/%70igeon%00/${ids.pigeon}`,
+          `/hooks/pigeon%2F/${ids.pigeon}`,
+          `/hooks/__proto__/${ids.pigeon}`,
+          `/hooks/${"p".repeat(4000)}/${ids.pigeon}`,
+          `/hooks/%E0%A4%A/${ids.pigeon}`,
+          "/hooks/pigeon/nonsense"
+        ]
+        for (const path of others) expect(yield* ask(method, path), `${method} ${path}`).toEqual(unknown)
+      }
+    }).pipe(Effect.provide(engineLayer))
+  )
+
+  it.effect("has its body read once the session is known, and no more often than the session's rate", () =>
+    Effect.gen(function* () {
+      const { ids, post, reads } = yield* serving({ hooksPerSession: 1, hooksPerAddress: 4 })
+      const statuses = yield* Effect.forEach(
+        [
+          `/hooks/crow/${ids.pigeon}`,
+          `/hooks/pigeon/${ids.pigeon}`,
+          `/hooks/pigeon/${ids.pigeon}`,
+          `/hooks/deaf/${ids.deaf}`,
+          `/hooks/pigeon/${ids.pigeon}`
+        ],
+        (path) => Effect.map(post(path), ({ status }) => status)
+      )
+      expect([statuses, reads()]).toEqual([[404, 200, 429, 404, 429], 1])
+    }).pipe(Effect.provide(engineLayer))
+  )
+
+  it.effect("leaves the routes of the contract as they are", () =>
+    Effect.gen(function* () {
+      const { ask, ids } = yield* serving()
+      expect(yield* ask("GET", `/hooks/http/${ids.gateway}`)).toMatchObject({
+        status: 405,
+        allow: "POST, OPTIONS"
+      })
+    }).pipe(Effect.provide(engineLayer))
+  )
+})
+
 describe("/openapi.json and /docs", () => {
+  it.effect("tell the senders that the engine has", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* serving()
+      const page = Content.ofApi(engine, "http://base").pages.get("/openapi.json")
+      const { components } = JSON.parse(String(yield* page?.body ?? Effect.succeed("{}")))
+      expect(components.schemas.Provider.enum).toEqual(["http", "pigeon", "deaf"])
+      expect(components.schemas.SessionConfiguration.description).toMatch(/`http`: `url` and `secret`/)
+    }).pipe(Effect.provide(engineLayer))
+  )
+
   it.effect("are made once, and all answers share their bytes", () =>
     Effect.gen(function* () {
       const { engine } = yield* serving()

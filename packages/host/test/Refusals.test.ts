@@ -44,6 +44,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     receive: () => Effect.dieMessage("receive"),
     hook: () => Effect.dieMessage("hook"),
     readiness: Effect.succeed([]),
+    senders: [],
     drain: Effect.dieMessage("drain"),
     clock: { health: Effect.dieMessage("clock"), within: identity },
     admin: new Proxy(Object.create(null), { get: () => new Proxy(Object.create(null), {}) }),

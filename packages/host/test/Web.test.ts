@@ -48,6 +48,7 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     cancel: dies("cancel"),
     receive: dies("receive"),
     readiness: Effect.succeed([]),
+    senders: [],
     hook: (_, __, { body, method, query }) =>
       Effect.map(body instanceof Uint8Array ? Effect.succeed(body) : body, ({ length }) =>
         method === "GET" ? `${query["hub.challenge"]} ${length}` : null

@@ -8,8 +8,9 @@ import type { Pacing } from "./Pacing.ts"
 
 /** `sandbox`, `http`, `whatsapp_cloud`, or the name of a sender of yours. */
 export type Provider = string
-/** Those that come with Sendwright. */
-export const providers = ["sandbox", "http", "whatsapp_cloud"] as const
+
+/** The name of a provider: it is a segment of its hooks' path as it is. */
+export const providerForm = /^[a-z][a-z0-9_-]{0,63}$/
 
 export const states = ["connected", "connecting", "disconnected"] as const
 export type State = (typeof states)[number]

@@ -32,7 +32,7 @@ import type { Template } from "../domain/Template.ts"
 import * as MasterKeys from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Lines from "../sender/Lines.ts"
-import type { Senders } from "../sender/Sender.ts"
+import { type Sender, Senders } from "../sender/Sender.ts"
 import type { Report } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
@@ -163,6 +163,8 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
      * and dispatch once its loops were started. Looked at again after a few seconds, however often it is asked.
      */
     readonly readiness: Effect.Effect<ReadonlyArray<Check>>
+    /** The senders that it has, in the order in which they were given. */
+    readonly senders: ReadonlyArray<Pick<Sender, "configDescription" | "provider">>
     /** The operator's side. */
     readonly admin: Admin.Admin
     /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
@@ -224,6 +226,7 @@ const make = Effect.gen(function* () {
     receive: worker.inbound.reports,
     hook: (...args) => outside("engine.hook")(hook(...args)),
     readiness: yield* Readiness.make,
+    senders: [...(yield* Senders).values()],
     admin: yield* Admin.make,
     drain: worker.drain,
     clock: { health: clock.health, within: clock.within }

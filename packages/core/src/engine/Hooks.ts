@@ -26,10 +26,12 @@ export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbo
     sessionId: string,
     request: HookCall<E>
   ) {
-    const session = yield* sessions.find(sessionId)
+    const found = yield* sessions.find(sessionId)
+    // An unknown provider costs and answers as an unknown session does: one read, and nothing unsealed.
+    const session = found?.provider === provider ? found : null
     const line = yield* open(session)
     const receive = line?.sender.receive
-    if (session === null || session.provider !== provider || line === undefined || receive === undefined) {
+    if (session === null || line === undefined || receive === undefined) {
       return yield* new NotFound({ what: "hook" })
     }
     const body = request.body instanceof Uint8Array ? request.body : yield* request.body

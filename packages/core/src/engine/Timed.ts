@@ -12,6 +12,8 @@ export const timed = <S extends object>(service: S, { isOwn, within }: typeof St
         return Effect.isEffect(answer) ? within(answer) : answer
       }
     }
+    // A list is data: it has no operations, and its own methods need it as it is.
+    if (Array.isArray(value)) return value
     return typeof value === "object" && value !== null ? inside(value) : value
   }
   const inside = <T extends object>(target: T): T => {

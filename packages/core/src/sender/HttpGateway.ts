@@ -318,6 +318,8 @@ const receive = Effect.fnUntraced(function* (request: HookRequest, given: unknow
 export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
   Effect.map(Exchange.make(options), ({ exchange, urlFaults }) => ({
     provider: "http",
+    configDescription:
+      "`url` and `secret` (16 to 512 characters), and `headers` and `timeout_ms` (100 to 120,000)",
     deduplicates: true,
     configure: configure(urlFaults),
     receive,

@@ -145,5 +145,5 @@ export const make = (options: Partial<Options> = {}): Sender => {
       }
     })
 
-  return { provider: "sandbox", deduplicates: false, send, poll }
+  return { provider: "sandbox", configDescription: "nothing", deduplicates: false, send, poll }
 }

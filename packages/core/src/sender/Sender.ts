@@ -4,7 +4,7 @@
  */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Catalogue from "../domain/Catalogue.ts"
@@ -14,7 +14,7 @@ import type { Instant } from "../domain/Instant.ts"
 import type { Content } from "../domain/Job.ts"
 import type { Pacing } from "../domain/Pacing.ts"
 import type { Failure } from "../domain/Recipient.ts"
-import type { Provider } from "../domain/Session.ts"
+import { type Provider, providerForm } from "../domain/Session.ts"
 import type { Report } from "../storage/JobStore.ts"
 
 /** One message to one recipient. */
@@ -188,7 +188,13 @@ export const HookResult = Data.taggedEnum<HookResult>()
 
 /** What a sender can do beside sending. Said honestly: what it says is relied upon. */
 export interface Sender {
+  /** Unique in an engine, and of the form of `Session.providerForm`. */
   readonly provider: Provider
+  /**
+   * Describes the members of a session's configuration to operators, in Markdown without a full stop: "`url` and `token`".
+   * The host's `/openapi.json` quotes it.
+   */
+  readonly configDescription?: string
   /** Reads a session's configuration as it is given, with every fault by its field; without it there is none. */
   readonly configure?: (
     given: Readonly<Record<string, unknown>>
@@ -232,6 +238,27 @@ export class Senders extends Context.Tag("@sendwright/core/sender/Senders")<
   ReadonlyMap<Provider, Sender>
 >() {}
 
-/** The given senders, one per provider. */
+/** Finds the mistake in a list of senders; undefined when there is none. */
+const mistakeIn = (senders: ReadonlyArray<Sender>): string | undefined => {
+  const seen = new Set<Provider>()
+  for (const { provider } of senders) {
+    if (!providerForm.test(provider))
+      return `A sender's \`provider\` must match ${providerForm.source}, and one is ${JSON.stringify(provider)}.`
+    if (seen.has(provider))
+      return `Two senders have the \`provider\` "${provider}": give one of them another name.`
+    seen.add(provider)
+  }
+  return undefined
+}
+
+/** The given senders, one per provider. Two of one provider are a defect, and so is a name of another form. */
 export const layer = (...senders: ReadonlyArray<Sender>): Layer.Layer<Senders> =>
-  Layer.succeed(Senders, new Map(senders.map((sender) => [sender.provider, sender])))
+  Layer.effect(
+    Senders,
+    Effect.suspend(() => {
+      const mistake = mistakeIn(senders)
+      return mistake === undefined
+        ? Effect.succeed(new Map(senders.map((sender) => [sender.provider, sender])))
+        : Effect.dieMessage(mistake)
+    })
+  )

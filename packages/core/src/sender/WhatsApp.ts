@@ -583,6 +583,8 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
 
     return {
       provider: "whatsapp_cloud",
+      configDescription:
+        "`phone_number_id`, `waba_id`, `access_token`, `app_secret` and `verify_token`, and `api_version`, `base_url`, `messages_per_second` and `portfolio_id`",
       deduplicates: false,
       configure: (given) => read(given, urlFaults("base_url", given["base_url"])),
       portfolio: (given) => {

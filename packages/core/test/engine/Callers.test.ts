@@ -69,7 +69,17 @@ describe("every operation that takes a caller", () => {
   it.effect("is looked at here", () =>
     Effect.gen(function* () {
       const { caller, engine, templateId } = yield* prepared
-      const others = ["identify", "authorize", "receive", "hook", "admin", "drain", "clock", "readiness"]
+      const others = [
+        "identify",
+        "authorize",
+        "receive",
+        "hook",
+        "admin",
+        "drain",
+        "clock",
+        "readiness",
+        "senders"
+      ]
       const named = operations(engine, caller, templateId).map(([name]) => name)
       expect(Object.keys(engine).toSorted()).toEqual([...named, ...others].toSorted())
     }).pipe(Effect.provide(TestEngine.layer))

@@ -1,6 +1,7 @@
 /** Hooks: what platforms post to us, given to the engine as it came (decisions.md §6). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Session from "@sendwright/core/domain/Session"
 import * as Schema from "effect/Schema"
 import type { HookRequest } from "../http/Route.ts"
 import * as Examples from "./Examples.ts"
@@ -44,14 +45,33 @@ const GatewayHook = Schema.Struct({
   jsonSchema: { allOf: [{ anyOf: [{ required: ["receipts"] }, { required: ["messages"] }] }] }
 })
 
-const path = Schema.Struct({ sessionId: Uuid })
+const PlatformHook = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
+  identifier: "PlatformHook",
+  description: "As the platform writes it.",
+  jsonSchema: { type: "object", additionalProperties: true }
+})
 
+const path = Schema.Struct({ sessionId: Uuid })
+const providerPath = Schema.Struct({
+  provider: Schema.String.annotations({
+    description: "A provider of this host, by the name that its sessions have.",
+    jsonSchema: { pattern: Session.providerForm.source }
+  }),
+  sessionId: Uuid
+})
+
+/** @param provider the route's; the path has it where this is absent */
 const to =
-  (provider: string, method: "GET" | "POST") =>
+  (method: "GET" | "POST", provider?: string) =>
   (engine: EngineService) =>
   <E extends { readonly _tag: string }>({ body, headers, path, query }: HookRequest<E>) =>
-    engine.hook(provider, path["sessionId"] ?? "", { method, headers, query, body })
+    engine.hook(provider ?? path["provider"] ?? "", path["sessionId"] ?? "", { method, headers, query, body })
 
+/**
+ * The contract has the bodies of two providers, so these have routes of their own, which win over those of any provider.
+ * The engine refuses a provider that it lacks as it refuses an unknown session (404). A sender alone knows if its platform
+ * shakes hands: it refuses a GET as forged (401) if it does not.
+ */
 export const hooks = [
   forPlatform(
     HttpApiEndpoint.get("whatsAppChallenge", "/hooks/whatsapp/:sessionId")
@@ -70,9 +90,10 @@ export const hooks = [
       summary: "Answer the handshake of the WhatsApp Cloud API",
       description: "Answers `hub.challenge` as text when `hub.verify_token` is the session's.",
       answer: "1158201444",
-      refusals: ["not_found"]
+      refusals: ["not_found"],
+      proofs: ["whatsAppToken"]
     },
-    to("whatsapp_cloud", "GET")
+    to("GET", "whatsapp_cloud")
   ),
   forPlatform(
     HttpApiEndpoint.post("whatsAppHook", "/hooks/whatsapp/:sessionId")
@@ -88,9 +109,10 @@ export const hooks = [
         entry: [{ id: "102290129340398", changes: [{ field: "messages", value: {} }] }]
       },
       answer: ok,
-      refusals: ["not_found"]
+      refusals: ["not_found"],
+      proofs: ["whatsAppSignature"]
     },
-    to("whatsapp_cloud", "POST")
+    to("POST", "whatsapp_cloud")
   ),
   forPlatform(
     HttpApiEndpoint.post("gatewayHook", "/hooks/http/:sessionId")
@@ -106,8 +128,39 @@ export const hooks = [
         messages: [{ id: "in-1", from: Examples.phone, text: "STOP", at: Examples.at }]
       },
       answer: ok,
-      refusals: ["not_found"]
+      refusals: ["not_found"],
+      proofs: ["gatewaySignature", "gatewayTimestamp"]
     },
-    to("http", "POST")
+    to("POST", "http")
+  ),
+  forPlatform(
+    HttpApiEndpoint.get("platformHandshake", "/hooks/:provider/:sessionId")
+      .setPath(providerPath)
+      .addSuccess(HttpApiSchema.Text()),
+    {
+      summary: "Answer the handshake of any platform",
+      description:
+        "Answers the text that the sender of the provider reads from the query; a sender that expects no handshake refuses it.",
+      answer: "1158201444",
+      refusals: ["not_found"],
+      proofs: ["platformProof"]
+    },
+    to("GET")
+  ),
+  forPlatform(
+    HttpApiEndpoint.post("platformHook", "/hooks/:provider/:sessionId")
+      .setPath(providerPath)
+      .setPayload(PlatformHook)
+      .addSuccess(Done),
+    {
+      summary: "Take what any platform posts",
+      description:
+        "The sender of the provider checks that the platform posted the body, and reads it. The body is up to 4 MiB. It is answered once its content is kept.",
+      request: { status: "delivered", reference: Examples.ids.message },
+      answer: ok,
+      refusals: ["not_found"],
+      proofs: ["platformProof"]
+    },
+    to("POST")
   )
 ]

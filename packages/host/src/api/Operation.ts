@@ -163,15 +163,19 @@ export const forKeyUnchecked = <Name extends string, M extends Method, Query, Pa
   }
 })
 
-/** A hook's answer is `{"ok": true}`, or the text that a handshake asks for. */
+/**
+ * A hook's answer is `{"ok": true}`, or the text that a handshake asks for.
+ *
+ * @param reference.proofs what a request proves with, all of them together
+ */
 export const forPlatform = <Name extends string, M extends Method, Path, Query, Payload, Headers, Success>(
   endpoint: Endpoint<Name, M, Path, Query, Payload, Headers, Success>,
-  reference: NoInfer<Reference<Payload, Success>>,
+  reference: NoInfer<Reference<Payload, Success> & { readonly proofs: ReadonlyArray<Route.Proof> }>,
   run: (engine: EngineService) => Route.HookHandler
 ): Operation<typeof endpoint> => ({
   endpoint,
   route: (engine) => ({
     ...common(endpoint, reference),
-    handler: { access: "hook", run: run(engine) }
+    handler: { access: "hook", proofs: reference.proofs, run: run(engine) }
   })
 })

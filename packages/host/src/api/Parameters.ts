@@ -15,6 +15,9 @@ export const id = Schema.Struct({ id: Uuid })
 
 export const Name = Text.line(255)
 
+/** The engine judges which providers there are, and the description lists them. */
+export const Provider = Text.line(64).annotations({ identifier: "Provider" })
+
 /** For how long an old secret lives on; in the engine's words, `overlap`. */
 export const Rotation = Schema.Struct({
   overlap_seconds: Schema.optional(Schema.Int.pipe(Schema.between(0, 604_800)))

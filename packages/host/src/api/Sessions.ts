@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"
 import * as Examples from "./Examples.ts"
 import { forOperator } from "./Operation.ts"
-import { id, Name, Paging, page } from "./Parameters.ts"
+import { id, Name, Paging, Provider, page } from "./Parameters.ts"
 import {
   Count,
   Id,
@@ -99,19 +99,15 @@ const RetryFor = Schema.NullOr(
 const WordList = Schema.NullOr(Schema.Array(Keywords.Word).pipe(Schema.maxItems(Keywords.maximumWords)))
 const KeywordsChange = Schema.Struct({ opt_out: optional(WordList), opt_in: optional(WordList) })
 
-/** The session's sender judges its members: an embedder may bring senders of its own. */
+/** The session's sender judges its members; the description has the words of each sender. */
 const Configuration = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
-  jsonSchema: {
-    type: "object",
-    additionalProperties: true,
-    description:
-      "What the provider asks for. `sandbox`: nothing. `http`: `url` and `secret` (16 to 512 characters), and `headers` and `timeout_ms` (100 to 120,000). `whatsapp_cloud`: `phone_number_id`, `waba_id`, `access_token`, `app_secret` and `verify_token`, and `api_version`, `base_url`, `messages_per_second` and `portfolio_id`."
-  }
+  identifier: "SessionConfiguration",
+  jsonSchema: { type: "object", additionalProperties: true }
 })
 
 const NewSession = Schema.Struct({
   name: Name,
-  provider: Schema.Literal(...Domain.providers),
+  provider: Provider,
   config: optional(Configuration),
   pacing: optional(PacingChange),
   retry_for: optional(RetryFor),

@@ -10,6 +10,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
+import type { Options } from "../EngineLayer.ts"
 import * as Problems from "../http/Problems.ts"
 import * as Logs from "../Logs.ts"
 import * as StartFailure from "../StartFailure.ts"
@@ -18,10 +19,11 @@ import type { NotOpened } from "./Operation.ts"
 
 const manifest = Json.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
 
-const application = Command.run(Commands.root, {
-  name: "Sendwright",
-  version: Json.textAt(manifest, "version") ?? ""
-})
+const application = (options: Options) =>
+  Command.run(Commands.make(options), {
+    name: "Sendwright",
+    version: Json.textAt(manifest, "version") ?? ""
+  })
 
 /** Why is on standard error. */
 export const failed = 1
@@ -42,8 +44,8 @@ const told = (error: NotOpened | Problems.EngineError): string =>
   linesOf(error).map(Logs.printable).join("\n")
 
 /** Runs what a process was started with, its program and script included, and answers how the process should end. */
-export const run = (argv: ReadonlyArray<string>) =>
-  application(argv).pipe(
+export const run = (argv: ReadonlyArray<string>, options: Options = {}) =>
+  application(options)(argv).pipe(
     Effect.as(0),
     Effect.catchAll((error) =>
       // The parser told its own error.

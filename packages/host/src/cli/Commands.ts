@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as AdminApi from "../api/AdminApi.ts"
 import type { AdminOperation } from "../api/Operation.ts"
+import type { Options } from "../EngineLayer.ts"
 import * as Logs from "../Logs.ts"
 import * as Files from "./Files.ts"
 import * as Flags from "./Flags.ts"
@@ -78,7 +79,7 @@ const pathOf = (pattern: string): Args.Args<Readonly<Record<string, string>>> =>
       }))
 }
 
-const commandOf = (name: string, operation: Operation) => {
+const commandOf = (name: string, operation: Operation, options: Options) => {
   const { command, endpoint } = operation
   const input = inputs.get(endpoint.name)
   const content: Args.Args<unknown> =
@@ -95,11 +96,12 @@ const commandOf = (name: string, operation: Operation) => {
     Effect.gen(function* () {
       // The engine is loaded only where it is used: not for help, nor for errors of usage.
       const { perform } = yield* Effect.promise(() => import("./Operation.ts"))
-      const body = yield* perform(operation, {
+      const request = {
         path: given.path,
         query: asText(given.query),
         body: Option.isSome(endpoint.payloadSchema) ? Either.right(bodyOf(given.fields, given.content)) : null
-      })
+      }
+      const body = yield* perform(operation, request, options)
       yield* Console.log(Logs.printable(JSON.stringify(body)))
     })
   ).pipe(Command.withDescription(command.description))
@@ -123,22 +125,26 @@ const groups: Readonly<Record<string, string>> = {
 
 const wordsOf = ({ command }: Operation): ReadonlyArray<string> => command.name.split(" ")
 
-const commands = Record.collect(
-  Arr.groupBy(operations, (operation) => wordsOf(operation)[0] ?? ""),
-  (word, found) => {
-    const description = groups[word]
-    return description === undefined
-      ? commandOf(word, found[0])
-      : Command.make(word).pipe(
-          Command.withDescription(description),
-          Command.withSubcommands(
-            Arr.map(found, (operation) => commandOf(wordsOf(operation).slice(1).join(" "), operation))
+const commands = (options: Options) =>
+  Record.collect(
+    Arr.groupBy(operations, (operation) => wordsOf(operation)[0] ?? ""),
+    (word, found) => {
+      const description = groups[word]
+      return description === undefined
+        ? commandOf(word, found[0], options)
+        : Command.make(word).pipe(
+            Command.withDescription(description),
+            Command.withSubcommands(
+              Arr.map(found, (operation) =>
+                commandOf(wordsOf(operation).slice(1).join(" "), operation, options)
+              )
+            )
           )
-        )
-  }
-)
+    }
+  )
 
-export const root = Command.make("sendwright").pipe(
-  Command.withDescription("The operator's side of Sendwright, on the database of DATABASE_URL."),
-  Command.withSubcommands(Option.getOrThrow(Option.liftPredicate(commands, Arr.isNonEmptyArray)))
-)
+export const make = (options: Options) =>
+  Command.make("sendwright").pipe(
+    Command.withDescription("The operator's side of Sendwright, on the database of DATABASE_URL."),
+    Command.withSubcommands(Option.getOrThrow(Option.liftPredicate(commands(options), Arr.isNonEmptyArray)))
+  )

@@ -26,9 +26,9 @@ const notOpened = (error: StartFailure.StartFailure): NotOpened =>
   new NotOpened({ message: StartFailure.reason(error, alreadyOpen) })
 
 /** Without the worker's loops: what is to be sent is left to a host. */
-const open = (config: HostConfig.HostConfig) =>
+const open = (config: HostConfig.HostConfig, options: EngineLayer.Options) =>
   Effect.map(
-    Layer.build(EngineLayer.layer(config, { attempts: InFlight.make(), webhooks: InFlight.make() })),
+    Layer.build(EngineLayer.layer(config, { attempts: InFlight.make(), webhooks: InFlight.make() }, options)),
     (context) => Context.get(context, Engine.Engine)
   )
 
@@ -41,7 +41,8 @@ const user = Effect.orElseSucceed(
 /** The success body. */
 export const perform = (
   { route }: Pick<Operation<unknown>, "route">,
-  given: Pick<Raw, "body" | "path" | "query">
+  given: Pick<Raw, "body" | "path" | "query">,
+  options: EngineLayer.Options
 ) =>
   Effect.gen(function* () {
     const config = yield* Effect.mapError(HostConfig.load, notOpened)
@@ -50,7 +51,7 @@ export const perform = (
       FiberRef.get(FiberRef.currentMinimumLogLevel)
     )
     return yield* Effect.gen(function* () {
-      const engine = yield* Effect.mapError(open(config), notOpened)
+      const engine = yield* Effect.mapError(open(config, options), notOpened)
       const { handler, name } = route(engine)
       if (handler.access !== "operator") return yield* Effect.dieMessage(`${name} is not for operators`)
       const running = yield* Either.mapLeft(

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Api from "../api/Api.ts"
 import * as Service from "../api/Service.ts"
 import type { Options, Page } from "./Adapter.ts"
+import type { Described } from "./Description.ts"
 import * as Metrics from "./Metrics.ts"
 
 type Content = Pick<Options, "routes" | "pages">
@@ -37,13 +38,13 @@ const once = (contentType: string, make: (module: Description) => string): Page 
   }
 }
 
-const pages = (baseUrl: string, routes: Content["routes"]): ReadonlyMap<string, Page> =>
+const pages = (described: Described): ReadonlyMap<string, Page> =>
   new Map([
     [
       "/openapi.json",
-      once("application/json; charset=utf-8", ({ openApi }) => JSON.stringify(openApi(baseUrl, routes)))
+      once("application/json; charset=utf-8", ({ openApi }) => JSON.stringify(openApi(described)))
     ],
-    ["/docs", once("text/html; charset=utf-8", ({ docs, openApi }) => docs(openApi(baseUrl, routes)))],
+    ["/docs", once("text/html; charset=utf-8", ({ docs, openApi }) => docs(openApi(described)))],
     metrics
   ])
 
@@ -55,5 +56,5 @@ export const ofWorker = (engine: Context.Tag.Service<Engine.Engine>): Content =>
 
 export const ofApi = (engine: Context.Tag.Service<Engine.Engine>, baseUrl: string): Content => {
   const routes = Api.operations.map(({ route }) => route(engine))
-  return { routes, pages: pages(baseUrl, routes) }
+  return { routes, pages: pages({ baseUrl, routes, senders: engine.senders }) }
 }

@@ -9,6 +9,7 @@ import { always, headers, ofKeys, ofReplays } from "./description/Headers.ts"
 import { isObject, type Json, mapEntries, member, ref } from "./description/Json.ts"
 import * as Refusals from "./description/Refusals.ts"
 import * as Security from "./description/Security.ts"
+import * as Senders from "./description/Senders.ts"
 import type { Route } from "./Route.ts"
 
 export { make as docs } from "./description/Page.ts"
@@ -94,11 +95,18 @@ const described = (operation: Json, route: Route, schemas: Json): Json => {
 
 const pathOf = (pattern: string): string => pattern.replaceAll(/:(\w+)/g, "{$1}")
 
+/** A host, as far as its description tells of it. */
+export interface Described {
+  readonly baseUrl: string
+  readonly routes: ReadonlyArray<Route>
+  readonly senders: Senders.Senders
+}
+
 /**
  * OpenAPI 3.1. Bodies of requests are closed, since nothing of them is ignored; answers, events and what platforms post
  * may grow, so these are open (decisions.md §10 "Requests").
  */
-export const openApi = (baseUrl: string, routes: ReadonlyArray<Route>): Json => {
+export const openApi = ({ baseUrl, routes, senders }: Described): Json => {
   // As plain JSON, which is what is looked into. The builder gives each schema that takes anything the same `$id`.
   const spec: unknown = JSON.parse(JSON.stringify(OpenApi.fromApi(Api)), (name, value) =>
     name === "$id" ? undefined : value
@@ -107,6 +115,7 @@ export const openApi = (baseUrl: string, routes: ReadonlyArray<Route>): Json => 
   const schemas = {
     ...events.schemas,
     ...member(member(spec, "components"), "schemas"),
+    ...Senders.schemas(senders),
     Problem: Refusals.problem
   }
   const paths: Record<string, Record<string, Json>> = {}

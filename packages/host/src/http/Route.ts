@@ -70,6 +70,14 @@ export interface HookRequest<E extends Tagged> {
   readonly body: Effect.Effect<Uint8Array, E>
 }
 
+/** A security scheme of the description by which a platform proves that a request is its own. */
+export type Proof =
+  | "gatewaySignature"
+  | "gatewayTimestamp"
+  | "platformProof"
+  | "whatsAppSignature"
+  | "whatsAppToken"
+
 /** Answers the text that a handshake asks for, else null. */
 export type HookHandler = <E extends Tagged>(
   request: HookRequest<E>
@@ -115,6 +123,7 @@ export interface Route {
     | {
         /** A platform's hook: its signature is over the bytes, so they are not looked at here. */
         readonly access: "hook"
+        readonly proofs: ReadonlyArray<Proof>
         readonly run: HookHandler
       }
     | {

@@ -75,6 +75,13 @@ export const suite = (make: Make): void => {
       })
     )
 
+    test(make, "has a description that names each field that is required", (opened) =>
+      Effect.sync(() => {
+        const description = opened.able("configDescription", opened.sender.configDescription)
+        for (const field of opened.platform.required) expect(description).toContain(`\`${field}\``)
+      })
+    )
+
     test(make, "has a pace that lets messages go", (opened) =>
       Effect.sync(() => {
         const pace = opened.able("pacing", opened.sender.pacing)(opened.config)

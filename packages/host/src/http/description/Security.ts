@@ -1,5 +1,5 @@
 /** Who may call. */
-import type { Route } from "../Route.ts"
+import type { Proof, Route } from "../Route.ts"
 import type { Json } from "./Json.ts"
 
 const signed = "The HMAC-SHA256 of what was posted."
@@ -27,26 +27,23 @@ export const schemes = {
     in: "header",
     name: "X-Service-Timestamp",
     description: "When it was signed, in Unix seconds."
+  },
+  platformProof: {
+    type: "http",
+    scheme: "signature",
+    description: "Whatever the sender of the provider asks for, such as a signature in a header of its own."
   }
-}
-
-const ofHook = ({ method, pattern }: Route): ReadonlyArray<Json> =>
-  method === "GET"
-    ? [{ whatsAppToken: [] }]
-    : pattern.startsWith("/hooks/whatsapp/")
-      ? [{ whatsAppSignature: [] }]
-      : [{ gatewaySignature: [], gatewayTimestamp: [] }]
+} satisfies Readonly<Record<Proof | "adminToken" | "publicKey" | "secretKey", Json>>
 
 /** How the caller of a route proves who it is. */
-export const of = (route: Route): ReadonlyArray<Json> => {
-  const { handler } = route
+export const of = ({ handler }: Route): ReadonlyArray<Json> => {
   switch (handler.access) {
     case "anyone":
       return []
     case "operator":
       return [{ adminToken: [] }]
     case "hook":
-      return ofHook(route)
+      return [Object.fromEntries(handler.proofs.map((proof) => [proof, []]))]
     case "key":
       return [{ publicKey: [], secretKey: [] }]
   }

@@ -1,0 +1,44 @@
+/** The host as a process of its own, with the senders that its program gives it. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import type { Options } from "./EngineLayer.ts"
+import * as Host from "./Host.ts"
+import * as HostConfig from "./HostConfig.ts"
+import * as Logs from "./Logs.ts"
+import * as Signals from "./Signals.ts"
+import * as StartFailure from "./StartFailure.ts"
+
+const program = (options: Options) =>
+  Effect.gen(function* () {
+    const config = yield* HostConfig.load
+    yield* Signals.watch(config.stopGraceMs)
+    yield* Layer.launch(Host.layer(config, options)).pipe(
+      Logger.withMinimumLogLevel(config.logLevel),
+      Effect.provide(Logs.layer(config.logFormat, "stdout"))
+    )
+  })
+
+const alreadyOpen = " Several processes share a PostgreSQL database (DATABASE_URL=postgres://…)."
+
+/** What stops a start is told in one line; a bug with all that is known of it. */
+const told = (options: Options) =>
+  program(options).pipe(
+    Effect.tapError((error) =>
+      Console.error(Logs.inLine(`Sendwright did not start. ${StartFailure.reason(error, alreadyOpen)}`))
+    ),
+    Effect.tapDefect((cause) =>
+      Console.error(["Sendwright broke.", ...Logs.below(Cause.pretty(cause))].join("\n"))
+    )
+  )
+
+/**
+ * Runs the host by the environment: the whole program of `sendwright-host`. SIGINT and SIGTERM stop it after what is under
+ * way, a second one immediately.
+ */
+export const run = (options: Options = {}): void =>
+  // Its own logger would write every line a second time.
+  NodeRuntime.runMain(told(options), { disableErrorReporting: true, disablePrettyLogger: true })
