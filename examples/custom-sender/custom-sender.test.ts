@@ -1,15 +1,16 @@
 /** What the engine relies on, proven for the sender of this folder. */
+import type { Sender } from "@sendwright/core"
 import * as SenderSuite from "@sendwright/core/testing/SenderSuite"
 import * as Effect from "effect/Effect"
-import { platform } from "./platform.ts"
+import { platform, signed } from "./platform.ts"
 import { pigeon } from "./sender.ts"
 
 const subject = Effect.map(platform, ({ closedUrl, config, messages, situations }) => ({
   sender: pigeon,
   platform: {
     config,
-    required: ["url", "token"],
-    secrets: ["token"],
+    required: ["url", "token", "hook_secret"],
+    secrets: ["token", "hook_secret"],
     unreachable: { ...config, url: closedUrl },
     situations: { ...situations, holds: SenderSuite.absent("Pigeon holds nothing back.") },
     retryAfterMs: 7000,
@@ -21,7 +22,18 @@ const subject = Effect.map(platform, ({ closedUrl, config, messages, situations 
         providerId: id
       })),
     templates: null,
-    hook: null,
+    hook: {
+      signed: (body: string, now: number) => ({
+        method: "POST" as const,
+        headers: signed(body, now),
+        query: {},
+        body: new TextEncoder().encode(body),
+        now
+      }),
+      delivered: ({ messageId }: Sender.OutboundMessage, providerId: string | null) =>
+        JSON.stringify({ receipts: [{ reference: messageId, id: providerId, status: "delivered" }] }),
+      staleAfterMs: 300_000
+    },
     reports: null
   }
 }))

@@ -1,4 +1,5 @@
 /** Pigeon itself, on a free port of this machine: what the sender is tried against. */
+import { Signature } from "@sendwright/core"
 import { HttpPlatform } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
 
@@ -10,12 +11,22 @@ export interface Message {
 }
 
 const token = "a-token-that-nobody-may-see"
+const hookSecret = "a-secret-that-signs-hooks"
 
 const json = (status: number, body: object, headers: Readonly<Record<string, string>> = {}) => ({
   status,
   headers,
   body: JSON.stringify(body)
 })
+
+/** The headers of what it posts to a hook; at an instant in milliseconds. */
+export const signed = (body: string, at: number): Readonly<Record<string, string>> => {
+  const timestamp = Math.floor(at / 1000)
+  return {
+    "x-pigeon-timestamp": String(timestamp),
+    "x-pigeon-signature": Signature.sign(hookSecret, timestamp, body)
+  }
+}
 
 export const platform = Effect.gen(function* () {
   const messages: Array<Message> = []
@@ -34,5 +45,5 @@ export const platform = Effect.gen(function* () {
       return json(201, { id: message.id })
     }
   })
-  return { ...http, config: { url: http.url, token }, messages }
+  return { ...http, config: { url: http.url, token, hook_secret: hookSecret }, messages }
 })

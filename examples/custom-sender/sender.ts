@@ -1,14 +1,19 @@
 /** A sender of your own, for "Pigeon": a made-up platform for short messages over JSON. */
-import { Rendering, Sender, Shape } from "@sendwright/core"
+import { Rendering, Sender, Shape, Signature } from "@sendwright/core"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-const { SendResult } = Sender
+const { HookResult, SendResult } = Sender
 
 /** What an operator gives for a session; a fault is told as `/config/token`. */
-const Config = Schema.Struct({ url: Schema.NonEmptyString, token: Schema.NonEmptyString })
+const Config = Schema.Struct({
+  url: Schema.NonEmptyString,
+  token: Schema.NonEmptyString,
+  hook_secret: Schema.NonEmptyString
+})
 const decode = Schema.decodeUnknownSync(Config)
 
 const idIn = Schema.decodeOption(Schema.parseJson(Schema.Struct({ id: Schema.NonEmptyString })))
@@ -49,8 +54,45 @@ const accepted = (providerId: string) => SendResult.Accepted({ providerId, statu
 const textOf = ({ content, values }: Sender.OutboundMessage): string =>
   content.kind === "direct" ? content.text : Rendering.render(content.template, values).body
 
+/** Pigeon posts no more at once: what is longer is refused before its items are looked at. */
+const few = <A, I>(item: Schema.Schema<A, I>) =>
+  Schema.optionalWith(Schema.Array(item).pipe(Schema.maxItems(100)), { default: () => [] })
+
+/** The body of a hook. A member more is no fault: platforms grow. */
+const read = Schema.decodeUnknownEither(
+  Schema.parseJson(
+    Schema.Struct({
+      receipts: few(
+        Schema.Struct({
+          reference: Schema.String,
+          id: Schema.String,
+          status: Schema.Literal("delivered", "failed")
+        })
+      ),
+      replies: few(Schema.Struct({ id: Schema.String, from: Schema.String, text: Schema.String }))
+    })
+  )
+)
+
+const undelivered = { ...failure("pigeon_lost", "Pigeon could not deliver the message."), permanent: true }
+
+/** Says why a hook is not believed; undefined when Pigeon posted it within the last 5 minutes. */
+const forgery = ({ body, headers, method, now }: Sender.HookRequest, secret: string): string | undefined => {
+  if (method === "GET") return "Pigeon posts what it has to tell."
+  const timestamp = Signature.readTimestamp(headers["x-pigeon-timestamp"] ?? "")
+  const signature = headers["x-pigeon-signature"] ?? ""
+  if (timestamp === undefined || !Signature.isFresh(timestamp, Math.floor(now / 1000))) {
+    return "X-Pigeon-Timestamp is missing, or more than 5 minutes off."
+  }
+  // Compares in constant time.
+  return Signature.matches([signature], [secret], (key) => Signature.sign(key, timestamp, body))
+    ? undefined
+    : "X-Pigeon-Signature is not this session's."
+}
+
 export const pigeon: Sender.Sender = {
   provider: "pigeon",
+  configDescription: "`url`, `token` and `hook_secret`",
   configure: Shape.decoder(Config, ["config"]),
   // Pigeon sends what it is given twice …
   deduplicates: false,
@@ -86,5 +128,28 @@ export const pigeon: Sender.Sender = {
         onSuccess: ({ id, status }) =>
           status === 404 ? null : Option.match(id, { onSome: accepted, onNone: () => unclear })
       })
-    )
+    ),
+  // The signature is checked before anything is parsed.
+  receive: (request, config) =>
+    Effect.sync(() => {
+      const reason = forgery(request, decode(config).hook_secret)
+      if (reason !== undefined) return HookResult.Forged({ reason })
+      return Either.match(read(new TextDecoder().decode(request.body)), {
+        onLeft: () => HookResult.Malformed({ reason: "The body must have `receipts` or `replies`." }),
+        onRight: ({ receipts, replies }) =>
+          HookResult.Content({
+            reports: receipts.map(({ id, reference, status }) => ({
+              messageId: reference,
+              providerId: id,
+              status,
+              at: request.now,
+              failure: status === "failed" ? undelivered : null
+            })),
+            messages: replies.map((reply) => ({ ...reply, at: null })),
+            preferences: [],
+            templates: [],
+            unread: []
+          })
+      })
+    })
 }
