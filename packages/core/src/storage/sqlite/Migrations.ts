@@ -1,0 +1,64 @@
+/** Migrations on any driver of SQLite: one `BEGIN IMMEDIATE` transaction, in one synchronous step. */
+import * as Effect from "effect/Effect"
+import type { Instant } from "../../domain/Instant.ts"
+import { StorageError } from "../StorageError.ts"
+import type { Driver, Migration } from "../sql/Migrations.ts"
+import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
+import type { Answer, Statement } from "../sql/Program.ts"
+import { perform, script } from "../sql/Program.ts"
+
+/** An open database, as migrations need it. */
+export interface Handle {
+  /** Runs one statement. A `script` is several of them in one text. */
+  readonly execute: (statement: Statement) => Answer
+  /** Answers true between `BEGIN` and its end, as SQLite itself knows it. */
+  readonly isInTransaction: () => boolean
+}
+
+const table =
+  "CREATE TABLE IF NOT EXISTS sendwright_migration (id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT"
+
+const hasColumn = "SELECT name FROM pragma_table_info('sendwright_migration') WHERE name = 'compatible_from'"
+
+const runAll = (
+  { execute, isInTransaction }: Handle,
+  migrations: ReadonlyArray<Migration>,
+  now: Instant
+): void => {
+  const word = (text: string): void => perform(script(text), execute)
+  word("BEGIN IMMEDIATE")
+  try {
+    const driver: Driver = {
+      table,
+      hasColumn,
+      apply: function* (statements) {
+        yield* script(statements)
+        return isInTransaction()
+      },
+      // One process owns the file.
+      countOlder: function* () {
+        return 0
+      }
+    }
+    perform(migrateAll(migrations, now, driver), execute)
+    word("COMMIT")
+  } finally {
+    if (isInTransaction()) word("ROLLBACK")
+  }
+  perform(verify(migrations), execute)
+}
+
+/**
+ * Brings a database to the schema of these migrations (`Schema.migrations` are this build's). Blocks the event loop: for
+ * the start only. `now` is in milliseconds since 1970.
+ */
+export const migrate = (
+  handle: Handle,
+  migrations: ReadonlyArray<Migration>,
+  now: Instant
+): Effect.Effect<void, MigrationError | StorageError> =>
+  Effect.try({
+    try: () => runAll(handle, migrations, now),
+    catch: (cause) =>
+      cause instanceof MigrationError ? cause : new StorageError({ operation: "migrate", cause })
+  })

@@ -1,0 +1,43 @@
+/**
+ * All stores over one SQLite database, whichever driver runs its statements.
+ *
+ * Rate limits are kept in process memory: one process owns the file, so memory is as exact, and a disk sync for
+ * every authenticated request would cost more than the request. A restart gives each key a full allowance.
+ */
+import * as Layer from "effect/Layer"
+import * as RateLimitStore from "../memory/RateLimitStore.ts"
+import type { StorageError } from "../StorageError.ts"
+import type { Stores } from "../Stores.ts"
+import * as AccountStore from "../sql/AccountStore.ts"
+import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
+import * as AuditStore from "../sql/AuditStore.ts"
+import * as ConsentStore from "../sql/ConsentStore.ts"
+import type { Database } from "../sql/Database.ts"
+import * as InboundStore from "../sql/InboundStore.ts"
+import * as JobStore from "../sql/JobStore.ts"
+import * as KeyringStore from "../sql/KeyringStore.ts"
+import * as OperatorStore from "../sql/OperatorStore.ts"
+import * as RateCardStore from "../sql/RateCardStore.ts"
+import * as SessionStore from "../sql/SessionStore.ts"
+import * as TemplateStore from "../sql/TemplateStore.ts"
+import * as Transactions from "../sql/Transactions.ts"
+import * as WebhookStore from "../sql/WebhookStore.ts"
+import * as HealthStore from "./HealthStore.ts"
+
+export const layer: Layer.Layer<Stores, StorageError, Database> = Layer.mergeAll(
+  AccountStore.layer,
+  ApiKeyStore.layer,
+  AuditStore.layer,
+  ConsentStore.layer,
+  HealthStore.layer,
+  InboundStore.layer,
+  JobStore.layer,
+  KeyringStore.layer(false),
+  OperatorStore.layer,
+  RateCardStore.layer,
+  RateLimitStore.layer,
+  SessionStore.layer,
+  TemplateStore.layer,
+  Transactions.layer,
+  WebhookStore.layer
+)
