@@ -69,6 +69,43 @@ export const closed = ({ underWay }: Circuit): Circuit => answered(underWay, 0)
 export const isQuiet = (circuit: Circuit): boolean =>
   circuit._tag === "Closed" && circuit.underWay === 0 && circuit.unanswered === 0
 
+type Closed = Extract<Circuit, { readonly _tag: "Closed" }>
+
+const began = (circuit: Closed, underWay: number, clock: () => number): Circuit => {
+  const { frozen, idleSince, silentSince, unanswered } = circuit
+  const isSilence = idleSince === null || clock() - idleSince <= longestPause
+  const since = isSilence ? silentSince : null
+  return { _tag: "Closed", underWay, frozen, unanswered, silentSince: since, idleSince: null }
+}
+
+/** After an attempt without an answer. It counts as silence unless it says nothing of the platform. */
+const endedInSilence = (
+  circuit: Closed,
+  underWay: number,
+  isUnanswered: boolean,
+  clock: () => number
+): Circuit => {
+  const { silentSince, unanswered } = circuit
+  const frozen = Math.max(0, circuit.frozen - 1)
+  const counts = isUnanswered && circuit.frozen === 0
+  if (!counts && unanswered === 0) {
+    const since = underWay === 0 ? null : silentSince
+    return { _tag: "Closed", underWay, frozen, unanswered, silentSince: since, idleSince: null }
+  }
+  const now = clock()
+  const since = silentSince ?? (counts ? now : null)
+  const isLong = since !== null && now - since >= longestSilence
+  if (counts && (unanswered + 1 >= mostUnanswered || isLong)) return { _tag: "Open", underWay }
+  return {
+    _tag: "Closed",
+    underWay,
+    frozen,
+    unanswered: unanswered + (counts ? 1 : 0),
+    silentSince: since,
+    idleSince: underWay === 0 ? now : null
+  }
+}
+
 /**
  * The circuit after an event. An open one stays open until something is answered, also by an attempt that began before.
  *
@@ -79,31 +116,9 @@ export const next = (circuit: Circuit, event: Event, clock: () => number): Circu
   const underWay = event === "Began" ? circuit.underWay + 1 : Math.max(0, circuit.underWay - 1)
   if (circuit._tag === "Open")
     return event === "Answered" ? answered(underWay, 0) : { _tag: "Open", underWay }
-  const { frozen, idleSince, silentSince, unanswered } = circuit
-  if (event === "Began") {
-    const isSilence = idleSince === null || clock() - idleSince <= longestPause
-    const since = isSilence ? silentSince : null
-    return { _tag: "Closed", underWay, frozen, unanswered, silentSince: since, idleSince: null }
-  }
-  const stillFrozen = Math.max(0, frozen - 1)
-  if (event === "Answered") return answered(underWay, stillFrozen)
-  const counts = event === "Unanswered" && frozen === 0
-  if (!counts && unanswered === 0) {
-    const since = underWay === 0 ? null : silentSince
-    return { _tag: "Closed", underWay, frozen: stillFrozen, unanswered, silentSince: since, idleSince: null }
-  }
-  const now = clock()
-  const since = silentSince ?? (counts ? now : null)
-  const isLong = since !== null && now - since >= longestSilence
-  if (counts && (unanswered + 1 >= mostUnanswered || isLong)) return { _tag: "Open", underWay }
-  return {
-    _tag: "Closed",
-    underWay,
-    frozen: stillFrozen,
-    unanswered: unanswered + (counts ? 1 : 0),
-    silentSince: since,
-    idleSince: underWay === 0 ? now : null
-  }
+  if (event === "Began") return began(circuit, underWay, clock)
+  if (event === "Answered") return answered(underWay, Math.max(0, circuit.frozen - 1))
+  return endedInSilence(circuit, underWay, event === "Unanswered", clock)
 }
 
 /**

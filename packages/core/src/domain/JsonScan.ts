@@ -73,10 +73,50 @@ const atOnce = 16 * 1024
 /** The part of a longer name that is looked at: there is no room for many such names. */
 const longestName = 1024
 
+/** Counts levels, members and items by the signs that open, part and close them. */
+class Tally {
+  private open = 0
+  private found = 0
+  private readonly bounds: Bounds
+
+  constructor(bounds: Bounds) {
+    this.bounds = bounds
+  }
+
+  /** True while the counts are within bounds. A member or an item comes behind an opening bracket or a comma. */
+  admits(code: number): boolean {
+    switch (code) {
+      case 0x7b:
+      case 0x5b:
+        this.open += 1
+        this.found += 1
+        return this.open <= this.bounds.levels && this.found <= this.bounds.values
+      case comma:
+        this.found += 1
+        return this.found <= this.bounds.values
+      case 0x7d:
+      case 0x5d:
+        this.open -= 1
+    }
+    return true
+  }
+}
+
+/** The first quote from `from` on that is not escaped; where there is none before `until`, the place to go on from. */
+const quoteBefore = (text: string, from: number, until: number): number => {
+  const last = Math.min(until, text.length)
+  let at = from
+  while (at < last) {
+    const code = text.charCodeAt(at)
+    if (code === quote) return at
+    at += code === backslash ? 2 : 1
+  }
+  return at
+}
+
 /** Tells whether a text stays within bounds, piece by piece: a text of some megabytes takes longer than a turn has. */
-export function* isWithin(text: string, { levels, names, values }: Bounds): Generator<void, boolean> {
-  let open = 0
-  let found = 0
+export function* isWithin(text: string, bounds: Bounds): Generator<void, boolean> {
+  const tally = new Tally(bounds)
   /** Where the last string began and ended: before a colon, that is a name. */
   let start = 0
   let end = 0
@@ -87,46 +127,27 @@ export function* isWithin(text: string, { levels, names, values }: Bounds): Gene
       yield
       pause = at + atOnce
     }
-    switch (text.charCodeAt(at)) {
-      case quote:
-        start = at
-        end = text.indexOf('"', at + 1)
-        if (end === -1) return true
-        if (text.charCodeAt(end - 1) === backslash) {
-          // Half a million escaped quotes would be as many searches.
-          for (end = at + 1; end < text.length; end++) {
-            const code = text.charCodeAt(end)
-            if (code === quote) break
-            if (code === backslash) end += 1
-            if (end >= pause) {
-              yield
-              pause = end + atOnce
-            }
-          }
+    const code = text.charCodeAt(at)
+    if (code === quote) {
+      start = at
+      end = text.indexOf('"', at + 1)
+      if (end === -1) return true
+      if (text.charCodeAt(end - 1) === backslash) {
+        // Half a million escaped quotes would be as many searches.
+        end = quoteBefore(text, at + 1, pause)
+        while (end < text.length && text.charCodeAt(end) !== quote) {
+          yield
+          pause = end + atOnce
+          end = quoteBefore(text, end, pause)
         }
-        at = end
-        break
-      case colon:
-        different.add(hashOfName(text, start, Math.min(end, start + longestName)))
-        if (different.size > names) return false
-        // Another colon behind it is no JSON, and a long name is looked at once.
-        end = start
-        break
-      // A member or an item comes behind one of the next three.
-      case 0x7b:
-      case 0x5b:
-        open += 1
-        found += 1
-        if (open > levels || found > values) return false
-        break
-      case comma:
-        found += 1
-        if (found > values) return false
-        break
-      case 0x7d:
-      case 0x5d:
-        open -= 1
-    }
+      }
+      at = end
+    } else if (code === colon) {
+      different.add(hashOfName(text, start, Math.min(end, start + longestName)))
+      if (different.size > bounds.names) return false
+      // Another colon behind it is no JSON, and a long name is looked at once.
+      end = start
+    } else if (!tally.admits(code)) return false
   }
   return true
 }

@@ -174,6 +174,77 @@ const over = (failure: Recipient.Failure | null): Move => ({
   ...settledFlags
 })
 
+type SettledAs<Tag> = Extract<Settled, { readonly _tag: Tag }>
+
+const settleAccepted = (
+  recipient: Job.RecipientResult,
+  outcome: SettledAs<"Accepted">,
+  now: Instant
+): Job.RecipientResult => {
+  const status = Recipient.advance(recipient.status, outcome.status)
+  const { deliveredAt, readAt, sentAt } = Job.stamp(recipient, outcome.status, now)
+  const failure =
+    status === "failed" ? recipient.failure : status === "accepted" ? (outcome.held ?? null) : null
+  const providerId = outcome.providerId ?? recipient.providerId
+  return moved(
+    recipient,
+    status,
+    { failure, providerId, nextAt: null, lost: 0, uncertain: false, sentAt, deliveredAt, readAt },
+    now
+  )
+}
+
+const endedAs = { Failed: "failed", Unknown: "unknown", Skipped: "skipped" } as const
+
+const settleEnded = (
+  recipient: Job.RecipientResult,
+  outcome: SettledAs<"Failed"> | SettledAs<"Unknown" | "Skipped">,
+  now: Instant
+): Job.RecipientResult => {
+  const status = Recipient.advance(recipient.status, endedAs[outcome._tag])
+  return status === recipient.status
+    ? moved(recipient, status, { nextAt: null, ...settledFlags }, now)
+    : moved(recipient, status, { failure: outcome.failure, nextAt: null, ...settledFlags }, now)
+}
+
+const isCanceled = ({ status }: Pick<Job.Job, "status">): boolean =>
+  status === "canceling" || status === "canceled"
+
+/** The end of a recipient that a canceled job gives no further attempt. */
+const settleCanceled = (
+  recipient: Job.RecipientResult,
+  uncertain: boolean,
+  failure: Recipient.Failure | null,
+  now: Instant
+): Job.RecipientResult => moved(recipient, uncertain ? "unknown" : "canceled", over(failure), now)
+
+const settleRetry = (
+  job: Pick<Job.Job, "status">,
+  recipient: Job.RecipientResult,
+  { at, failure, uncertain }: SettledAs<"Retry">,
+  now: Instant
+): Job.RecipientResult => {
+  if (Recipient.leftDispatch(recipient.status)) return recipient
+  if (isCanceled(job)) return settleCanceled(recipient, uncertain, failure, now)
+  const retryingSince = firstAttemptAt(recipient)
+  return moved(recipient, recipient.status, { failure, nextAt: at, retryingSince, lost: 0, uncertain }, now)
+}
+
+const settleReleased = (
+  job: Pick<Job.Job, "status">,
+  recipient: Job.RecipientResult,
+  outcome: SettledAs<"Released">,
+  now: Instant
+): Job.RecipientResult => {
+  if (Recipient.leftDispatch(recipient.status)) return recipient
+  const uncertain = recipient.uncertain || outcome.uncertain
+  if (isCanceled(job)) return settleCanceled(recipient, uncertain, recipient.failure, now)
+  const attempts = recipient.attempts - 1
+  // An attempt that costs none takes no time, either. A claim is the last that happened to it.
+  const retryingSince = retryingLater(recipient, recipient.updatedAt, now)
+  return moved(recipient, recipient.status, { attempts, uncertain, nextAt: now, retryingSince }, now)
+}
+
 /**
  * The outcome of an attempt. A report may have overtaken it, and then it does not pull the status down. A
  * canceling job gives its recipients no further attempt.
@@ -185,55 +256,16 @@ export const settle = (
   now: Instant
 ): Job.RecipientResult => {
   switch (outcome._tag) {
-    case "Accepted": {
-      const status = Recipient.advance(recipient.status, outcome.status)
-      const { deliveredAt, readAt, sentAt } = Job.stamp(recipient, outcome.status, now)
-      const failure =
-        status === "failed" ? recipient.failure : status === "accepted" ? (outcome.held ?? null) : null
-      const providerId = outcome.providerId ?? recipient.providerId
-      return moved(
-        recipient,
-        status,
-        { failure, providerId, nextAt: null, lost: 0, uncertain: false, sentAt, deliveredAt, readAt },
-        now
-      )
-    }
+    case "Accepted":
+      return settleAccepted(recipient, outcome, now)
     case "Failed":
     case "Unknown":
-    case "Skipped": {
-      const reached = { Failed: "failed", Unknown: "unknown", Skipped: "skipped" } as const
-      const status = Recipient.advance(recipient.status, reached[outcome._tag])
-      return status === recipient.status
-        ? moved(recipient, status, { nextAt: null, ...settledFlags }, now)
-        : moved(recipient, status, { failure: outcome.failure, nextAt: null, ...settledFlags }, now)
-    }
+    case "Skipped":
+      return settleEnded(recipient, outcome, now)
     case "Retry":
-      if (Recipient.leftDispatch(recipient.status)) return recipient
-      return job.status === "canceling" || job.status === "canceled"
-        ? moved(recipient, outcome.uncertain ? "unknown" : "canceled", over(outcome.failure), now)
-        : moved(
-            recipient,
-            recipient.status,
-            {
-              failure: outcome.failure,
-              nextAt: outcome.at,
-              retryingSince: firstAttemptAt(recipient),
-              lost: 0,
-              uncertain: outcome.uncertain
-            },
-            now
-          )
-    case "Released": {
-      if (Recipient.leftDispatch(recipient.status)) return recipient
-      const uncertain = recipient.uncertain || outcome.uncertain
-      if (job.status === "canceling" || job.status === "canceled") {
-        return moved(recipient, uncertain ? "unknown" : "canceled", over(recipient.failure), now)
-      }
-      const attempts = recipient.attempts - 1
-      // An attempt that costs none takes no time, either. A claim is the last that happened to it.
-      const retryingSince = retryingLater(recipient, recipient.updatedAt, now)
-      return moved(recipient, recipient.status, { attempts, uncertain, nextAt: now, retryingSince }, now)
-    }
+      return settleRetry(job, recipient, outcome, now)
+    case "Released":
+      return settleReleased(job, recipient, outcome, now)
   }
 }
 

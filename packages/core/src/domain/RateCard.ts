@@ -46,6 +46,34 @@ const marketFault = (market: string): readonly [Fault.Code, string] | undefined 
     : undefined
 }
 
+/**
+ * Adds the faults of one price's prefixes: a form that is none, and a prefix that has a price in the category already.
+ *
+ * @param seen categories with prefixes of the prices before
+ */
+const addPrefixFaults = (
+  price: Readable<Price>,
+  prefixes: ReadonlyArray<string | undefined>,
+  pathOf: (place: number) => Fault.Fault["path"],
+  seen: Set<string>,
+  faults: Fault.Faults
+): void => {
+  const isRest = !price.prefixes && price.market === "*"
+  for (const [place, prefix] of prefixes.entries()) {
+    if (faults.isFull) return
+    if (prefix === undefined) continue
+    if (!isRest && !prefixForm.test(prefix)) {
+      const message = "A market is `*`, a calling-code prefix in digits, or a name with `prefixes`."
+      faults.add(pathOf(place), "invalid_value", message)
+    }
+    if (price.category === undefined) continue
+    const identity = `${price.category} ${prefix}`
+    if (seen.has(identity))
+      faults.add(pathOf(place), "invalid_value", "This prefix has a price in this category already.")
+    seen.add(identity)
+  }
+}
+
 /** The faults of a card's prices as far as they can be read, at most as many as are told; paths below `prices`. */
 export const faults = (prices: ReadonlyArray<Readable<Price> | undefined>): ReadonlyArray<Fault.Fault> => {
   const faults = new Fault.Faults()
@@ -58,31 +86,18 @@ export const faults = (prices: ReadonlyArray<Readable<Price> | undefined>): Read
   for (const [at, price] of prices.entries()) {
     if (faults.isFull) break
     if (price === undefined) continue
-    const { category, market, price: amount } = price
+    const { market, price: amount } = price
     if (amount !== undefined && !Money.isAmount(amount)) {
       const message = '`price` must be a plain decimal such as "0.0250".'
       faults.add(["prices", at, "price"], "invalid_value", message)
     }
     const ofMarket = market === undefined ? undefined : marketFault(market)
     if (ofMarket !== undefined) faults.add(["prices", at, "market"], ...ofMarket)
-    const pathOf = (place: number): Fault.Fault["path"] =>
-      price.prefixes ? ["prices", at, "prefixes", place] : ["prices", at, "market"]
-    const prefixes =
-      price.prefixes ??
-      (market === undefined || ofMarket !== undefined ? [] : prefixesOf({ market, prefixes: null }))
-    for (const [place, prefix] of prefixes.entries()) {
-      if (faults.isFull) break
-      if (prefix === undefined) continue
-      const isRest = !price.prefixes && market === "*"
-      if (!isRest && !prefixForm.test(prefix)) {
-        const message = "A market is `*`, a calling-code prefix in digits, or a name with `prefixes`."
-        faults.add(pathOf(place), "invalid_value", message)
-      }
-      if (category === undefined) continue
-      const identity = `${category} ${prefix}`
-      if (seen.has(identity))
-        faults.add(pathOf(place), "invalid_value", "This prefix has a price in this category already.")
-      seen.add(identity)
+    if (price.prefixes) {
+      addPrefixFaults(price, price.prefixes, (place) => ["prices", at, "prefixes", place], seen, faults)
+    } else if (market !== undefined && ofMarket === undefined) {
+      const prefixes = prefixesOf({ market, prefixes: null })
+      addPrefixFaults(price, prefixes, () => ["prices", at, "market"], seen, faults)
     }
   }
   return faults.list

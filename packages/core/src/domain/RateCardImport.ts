@@ -230,71 +230,115 @@ interface Row {
 
 const noPrice = /^(|n\/?a|[-–—]+)$/i
 
+/** The faults of a table, each at its row and column. */
+class RowFaults {
+  private readonly table: Table
+  private readonly faults: Fault.Faults
+
+  constructor(table: Table, faults: Fault.Faults) {
+    this.table = table
+    this.faults = faults
+  }
+
+  get isFull(): boolean {
+    return this.faults.isFull
+  }
+
+  ofRow(row: number, message: string): void {
+    this.faults.add(["rows", row], "invalid_value", message)
+  }
+
+  /** @param column where the cell stands */
+  ofCell(row: number, column: number, code: Fault.Code, message: string): void {
+    this.faults.add(["rows", row, this.table.header.cells[column] ?? ""], code, message)
+  }
+
+  ofTable(message: string): void {
+    this.faults.add(["rows"], "required", message)
+  }
+}
+
+type Line = Table["rows"] extends Iterable<infer Each> ? Each : never
+
+/** The market that a row names, unless a row before has it already; `undefined` for a name that is none. */
+const marketOf = (
+  { cells, number }: Line,
+  column: number,
+  seen: Map<string, number>,
+  faults: RowFaults
+): Market | undefined => {
+  const name = cells[column] ?? ""
+  const market = markets.get(plain(name))
+  if (market === undefined) {
+    const message =
+      "Name a market of the platform's list, such as Spain or Rest of Africa, or remove the row."
+    faults.ofCell(number, column, name === "" ? "required" : "invalid_value", message)
+    return undefined
+  }
+  const identity = market.countries.join(" ")
+  const first = seen.get(identity)
+  if (first === undefined) seen.set(identity, number)
+  else
+    faults.ofCell(
+      number,
+      column,
+      "invalid_value",
+      `Keep one row of this market: line ${first} has it already.`
+    )
+  return market
+}
+
+const addPriceFaults = ({ cells, number }: Line, table: Table, faults: RowFaults): void => {
+  for (const { at } of table.columns) {
+    const cell = cells[at] ?? ""
+    if (noPrice.test(cell) || Money.isAmount(cell)) continue
+    const message = "Write a plain decimal such as 0.0618, or n/a where there is no price."
+    faults.ofCell(number, at, "invalid_value", message)
+  }
+  if (cells.slice(table.header.cells.length).some((cell) => cell !== "")) {
+    const message =
+      "The row has more cells than the header row: put quotes around cells that hold a separator."
+    faults.ofRow(number, message)
+  }
+}
+
 /** Rows of the currency. A text alone in its row is a note, not a market. */
-const rowsOf = (table: Table, currency: string, faults: Fault.Faults): ReadonlyArray<Row> => {
+const rowsOf = (table: Table, currency: string, found: Fault.Faults): ReadonlyArray<Row> => {
+  const faults = new RowFaults(table, found)
   const rows: Array<Row> = []
   const seen = new Map<string, number>()
-  const found = new Set<string>()
+  const currencies = new Set<string>()
   let matches = 0
-  const label = (at: number): string => table.header.cells[at] ?? ""
-  const fault = (path: ReadonlyArray<string | number>, code: Fault.Code, message: string) =>
-    faults.add(["rows", ...path], code, message)
-  for (const { broken, cells, number } of table.rows) {
+  for (const line of table.rows) {
+    const { broken, cells, number } = line
     if (faults.isFull) break
     if (broken) {
       const message =
         'Put quotes around the whole cell and write a quote within it twice, such as "a ""b"" c".'
-      fault([number], "invalid_value", message)
+      faults.ofRow(number, message)
       continue
     }
     if (cells.every((cell, at) => at === table.market || cell === "")) continue
     if (table.currency >= 0) {
       const code = currencyOf(cells[table.currency] ?? "")
-      if (code === undefined)
-        fault(
-          [number, label(table.currency)],
-          "invalid_value",
-          "Write the row's currency as a code such as USD."
-        )
-      else found.add(code)
+      if (code !== undefined) currencies.add(code)
+      else {
+        const message = "Write the row's currency as a code such as USD."
+        faults.ofCell(number, table.currency, "invalid_value", message)
+      }
       if (code !== currency) continue
     }
     matches += 1
-    const name = cells[table.market] ?? ""
-    const market = markets.get(plain(name))
-    if (market === undefined) {
-      const message =
-        "Name a market of the platform's list, such as Spain or Rest of Africa, or remove the row."
-      fault([number, label(table.market)], name === "" ? "required" : "invalid_value", message)
-    } else {
-      const identity = market.countries.join(" ")
-      const first = seen.get(identity)
-      if (first === undefined) seen.set(identity, number)
-      else {
-        const message = `Keep one row of this market: line ${first} has it already.`
-        fault([number, label(table.market)], "invalid_value", message)
-      }
-      rows.push({ name, market, cells })
-    }
-    for (const { at, name: column } of table.columns) {
-      const cell = cells[at] ?? ""
-      if (noPrice.test(cell) || Money.isAmount(cell)) continue
-      fault(
-        [number, column],
-        "invalid_value",
-        "Write a plain decimal such as 0.0618, or n/a where there is no price."
-      )
-    }
-    if (cells.slice(table.header.cells.length).some((cell) => cell !== "")) {
-      const message =
-        "The row has more cells than the header row: put quotes around cells that hold a separator."
-      fault([number], "invalid_value", message)
-    }
+    const market = marketOf(line, table.market, seen, faults)
+    if (market !== undefined) rows.push({ name: cells[table.market] ?? "", market, cells })
+    addPriceFaults(line, table, faults)
   }
   if (matches === 0) {
     const others =
-      found.size === 0 ? "no prices below its header row" : `prices in ${[...found].join(", ")} only`
-    fault([], "required", `Give a list with prices in ${currency}: this one has ${others}.`)
+      currencies.size === 0
+        ? "no prices below its header row"
+        : `prices in ${[...currencies].join(", ")} only`
+    faults.ofTable(`Give a list with prices in ${currency}: this one has ${others}.`)
   }
   return rows
 }

@@ -77,12 +77,16 @@ const textFault = (value: string): string | undefined => {
 /** The platform fetches it, so that no network of the operator's is allowed here. */
 const mediaUrlFault = PublicUrl.make({ protocols: ["https"], maximum: mediaUrlLength, networks: [] }).fault
 
-/** A suffix stays below the template's address: same origin, no way up, no fragment, no way out of its query. */
-const suffixFault = (value: string, base: string): string | undefined => {
+/** The fault of a suffix's characters. */
+const suffixTextFault = (value: string): string | undefined => {
   if (Text.isLonger(value, suffixLength)) return `must be at most ${suffixLength} characters`
   if (!value.isWellFormed() || control.test(value)) return "must be percent-encodable text"
   if (/[\s\\#]/.test(value)) return "must have no white space, backslash or fragment"
-  if (/%(?![0-9A-Fa-f]{2})/.test(value)) return "must have no broken percent escape"
+  return /%(?![0-9A-Fa-f]{2})/.test(value) ? "must have no broken percent escape" : undefined
+}
+
+/** The fault of the address that a suffix completes: same origin, no way up, no fragment, no way out of its query. */
+const suffixPlaceFault = (value: string, base: string): string | undefined => {
   const decoded = value.replaceAll(/%2e/gi, ".").replaceAll(/%2f/gi, "/").replaceAll(/%5c/gi, "\\")
   if (decoded.startsWith("/") || decoded.includes("//") || decoded.includes("\\"))
     return "must not begin a path of its own"
@@ -95,6 +99,10 @@ const suffixFault = (value: string, base: string): string | undefined => {
     whole.origin === start.origin && whole.username === start.username && whole.href.startsWith(start.href)
   return stays ? undefined : "must not leave the template's URL"
 }
+
+/** A suffix stays below the template's address. */
+const suffixFault = (value: string, base: string): string | undefined =>
+  suffixTextFault(value) ?? suffixPlaceFault(value, base)
 
 const valueFault = (variable: Variable, value: string, base: string): string | undefined => {
   // Its length is looked at before its characters: nothing else has bounded it yet.

@@ -38,7 +38,19 @@ const waitingForSession = (
     ? { limiter: "platform", until: Circuit.nextProbe(outage, now) }
     : { limiter: "session", until: obstacle === "provider_blocked" ? blockedUntil : null }
 
-/** @param isDispatched whether anybody lives who takes what is due */
+const waitOfPaused = (
+  { pauseReason }: Job,
+  session: Session | null,
+  obstacle: PauseReason | null,
+  now: Instant
+): JobDetail["waitingFor"] => {
+  if (pauseReason === "template_paused") return { limiter: "template", until: null }
+  return session === null || obstacle === null
+    ? { limiter: "session", until: null }
+    : waitingForSession(session, obstacle, now)
+}
+
+/** @param isDispatched true while anybody lives who takes what is due */
 const waitingFor = (
   job: Job,
   limit: LimitWait | null,
@@ -49,12 +61,7 @@ const waitingFor = (
 ): JobDetail["waitingFor"] => {
   const pacing = session?.pacing ?? unpaced
   const obstacle = session === null ? null : Sessions.obstacle(session)
-  if (job.status === "paused") {
-    if (job.pauseReason === "template_paused") return { limiter: "template", until: null }
-    return session === null || obstacle === null
-      ? { limiter: "session", until: null }
-      : waitingForSession(session, obstacle, now)
-  }
+  if (job.status === "paused") return waitOfPaused(job, session, obstacle, now)
   if (!isOpen(job)) return null
   if (limit !== null && limit.until > now) return limit
   if (!isDispatched) return { limiter: "worker", until: null }
