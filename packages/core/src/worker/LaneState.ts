@@ -322,6 +322,43 @@ const adapt = (state: LaneState, { since }: Watched, now: Moment): LaneState => 
   return { ...state, size, slow: tookMs > BatchSize.targetMs }
 }
 
+type Seen<Tag> = Extract<LaneEvent, { readonly _tag: Tag }>
+
+const collected = (before: LaneState, event: Seen<"Collected">, facts: Facts): Transition => {
+  const { phase } = before
+  const settlements =
+    before.settlements.length === 0 ? event.settlements : [...before.settlements, ...event.settlements]
+  const state = { ...before, batches: event.batches, settlements }
+  const watched = phase._tag === "Collecting" ? phase.watched : null
+  return store(watched === null ? state : adapt(state, watched, facts.now), facts)
+}
+
+/** After the store was asked whether it works at all. */
+const proved = (state: LaneState, { works }: Seen<"Proved">): Transition => {
+  const { phase } = state
+  if (phase._tag !== "Proving") return collect(state)
+  if (!works) return backOff(state, phase.cause)
+  const [narrowed, notices] = Settling.proved(state, phase.commit, phase.cause, PlainOutcome.of)
+  return noticing(notices, backOff(narrowed, phase.cause))
+}
+
+const started = (before: LaneState, { awaited, batches }: Seen<"Started">): Transition => {
+  const { phase } = before
+  const state = { ...before, batches }
+  if (phase._tag !== "Starting" || awaited === null) return collect(state)
+  const watched = { batch: awaited, since: phase.since }
+  return [{ ...state, phase: { _tag: "Watching", watched } }, none, { _tag: "AwaitBatch", batch: awaited }]
+}
+
+/** The settlements of a lane, with those that give back a claim whose attempts did not begin. */
+const givenBack = ({ phase, settlements }: LaneState): LaneState["settlements"] =>
+  phase._tag === "Starting" ? [...settlements, ...released(phase.claimed)] : settlements
+
+const notStarted = (state: LaneState, { cause }: Seen<"NotStarted">): Transition =>
+  state.phase._tag === "Starting"
+    ? backOff({ ...state, settlements: givenBack(state) }, cause)
+    : collect(state)
+
 /** The whole protocol of a lane. Total: an event that the phase has not asked for starts the next collection. */
 export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transition => {
   const { phase } = state
@@ -329,43 +366,24 @@ export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transiti
   switch (event._tag) {
     case "Ready":
       return collect(state)
-    case "Collected": {
-      const settlements =
-        state.settlements.length === 0 ? event.settlements : [...state.settlements, ...event.settlements]
-      const collected = { ...state, batches: event.batches, settlements }
-      const watched = phase._tag === "Collecting" ? phase.watched : null
-      return store(watched === null ? collected : adapt(collected, watched, facts.now), facts)
-    }
+    case "Collected":
+      return collected(state, event, facts)
     case "Stored":
       return phase._tag === "Storing" ? stored(state, phase, event.claimed, facts) : collect(state)
     case "NotStored":
       return phase._tag === "Storing" ? notStored(state, phase.commit, event, facts) : collect(state)
-    case "Proved": {
-      if (phase._tag !== "Proving") return collect(state)
-      if (!event.works) return backOff(state, phase.cause)
-      const [narrowed, notices] = Settling.proved(state, phase.commit, phase.cause, PlainOutcome.of)
-      return noticing(notices, backOff(narrowed, phase.cause))
-    }
+    case "Proved":
+      return proved(state, event)
     case "Registered":
       return collect(Settling.renamed(state, event.worker))
-    case "Started": {
-      const { awaited, batches } = event
-      const started = { ...state, batches }
-      if (phase._tag !== "Starting" || awaited === null) return collect(started)
-      const watched = { batch: awaited, since: phase.since }
-      const request = { _tag: "AwaitBatch", batch: awaited } as const
-      return [{ ...started, phase: { _tag: "Watching", watched } }, none, request]
-    }
-    case "NotStarted": {
-      if (phase._tag !== "Starting") return collect(state)
-      const settlements = [...state.settlements, ...released(phase.claimed)]
-      return backOff({ ...state, settlements }, event.cause)
-    }
+    case "Started":
+      return started(state, event)
+    case "NotStarted":
+      return notStarted(state, event)
     case "Waited":
       return collect(state, phase._tag === "Watching" ? phase.watched : null)
     case "Interrupted": {
-      const settlements =
-        phase._tag === "Starting" ? [...state.settlements, ...released(phase.claimed)] : state.settlements
+      const settlements = givenBack(state)
       return [
         { ...state, settlements, leaving: true, phase: { _tag: "Collecting", watched: null } },
         none,

@@ -164,6 +164,17 @@ const narrow = <S, T extends Settling<S>>(
     const tryOthers = passes || !state.takesOthers
     return [tryOthers ? { ...state, settlements: [...others, first], portion: 1 } : state, []]
   }
+  return replaceFirst(state, first, others, cause, plainOf)
+}
+
+/** The store refuses the first settlement for good: it is stored without text from outside, or else left out. */
+const replaceFirst = <S, T extends Settling<S>>(
+  state: T,
+  first: S,
+  others: ReadonlyArray<S>,
+  cause: Cause.Cause<StorageError>,
+  plainOf: Plain<S>
+): readonly [T, ReadonlyArray<ReportRefused<S>>] => {
   const plain = plainOf(first)
   const report = { _tag: "ReportRefused", settlement: first, cause, left: plain === null } as const
   const portion = plain === null && others.length === 0 ? null : 1

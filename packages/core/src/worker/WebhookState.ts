@@ -253,6 +253,28 @@ const notStored = (
   }
 }
 
+type Seen<Tag> = Extract<WebhookEvent, { readonly _tag: Tag }>
+
+const collected = (before: WebhookState, event: Seen<"Collected">, facts: Facts): Transition => {
+  const { phase } = before
+  const { inUse } = event
+  const settlements =
+    before.settlements.length === 0 ? event.settlements : [...before.settlements, ...event.settlements]
+  const isEmpty = phase._tag === "Collecting" && phase.isEmpty
+  // A loop with nothing to do makes no commit, and a name must not wait for one.
+  const [state, silent] = Settling.release({ ...before, settlements, inUse }, inUse)
+  return deregistering(silent, decide(state, isEmpty, facts))
+}
+
+/** After the store was asked whether it works at all. */
+const proved = (state: WebhookState, { works }: Seen<"Proved">): Transition => {
+  const { phase } = state
+  if (phase._tag !== "Proving") return collect(state)
+  if (!works) return backOff(state, phase.cause)
+  const [narrowed, notices] = Settling.proved(state, phase.commit, phase.cause, plainOf)
+  return noticing(notices, backOff(narrowed, phase.cause))
+}
+
 /** The whole protocol of the loop. Total: an event that the phase has not asked for starts the next collection. */
 export const next = (state: WebhookState, event: WebhookEvent, facts: Facts): Transition => {
   const { phase } = state
@@ -260,27 +282,16 @@ export const next = (state: WebhookState, event: WebhookEvent, facts: Facts): Tr
   switch (event._tag) {
     case "Ready":
       return collect(phase._tag === "Starting" ? { ...state, doubtful: true } : state)
-    case "Collected": {
-      const { inUse } = event
-      const settlements =
-        state.settlements.length === 0 ? event.settlements : [...state.settlements, ...event.settlements]
-      const isEmpty = phase._tag === "Collecting" && phase.isEmpty
-      // A loop with nothing to do makes no commit, and a name must not wait for one.
-      const [collected, silent] = Settling.release({ ...state, settlements, inUse }, inUse)
-      return deregistering(silent, decide(collected, isEmpty, facts))
-    }
+    case "Collected":
+      return collected(state, event, facts)
     case "Looked":
       return phase._tag === "Looking" ? looked(state, phase.isEmpty, event.inMs, facts) : collect(state)
     case "Stored":
       return phase._tag === "Storing" ? stored(state, phase.commit, event.claimed, facts) : collect(state)
     case "NotStored":
       return phase._tag === "Storing" ? notStored(state, phase.commit, event, facts) : collect(state)
-    case "Proved": {
-      if (phase._tag !== "Proving") return collect(state)
-      if (!event.works) return backOff(state, phase.cause)
-      const [narrowed, notices] = Settling.proved(state, phase.commit, phase.cause, plainOf)
-      return noticing(notices, backOff(narrowed, phase.cause))
-    }
+    case "Proved":
+      return proved(state, event)
     case "Registered":
       return collect(Settling.renamed(state, event.worker))
     case "Started":
