@@ -51,6 +51,13 @@ export const make = (transaction: Transaction, lock: Lock): Commits => {
     return [requests, work].find(({ waiting }) => waiting.length > 0)
   }
 
+  /** Nobody's fault: the file is locked from outside or cannot be written. Trying each would block for each. */
+  const failAll = (cause: unknown): void => {
+    for (const { waiting } of [requests, work]) {
+      for (const write of waiting.splice(0)) write.fail(cause)
+    }
+  }
+
   /** One transaction of as many queued writes as fit before `until`. Every write is answered or queued again. */
   const commitGroup = (until: number): void => {
     const tried: Array<Queued> = []
@@ -58,10 +65,7 @@ export const make = (transaction: Transaction, lock: Lock): Commits => {
     try {
       transaction.begin()
     } catch (cause) {
-      // Nobody's fault: the file is locked from outside or cannot be written. Trying each would block for each.
-      for (const { waiting } of [requests, work]) {
-        for (const write of waiting.splice(0)) write.fail(cause)
-      }
+      failAll(cause)
       return
     }
     try {
