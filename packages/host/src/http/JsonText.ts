@@ -146,77 +146,124 @@ const givenTwice = (path: ReadonlyArray<string | number>, name: string): Fault.F
     ? Fault.make(path, "invalid_value", "A member must be given once; one is given twice.")
     : Fault.make([...path, name], "invalid_value", `\`${name}\` must be given once; it is given twice.`)
 
-/** What of a text is too deep or too much, or each member that is given twice. */
-export const faults = (text: string, maximumValues: number): ReadonlyArray<Fault.Fault> => {
-  const tooManyValues = () => [tooMany([], "members and items in all", maximumValues)]
-  const twins = new Fault.Faults()
-  const names = new Names(text)
+/** A text as far as it was read: its open containers, and what was found to be wrong. */
+class Reading {
+  readonly twins = new Fault.Faults()
+  /** The first bound that the text breaks ends the reading. */
+  refusal: ReadonlyArray<Fault.Fault> | undefined
+  /** Set at a colon out of place. That is no JSON, and the parser says so. */
+  isBroken = false
+  private readonly text: string
+  private readonly maximumValues: number
+  private readonly names: Names
   /** One for each level, and one around them. */
-  const containers = Array.from({ length: maximumDepth + 1 }, () => new Container())
-  const [outermost = new Container()] = containers
-  let innermost = outermost
-  let depth = 0
-  let values = 0
-  let strings = 0
-  const path = () => pathTo(text, containers.slice(1, depth))
-  for (let at = 0; at < text.length && !twins.isFull; at++) {
+  private readonly containers = Array.from({ length: maximumDepth + 1 }, () => new Container())
+  private innermost: Container
+  private depth = 0
+  private values = 0
+  private strings = 0
+
+  constructor(text: string, maximumValues: number) {
+    this.text = text
+    this.maximumValues = maximumValues
+    this.names = new Names(text)
+    this.innermost = this.containers[0] ?? new Container()
+  }
+
+  get isOver(): boolean {
+    return this.refusal !== undefined || this.isBroken || this.twins.isFull
+  }
+
+  /** Reads a string, a name or a value, and gives the place of its end. */
+  string(start: number): number {
+    const { innermost } = this
+    const end = JsonScan.endOfString(this.text, start)
+    if (innermost.isArray || innermost.hasColon) {
+      this.strings += 1
+      if (this.strings > maximumStrings) this.refusal = tooManyStrings
+    }
+    // A string behind a colon is a value: the name before it is kept until the next comma.
+    if (innermost.end <= innermost.start) {
+      innermost.start = start
+      innermost.end = end
+    }
+    return end
+  }
+
+  colon(): void {
+    const { end, from, hasColon, isArray, start } = this.innermost
+    // A long name must not be looked at for each of many colons.
+    if (isArray || hasColon) {
+      this.isBroken = true
+      return
+    }
+    this.innermost.hasColon = true
+    const number = this.names.numberOf(start, end)
+    if (number >= maximumNames) this.refusal = tooManyNames
+    else if (this.names.isTwin(number, this.depth - 1, from, start, end))
+      this.twins.addAll([givenTwice(this.path(), nameIn(this.text, start, end))])
+  }
+
+  open(isArray: boolean, at: number): void {
+    if (!this.hasRoom()) return
+    this.depth += 1
+    const next = this.containers[this.depth]
+    if (next === undefined) this.refusal = tooDeep
+    else this.innermost = next.begin(isArray, at)
+  }
+
+  comma(): void {
+    if (!this.hasRoom()) return
+    const { innermost } = this
+    innermost.count += 1
+    innermost.end = 0
+    innermost.hasColon = false
+    const most = innermost.isArray ? maximumItems : maximumMembers
+    if (innermost.count >= most)
+      this.refusal = [tooMany(this.path(), innermost.isArray ? "items" : "members", most)]
+  }
+
+  close(): void {
+    if (this.depth > 0) this.depth -= 1
+    this.innermost = this.containers[this.depth] ?? this.innermost
+  }
+
+  /** Counts the member or item that comes behind an opening bracket or a comma. */
+  private hasRoom(): boolean {
+    this.values += 1
+    if (this.values <= this.maximumValues) return true
+    this.refusal = [tooMany([], "members and items in all", this.maximumValues)]
+    return false
+  }
+
+  private path(): ReadonlyArray<string | number> {
+    return pathTo(this.text, this.containers.slice(1, this.depth))
+  }
+}
+
+/** The first bound that a text breaks, else each member that is given twice. */
+export const faults = (text: string, maximumValues: number): ReadonlyArray<Fault.Fault> => {
+  const reading = new Reading(text, maximumValues)
+  for (let at = 0; at < text.length && !reading.isOver; at++) {
     const code = text.charCodeAt(at)
     switch (code) {
-      case quote: {
-        const end = JsonScan.endOfString(text, at)
-        if (innermost.isArray || innermost.hasColon) {
-          strings += 1
-          if (strings > maximumStrings) return tooManyStrings
-        }
-        // A string behind a colon is a value: the name before it is kept until the next comma.
-        if (innermost.end <= innermost.start) {
-          innermost.start = at
-          innermost.end = end
-        }
-        at = end
+      case quote:
+        at = reading.string(at)
         break
-      }
-      case colon: {
-        const { end, from, hasColon, isArray, start } = innermost
-        // No JSON: the parser says so. A long name must not be looked at for each of many colons.
-        if (isArray || hasColon) return twins.list
-        innermost.hasColon = true
-        const number = names.numberOf(start, end)
-        if (number >= maximumNames) return tooManyNames
-        if (names.isTwin(number, depth - 1, from, start, end))
-          twins.addAll([givenTwice(path(), nameIn(text, start, end))])
+      case colon:
+        reading.colon()
         break
-      }
-      // A member or an item comes behind one of the next three.
       case 0x7b:
-      case 0x5b: {
-        values += 1
-        if (values > maximumValues) return tooManyValues()
-        depth += 1
-        const next = containers[depth]
-        if (next === undefined) return tooDeep
-        innermost = next.begin(code === 0x5b, at)
+      case 0x5b:
+        reading.open(code === 0x5b, at)
         break
-      }
-      case comma: {
-        values += 1
-        if (values > maximumValues) return tooManyValues()
-        innermost.count += 1
-        innermost.end = 0
-        innermost.hasColon = false
-        const { count, isArray } = innermost
-        if (count >= (isArray ? maximumItems : maximumMembers)) {
-          return isArray
-            ? [tooMany(path(), "items", maximumItems)]
-            : [tooMany(path(), "members", maximumMembers)]
-        }
+      case comma:
+        reading.comma()
         break
-      }
       case 0x7d:
       case 0x5d:
-        if (depth > 0) depth -= 1
-        innermost = containers[depth] ?? outermost
+        reading.close()
     }
   }
-  return twins.list
+  return reading.refusal ?? reading.twins.list
 }

@@ -4,6 +4,7 @@
  */
 import type { Errors, Readiness, StorageError } from "@sendwright/core"
 import * as Fault from "@sendwright/core/domain/Fault"
+import { Match } from "effect"
 import * as Wire from "../api/Wire.ts"
 
 export type EngineError =
@@ -248,66 +249,48 @@ export const readinessCheck = ({ fault, name }: Readiness.Check) => ({
   detail: fault
 })
 
-export const describe = (error: EngineError): Problem => {
-  switch (error._tag) {
-    case "InvalidCredentials":
-      return problem("invalid_credentials", error.message)
-    case "HookForged":
-      return problem("invalid_credentials", error.reason)
-    case "Overloaded":
-      return problem("unavailable", error.message, { retryAfterMs: error.retryAfterMs })
-    case "PlatformUnavailable":
-      return problem("unavailable", error.reason, { retryAfterMs: 5000 })
-    case "RateLimited":
-      return problem("rate_limited", error.message, { retryAfterMs: error.retryAfterMs })
-    case "SubscriptionInactive":
-      return problem("subscription_inactive", error.message)
-    case "FeatureUnavailable":
-      return problem("feature_unavailable", error.message)
-    case "InsufficientPermission":
-      return problem("insufficient_permission", error.message)
-    case "SessionDisconnected":
-      return problem("session_disconnected", error.message)
-    case "InvalidRequest":
-      return problem("invalid_request", error.message, { faults: error.faults })
-    case "IdempotencyConflict":
-      return problem("idempotency_conflict", error.message, {
-        members: error.jobId === null ? { message_id: error.messageId } : { job_id: error.jobId }
-      })
-    case "ConsentRequired":
-      return problem("consent_required", error.message, { faults: error.faults })
-    case "QuotaExceeded":
-      return problem("quota_exceeded", error.message)
-    case "DailyLimitReached":
-      return problem("daily_limit_reached", error.message)
-    case "MinimumWaitActive":
-      return problem("minimum_wait_active", error.message, { retryAfterMs: error.retryAfterMs })
-    case "SendFailed":
-      return problem("send_failed", error.message, {
-        members: {
-          ...(error.messageId === null ? {} : { messageId: error.messageId }),
-          reason: error.failure,
-          ...(error.outcome === "unknown" && error.messageId !== null
-            ? { outcome: error.outcome, links: { status: `/api/public/messages/${error.messageId}` } }
-            : {})
-        }
-      })
-    case "JobEnded":
-      return problem("job_ended", error.message)
-    // No request is in a transaction of an embedder.
-    case "InsideTransaction":
-      return problem("internal", "Something went wrong on our side; it is logged under the request id.")
-    case "NotFound":
-      return problem("not_found", error.message)
-    case "NotReady":
-      return problem("unavailable", error.message, {
-        retryAfterMs: notReadyRetryMs,
-        members: { checks: error.checks.map(readinessCheck) }
-      })
-    case "StorageError":
-      return problem("unavailable", "The storage does not answer.", { retryAfterMs: storageRetryMs })
-  }
-}
+export const describe: (error: EngineError) => Problem = Match.typeTags<EngineError>()({
+  InvalidCredentials: (error) => problem("invalid_credentials", error.message),
+  HookForged: (error) => problem("invalid_credentials", error.reason),
+  Overloaded: (error) => problem("unavailable", error.message, { retryAfterMs: error.retryAfterMs }),
+  PlatformUnavailable: (error) => problem("unavailable", error.reason, { retryAfterMs: 5000 }),
+  RateLimited: (error) => problem("rate_limited", error.message, { retryAfterMs: error.retryAfterMs }),
+  SubscriptionInactive: (error) => problem("subscription_inactive", error.message),
+  FeatureUnavailable: (error) => problem("feature_unavailable", error.message),
+  InsufficientPermission: (error) => problem("insufficient_permission", error.message),
+  SessionDisconnected: (error) => problem("session_disconnected", error.message),
+  InvalidRequest: (error) => problem("invalid_request", error.message, { faults: error.faults }),
+  IdempotencyConflict: (error) =>
+    problem("idempotency_conflict", error.message, {
+      members: error.jobId === null ? { message_id: error.messageId } : { job_id: error.jobId }
+    }),
+  ConsentRequired: (error) => problem("consent_required", error.message, { faults: error.faults }),
+  QuotaExceeded: (error) => problem("quota_exceeded", error.message),
+  DailyLimitReached: (error) => problem("daily_limit_reached", error.message),
+  MinimumWaitActive: (error) =>
+    problem("minimum_wait_active", error.message, { retryAfterMs: error.retryAfterMs }),
+  SendFailed: (error) =>
+    problem("send_failed", error.message, {
+      members: {
+        ...(error.messageId === null ? {} : { messageId: error.messageId }),
+        reason: error.failure,
+        ...(error.outcome === "unknown" && error.messageId !== null
+          ? { outcome: error.outcome, links: { status: `/api/public/messages/${error.messageId}` } }
+          : {})
+      }
+    }),
+  JobEnded: (error) => problem("job_ended", error.message),
+  // No request is in a transaction of an embedder.
+  InsideTransaction: () =>
+    problem("internal", "Something went wrong on our side; it is logged under the request id."),
+  NotFound: (error) => problem("not_found", error.message),
+  NotReady: (error) =>
+    problem("unavailable", error.message, {
+      retryAfterMs: notReadyRetryMs,
+      members: { checks: error.checks.map(readinessCheck) }
+    }),
+  StorageError: () => problem("unavailable", "The storage does not answer.", { retryAfterMs: storageRetryMs })
+})
 
 export const statusOf = (found: Problem): number => catalogue[found.code].status
 
