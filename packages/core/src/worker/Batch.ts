@@ -138,6 +138,34 @@ export interface Batch {
 /** Runs attempts in a fiber that nobody's end interrupts, as soon as the caller waits for something. */
 export type Fork = (attempts: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
 
+/** Tells the bulkhead of slow sessions how many slots a batch uses of each session. */
+const sessionUse = (jobs: ReadonlyArray<JobOfBatch>, slots: number, slowSessions: SlowSessions) => {
+  /** Slots by session, as they were reported. */
+  const reported = new Map<string, number>()
+  const report = (): void => {
+    const remaining = new Map<string, number>()
+    for (const { attempts, job } of jobs)
+      remaining.set(job.sessionId, (remaining.get(job.sessionId) ?? 0) + attempts.left())
+    for (const [sessionId, count] of remaining) {
+      const used = Math.min(slots, count)
+      slowSessions.use(sessionId, used - (reported.get(sessionId) ?? 0))
+      reported.set(sessionId, used)
+    }
+  }
+
+  let judged = false
+  /** Once, and only sessions of which something was attempted. */
+  const judge = (): void => {
+    if (judged) return
+    judged = true
+    const attempted = jobs.filter(({ attempts }) => attempts.recipients.length > 0)
+    for (const sessionId of new Set(attempted.map(({ job }) => job.sessionId)))
+      slowSessions.judge(sessionId, (reported.get(sessionId) ?? 0) > 0)
+  }
+
+  return { report, judge }
+}
+
 /** Begins the attempts. What they use of their sessions is reported before anybody else is asked. */
 export const start = (
   jobs: ReadonlyArray<JobOfBatch>,
@@ -161,19 +189,8 @@ export const start = (
   let hasOutcome = false
   let notify = constVoid
 
-  /** Slots by session, as they were reported. */
-  const reported = new Map<string, number>()
-  const reportUse = (): void => {
-    const remaining = new Map<string, number>()
-    for (const { attempts, job } of jobs)
-      remaining.set(job.sessionId, (remaining.get(job.sessionId) ?? 0) + attempts.left())
-    for (const [sessionId, count] of remaining) {
-      const used = Math.min(slots, count)
-      slowSessions.use(sessionId, used - (reported.get(sessionId) ?? 0))
-      reported.set(sessionId, used)
-    }
-  }
-  reportUse()
+  const use = sessionUse(jobs, slots, slowSessions)
+  use.report()
 
   const run = Effect.suspend(() => {
     begun = true
@@ -190,16 +207,6 @@ export const start = (
     )
   })
   const fiber = fork(permitted(run))
-
-  let judged = false
-  /** Once, and only sessions of which something was attempted. */
-  const judge = (): void => {
-    if (judged || !begun) return
-    judged = true
-    const attempted = jobs.filter(({ attempts }) => attempts.recipients.length > 0)
-    for (const sessionId of new Set(attempted.map(({ job }) => job.sessionId)))
-      slowSessions.judge(sessionId, (reported.get(sessionId) ?? 0) > 0)
-  }
 
   return {
     slots,
@@ -241,8 +248,8 @@ export const start = (
       const failed = jobs
         .map(({ attempts, job }) => ({ job, failures: attempts.consequences() }))
         .filter(({ failures }) => failures.length > 0)
-      reportUse()
-      judge()
+      use.report()
+      if (begun) use.judge()
       // Before the outcomes are stored: a recipient that waits for a pause must not be due before the pause is there.
       const done = Effect.forEach(
         failed,

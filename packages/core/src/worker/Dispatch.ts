@@ -210,7 +210,7 @@ const sparesProbe = (failure: Failure): boolean =>
   !isCheckAnswered(failure) || (!failure.permanent && waits.has(Catalogue.actionOf(failure)))
 
 /**
- * Whether nobody else can have the recipients of a claim meanwhile, as after a process was frozen (`Presence.keeps`). It
+ * True when nobody else can have the recipients of a claim meanwhile, as after a process was frozen (`Presence.keeps`). It
  * is asked directly before each message is sent.
  */
 export type Keeps = () => boolean
@@ -437,7 +437,7 @@ export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts => 
 
 /** Who watches attempts. */
 export interface Watch {
-  /** Whether another one may begin. */
+  /** True when another one may begin. */
   readonly goesOn: () => boolean
   /** One was recorded. */
   readonly answered: () => void

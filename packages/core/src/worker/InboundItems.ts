@@ -79,6 +79,30 @@ const dating =
     return { occurredAt, latest: Occurrence.latest(occurredAt, now) }
   }
 
+const readMessage = (message: Message, session: Session) => ({
+  ...message,
+  text: message.text.slice(0, longestText),
+  id: idOf(message.id),
+  person: Person.read(message.from, message.userId),
+  status: statusOf(message, session)
+})
+type ReadMessage = ReturnType<typeof readMessage>
+
+const readPreference = (preference: Preference) => ({
+  ...preference,
+  id: idOf(preference.id),
+  person: Person.read(preference.phone, preference.userId)
+})
+type ReadPreference = ReturnType<typeof readPreference>
+
+const ofPerson = ({ formerly, phone, userId }: Acquaintance): ReadonlyArray<InboundItem> => {
+  const person = Person.read(phone, userId)
+  const before = formerly === undefined ? null : Person.read(formerly.phone, formerly.userId)
+  if (person === null || (before === null && (person.phone === null || person.userId === null))) return []
+  const told = { person, formerly: before }
+  return [{ id: null, told, message: null, word: null, unattributed: null }]
+}
+
 /**
  * The items of one hook, in the order in which they came; those that only say who is who come first. Made one by one,
  * for a hook may bring ten thousand.
@@ -94,28 +118,16 @@ export function* make(
   const note = (person: Person.Person | null, at: Instant | null): void => {
     if (person !== null && !Occurrence.isPlausible(at, now)) doubtful.add(callOf(person))
   }
-  const textOf = (message: Message) => ({
-    ...message,
-    text: message.text.slice(0, longestText),
-    id: idOf(message.id),
-    person: Person.read(message.from, message.userId),
-    status: statusOf(message, session)
-  })
-  const statedOf = (preference: Preference) => ({
-    ...preference,
-    id: idOf(preference.id),
-    person: Person.read(preference.phone, preference.userId)
-  })
-  const texts: Array<ReturnType<typeof textOf>> = []
+  const texts: Array<ReadMessage> = []
   for (const message of messages) {
-    const text = textOf(message)
+    const text = readMessage(message, session)
     texts.push(text)
     if (text.status !== undefined) note(text.person, text.at)
     yield
   }
-  const stated: Array<ReturnType<typeof statedOf>> = []
+  const stated: Array<ReadPreference> = []
   for (const preference of preferences) {
-    const one = statedOf(preference)
+    const one = readPreference(preference)
     stated.push(one)
     note(one.person, one.at)
     yield
@@ -143,24 +155,7 @@ export function* make(
     }
   })
 
-  const ofPerson = ({ formerly, phone, userId }: Acquaintance): ReadonlyArray<InboundItem> => {
-    const person = Person.read(phone, userId)
-    const before = formerly === undefined ? null : Person.read(formerly.phone, formerly.userId)
-    if (person === null || (before === null && (person.phone === null || person.userId === null))) return []
-    const told = { person, formerly: before }
-    return [{ id: null, told, message: null, word: null, unattributed: null }]
-  }
-
-  const ofText = ({
-    at,
-    from,
-    id,
-    label,
-    person,
-    status,
-    text,
-    userId
-  }: (typeof texts)[number]): InboundItem => {
+  const ofText = ({ at, from, id, label, person, status, text, userId }: ReadMessage): InboundItem => {
     const told = ["message", from, userId, text, label]
     const name = nameOf(session, { id, at, person, status, told })
     if (person === null) return { id: name, ...unattributed("message", id, text || (label ?? ""), at) }
@@ -179,7 +174,7 @@ export function* make(
     }
   }
 
-  const ofPreference = (preference: (typeof stated)[number]): InboundItem => {
+  const ofPreference = (preference: ReadPreference): InboundItem => {
     const { at, id, person, phone, purpose, status, userId } = preference
     const proof = ExternalText.lines(preference.proof, ExternalText.longest.message)
     const told = ["preference", phone, userId, purpose, status, proof]

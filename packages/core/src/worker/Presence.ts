@@ -41,7 +41,7 @@ export class Presence extends Context.Tag("@sendwright/core/worker/Presence")<
      * for longer than the lease, as a frozen one is.
      */
     readonly keeps: (since: Moment.Moment) => boolean
-    /** Whether it is a name of this process that lives. */
+    /** True when it is a name of this process that lives. */
     readonly isHere: (worker: string) => boolean
     /** For as long as the scope lasts this process takes by itself what is due, and says so. */
     readonly dispatch: Effect.Effect<void, never, Scope.Scope>
@@ -147,7 +147,7 @@ export const prolonged = (
   until: Math.max(until, beat.said + leaseMs)
 })
 
-/** Whether nobody can have taken back what was taken at that moment. */
+/** True when nobody can have taken back what was taken at that moment. */
 export const isKept = (
   believed: Span,
   takenAt: Moment.Moment,

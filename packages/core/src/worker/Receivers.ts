@@ -39,7 +39,7 @@ interface Receiver {
   inHand: number
   failures: number
   failingSince: Moment | null
-  /** Whether its last answer was a failure, or slow. */
+  /** True when its last answer was a failure, or slow. */
   troubled: boolean
   heldUntil: Moment
   /** When its last attempt ended. */
@@ -64,6 +64,16 @@ export interface Receivers {
   /** When the next pause ends; null when there is none. */
   readonly nextAt: (now: Moment) => Moment | null
 }
+
+const stranger = (): Receiver => ({
+  window: firstWindow,
+  inHand: 0,
+  failures: 0,
+  failingSince: null,
+  troubled: false,
+  heldUntil: 0,
+  endedAt: 0
+})
 
 /** @param slots deliveries in hand at once, over all receivers */
 export const make = (slots: number): Receivers => {
@@ -131,16 +141,7 @@ export const make = (slots: number): Receivers => {
       return receiver.troubled ? 1 : receiver.window - receiver.inHand
     },
     begin: (endpointId) => {
-      const stranger: Receiver = {
-        window: firstWindow,
-        inHand: 0,
-        failures: 0,
-        failingSince: null,
-        troubled: false,
-        heldUntil: 0,
-        endedAt: 0
-      }
-      const receiver = receivers.get(endpointId) ?? stranger
+      const receiver = receivers.get(endpointId) ?? stranger()
       receivers.set(endpointId, receiver)
       // To the end of the order.
       watched.delete(endpointId)

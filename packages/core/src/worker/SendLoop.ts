@@ -1,5 +1,7 @@
 /** The send loop: performs what `LaneState.next` decides, for the lanes of one process. */
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
@@ -74,6 +76,286 @@ type Requested<Tag> = Extract<LaneRequest, { readonly _tag: Tag }>
 
 const ready: LaneEvent = { _tag: "Ready" }
 
+/** The parts of the loop that its lanes share. */
+interface Parts {
+  readonly jobs: Context.Tag.Service<JobStore>
+  readonly presence: Context.Tag.Service<Presence>
+  readonly wake: Context.Tag.Service<Wake>
+  readonly circuits: Context.Tag.Service<Circuits>
+  readonly draw: Effect.Effect.Success<typeof Consequences.make>
+  readonly deadlines: Effect.Effect.Success<typeof Deadlines.make>
+  readonly limits: Effect.Effect.Success<typeof Limits.make>
+  readonly prepare: Preparation["prepare"]
+  readonly release: Preparation["release"]
+  /** Platforms that can be asked about an attempt without an outcome. */
+  readonly recoverable: ReadonlyArray<Provider>
+  readonly slots: ReturnType<typeof Slots.make>
+  readonly slowSessions: ReturnType<typeof SlowSessions.make>
+  readonly suspectSessions: ReturnType<typeof SuspectSessions.make>
+  /** Sessions for which nothing is claimed now, and for which nobody looks when the next recipient is due. */
+  readonly excluded: () => ReadonlyArray<string>
+}
+
+type Preparation = Effect.Effect.Success<typeof Batch.preparation>
+
+/** Starts a claim: each suspect by itself, and all others together. Synchronous, so that no other lane comes between. */
+const startBatches = (
+  { circuits, deadlines, draw, release, slowSessions, suspectSessions }: Parts,
+  prepared: ReadonlyArray<Batch.JobOfBatch>,
+  count: number,
+  asked: Order,
+  fork: Batch.Fork,
+  grace: Grace
+): { readonly together: Batch.Batch | null; readonly apart: ReadonlyArray<Batch.Batch> } => {
+  const suspects: Array<Batch.JobOfBatch> = []
+  const others: Array<Batch.JobOfBatch> = []
+  const ofSession = new Map<string, number>()
+  for (const { attempts, job } of prepared)
+    ofSession.set(job.sessionId, (ofSession.get(job.sessionId) ?? 0) + attempts.left())
+  for (const each of prepared) {
+    const { sessionId } = each.job
+    const mayBegin =
+      slowSessions.admits(sessionId, Math.min(count, ofSession.get(sessionId) ?? 0)) &&
+      circuits.admit(each.job, asked) &&
+      suspectSessions.admit(each.job)
+    if (!mayBegin) others.push(release(each.job))
+    else if (SuspectSessions.isSuspect(each.job)) suspects.push(each)
+    else others.push(each)
+  }
+  const shared = { fork, circuits, deadlines, draw, grace, slowSessions }
+  const apart = suspects.map((suspect) =>
+    Batch.start([suspect], {
+      ...shared,
+      slots: 1,
+      permitted: (attempt) => suspectSessions.alone(suspect.job.sessionId, attempt)
+    })
+  )
+  if (others.length === 0) return { together: null, apart }
+  const left = Math.max(1, count - suspects.length)
+  return {
+    together: Batch.start(others, { ...shared, slots: left, permitted: (attempts) => attempts }),
+    apart
+  }
+}
+
+const reportNotice = ({ presence, wake }: Parts, notice: LaneNotice): Effect.Effect<void> => {
+  switch (notice._tag) {
+    case "Deregister":
+      return Effect.forEach(notice.workers, presence.leave, { discard: true })
+    case "WakeNextLane":
+      return wake.sends.notify
+    case "ReportStored":
+      return Effect.void
+    case "ReportRefused": {
+      const { cause, left, settlement } = notice
+      const { index, jobId } = settlement
+      const what = `An outcome of job ${jobId} (recipient ${index}) cannot be stored`
+      return Effect.logError(left ? `${what} in any form: the rescue takes it back` : what, cause)
+    }
+    case "ReportUnsettled":
+      return Effect.logError(
+        `${notice.settlements.length} outcome(s) could not be stored when a lane ended; the rescue takes them back`,
+        notice.cause
+      )
+  }
+}
+
+/** After a commit that failed. A bug, too, may have come after the commit was made. */
+const notStored = (cause: Cause.Cause<StorageError>): LaneEvent => ({
+  _tag: "NotStored",
+  cause,
+  refused: Isolate.isRefusal(cause),
+  doubtful: !Isolate.isContentRefused(cause)
+})
+
+/** The interpreter of one lane: it performs the requests of `LaneState.next`, and answers each with an event. */
+class OpenLane implements Lane {
+  private readonly parts: Parts
+  private readonly grace: Grace
+  private readonly fork: Batch.Fork
+  /** The lane's name among those that share the slots. */
+  private readonly key = Symbol()
+  private readonly live = new Map<number, { readonly worker: string; readonly batch: Batch.Batch }>()
+  private state: LaneState.LaneState
+  /** The answer to the last request, for the next step. */
+  private pending: LaneEvent = ready
+  private lastId = 0
+  /** When the last claim was asked for, in the order of the circuits and by the monotonic clock. */
+  private asked: Order = 0
+  private claimedAt: Moment.Moment = 0
+  private reserved = 0
+
+  constructor(parts: Parts, grace: Grace, fork: Batch.Fork, state: LaneState.LaneState) {
+    this.parts = parts
+    this.grace = grace
+    this.fork = fork
+    this.state = state
+  }
+
+  readonly step = Effect.uninterruptibleMask((restore) =>
+    Effect.suspend(() =>
+      this.drive(this.pending, ({ _tag }) => _tag === "AwaitBatch" || _tag === "Rest", restore)
+    )
+  )
+
+  readonly awaitOutcome = Effect.suspend(() =>
+    this.live.size === 0 ? Effect.void : Effect.raceAll(this.outcomes())
+  )
+
+  readonly isLoaded = (): boolean => this.live.size > 0 || this.state.settlements.length > 0
+
+  readonly leave = Effect.uninterruptibleMask((restore) =>
+    this.drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
+  ).pipe(
+    Effect.catchAllCause((cause) => Effect.logError("A lane could not end in order", cause)),
+    Effect.zipRight(Effect.sync(() => this.parts.slots.close(this.key)))
+  )
+
+  /** One transition after the other, as far as the last request of a step. */
+  private drive(
+    first: LaneEvent,
+    isLast: (request: LaneRequest) => boolean,
+    restore: Restore
+  ): Effect.Effect<Progress, StorageError> {
+    return Effect.gen(this, function* () {
+      let [settled, claimed] = [0, 0]
+      for (let event = first; ; event = this.pending) {
+        const [, notices, request] = this.advance(event, yield* Moment.now)
+        for (const notice of notices) {
+          yield* reportNotice(this.parts, notice)
+          if (notice._tag !== "ReportStored") continue
+          settled += notice.settled
+          claimed += notice.claimed
+        }
+        // For whoever goes on after an interruption or a failure.
+        this.pending = ready
+        this.pending = yield* this.perform(request, restore)
+        if (isLast(request)) return { settled, claimed }
+      }
+    })
+  }
+
+  /** One transition, synchronous: what it decides on stays as it is until the slots of a claim are reserved. */
+  private advance(event: LaneEvent, now: Moment.Moment): LaneState.Transition {
+    const { grace, parts } = this
+    // A collection has freed slots.
+    if (event._tag === "Collected") this.reportUse()
+    const stopping = { stopping: grace.hasBegun(), graceIsOver: grace.leftAt(now) === 0 }
+    const facts = { now, ...stopping, ...parts.slots.free(this.key) }
+    const transition = LaneState.next(this.state, event, facts)
+    this.state = transition[0]
+    this.reportUse()
+    return transition
+  }
+
+  private reportUse(): void {
+    const { slots, slowSessions } = this.parts
+    slowSessions.reserve(LaneState.reserved(this.state) - this.reserved)
+    this.reserved = LaneState.reserved(this.state)
+    let used = this.reserved
+    for (const { batch } of this.live.values()) used += Math.min(batch.slots, batch.remaining())
+    slots.use(this.key, used, this.state.phase._tag === "Resting")
+  }
+
+  /** Performs what answers with an event; only waiting can be interrupted. */
+  private perform(request: LaneRequest, restore: Restore): Effect.Effect<LaneEvent, StorageError> {
+    const { presence, slots } = this.parts
+    switch (request._tag) {
+      case "Collect":
+        return this.collect
+      case "AwaitSlot":
+        return Effect.as(restore(Effect.raceAll([slots.awaitFreed, ...this.outcomes()])), ready)
+      case "SettleAndClaim":
+        return this.settleAndClaim(request)
+      case "Prove":
+        return Effect.map(presence.prove, (works) => ({ _tag: "Proved", works }))
+      case "Register":
+        return Effect.map(presence.enter, (worker) => ({ _tag: "Registered", worker }))
+      case "Attempt":
+        return this.attempt(request)
+      case "AwaitBatch": {
+        const answers = this.live.get(request.batch)?.batch.awaitAnswers ?? Effect.void
+        return Effect.as(restore(answers), { _tag: "Waited" })
+      }
+      case "StopBatches":
+        return Effect.zipRight(
+          Effect.forEach([...this.live.values()], ({ batch }) => batch.stop, { discard: true }),
+          this.collect
+        )
+      case "Pause":
+        return Effect.delay(Effect.succeed(ready), Settling.pauseMs)
+      case "BackOff":
+        return Effect.failCause(request.cause)
+      case "Rest":
+        return Effect.succeed(ready)
+      case "Leave":
+        return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
+    }
+  }
+
+  private readonly collect: Effect.Effect<LaneEvent> = Effect.gen(this, function* () {
+    const settlements: Array<Settlement> = []
+    // Batches tell the store of outages themselves. What it could not be told then is told without any.
+    if (this.live.size === 0) yield* this.parts.circuits.store
+    for (const [id, { batch }] of this.live) {
+      settlements.push(...(yield* batch.collect))
+      if (batch.remaining() === 0) this.live.delete(id)
+    }
+    return { _tag: "Collected", settlements, batches: this.views() }
+  })
+
+  private settleAndClaim(request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> {
+    const { circuits, excluded, jobs, limits, recoverable } = this.parts
+    const { limit, settlements, worker } = request
+    const commit = Effect.clockWith((clock) => {
+      const atRisk = { limit: request.slots, recoverable }
+      const claim = limit === null ? null : { worker, limit, without: excluded(), atRisk }
+      this.asked = circuits.asking()
+      this.claimedAt = Moment.unsafeNow(clock)
+      return jobs.exchange({ now: clock.unsafeCurrentTimeMillis(), settlements, claim })
+    })
+    return Effect.matchCauseEffect(commit, {
+      onSuccess: ({ claimed, limits: due }): Effect.Effect<LaneEvent> => {
+        const stored = { _tag: "Stored", claimed } as const
+        // A turn of the event loop, which is not the batch's time: its size is judged by that.
+        const next = claimed.length === 0 ? Effect.succeed(stored) : Effect.as(Turn.takenByWork, stored)
+        return due.length === 0 ? next : Effect.zipRight(limits.add(due), next)
+      },
+      onFailure: (cause) => Effect.succeed(notStored(cause))
+    })
+  }
+
+  private attempt({ claimed, slots, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> {
+    const { parts } = this
+    const since = this.claimedAt
+    return parts
+      .prepare(claimed, () => parts.presence.keeps(since))
+      .pipe(
+        Effect.map((prepared): LaneEvent => {
+          const { apart, together } = startBatches(parts, prepared, slots, this.asked, this.fork, this.grace)
+          const awaited = together === null ? null : this.add(worker, together)
+          for (const batch of apart) this.add(worker, batch)
+          return { _tag: "Started", batches: this.views(), awaited }
+        }),
+        Effect.catchAllCause((cause) => Effect.succeed({ _tag: "NotStarted", cause } as const))
+      )
+  }
+
+  private add(worker: string, batch: Batch.Batch): number {
+    this.lastId += 1
+    this.live.set(this.lastId, { worker, batch })
+    return this.lastId
+  }
+
+  private views(): ReadonlyArray<LaneState.BatchView> {
+    return [...this.live].map(([id, { worker }]) => ({ id, worker }))
+  }
+
+  private outcomes(): ReadonlyArray<Effect.Effect<void>> {
+    return [...this.live.values()].map(({ batch }) => batch.awaitOutcome)
+  }
+}
+
 export const make = (options: {
   /** Batches that are attempted side by side. */
   readonly lanes: number
@@ -110,240 +392,32 @@ export const make = (options: {
     const slots = Slots.make(lanes, concurrency)
     const slowSessions = SlowSessions.make(lanes * concurrency, concurrency)
     const suspectSessions = SuspectSessions.make(slowSessions)
-    /** Sessions for which nothing is claimed now, and for which nobody looks when the next recipient is due. */
     const excluded = (): ReadonlyArray<string> => [
       ...new Set([...slowSessions.excluded(), ...suspectSessions.excluded(), ...circuits.excluded()])
     ]
 
-    /** Starts a claim: each suspect by itself, and all others together. Synchronous, so that no other lane comes between. */
-    const startBatches = (
-      prepared: ReadonlyArray<Batch.JobOfBatch>,
-      count: number,
-      asked: Order,
-      fork: Batch.Fork,
-      grace: Grace
-    ): { readonly together: Batch.Batch | null; readonly apart: ReadonlyArray<Batch.Batch> } => {
-      const suspects: Array<Batch.JobOfBatch> = []
-      const others: Array<Batch.JobOfBatch> = []
-      const ofSession = new Map<string, number>()
-      for (const { attempts, job } of prepared)
-        ofSession.set(job.sessionId, (ofSession.get(job.sessionId) ?? 0) + attempts.left())
-      for (const each of prepared) {
-        const { sessionId } = each.job
-        const mayBegin =
-          slowSessions.admits(sessionId, Math.min(count, ofSession.get(sessionId) ?? 0)) &&
-          circuits.admit(each.job, asked) &&
-          suspectSessions.admit(each.job)
-        if (!mayBegin) others.push(release(each.job))
-        else if (SuspectSessions.isSuspect(each.job)) suspects.push(each)
-        else others.push(each)
-      }
-      const shared = { fork, circuits, deadlines, draw, grace, slowSessions }
-      const apart = suspects.map((suspect) =>
-        Batch.start([suspect], {
-          ...shared,
-          slots: 1,
-          permitted: (attempt) => suspectSessions.alone(suspect.job.sessionId, attempt)
-        })
-      )
-      if (others.length === 0) return { together: null, apart }
-      const left = Math.max(1, count - suspects.length)
-      return {
-        together: Batch.start(others, { ...shared, slots: left, permitted: (attempts) => attempts }),
-        apart
-      }
+    const parts: Parts = {
+      jobs,
+      presence,
+      wake,
+      circuits,
+      draw,
+      deadlines,
+      limits,
+      prepare,
+      release,
+      recoverable,
+      slots,
+      slowSessions,
+      suspectSessions,
+      excluded
     }
-
     const open = (grace: Grace): Effect.Effect<Lane> =>
       Effect.zipWith(presence.enter, Effect.runtime<never>(), (worker, runtime) => {
         // With the clock of whoever opened the lane, which may be the store's.
         const runFork = Runtime.runFork(runtime)
         const fork: Batch.Fork = (attempts) => runFork(Effect.interruptible(attempts), { immediate: false })
-        const lane = Symbol()
-        let state = LaneState.make(worker, concurrency)
-        /** The answer to the last request, for the next step. */
-        let pending: LaneEvent = ready
-        let lastId = 0
-        /** When the last claim was asked for, in the order of the circuits and by the monotonic clock. */
-        let asked: Order = 0
-        let claimedAt: Moment.Moment = 0
-        const live = new Map<number, { readonly worker: string; readonly batch: Batch.Batch }>()
-
-        const views = (): ReadonlyArray<LaneState.BatchView> =>
-          [...live].map(([id, { worker }]) => ({ id, worker }))
-        let reserved = 0
-        const reportUse = (): void => {
-          slowSessions.reserve(LaneState.reserved(state) - reserved)
-          reserved = LaneState.reserved(state)
-          let used = reserved
-          for (const { batch } of live.values()) used += Math.min(batch.slots, batch.remaining())
-          slots.use(lane, used, state.phase._tag === "Resting")
-        }
-        /** One transition, synchronous: what it decides on stays as it is until the slots of a claim are reserved. */
-        const advance = (event: LaneEvent, now: Moment.Moment): LaneState.Transition => {
-          // A collection has freed slots.
-          if (event._tag === "Collected") reportUse()
-          const stopping = { stopping: grace.hasBegun(), graceIsOver: grace.leftAt(now) === 0 }
-          const facts = { now, ...stopping, ...slots.free(lane) }
-          const transition = LaneState.next(state, event, facts)
-          state = transition[0]
-          reportUse()
-          return transition
-        }
-
-        const collect: Effect.Effect<LaneEvent> = Effect.gen(function* () {
-          const settlements: Array<Settlement> = []
-          // Batches tell the store of outages themselves. What it could not be told then is told without any.
-          if (live.size === 0) yield* circuits.store
-          for (const [id, { batch }] of live) {
-            settlements.push(...(yield* batch.collect))
-            if (batch.remaining() === 0) live.delete(id)
-          }
-          return { _tag: "Collected", settlements, batches: views() }
-        })
-        const outcomes = (): ReadonlyArray<Effect.Effect<void>> =>
-          [...live.values()].map(({ batch }) => batch.awaitOutcome)
-
-        const settleAndClaim = (request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> => {
-          const { limit, settlements, worker } = request
-          const commit = Effect.clockWith((clock) => {
-            const atRisk = { limit: request.slots, recoverable }
-            const claim = limit === null ? null : { worker, limit, without: excluded(), atRisk }
-            asked = circuits.asking()
-            claimedAt = Moment.unsafeNow(clock)
-            return jobs.exchange({ now: clock.unsafeCurrentTimeMillis(), settlements, claim })
-          })
-          return Effect.matchCauseEffect(commit, {
-            onSuccess: ({ claimed, limits: due }): Effect.Effect<LaneEvent> => {
-              const stored = { _tag: "Stored", claimed } as const
-              // A turn of the event loop, which is not the batch's time: its size is judged by that.
-              const next = claimed.length === 0 ? Effect.succeed(stored) : Effect.as(Turn.takenByWork, stored)
-              return due.length === 0 ? next : Effect.zipRight(limits.add(due), next)
-            },
-            // A bug, too, may have come after the commit was made.
-            onFailure: (cause): Effect.Effect<LaneEvent> =>
-              Effect.succeed({
-                _tag: "NotStored",
-                cause,
-                refused: Isolate.isRefusal(cause),
-                doubtful: !Isolate.isContentRefused(cause)
-              })
-          })
-        }
-
-        const attempt = ({ claimed, slots, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> => {
-          const since = claimedAt
-          return prepare(claimed, () => presence.keeps(since)).pipe(
-            Effect.map((prepared): LaneEvent => {
-              const { apart, together } = startBatches(prepared, slots, asked, fork, grace)
-              const add = (batch: Batch.Batch): number => {
-                lastId += 1
-                live.set(lastId, { worker, batch })
-                return lastId
-              }
-              const awaited = together === null ? null : add(together)
-              for (const batch of apart) add(batch)
-              return { _tag: "Started", batches: views(), awaited }
-            }),
-            Effect.catchAllCause((cause) => Effect.succeed({ _tag: "NotStarted", cause } as const))
-          )
-        }
-
-        /** Performs what answers with an event; only waiting can be interrupted. */
-        const perform = (request: LaneRequest, restore: Restore): Effect.Effect<LaneEvent, StorageError> => {
-          switch (request._tag) {
-            case "Collect":
-              return collect
-            case "AwaitSlot":
-              return Effect.as(restore(Effect.raceAll([slots.awaitFreed, ...outcomes()])), ready)
-            case "SettleAndClaim":
-              return settleAndClaim(request)
-            case "Prove":
-              return Effect.map(presence.prove, (works) => ({ _tag: "Proved", works }))
-            case "Register":
-              return Effect.map(presence.enter, (worker) => ({ _tag: "Registered", worker }))
-            case "Attempt":
-              return attempt(request)
-            case "AwaitBatch": {
-              const answers = live.get(request.batch)?.batch.awaitAnswers ?? Effect.void
-              return Effect.as(restore(answers), { _tag: "Waited" })
-            }
-            case "StopBatches":
-              return Effect.zipRight(
-                Effect.forEach([...live.values()], ({ batch }) => batch.stop, { discard: true }),
-                collect
-              )
-            case "Pause":
-              return Effect.delay(Effect.succeed(ready), Settling.pauseMs)
-            case "BackOff":
-              return Effect.failCause(request.cause)
-            case "Rest":
-              return Effect.succeed(ready)
-            case "Leave":
-              return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
-          }
-        }
-
-        const announce = (notice: LaneNotice): Effect.Effect<void> => {
-          switch (notice._tag) {
-            case "Deregister":
-              return Effect.forEach(notice.workers, presence.leave, { discard: true })
-            case "WakeNextLane":
-              return wake.sends.notify
-            case "ReportStored":
-              return Effect.void
-            case "ReportRefused": {
-              const { cause, left, settlement } = notice
-              const { index, jobId } = settlement
-              const what = `An outcome of job ${jobId} (recipient ${index}) cannot be stored`
-              return Effect.logError(left ? `${what} in any form: the rescue takes it back` : what, cause)
-            }
-            case "ReportUnsettled":
-              return Effect.logError(
-                `${notice.settlements.length} outcome(s) could not be stored when a lane ended; the rescue takes them back`,
-                notice.cause
-              )
-          }
-        }
-
-        /** The interpreter: one transition after the other, as far as the last request of a step. */
-        const drive = (
-          first: LaneEvent,
-          isLast: (request: LaneRequest) => boolean,
-          restore: Restore
-        ): Effect.Effect<Progress, StorageError> =>
-          Effect.gen(function* () {
-            let [settled, claimed] = [0, 0]
-            for (let event = first; ; event = pending) {
-              const [, notices, request] = advance(event, yield* Moment.now)
-              for (const notice of notices) {
-                yield* announce(notice)
-                if (notice._tag !== "ReportStored") continue
-                settled += notice.settled
-                claimed += notice.claimed
-              }
-              // For whoever goes on after an interruption or a failure.
-              pending = ready
-              pending = yield* perform(request, restore)
-              if (isLast(request)) return { settled, claimed }
-            }
-          })
-
-        return {
-          step: Effect.uninterruptibleMask((restore) =>
-            Effect.suspend(() =>
-              drive(pending, ({ _tag }) => _tag === "AwaitBatch" || _tag === "Rest", restore)
-            )
-          ),
-          awaitOutcome: Effect.suspend(() => (live.size === 0 ? Effect.void : Effect.raceAll(outcomes()))),
-          isLoaded: () => live.size > 0 || state.settlements.length > 0,
-          leave: Effect.uninterruptibleMask((restore) =>
-            drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
-          ).pipe(
-            Effect.catchAllCause((cause) => Effect.logError("A lane could not end in order", cause)),
-            Effect.zipRight(Effect.sync(() => slots.close(lane)))
-          )
-        }
+        return new OpenLane(parts, grace, fork, LaneState.make(worker, concurrency))
       })
 
     const nextDue = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.nextDue(now, excluded()))

@@ -64,7 +64,7 @@ export const make = (options: {
         open({ ...options, presence, store, wake, receivers, grace })
   )
 
-const open = (options: {
+interface Options {
   readonly slots: number
   readonly worker: WebhookWorker
   readonly grace: Grace
@@ -72,22 +72,26 @@ const open = (options: {
   readonly store: Context.Tag.Service<WebhookStore>
   readonly wake: Context.Tag.Service<Wake>
   readonly receivers: Receivers
-}): Effect.Effect<WebhookLoop, never, Scope.Scope> =>
+}
+
+const open = (options: Options): Effect.Effect<WebhookLoop, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { grace, presence, receivers, store, wake } = options
     const clock = yield* Effect.clock
+    const deliveries = yield* deliveriesUnderWay(options, clock)
+    return new OpenLoop(options, clock, deliveries, WebhookState.make(yield* options.presence.enter))
+  })
+
+/** The deliveries that were claimed and whose settlements are not collected. */
+const deliveriesUnderWay = ({ receivers, wake, worker }: Options, clock: Clock.Clock) =>
+  Effect.gen(function* () {
     const answered: Array<DeliverySettlement> = []
-    /** Under which name each delivery is under way, or answered and not collected. */
+    /** The name under which each delivery is under way, or answered and not collected. */
     const inHand = new Map<string, string>()
     const someAnswer = yield* Effect.makeLatch()
-    let state = WebhookState.make(yield* presence.enter)
-    /** The answer to the last request, for the next step. */
-    let pending: WebhookEvent = ready
-
     const hands = yield* Hands.make<ClaimedDelivery>(
       (delivery) =>
         Effect.flatMap(
-          Effect.zipRight(Turn.takenByWork, options.worker.attempt(delivery)),
+          Effect.zipRight(Turn.takenByWork, worker.attempt(delivery)),
           ({ outcome, settlement }) => {
             answered.push(settlement)
             receivers.end(delivery.endpoint.id, outcome, Moment.unsafeNow(clock))
@@ -108,155 +112,189 @@ const open = (options: {
           return Effect.logError(`The attempt of delivery ${deliveryId} broke`, cause)
         })
     )
-
-    const collected = (): WebhookEvent => {
-      someAnswer.unsafeClose()
-      const settlements = answered.splice(0)
-      for (const { deliveryId } of settlements) inHand.delete(deliveryId)
-      return { _tag: "Collected", settlements, inUse: new Set(inHand.values()) }
-    }
-
-    /** What is held back until later does not keep the loop awake. */
-    const look: Effect.Effect<WebhookEvent, StorageError> = Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      const moment = yield* Moment.now
-      const due = yield* store.nextDue({ now, full: receivers.full(moment) })
-      const freed = receivers.nextAt(moment)
-      const waits = [
-        ...(due === null ? [] : [Math.max(0, due - now)]),
-        ...(freed === null ? [] : [Math.ceil(freed - moment)])
-      ]
-      return { _tag: "Looked", inMs: waits.length === 0 ? null : Math.min(...waits) }
-    })
-
-    const settleAndClaim = (
-      request: Extract<WebhookRequest, { readonly _tag: "SettleAndClaim" }>
-    ): Effect.Effect<WebhookEvent> => {
-      const { limit, settlements, worker } = request
-      const commit = Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        const full = receivers.full(yield* Moment.now)
-        const claim = limit === null ? null : { worker, limit, full, room: receivers.room }
-        const { claimed, disabled } = yield* store.exchange({ now, settlements, claim })
-        for (const { disabledReason, id } of disabled)
-          yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
-        return claimed
-      })
-      return Effect.matchCause(commit, {
-        onSuccess: (claimed): WebhookEvent => ({ _tag: "Stored", claimed }),
-        // A bug, too, may have come after the commit was made.
-        onFailure: (cause): WebhookEvent => ({
-          _tag: "NotStored",
-          cause,
-          refused: Isolate.isRefusal(cause),
-          doubtful: !Isolate.isContentRefused(cause)
-        })
-      })
-    }
-
-    const attempt = (claimed: ReadonlyArray<ClaimedDelivery>, worker: string): WebhookEvent => {
-      for (const delivery of claimed) {
-        inHand.set(delivery.deliveryId, worker)
+    return {
+      begin: (delivery: ClaimedDelivery, name: string): void => {
+        inHand.set(delivery.deliveryId, name)
         receivers.begin(delivery.endpoint.id)
         hands.take(delivery)
-      }
-      return { _tag: "Started" }
-    }
-
-    /** Performs what answers with an event; only a look can be interrupted. */
-    const perform = (
-      request: WebhookRequest,
-      restore: Restore
-    ): Effect.Effect<WebhookEvent, StorageError> => {
-      switch (request._tag) {
-        case "Collect":
-          return Effect.sync(collected)
-        case "Look":
-          return restore(look)
-        case "SettleAndClaim":
-          return settleAndClaim(request)
-        case "Attempt":
-          return Effect.catchAllCause(
-            Effect.sync(() => attempt(request.claimed, request.worker)),
-            (cause) => Effect.as(Effect.logError("Webhook deliveries could not begin", cause), ready)
-          )
-        case "Prove":
-          return Effect.map(presence.prove, (works) => ({ _tag: "Proved", works }))
-        case "Register":
-          return Effect.map(presence.enter, (worker) => ({ _tag: "Registered", worker }))
-        case "Rest":
-          return Effect.succeed(ready)
-        case "Pause":
-          return Effect.delay(Effect.succeed(ready), Settling.pauseMs)
-        case "BackOff":
-          return Effect.failCause(request.cause)
-        case "StopDeliveries":
-          return Effect.map(receivers.inHand() === 0 ? grace.begin : grace.within(hands.awaitIdle), collected)
-        case "Leave":
-          return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
-      }
-    }
-
-    const announce = (notice: WebhookNotice): Effect.Effect<void> => {
-      switch (notice._tag) {
-        case "Deregister":
-          return Effect.forEach(notice.workers, presence.leave, { discard: true })
-        case "ReportRefused": {
-          const { cause, left, settlement } = notice
-          const what = `An attempt of delivery ${settlement.deliveryId} cannot be stored`
-          return Effect.logError(
-            left ? `${what} in any form: the rescue takes it back` : `${what} whole`,
-            cause
-          )
-        }
-        case "ReportUnsettled":
-          return Effect.logError(
-            `${notice.settlements.length} answer(s) could not be stored when the webhook loop ended; their deliveries come again`,
-            notice.cause
-          )
-      }
-    }
-
-    /** The interpreter: one transition after the other, as far as the last request of a step. */
-    const drive = (
-      first: WebhookEvent,
-      isLast: (request: WebhookRequest) => boolean,
-      restore: Restore
-    ): Effect.Effect<WebhookRequest, StorageError> =>
-      Effect.gen(function* () {
-        for (let event = first; ; event = pending) {
-          const facts = {
-            slots: options.slots - receivers.inHand(),
-            stopping: grace.hasBegun(),
-            graceIsOver: grace.leftAt(Moment.unsafeNow(clock)) === 0
-          }
-          const [after, notices, request] = WebhookState.next(state, event, facts)
-          state = after
-          for (const notice of notices) yield* announce(notice)
-          // For whoever goes on after an interruption or a failure.
-          pending = ready
-          pending = yield* perform(request, restore)
-          if (isLast(request)) return request
-        }
-      })
-
-    return {
-      step: Effect.map(
-        Effect.uninterruptibleMask((restore) =>
-          Effect.suspend(() => drive(pending, ({ _tag }) => _tag === "Attempt" || _tag === "Rest", restore))
-        ),
-        (request) => ({
-          claimed: request._tag === "Attempt" ? request.claimed.length : 0,
-          rest: request._tag === "Rest" ? { inMs: request.inMs } : null
-        })
-      ),
-      awaitAnswer: Effect.suspend(() => (receivers.inHand() === 0 ? Effect.void : someAnswer.await)),
-      isLoaded: () => receivers.inHand() > 0 || answered.length > 0 || state.settlements.length > 0,
-      leave: Effect.uninterruptibleMask((restore) =>
-        drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
-      ).pipe(
-        Effect.catchAllCause((cause) => Effect.logError("The webhook loop could not end in order", cause)),
-        Effect.asVoid
-      )
+      },
+      collect: (): WebhookEvent => {
+        someAnswer.unsafeClose()
+        const settlements = answered.splice(0)
+        for (const { deliveryId } of settlements) inHand.delete(deliveryId)
+        return { _tag: "Collected", settlements, inUse: new Set(inHand.values()) }
+      },
+      hasAnswers: () => answered.length > 0,
+      awaitAnswer: someAnswer.await,
+      awaitIdle: hands.awaitIdle
     }
   })
+
+type Deliveries = Effect.Effect.Success<ReturnType<typeof deliveriesUnderWay>>
+
+/** The time until something is due or a receiver is free. A delivery that is held back does not keep the loop awake. */
+const look = ({ receivers, store }: Options): Effect.Effect<WebhookEvent, StorageError> =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const moment = yield* Moment.now
+    const due = yield* store.nextDue({ now, full: receivers.full(moment) })
+    const freed = receivers.nextAt(moment)
+    const waits = [
+      ...(due === null ? [] : [Math.max(0, due - now)]),
+      ...(freed === null ? [] : [Math.ceil(freed - moment)])
+    ]
+    return { _tag: "Looked", inMs: waits.length === 0 ? null : Math.min(...waits) }
+  })
+
+const settleAndClaim = (
+  { receivers, store }: Options,
+  { limit, settlements, worker }: Extract<WebhookRequest, { readonly _tag: "SettleAndClaim" }>
+): Effect.Effect<WebhookEvent> => {
+  const commit = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const full = receivers.full(yield* Moment.now)
+    const claim = limit === null ? null : { worker, limit, full, room: receivers.room }
+    const { claimed, disabled } = yield* store.exchange({ now, settlements, claim })
+    for (const { disabledReason, id } of disabled)
+      yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
+    return claimed
+  })
+  return Effect.matchCause(commit, {
+    onSuccess: (claimed): WebhookEvent => ({ _tag: "Stored", claimed }),
+    // A bug, too, may have come after the commit was made.
+    onFailure: (cause): WebhookEvent => ({
+      _tag: "NotStored",
+      cause,
+      refused: Isolate.isRefusal(cause),
+      doubtful: !Isolate.isContentRefused(cause)
+    })
+  })
+}
+
+const reportNotice = ({ presence }: Options, notice: WebhookNotice): Effect.Effect<void> => {
+  switch (notice._tag) {
+    case "Deregister":
+      return Effect.forEach(notice.workers, presence.leave, { discard: true })
+    case "ReportRefused": {
+      const { cause, left, settlement } = notice
+      const what = `An attempt of delivery ${settlement.deliveryId} cannot be stored`
+      return Effect.logError(left ? `${what} in any form: the rescue takes it back` : `${what} whole`, cause)
+    }
+    case "ReportUnsettled":
+      return Effect.logError(
+        `${notice.settlements.length} answer(s) could not be stored when the webhook loop ended; their deliveries come again`,
+        notice.cause
+      )
+  }
+}
+
+/** The interpreter of the loop: it performs the requests of `WebhookState.next`, and answers each with an event. */
+class OpenLoop implements WebhookLoop {
+  private readonly options: Options
+  private readonly clock: Clock.Clock
+  private readonly deliveries: Deliveries
+  private state: WebhookState.WebhookState
+  /** The answer to the last request, for the next step. */
+  private pending: WebhookEvent = ready
+
+  constructor(
+    options: Options,
+    clock: Clock.Clock,
+    deliveries: Deliveries,
+    state: WebhookState.WebhookState
+  ) {
+    this.options = options
+    this.clock = clock
+    this.deliveries = deliveries
+    this.state = state
+  }
+
+  readonly step = Effect.map(
+    Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() =>
+        this.drive(this.pending, ({ _tag }) => _tag === "Attempt" || _tag === "Rest", restore)
+      )
+    ),
+    (request) => ({
+      claimed: request._tag === "Attempt" ? request.claimed.length : 0,
+      rest: request._tag === "Rest" ? { inMs: request.inMs } : null
+    })
+  )
+
+  readonly awaitAnswer = Effect.suspend(() =>
+    this.options.receivers.inHand() === 0 ? Effect.void : this.deliveries.awaitAnswer
+  )
+
+  readonly isLoaded = (): boolean =>
+    this.options.receivers.inHand() > 0 || this.deliveries.hasAnswers() || this.state.settlements.length > 0
+
+  readonly leave = Effect.uninterruptibleMask((restore) =>
+    this.drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
+  ).pipe(
+    Effect.catchAllCause((cause) => Effect.logError("The webhook loop could not end in order", cause)),
+    Effect.asVoid
+  )
+
+  /** One transition after the other, as far as the last request of a step. */
+  private drive(
+    first: WebhookEvent,
+    isLast: (request: WebhookRequest) => boolean,
+    restore: Restore
+  ): Effect.Effect<WebhookRequest, StorageError> {
+    const { grace, receivers, slots } = this.options
+    return Effect.gen(this, function* () {
+      for (let event = first; ; event = this.pending) {
+        const facts = {
+          slots: slots - receivers.inHand(),
+          stopping: grace.hasBegun(),
+          graceIsOver: grace.leftAt(Moment.unsafeNow(this.clock)) === 0
+        }
+        const [after, notices, request] = WebhookState.next(this.state, event, facts)
+        this.state = after
+        for (const notice of notices) yield* reportNotice(this.options, notice)
+        // For whoever goes on after an interruption or a failure.
+        this.pending = ready
+        this.pending = yield* this.perform(request, restore)
+        if (isLast(request)) return request
+      }
+    })
+  }
+
+  /** Performs what answers with an event; only a look can be interrupted. */
+  private perform(request: WebhookRequest, restore: Restore): Effect.Effect<WebhookEvent, StorageError> {
+    const { deliveries, options } = this
+    const { grace, presence, receivers } = options
+    switch (request._tag) {
+      case "Collect":
+        return Effect.sync(deliveries.collect)
+      case "Look":
+        return restore(look(options))
+      case "SettleAndClaim":
+        return settleAndClaim(options, request)
+      case "Attempt":
+        return Effect.catchAllCause(
+          Effect.sync((): WebhookEvent => {
+            for (const delivery of request.claimed) deliveries.begin(delivery, request.worker)
+            return { _tag: "Started" }
+          }),
+          (cause) => Effect.as(Effect.logError("Webhook deliveries could not begin", cause), ready)
+        )
+      case "Prove":
+        return Effect.map(presence.prove, (works) => ({ _tag: "Proved", works }))
+      case "Register":
+        return Effect.map(presence.enter, (worker) => ({ _tag: "Registered", worker }))
+      case "Rest":
+        return Effect.succeed(ready)
+      case "Pause":
+        return Effect.delay(Effect.succeed(ready), Settling.pauseMs)
+      case "BackOff":
+        return Effect.failCause(request.cause)
+      case "StopDeliveries": {
+        const ended = receivers.inHand() === 0 ? grace.begin : grace.within(deliveries.awaitIdle)
+        return Effect.map(ended, deliveries.collect)
+      }
+      case "Leave":
+        return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
+    }
+  }
+}

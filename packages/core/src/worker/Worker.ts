@@ -80,6 +80,72 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
   }
 >() {}
 
+/** The loops' own steps until nothing is due. */
+const draining = ({
+  grace,
+  inbound,
+  openWebhooks,
+  options,
+  rescue,
+  sends
+}: {
+  readonly options: Options
+  readonly grace: Grace.Grace
+  readonly sends: SendLoop.SendLoop
+  readonly openWebhooks: Effect.Effect.Success<ReturnType<typeof WebhookLoop.make>>
+  readonly inbound: Inbound.Inbound
+  readonly rescue: Effect.Effect.Success<typeof Rescue.make>
+}): Effect.Effect<void, StorageError> => {
+  /** A grace of its own: the process goes on when a drain is interrupted. */
+  const graceOfDrain = Effect.sync(() => Grace.make(options.graceMs, grace))
+
+  const drainSends = Effect.acquireUseRelease(
+    Effect.flatMap(graceOfDrain, sends.open),
+    ({ awaitOutcome, isLoaded, step }) =>
+      Effect.gen(function* () {
+        const round = Effect.gen(function* () {
+          let count = 0
+          do {
+            yield* awaitOutcome
+            for (let next = yield* step; next.claimed > 0; next = yield* step) count += next.claimed
+          } while (isLoaded())
+          return count
+        })
+        const count = yield* round
+        // The claim after `hasDue` begins with a session that is ready. When it brings nothing either, another process has
+        // in hand what is due.
+        return count === 0 && !grace.hasBegun() && (yield* sends.hasDue) ? yield* round : count
+      }),
+    ({ leave }) => leave
+  )
+
+  const drainDeliveries = Effect.scoped(
+    Effect.acquireUseRelease(
+      Effect.flatMap(graceOfDrain, (grace) => openWebhooks(Receivers.unlimited(options.deliveries), grace)),
+      ({ awaitAnswer, isLoaded, step }) =>
+        Effect.gen(function* () {
+          let count = 0
+          do {
+            yield* awaitAnswer
+            for (let next = yield* step; next.rest === null; next = yield* step) count += next.claimed
+          } while (isLoaded())
+          return count
+        }),
+      ({ leave }) => leave
+    )
+  )
+
+  return Effect.gen(function* () {
+    const rescued = yield* rescue
+    const sent = yield* drainSends
+    const allowed = yield* sends.takeLimits
+    const { count } = yield* inbound.poll
+    const unparked = yield* inbound.unpark
+    const delivered = yield* drainDeliveries
+    return rescued + sent + allowed + count + unparked + delivered
+  }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
+}
+
 const make = (options: Options) =>
   Effect.gen(function* () {
     const wake = yield* Wake
@@ -160,54 +226,7 @@ const make = (options: Options) =>
       yield* Effect.forkScoped(Effect.all(all, { concurrency: "unbounded", discard: true }))
     })
 
-    /** A grace of its own: the process goes on when a drain is interrupted. */
-    const graceOfDrain = Effect.sync(() => Grace.make(options.graceMs, grace))
-
-    const drainSends = Effect.acquireUseRelease(
-      Effect.flatMap(graceOfDrain, sends.open),
-      ({ awaitOutcome, isLoaded, step }) =>
-        Effect.gen(function* () {
-          const round = Effect.gen(function* () {
-            let count = 0
-            do {
-              yield* awaitOutcome
-              for (let next = yield* step; next.claimed > 0; next = yield* step) count += next.claimed
-            } while (isLoaded())
-            return count
-          })
-          const count = yield* round
-          // The claim after `hasDue` begins with a session that is ready. When it brings nothing either, another process has
-          // in hand what is due.
-          return count === 0 && !grace.hasBegun() && (yield* sends.hasDue) ? yield* round : count
-        }),
-      ({ leave }) => leave
-    )
-
-    const drainDeliveries = Effect.scoped(
-      Effect.acquireUseRelease(
-        Effect.flatMap(graceOfDrain, (grace) => openWebhooks(Receivers.unlimited(options.deliveries), grace)),
-        ({ awaitAnswer, isLoaded, step }) =>
-          Effect.gen(function* () {
-            let count = 0
-            do {
-              yield* awaitAnswer
-              for (let next = yield* step; next.rest === null; next = yield* step) count += next.claimed
-            } while (isLoaded())
-            return count
-          }),
-        ({ leave }) => leave
-      )
-    )
-
-    const drain = Effect.gen(function* () {
-      const rescued = yield* rescue
-      const sent = yield* drainSends
-      const allowed = yield* sends.takeLimits
-      const { count } = yield* inbound.poll
-      const unparked = yield* inbound.unpark
-      const delivered = yield* drainDeliveries
-      return rescued + sent + allowed + count + unparked + delivered
-    }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
+    const drain = draining({ options, grace, sends, openWebhooks, inbound, rescue })
 
     return {
       inbound,
