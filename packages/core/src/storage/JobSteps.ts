@@ -137,7 +137,7 @@ export const claim = <H extends Held>(
   }
 }
 
-/** Whether an outcome is of a cause that stops the whole job: then {@link settle} is given all of its recipients. */
+/** True when an outcome is of a cause that stops the whole job: then {@link settle} is given all of its recipients. */
 export const stopsJob = ({ outcome }: Settlement): boolean =>
   outcome._tag === "Failed" && outcome.stopsJob === true
 

@@ -91,7 +91,7 @@ export interface ClaimedJob {
     readonly attempts: number
     /** The time of the first attempt of those that are repeated (`Retry.nextSend`). */
     readonly firstAttemptAt: Instant
-    /** Whether the platform may have it already: one that can be asked is asked first. */
+    /** True when the platform may have it already: one that can be asked is asked first. */
     readonly uncertain: boolean
     /** True when so many workers died over it that it is attempted alone; then it is the only one of its session. */
     readonly suspect: boolean
@@ -117,7 +117,7 @@ export interface Claim {
   readonly atRisk?: { readonly limit: number; readonly recoverable: ReadonlyArray<Provider> }
 }
 
-/** Whether what a dead worker had in hand of it is unknown. */
+/** True when what a dead worker had in hand of it is unknown. */
 export const isAtRisk = ({ atRisk }: Claim, provider: Provider): boolean =>
   atRisk !== undefined && !atRisk.recoverable.includes(provider)
 

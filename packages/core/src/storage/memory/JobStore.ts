@@ -1,8 +1,11 @@
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
+import type { Job } from "../../domain/Job.ts"
 import * as Paging from "../../domain/Page.ts"
+import type { Holder } from "../JobStore.ts"
 import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Accepting.ts"
 import * as Changes from "../policy/Changes.ts"
@@ -10,7 +13,28 @@ import * as Claims from "../policy/Claims.ts"
 import type { Tx } from "../policy/JobRows.ts"
 import * as Limits from "../policy/Limits.ts"
 import * as JobRows from "./JobRows.ts"
+import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, openJobs, putJob } from "./MemoryDatabase.ts"
+
+type JobQuery = Parameters<Context.Tag.Service<JobStore>["list"]>[0]
+
+const isListed = (
+  job: Job,
+  { by, createdAfter, createdBefore, kind, reference, status }: JobQuery
+): boolean =>
+  ("publicKey" in by ? job.publicKey === by.publicKey : job.accountId === by.accountId) &&
+  job.content.kind === kind &&
+  (status === undefined || job.status === status) &&
+  (reference === undefined || job.reference === reference) &&
+  (createdAfter === undefined || job.createdAt >= createdAfter) &&
+  (createdBefore === undefined || job.createdAt < createdBefore)
+
+/** Every worker that has a name or holds something. */
+const holdersOf = (db: Database): ReadonlyArray<Holder> => {
+  const holding = [...openJobs(db), ...db.deliveries.values()].flatMap(({ worker }) => worker ?? [])
+  const workers = new Set([...db.beats.keys(), ...holding])
+  return [...workers].map((worker) => ({ worker, beats: db.beats.get(worker)?.beats ?? 0, isDead: false }))
+}
 
 export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
   JobStore,
@@ -45,15 +69,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           for (const worker of workers) db.beats.set(worker, { beats, dispatchesAt })
         }),
 
-      holders: Effect.sync(() => {
-        const holding = [...openJobs(db), ...db.deliveries.values()].flatMap(({ worker }) => worker ?? [])
-        const workers = new Set([...db.beats.keys(), ...holding])
-        return [...workers].map((worker) => ({
-          worker,
-          beats: db.beats.get(worker)?.beats ?? 0,
-          isDead: false
-        }))
-      }),
+      holders: Effect.sync(() => holdersOf(db)),
 
       dispatchesAt: Effect.sync(() => {
         let last: Instant | null = null
@@ -80,18 +96,10 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       find: (jobId) => Effect.sync(() => db.jobs.get(jobId)?.job ?? null),
 
-      list: ({ by, createdAfter, createdBefore, kind, page, reference, status }) =>
+      list: (query) =>
         Effect.sync(() => {
-          const rows = [...db.jobs.values()].filter(
-            ({ job }) =>
-              ("publicKey" in by ? job.publicKey === by.publicKey : job.accountId === by.accountId) &&
-              job.content.kind === kind &&
-              (status === undefined || job.status === status) &&
-              (reference === undefined || job.reference === reference) &&
-              (createdAfter === undefined || job.createdAt >= createdAfter) &&
-              (createdBefore === undefined || job.createdAt < createdBefore)
-          )
-          return Paging.map(newestFirst(rows, page), ({ job }) => job)
+          const rows = [...db.jobs.values()].filter(({ job }) => isListed(job, query))
+          return Paging.map(newestFirst(rows, query.page), ({ job }) => job)
         }),
 
       results: ({ jobId, page, status }) =>

@@ -22,14 +22,29 @@ const byDueTime = (a: DeliveryRow, b: DeliveryRow): number =>
 
 const byPosition = (a: Positioned, b: Positioned): number => a.position - b.position
 
-export const make = (db: Database): WebhookRows<MemoryWebhooks> => {
-  const deliveriesOf = ({ value: { id } }: EndpointRow): ReadonlyArray<DeliveryRow> =>
-    [...db.deliveries.values()].filter(({ endpointId }) => endpointId === id)
+const deliveriesOf = (db: Database, { value: { id } }: EndpointRow): ReadonlyArray<DeliveryRow> =>
+  [...db.deliveries.values()].filter(({ endpointId }) => endpointId === id)
 
-  const save = (rows: ReadonlyArray<DeliveryRow>): void => {
-    for (const row of rows) db.deliveries.set(row.id, row)
-  }
+const save = (db: Database, rows: ReadonlyArray<DeliveryRow>): void => {
+  for (const row of rows) db.deliveries.set(row.id, row)
+}
 
+type Rows = WebhookRows<MemoryWebhooks>
+
+const endpointRows = (
+  db: Database
+): Pick<
+  Rows,
+  | "dueEndpoints"
+  | "waitingEndpoints"
+  | "endpoints"
+  | "lockEndpoint"
+  | "saveEndpoint"
+  | "removeEndpoint"
+  | "tryLockPace"
+  | "arrival"
+  | "saveArrival"
+> => {
   /** The time when the first delivery is due, by endpoint. */
   const dueTimes = (): ReadonlyMap<string, number> => {
     const times = new Map<string, number>()
@@ -76,7 +91,7 @@ export const make = (db: Database): WebhookRows<MemoryWebhooks> => {
       db.endpoints.set(value.id, { ...endpoint, value })
     },
     removeEndpoint: function* (endpoint) {
-      for (const { id } of deliveriesOf(endpoint)) db.deliveries.delete(id)
+      for (const { id } of deliveriesOf(db, endpoint)) db.deliveries.delete(id)
       db.paces.delete(endpoint.value.id)
       db.endpoints.delete(endpoint.value.id)
     },
@@ -89,17 +104,21 @@ export const make = (db: Database): WebhookRows<MemoryWebhooks> => {
     },
     saveArrival: function* (endpointId, arrival) {
       db.paces.set(endpointId, arrival)
-    },
+    }
+  }
+}
 
+const deliveryRows = (db: Database): Omit<Rows, keyof ReturnType<typeof endpointRows>> => {
+  return {
     lockDue: function* ({ endpoint, limit, now }) {
-      return deliveriesOf(endpoint)
+      return deliveriesOf(db, endpoint)
         .filter((row) => waits(row) && (row.dueAt ?? 0) <= now)
         .sort(byDueTime)
         .slice(0, limit)
         .map((delivery) => ({ delivery, eventId: delivery.event.id, body: delivery.event.body }))
     },
     saveClaims: function* (deliveries) {
-      save(deliveries)
+      save(db, deliveries)
     },
 
     lockInHand: function* (ids) {
@@ -110,6 +129,7 @@ export const make = (db: Database): WebhookRows<MemoryWebhooks> => {
     },
     saveAttempts: function* (attempted) {
       save(
+        db,
         attempted.map(({ attempt, delivery }) => ({
           ...delivery,
           log: [...delivery.log, { ...attempt, number: delivery.attempts }]
@@ -119,28 +139,37 @@ export const make = (db: Database): WebhookRows<MemoryWebhooks> => {
 
     release: function* (worker, now) {
       const left = [...db.deliveries.values()].filter((row) => row.worker === worker)
-      save(left.map((row) => Delivering.released(row, now)))
+      save(
+        db,
+        left.map((row) => Delivering.released(row, now))
+      )
       return left.length
     },
     resume: function* (endpoint, now) {
-      const waiting = deliveriesOf(endpoint).filter(Delivering.waitsAttempted)
-      save(waiting.map((row) => Delivering.resumed(row, now)))
+      const waiting = deliveriesOf(db, endpoint).filter(Delivering.waitsAttempted)
+      save(
+        db,
+        waiting.map((row) => Delivering.resumed(row, now))
+      )
     },
     replay: function* (deliveryId, now) {
       const row = db.deliveries.get(deliveryId)
-      if (row !== undefined && Delivering.mayReplay(row)) save([Delivering.replayed(row, now)])
+      if (row !== undefined && Delivering.mayReplay(row)) save(db, [Delivering.replayed(row, now)])
     },
     replayFailed: function* ({ endpoint, limit, now, since }) {
-      const failed = deliveriesOf(endpoint)
+      const failed = deliveriesOf(db, endpoint)
         .filter((row) => row.createdAt >= since && Delivering.hasFailed(row, now))
         .sort(byPosition)
         .slice(0, limit)
-      save(failed.map((row) => Delivering.replayed(row, now)))
+      save(
+        db,
+        failed.map((row) => Delivering.replayed(row, now))
+      )
       return failed.length
     },
 
     missingEvents: function* ({ endpoint, limit, since, types }) {
-      const had = new Set(deliveriesOf(endpoint).map(({ event }) => event.id))
+      const had = new Set(deliveriesOf(db, endpoint).map(({ event }) => event.id))
       const missing = new Map<string, EventRow>()
       for (const { event } of db.deliveries.values()) {
         const { accountId, createdAt, id, type } = event
@@ -160,3 +189,5 @@ export const make = (db: Database): WebhookRows<MemoryWebhooks> => {
     }
   }
 }
+
+export const make = (db: Database): Rows => ({ ...endpointRows(db), ...deliveryRows(db) })

@@ -35,6 +35,13 @@ export interface Commits {
   readonly drain: () => void
 }
 
+/** Nobody's fault: the file is locked from outside or cannot be written. Trying each would block for each. */
+const failAll = (queues: ReadonlyArray<Queue>, cause: unknown): void => {
+  for (const { waiting } of queues) {
+    for (const write of waiting.splice(0)) write.fail(cause)
+  }
+}
+
 /** @param lock of the root */
 export const make = (transaction: Transaction, lock: Lock): Commits => {
   const requests: Queue = { waiting: [], spent: 0 }
@@ -51,13 +58,6 @@ export const make = (transaction: Transaction, lock: Lock): Commits => {
     return [requests, work].find(({ waiting }) => waiting.length > 0)
   }
 
-  /** Nobody's fault: the file is locked from outside or cannot be written. Trying each would block for each. */
-  const failAll = (cause: unknown): void => {
-    for (const { waiting } of [requests, work]) {
-      for (const write of waiting.splice(0)) write.fail(cause)
-    }
-  }
-
   /** One transaction of as many queued writes as fit before `until`. Every write is answered or queued again. */
   const commitGroup = (until: number): void => {
     const tried: Array<Queued> = []
@@ -65,7 +65,7 @@ export const make = (transaction: Transaction, lock: Lock): Commits => {
     try {
       transaction.begin()
     } catch (cause) {
-      failAll(cause)
+      failAll([requests, work], cause)
       return
     }
     try {

@@ -59,16 +59,8 @@ const failure = (operation: string, cause: unknown): Effect.Effect<never, Storag
 
 const closedError = () => new Sqlite.SqliteError("The database is closed", "SQLITE_MISUSE")
 
-const make = Effect.fnUntraced(function* (
-  db: Sqlite.Database,
-  options: Options,
-  ownership: Ownership.Ownership
-) {
-  const transaction = Transaction.make(db, ownership)
-  const sessions = yield* Client.make(db, transaction, options.filename)
-  const commits = Commits.make(transaction, sessions.root.lock)
-  let closed = false
-
+/** Executes statements, each prepared once: those of a write in a transaction only, those of a read without writing. */
+const executorsOf = (db: Sqlite.Database): { readonly writing: Execute; readonly reading: Execute } => {
   const kept = new Map<string, Sqlite.Statement<Array<SqlParameter>, Row>>()
   const executing =
     (guard: (statement: Sqlite.Statement<Array<SqlParameter>, Row>) => void): Execute =>
@@ -91,6 +83,20 @@ const make = Effect.fnUntraced(function* (
   const reading = executing((statement) => {
     if (!statement.readonly) throw new TypeError("A statement that writes was run in a read")
   })
+  return { reading, writing }
+}
+
+const make = Effect.fnUntraced(function* (
+  db: Sqlite.Database,
+  options: Options,
+  ownership: Ownership.Ownership
+) {
+  const transaction = Transaction.make(db, ownership)
+  const sessions = yield* Client.make(db, transaction, options.filename)
+  const commits = Commits.make(transaction, sessions.root.lock)
+  let closed = false
+
+  const { reading, writing } = executorsOf(db)
 
   const refused = (operation: string) => failure(operation, closedError())
 
