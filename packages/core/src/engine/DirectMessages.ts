@@ -4,6 +4,7 @@
  * that dies in between leaves is taken back like any other.
  */
 import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
@@ -182,6 +183,103 @@ const dispatch = Effect.fnUntraced(function* (
   return { outcome, optOut }
 })
 
+/** The leave to attempt a message, with the circuit to report to; null while the platform is not to be asked. */
+const admission = (circuits: Context.Tag.Service<Circuits>, sessions: Context.Tag.Service<SessionStore>) => {
+  /** The place of the message while its session's platform does not answer. */
+  const mayAsk = Effect.fnUntraced(function* ({ id, outage }: Session) {
+    const isKnown = outage !== null || circuits.of(id, false).isOpen()
+    if (!isKnown) return "available"
+    // An outage that the store could not be told of, this process may have nobody else to tell.
+    yield* circuits.store
+    const now = yield* Clock.currentTimeMillis
+    // The caller's session may be a second old: an outage that is over is found with the next probe.
+    if (outage !== null && !Circuit.mayProbeDirectly(outage, now)) return "refused"
+    return yield* Effect.catchAll(sessions.takeProbe({ id, now }), () => Effect.succeed("refused" as const))
+  })
+
+  return Effect.fnUntraced(function* (session: Session) {
+    const asked = circuits.asking()
+    const answer = yield* mayAsk(session)
+    const probe = answer === "granted"
+    return answer !== "refused" && circuits.admit({ sessionId: session.id, probe }, asked)
+      ? { probe, circuit: circuits.of(session.id, probe) }
+      : null
+  })
+}
+
+type DirectRequest = Effect.Effect.Success<ReturnType<typeof Checks.directShape>>
+
+const acceptSend = (
+  { account, key, session }: Caller,
+  request: DirectRequest,
+  jobId: string,
+  now: Instant,
+  worker: string,
+  idempotency: AcceptSend["idempotency"]
+): AcceptSend => ({
+  now,
+  jobId,
+  accountId: account.id,
+  sessionId: session.id,
+  publicKey: key.publicKey,
+  content: { kind: "direct", text: request.message, linkPreview: request.linkPreview ?? false },
+  reference: request.reference ?? null,
+  recipients: [{ phone: request.to, externalId: null, values: [], market: null, price: null }],
+  currency: account.currency,
+  estimatedCost: null,
+  idempotency,
+  demand: {
+    units: 1,
+    dailyLimit: account.plan.daily_direct_messages,
+    minimumWaitMs: account.plan.minimum_wait_ms
+  },
+  claim: worker
+})
+
+const consentBy =
+  (consents: Context.Tag.Service<ConsentStore>): ConsentNow =>
+  ({ accountId, content, recipients }) =>
+    Effect.map(
+      consents.refusals({
+        accountId,
+        phones: recipients.map(({ phone }) => phone),
+        purpose: Job.purpose(content)
+      }),
+      (refusals) => refusals.get(0)
+    )
+
+/** The answer of the request that the key stands for; one that is under way is waited for. */
+const replaying = (
+  underWay: Effect.Effect.Success<ReturnType<typeof UnderWay.make>>,
+  presence: Context.Tag.Service<Presence>
+) =>
+  Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
+    const { jobId } = earlier
+    const messageId = Ids.messageId(jobId, 0)
+    const found =
+      earlier.answer === null
+        ? yield* underWay.outcome({ publicKey: caller.key.publicKey, key, jobId }, presence.leaseMs)
+        : earlier
+    const answer: Answer = Option.getOrElse(decode(found?.answer), () => ({
+      outcome: "unknown",
+      failure: withoutOutcome
+    }))
+    return yield* reply(messageId, answer, true)
+  })
+
+/** An opt-out is stored again and again until the store has it. */
+const settling = (jobs: Context.Tag.Service<JobStore>) => (settlement: Settlement) => {
+  const once = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    jobs.exchange({ now, settlements: [settlement], claim: null })
+  )
+  return settlement.inbound === undefined
+    ? once
+    : Effect.retry(once, {
+        schedule: untilStored,
+        while: ({ contentRefused }) => contentRefused !== true
+      })
+}
+
 export const make = Effect.fnUntraced(function* (options: {
   readonly checks: Checks.Checks
   readonly ids: Ids.Ids
@@ -197,37 +295,10 @@ export const make = Effect.fnUntraced(function* (options: {
   const sessions = yield* SessionStore
   const underWay = yield* UnderWay.make(jobs.earlier)
 
-  const consentNow: ConsentNow = ({ accountId, content, recipients }) =>
-    Effect.map(
-      consents.refusals({
-        accountId,
-        phones: recipients.map(({ phone }) => phone),
-        purpose: Job.purpose(content)
-      }),
-      (refusals) => refusals.get(0)
-    )
-
-  /** What the message may do while its session's platform does not answer. */
-  const mayAsk = Effect.fnUntraced(function* ({ id, outage }: Session) {
-    const isKnown = outage !== null || circuits.of(id, false).isOpen()
-    if (!isKnown) return "available"
-    // What the store could not be told, this process may have nobody else to tell.
-    yield* circuits.store
-    const now = yield* Clock.currentTimeMillis
-    // The caller's session may be a second old: an outage that is over is found with the next probe.
-    if (outage !== null && !Circuit.mayProbeDirectly(outage, now)) return "refused"
-    return yield* Effect.catchAll(sessions.takeProbe({ id, now }), () => Effect.succeed("refused" as const))
-  })
-
-  /** The leave to attempt the message, with the circuit to report to; null while the platform is not to be asked. */
-  const admit = Effect.fnUntraced(function* (session: Session) {
-    const asked = circuits.asking()
-    const answer = yield* mayAsk(session)
-    const probe = answer === "granted"
-    return answer !== "refused" && circuits.admit({ sessionId: session.id, probe }, asked)
-      ? { probe, circuit: circuits.of(session.id, probe) }
-      : null
-  })
+  const consentNow = consentBy(consents)
+  const admit = admission(circuits, sessions)
+  const replay = replaying(underWay, presence)
+  const settle = settling(jobs)
 
   const attempt = Effect.fnUntraced(function* (
     claimed: ClaimedJob,
@@ -242,24 +313,9 @@ export const make = Effect.fnUntraced(function* (options: {
     return done
   })
 
-  /** The answer of the request that the key stands for; one that is under way is waited for. */
-  const replay = Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
-    const { jobId } = earlier
-    const messageId = Ids.messageId(jobId, 0)
-    const found =
-      earlier.answer === null
-        ? yield* underWay.outcome({ publicKey: caller.key.publicKey, key, jobId }, presence.leaseMs)
-        : earlier
-    const answer: Answer = Option.getOrElse(decode(found?.answer), () => ({
-      outcome: "unknown",
-      failure: withoutOutcome
-    }))
-    return yield* reply(messageId, answer, true)
-  })
-
   const send = Effect.fnUntraced(function* (caller: Caller, command: DirectCommand) {
     const now = yield* Clock.currentTimeMillis
-    const { account, key, session } = caller
+    const { session } = caller
     const header = command.idempotencyKey
 
     const request = yield* Checks.directShape({ request: command.request, idempotencyKey: { header } })
@@ -282,33 +338,15 @@ export const make = Effect.fnUntraced(function* (options: {
       if (leave === null)
         return yield* new SendFailed({ messageId: null, outcome: "failed", failure: unavailable })
       const { circuit, probe } = leave
-      const command: AcceptSend = {
-        now,
-        jobId,
-        accountId: account.id,
-        sessionId: session.id,
-        publicKey: key.publicKey,
-        content: { kind: "direct", text: request.message, linkPreview: request.linkPreview ?? false },
-        reference: request.reference ?? null,
-        recipients: [{ phone: request.to, externalId: null, values: [], market: null, price: null }],
-        currency: account.currency,
-        estimatedCost: null,
-        idempotency:
-          idempotencyKey === undefined ? null : { key: idempotencyKey, fingerprint: fingerprint() },
-        demand: {
-          units: 1,
-          dailyLimit: account.plan.daily_direct_messages,
-          minimumWaitMs: account.plan.minimum_wait_ms
-        },
-        claim: worker
-      }
+      const keyed = idempotencyKey === undefined ? null : { key: idempotencyKey, fingerprint: fingerprint() }
+      const accepting = acceptSend(caller, request, jobId, now, worker, keyed)
       const refused = Effect.suspend(() => {
         circuit.unused()
         return circuits.store
       })
       const since = yield* Moment.now
       const accepted = yield* checks
-        .accept(command, ({ limit, resetsAt }) => new DailyLimitReached({ limit, resetsAt }))
+        .accept(accepting, ({ limit, resetsAt }) => new DailyLimitReached({ limit, resetsAt }))
         .pipe(Effect.onError(() => refused))
       if (accepted._tag === "Replayed") return yield* Effect.as(refused, accepted)
       const { claimed, job } = accepted
@@ -320,16 +358,7 @@ export const make = Effect.fnUntraced(function* (options: {
       yield* underWay.untilReleased
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
-      const settle = (settlement: Settlement) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          jobs.exchange({ now, settlements: [settlement], claim: null })
-        )
-      yield* optOut === null
-        ? settle(settlement)
-        : Effect.retry(settle({ ...settlement, inbound: optOut }), {
-            schedule: untilStored,
-            while: ({ contentRefused }) => contentRefused !== true
-          })
+      yield* settle(optOut === null ? settlement : { ...settlement, inbound: optOut })
       yield* Effect.zipRight(wake.deliveries.notify, wake.attempts.notify)
       return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }
     })

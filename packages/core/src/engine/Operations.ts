@@ -49,7 +49,7 @@ export interface SendCommand {
 export interface Acknowledgement {
   readonly jobId: string
   readonly recipients: number
-  /** Whether an earlier request under the same key was answered again. */
+  /** True when an earlier request under the same key was answered again. */
   readonly replayed: boolean
 }
 

@@ -48,6 +48,140 @@ const card = ({ currency, effectiveFrom, id, prices }: RateCard) => ({
   after: { currency, effective_from: Instant.format(effectiveFrom), prices: prices.length }
 })
 
+/** Reads a thing as it is before the act, by its id. */
+type Before = (id: string) => Effect.Effect<View | null, StorageError>
+
+const accountActs = (before: Before): Acts["accounts"] => ({
+  create: { entry: (made) => ({ target: made.id, after: Audit.account(made) }) },
+  change: {
+    on: first,
+    before,
+    entry: (changed) => ({ target: changed.id, after: Audit.account(changed) })
+  },
+  find: "reads",
+  list: "reads",
+  usage: "reads"
+})
+
+const sessionActs = (before: Before): Acts["sessions"] => ({
+  create: { entry: (made) => ({ target: made.id, after: Audit.session(made, "set") }) },
+  change: {
+    on: first,
+    before,
+    entry: (changed, _, { config }) => ({
+      target: changed.id,
+      after: Audit.session(changed, config === undefined ? "kept" : "changed")
+    })
+  },
+  connect: "records",
+  createFaults: "reads",
+  changeFaults: "reads",
+  disconnect: {
+    on: first,
+    before,
+    entry: (changed) => ({ target: changed.id, after: Audit.session(changed) })
+  },
+  find: "reads",
+  list: "reads"
+})
+
+const keyActs = (before: Before): Acts["keys"] => ({
+  issue: { entry: ({ key }) => ({ target: key.publicKey, after: Audit.key(key) }) },
+  rotate: {
+    on: first,
+    before,
+    entry: ({ key }) => ({ target: key.publicKey, after: Audit.key(key) })
+  },
+  revoke: {
+    on: first,
+    before,
+    entry: (found) => ({ target: found.publicKey, after: Audit.key(found) })
+  },
+  change: {
+    on: first,
+    before,
+    entry: (found) => ({ target: found.publicKey, after: Audit.key(found) })
+  },
+  list: "reads"
+})
+
+const templateActs: Acts["templates"] = {
+  importAll: {
+    entry: (imported, sessionId) => ({ target: sessionId, after: Audit.templates(imported) })
+  },
+  sync: "records",
+  faults: "reads"
+}
+
+const consentActs: Acts["consents"] = {
+  record: "records",
+  find: "reads",
+  unattributed: "reads",
+  faults: "reads"
+}
+
+const webhookActs = (before: Before): Acts["webhooks"] => ({
+  create: { entry: ({ endpoint }) => ({ target: endpoint.id, after: Audit.webhook(endpoint) }) },
+  change: {
+    on: first,
+    before,
+    entry: (changed) => ({ target: changed.id, after: Audit.webhook(changed) })
+  },
+  remove: { on: first, before, entry: (_, id) => ({ target: id, after: null }) },
+  rotate: {
+    on: first,
+    before,
+    entry: ({ endpoint }) => ({ target: endpoint.id, after: Audit.webhook(endpoint) })
+  },
+  test: { entry: (deliveryId, id) => ({ target: id, after: { delivery_id: deliveryId } }) },
+  replay: {
+    entry: ({ endpointId, id, status }) => ({ target: id, after: { webhook_id: endpointId, status } })
+  },
+  replaySince: "records",
+  list: "reads",
+  deliveries: "reads",
+  faults: "reads"
+})
+
+const jobActs = (before: Before): Acts["jobs"] => ({
+  cancel: { on: first, before, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
+  retry: {
+    on: first,
+    before,
+    entry: ({ counts, dryRun, job: found }, _, { codes, phones, statuses } = {}) => ({
+      target: found.id,
+      after: {
+        ...Audit.job(found),
+        retried: counts,
+        dry_run: dryRun,
+        statuses,
+        codes,
+        phones: phones?.slice(0, Audit.listedItems).map(Audit.phone)
+      }
+    })
+  },
+  list: "reads",
+  find: "reads",
+  messages: "reads",
+  retryFaults: "reads"
+})
+
+const operatorActs = (before: Before): Acts["operators"] => ({
+  create: { entry: ({ operator }) => ({ target: operator.name, after: Audit.operator(operator) }) },
+  rotate: {
+    on: first,
+    before,
+    entry: ({ operator }) => ({ target: operator.name, after: Audit.operator(operator) })
+  },
+  revoke: {
+    on: first,
+    before,
+    entry: (revoked) => ({ target: revoked.name, after: Audit.operator(revoked) })
+  },
+  list: "reads",
+  identify: "reads"
+})
+
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const endpoints = yield* WebhookStore
@@ -65,131 +199,16 @@ export const make = Effect.gen(function* () {
     Effect.map(keys.identify(publicKey), (found) => (found === null ? null : Audit.key(found.key)))
 
   const acts: Acts = {
-    accounts: {
-      create: { entry: (made) => ({ target: made.id, after: Audit.account(made) }) },
-      change: {
-        on: first,
-        before: account,
-        entry: (changed) => ({ target: changed.id, after: Audit.account(changed) })
-      },
-      find: "reads",
-      list: "reads",
-      usage: "reads"
-    },
-    sessions: {
-      create: { entry: (made) => ({ target: made.id, after: Audit.session(made, "set") }) },
-      change: {
-        on: first,
-        before: session,
-        entry: (changed, _, { config }) => ({
-          target: changed.id,
-          after: Audit.session(changed, config === undefined ? "kept" : "changed")
-        })
-      },
-      connect: "records",
-      createFaults: "reads",
-      changeFaults: "reads",
-      disconnect: {
-        on: first,
-        before: session,
-        entry: (changed) => ({ target: changed.id, after: Audit.session(changed) })
-      },
-      find: "reads",
-      list: "reads"
-    },
-    keys: {
-      issue: { entry: ({ key }) => ({ target: key.publicKey, after: Audit.key(key) }) },
-      rotate: {
-        on: first,
-        before: key,
-        entry: ({ key }) => ({ target: key.publicKey, after: Audit.key(key) })
-      },
-      revoke: {
-        on: first,
-        before: key,
-        entry: (found) => ({ target: found.publicKey, after: Audit.key(found) })
-      },
-      change: {
-        on: first,
-        before: key,
-        entry: (found) => ({ target: found.publicKey, after: Audit.key(found) })
-      },
-      list: "reads"
-    },
-    templates: {
-      importAll: {
-        entry: (imported, sessionId) => ({ target: sessionId, after: Audit.templates(imported) })
-      },
-      sync: "records",
-      faults: "reads"
-    },
-    consents: {
-      record: "records",
-      find: "reads",
-      unattributed: "reads",
-      faults: "reads"
-    },
-    webhooks: {
-      create: { entry: ({ endpoint }) => ({ target: endpoint.id, after: Audit.webhook(endpoint) }) },
-      change: {
-        on: first,
-        before: webhook,
-        entry: (changed) => ({ target: changed.id, after: Audit.webhook(changed) })
-      },
-      remove: { on: first, before: webhook, entry: (_, id) => ({ target: id, after: null }) },
-      rotate: {
-        on: first,
-        before: webhook,
-        entry: ({ endpoint }) => ({ target: endpoint.id, after: Audit.webhook(endpoint) })
-      },
-      test: { entry: (deliveryId, id) => ({ target: id, after: { delivery_id: deliveryId } }) },
-      replay: {
-        entry: ({ endpointId, id, status }) => ({ target: id, after: { webhook_id: endpointId, status } })
-      },
-      replaySince: "records",
-      list: "reads",
-      deliveries: "reads",
-      faults: "reads"
-    },
+    accounts: accountActs(account),
+    sessions: sessionActs(session),
+    keys: keyActs(key),
+    templates: templateActs,
+    consents: consentActs,
+    webhooks: webhookActs(webhook),
     rateCards: { add: { entry: card }, importList: { entry: card }, list: "reads", faults: "reads" },
-    jobs: {
-      cancel: { on: first, before: job, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
-      retry: {
-        on: first,
-        before: job,
-        entry: ({ counts, dryRun, job: found }, _, { codes, phones, statuses } = {}) => ({
-          target: found.id,
-          after: {
-            ...Audit.job(found),
-            retried: counts,
-            dry_run: dryRun,
-            statuses,
-            codes,
-            phones: phones?.slice(0, Audit.listedItems).map(Audit.phone)
-          }
-        })
-      },
-      list: "reads",
-      find: "reads",
-      messages: "reads",
-      retryFaults: "reads"
-    },
+    jobs: jobActs(job),
     secrets: { reseal: "records" },
-    operators: {
-      create: { entry: ({ operator }) => ({ target: operator.name, after: Audit.operator(operator) }) },
-      rotate: {
-        on: first,
-        before: operator,
-        entry: ({ operator }) => ({ target: operator.name, after: Audit.operator(operator) })
-      },
-      revoke: {
-        on: first,
-        before: operator,
-        entry: (revoked) => ({ target: revoked.name, after: Audit.operator(revoked) })
-      },
-      list: "reads",
-      identify: "reads"
-    },
+    operators: operatorActs(operator),
     audit: { list: "reads" }
   }
   return acts

@@ -1,5 +1,6 @@
 /** Webhook endpoints, their secrets, their deliveries and replays. */
 import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
@@ -35,7 +36,7 @@ export interface EndpointChange {
   readonly enabled?: boolean | undefined
   /** The most deliveries per second; null = as fast as it answers. */
   readonly deliveriesPerSecond?: number | null | undefined
-  /** Whether changes of recipients come up to a hundred to an event, `recipient.batch`. */
+  /** True when changes of recipients come up to a hundred to an event, `recipient.batch`. */
   readonly batchRecipients?: boolean | undefined
 }
 
@@ -82,28 +83,9 @@ const secretBytes = 32
 /** Secrets that sign beside the current one, at most. */
 export const oldSecrets = 10
 
-export const make = Effect.gen(function* () {
-  const accounts = yield* AccountStore
-  const box = yield* SecretBox
-  const policy = yield* AddressPolicy
-  const store = yield* WebhookStore
-  const wake = yield* Wake
-  const record = yield* Recorder.make
-  const randomBytes = yield* Ids.RandomBytes
-  const ids = Ids.make(randomBytes)
-
-  const missing = Effect.fail(new NotFound({ what: "webhook" }))
-  const due = wake.deliveries.notify
-
-  const account = Effect.fnUntraced(function* (id: string) {
-    if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
-  })
-
-  const find = Effect.fnUntraced(function* (id: string) {
-    return (yield* store.find(id)) ?? (yield* missing)
-  })
-
-  const faults = ({
+const faultsBy =
+  (policy: Context.Tag.Service<AddressPolicy>) =>
+  ({
     deliveriesPerSecond,
     description,
     events,
@@ -142,27 +124,98 @@ export const make = Effect.gen(function* () {
     ]
   }
 
-  const freshSecret = (id: string, now: Instant) => {
+const rotationFaults = (
+  secrets: ReadonlyArray<EndpointSecret>,
+  overlapSeconds: number | undefined,
+  now: Instant
+): ReadonlyArray<Fault.Fault> => {
+  const fault = (message: string) => [Fault.make(["overlap_seconds"], "out_of_range", message)]
+  if (overlapSeconds !== undefined && overlapSeconds > longestOverlapSeconds) {
+    return fault(`\`overlap_seconds\` must be at most ${longestOverlapSeconds}, a week.`)
+  }
+  const living = secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > now).length
+  return living > oldSecrets && overlapSeconds !== 0
+    ? fault(
+        `${oldSecrets} old secrets still sign. Wait until one has expired, or give \`overlap_seconds\` 0, which ends them all.`
+      )
+    : []
+}
+
+const secretsBy =
+  (box: Context.Tag.Service<SecretBox>, randomBytes: Context.Tag.Service<typeof Ids.RandomBytes>) =>
+  (id: string, now: Instant) => {
     const secret = `whsec_${Buffer.from(randomBytes(secretBytes)).toString("base64")}`
     return { secret, kept: { sealed: box.seal(Webhook.place(id), secret), createdAt: now, expiresAt: null } }
   }
 
-  const rotationFaults = (
-    secrets: ReadonlyArray<EndpointSecret>,
-    overlapSeconds: number | undefined,
-    now: Instant
-  ): ReadonlyArray<Fault.Fault> => {
-    const fault = (message: string) => [Fault.make(["overlap_seconds"], "out_of_range", message)]
-    if (overlapSeconds !== undefined && overlapSeconds > longestOverlapSeconds) {
-      return fault(`\`overlap_seconds\` must be at most ${longestOverlapSeconds}, a week.`)
-    }
-    const living = secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > now).length
-    return living > oldSecrets && overlapSeconds !== 0
-      ? fault(
-          `${oldSecrets} old secrets still sign. Wait until one has expired, or give \`overlap_seconds\` 0, which ends them all.`
-        )
-      : []
-  }
+const freshEndpoint = ({
+  accountId,
+  id,
+  input,
+  now,
+  secret
+}: {
+  readonly id: string
+  readonly accountId: string
+  readonly input: Parameters<Webhooks["create"]>[1]
+  readonly secret: EndpointSecret
+  readonly now: Instant
+}): Endpoint => ({
+  id,
+  accountId,
+  url: input.url,
+  events: input.events ?? Event.defaultSubscription,
+  description: input.description ?? null,
+  enabled: true,
+  disabledReason: null,
+  secrets: [secret],
+  failingSince: null,
+  deliveriesPerSecond: input.deliveriesPerSecond ?? null,
+  batchRecipients: input.batchRecipients ?? false,
+  createdAt: now,
+  updatedAt: now
+})
+
+/** Only fields that are given change. */
+const changeOf = ({
+  batchRecipients,
+  deliveriesPerSecond,
+  description,
+  enabled,
+  events,
+  url
+}: EndpointChange): Webhook.Change => ({
+  ...(url === undefined ? {} : { url }),
+  ...(events === undefined ? {} : { events }),
+  ...(description === undefined ? {} : { description }),
+  ...(deliveriesPerSecond === undefined ? {} : { deliveriesPerSecond }),
+  ...(batchRecipients === undefined ? {} : { batchRecipients }),
+  ...(enabled === undefined ? {} : { enabled, disabledReason: enabled ? null : "Disabled by the operator." })
+})
+
+export const make = Effect.gen(function* () {
+  const accounts = yield* AccountStore
+  const box = yield* SecretBox
+  const policy = yield* AddressPolicy
+  const store = yield* WebhookStore
+  const wake = yield* Wake
+  const record = yield* Recorder.make
+  const randomBytes = yield* Ids.RandomBytes
+  const ids = Ids.make(randomBytes)
+
+  const missing = Effect.fail(new NotFound({ what: "webhook" }))
+  const due = wake.deliveries.notify
+  const faults = faultsBy(policy)
+
+  const account = Effect.fnUntraced(function* (id: string) {
+    if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
+  })
+
+  const find = Effect.fnUntraced(function* (id: string) {
+    return (yield* store.find(id)) ?? (yield* missing)
+  })
+
+  const freshSecret = secretsBy(box, randomBytes)
 
   const webhooks: Webhooks = {
     faults,
@@ -172,21 +225,7 @@ export const make = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const id = ids.uuid(now)
       const { kept, secret } = freshSecret(id, now)
-      const endpoint: Endpoint = {
-        id,
-        accountId,
-        url: input.url,
-        events: input.events ?? Event.defaultSubscription,
-        description: input.description ?? null,
-        enabled: true,
-        disabledReason: null,
-        secrets: [kept],
-        failingSince: null,
-        deliveriesPerSecond: input.deliveriesPerSecond ?? null,
-        batchRecipients: input.batchRecipients ?? false,
-        createdAt: now,
-        updatedAt: now
-      }
+      const endpoint = freshEndpoint({ id, accountId, input, secret: kept, now })
       yield* store.create(endpoint)
       return { endpoint, secret }
     }),
@@ -198,18 +237,7 @@ export const make = Effect.gen(function* () {
       yield* find(id)
       yield* refuse(faults(input))
       const now = yield* Clock.currentTimeMillis
-      const { batchRecipients, deliveriesPerSecond, description, enabled, events, url } = input
-      const change = {
-        ...(url === undefined ? {} : { url }),
-        ...(events === undefined ? {} : { events }),
-        ...(description === undefined ? {} : { description }),
-        ...(deliveriesPerSecond === undefined ? {} : { deliveriesPerSecond }),
-        ...(batchRecipients === undefined ? {} : { batchRecipients }),
-        ...(enabled === undefined
-          ? {}
-          : { enabled, disabledReason: enabled ? null : "Disabled by the operator." })
-      }
-      const endpoint = yield* store.change({ id, change, now })
+      const endpoint = yield* store.change({ id, change: changeOf(input), now })
       yield* due
       return endpoint ?? (yield* missing)
     }),
