@@ -160,7 +160,7 @@ const networks = (text: string): ReadonlyArray<AddressPolicy.Network> | undefine
 const networksOf = (name: string) =>
   setting(name, "a comma-separated list of CIDR networks such as 127.0.0.0/8, or none", networks)
 
-/** Whether user and password, where there are any, are percent-encoded as they must be. */
+/** True when user and password, where there are any, are percent-encoded as they must be. */
 const hasCredentials = (url: string): boolean => {
   const { password, username } = new URL(url)
   return Either.isRight(Either.try(() => [username, password].map(decodeURIComponent)))

@@ -484,9 +484,206 @@ const sampler = (every: number | undefined): (() => boolean) => {
   }
 }
 
+/** Finds out who calls, and guards against guesses of credentials. */
+const gate = (
+  { adminToken, engine }: Pick<Options, "adminToken" | "engine">,
+  guesses: Guesses.Guesses,
+  clock: Clock.Clock
+) => {
+  /** Looks at credentials, unless too many wrong ones came before; what else fails tells nothing of them. */
+  const guarded = <A, E extends Refused | EngineError>(
+    guess: Guesses.Guess,
+    look: () => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | Refused> =>
+    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | Refused> => {
+      const end = guesses.begin(guess, clock.unsafeCurrentTimeMillis())
+      if (typeof end === "number") return tooManyGuesses(end)
+      return Effect.onExit(restore(Effect.suspend(look)), (exit) =>
+        Effect.sync(() => end(outcomeOf(exit), clock.unsafeCurrentTimeMillis()))
+      )
+    })
+
+  const isAdminToken = (token: string): boolean => {
+    if (adminToken === undefined) return false
+    const given = Buffer.from(token)
+    const wanted = Buffer.from(Redacted.value(adminToken))
+    return given.length === wanted.length && timingSafeEqual(given, wanted)
+  }
+
+  const wrongToken = Effect.fail(
+    new Refused(
+      Problems.problem(
+        "invalid_credentials",
+        "The operator's token is missing or wrong. Send Authorization: Bearer <token>."
+      ),
+      challenges.operator
+    )
+  )
+
+  type Identified = Pick<Operator.Operator, "name" | "role">
+
+  const operatorOf = (token: string): Effect.Effect<Identified, Refused | EngineError> => {
+    if (isAdminToken(token)) return Effect.succeed(Operator.environment)
+    if (Operator.nameOf(token) === undefined) return wrongToken
+    return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
+  }
+
+  const lacksRole = ({ name, role }: Identified, needed: Operator.Role) =>
+    refuse("insufficient_permission", `The operator ${name} has the role ${role}, and this needs ${needed}.`)
+
+  /** What operators may not do is told to the log alone: the audit log has what was done. */
+  const logRefused =
+    (exchange: Exchange, operator = "unknown") =>
+    (error: Refused | EngineError) =>
+      error._tag === "Refused" && error.problem.code !== "rate_limited"
+        ? Effect.logWarning("An operator's request was refused").pipe(
+            Effect.annotateLogs({
+              code: error.problem.code,
+              operator,
+              address: exchange.request.address ?? "unknown",
+              method: exchange.request.method,
+              route: exchange.name,
+              requestId: exchange.requestId
+            })
+          )
+        : Effect.void
+
+  /** Without a token there is no admin API at all. */
+  const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
+    if (adminToken === undefined) return noRoute
+    const { request, requestId } = exchange
+    const { address } = request
+    const token = bearer.exec(headerOf(request, "authorization") ?? "")?.[1] ?? ""
+    const guess = { kind: "operator", address, subject: undefined, secret: token } as const
+    const identified = Effect.tapError(
+      guarded(guess, () => operatorOf(token)),
+      logRefused(exchange)
+    )
+    return Effect.flatMap(identified, (operator): Step => {
+      if (!Operator.allows(operator.role, needed)) {
+        return Effect.tapError(lacksRole(operator, needed), logRefused(exchange, operator.name))
+      }
+      return Acting.as({ operator: operator.name, address: address ?? null, requestId })(step)
+    })
+  }
+
+  return { guarded, asOperator }
+}
+
+/** The steps of a request of a known route: credentials, shape, handler. */
+const routed = (
+  { engine, cursors }: Pick<Options, "engine"> & { readonly cursors: Cursors.Cursors },
+  { asOperator, guarded }: ReturnType<typeof gate>,
+  rates: ReturnType<typeof hookRates>,
+  clock: Clock.Clock
+) => {
+  /** Shape, then the handler. */
+  const finish = ({ request }: Exchange, { path, route }: Matched, query: string, prepare: Prepare): Step => {
+    const shaped = (body: Raw["body"]): Step => {
+      const running = prepare(rawOf(request, { path, query, cursors }, body))
+      if (Either.isLeft(running)) return invalid(running.left)
+      return Effect.map(running.right, (done) => json(route.status, done.body, done.headers))
+    }
+    return route.takesBody || request.hasBody
+      ? Effect.flatMap(bodyOf(request, route.takesBody, route.maximumValues), shaped)
+      : shaped(null)
+  }
+
+  /** One request after routing, step by step. */
+  const run = (exchange: Exchange, matched: Matched, query: string): Step => {
+    const { request } = exchange
+    const { handler } = matched.route
+    switch (handler.access) {
+      case "anyone":
+        return finish(exchange, matched, query, handler.prepare)
+      case "hook": {
+        const { address } = request
+        // A handshake proves a text that somebody chose, which can be guessed; a post is signed.
+        const secret = request.method === "POST" ? undefined : query
+        const guess = { kind: "hook", address, subject: matched.path["sessionId"], secret } as const
+        return guarded(guess, () =>
+          hook(request, matched, query, handler.run, rates, clock.unsafeCurrentTimeMillis())
+        )
+      }
+      case "operator":
+        return asOperator(
+          exchange,
+          handler.role,
+          Effect.suspend(() => finish(exchange, matched, query, handler.prepare))
+        )
+      case "key": {
+        const publicKey = headerOf(request, "x-public-key")
+        const secretKey = headerOf(request, "x-secret-key")
+        const guess = {
+          kind: "key",
+          address: request.address,
+          subject: publicKey,
+          secret: secretKey
+        } as const
+        const identified = guarded(guess, () => engine.identify({ publicKey, secretKey }))
+        return Effect.flatMap(identified, (caller) => {
+          const { account, rate } = caller
+          exchange.rate = rateLimit(account.plan.requests_per_minute, rate.remaining, rate.resetAfterMs)
+          return Effect.flatMap(engine.authorize(caller, handler.permission), (known) =>
+            finish(exchange, matched, query, handler.prepare(known))
+          )
+        })
+      }
+    }
+  }
+
+  return run
+}
+
+/**
+ * Nothing of a request but its route is told to a tracer, headers and bodies hold secrets, and of a refusal its name:
+ * tracers write an error's text, which may quote a platform or a message.
+ */
+const traced = (exchange: Exchange, step: Step): Step =>
+  step.pipe(
+    Effect.matchEffect({
+      onSuccess: (answer) => Effect.succeed(Effect.succeed(answer)),
+      onFailure: (error) =>
+        error._tag === "StorageError"
+          ? Effect.fail(error)
+          : Effect.as(
+              Effect.annotateCurrentSpan(
+                "error.type",
+                (error._tag === "Refused" ? error.problem : Problems.describe(error)).code
+              ),
+              Effect.fail(error)
+            )
+    }),
+    Effect.tap(() => Effect.annotateCurrentSpan("http.route", exchange.name)),
+    Effect.withSpan(`${exchange.request.method} request`, { captureStackTrace: false, kind: "server" }),
+    Effect.withTracerEnabled(true),
+    Effect.flatten
+  )
+
+/** An error within becomes a 500 that tells nothing, and a line in the log that does. */
+const refusal = (
+  exchange: Exchange,
+  baseUrl: string,
+  cause: Cause.Cause<Refused | EngineError>
+): Effect.Effect<Answer> => {
+  // Its client is gone, or its time is over: nobody is left to answer.
+  if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
+  const failure = Cause.isDie(cause) ? Option.none() : Cause.failureOption(cause)
+  const error = Option.getOrElse(failure, () => unexpected(Cause.squash(cause)))
+  if (error._tag === "RateLimited") exchange.rate = rateLimit(error.limit, 0, error.resetAfterMs)
+  const refused = error._tag === "Refused" ? error : described(error, exchange.route)
+  const { requestId } = exchange
+  const answer = problemAnswer(refused, { baseUrl, requestId })
+  if (refused.cause === undefined) return Effect.succeed(answer)
+  return Effect.logError("A request failed unexpectedly", refused.cause).pipe(
+    Effect.annotateLogs({ requestId }),
+    Effect.as(answer)
+  )
+}
+
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { adminToken, answered, baseUrl, cursors = Cursors.ofProcess(), engine, pages, stopping } = options
+    const { answered, baseUrl, cursors = Cursors.ofProcess(), engine, pages, stopping } = options
     const ids = Ids.make(yield* Ids.RandomBytes)
     const clock = yield* Effect.clock
     const routesOf = Router.make(options.routes)
@@ -497,145 +694,9 @@ export const make = (options: Options) =>
     const overPages = pageRates(limits)
     const guesses = yield* Guesses.make(options.guesses)
 
-    /** Looks at credentials, unless too many wrong ones came before; what else fails tells nothing of them. */
-    const guarded = <A, E extends Refused | EngineError>(
-      guess: Guesses.Guess,
-      look: () => Effect.Effect<A, E>
-    ): Effect.Effect<A, E | Refused> =>
-      Effect.uninterruptibleMask((restore): Effect.Effect<A, E | Refused> => {
-        const end = guesses.begin(guess, clock.unsafeCurrentTimeMillis())
-        if (typeof end === "number") return tooManyGuesses(end)
-        return Effect.onExit(restore(Effect.suspend(look)), (exit) =>
-          Effect.sync(() => end(outcomeOf(exit), clock.unsafeCurrentTimeMillis()))
-        )
-      })
-
-    const isAdminToken = (token: string): boolean => {
-      if (adminToken === undefined) return false
-      const given = Buffer.from(token)
-      const wanted = Buffer.from(Redacted.value(adminToken))
-      return given.length === wanted.length && timingSafeEqual(given, wanted)
-    }
-
-    const wrongToken = Effect.fail(
-      new Refused(
-        Problems.problem(
-          "invalid_credentials",
-          "The operator's token is missing or wrong. Send Authorization: Bearer <token>."
-        ),
-        challenges.operator
-      )
-    )
-
-    type Identified = Pick<Operator.Operator, "name" | "role">
-
-    const operatorOf = (token: string): Effect.Effect<Identified, Refused | EngineError> => {
-      if (isAdminToken(token)) return Effect.succeed(Operator.environment)
-      if (Operator.nameOf(token) === undefined) return wrongToken
-      return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
-    }
-
-    const lacksRole = ({ name, role }: Identified, needed: Operator.Role) =>
-      refuse(
-        "insufficient_permission",
-        `The operator ${name} has the role ${role}, and this needs ${needed}.`
-      )
-
-    /** What operators may not do is told to the log alone: the audit log has what was done. */
-    const logRefused =
-      (exchange: Exchange, operator = "unknown") =>
-      (error: Refused | EngineError) =>
-        error._tag === "Refused" && error.problem.code !== "rate_limited"
-          ? Effect.logWarning("An operator's request was refused").pipe(
-              Effect.annotateLogs({
-                code: error.problem.code,
-                operator,
-                address: exchange.request.address ?? "unknown",
-                method: exchange.request.method,
-                route: exchange.name,
-                requestId: exchange.requestId
-              })
-            )
-          : Effect.void
-
-    /** Without a token there is no admin API at all. */
-    const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
-      if (adminToken === undefined) return noRoute
-      const { request, requestId } = exchange
-      const { address } = request
-      const token = bearer.exec(headerOf(request, "authorization") ?? "")?.[1] ?? ""
-      const guess = { kind: "operator", address, subject: undefined, secret: token } as const
-      const identified = Effect.tapError(
-        guarded(guess, () => operatorOf(token)),
-        logRefused(exchange)
-      )
-      return Effect.flatMap(identified, (operator): Step => {
-        if (!Operator.allows(operator.role, needed)) {
-          return Effect.tapError(lacksRole(operator, needed), logRefused(exchange, operator.name))
-        }
-        return Acting.as({ operator: operator.name, address: address ?? null, requestId })(step)
-      })
-    }
-
-    /** Shape, then the handler. */
-    const finish = (
-      { request }: Exchange,
-      { path, route }: Matched,
-      query: string,
-      prepare: Prepare
-    ): Step => {
-      const shaped = (body: Raw["body"]): Step => {
-        const running = prepare(rawOf(request, { path, query, cursors }, body))
-        if (Either.isLeft(running)) return invalid(running.left)
-        return Effect.map(running.right, (done) => json(route.status, done.body, done.headers))
-      }
-      return route.takesBody || request.hasBody
-        ? Effect.flatMap(bodyOf(request, route.takesBody, route.maximumValues), shaped)
-        : shaped(null)
-    }
-
-    /** One request after routing, step by step. */
-    const run = (exchange: Exchange, matched: Matched, query: string): Step => {
-      const { request } = exchange
-      const { handler } = matched.route
-      switch (handler.access) {
-        case "anyone":
-          return finish(exchange, matched, query, handler.prepare)
-        case "hook": {
-          const { address } = request
-          // A handshake proves a text that somebody chose, which can be guessed; a post is signed.
-          const secret = request.method === "POST" ? undefined : query
-          const guess = { kind: "hook", address, subject: matched.path["sessionId"], secret } as const
-          return guarded(guess, () =>
-            hook(request, matched, query, handler.run, rates, clock.unsafeCurrentTimeMillis())
-          )
-        }
-        case "operator":
-          return asOperator(
-            exchange,
-            handler.role,
-            Effect.suspend(() => finish(exchange, matched, query, handler.prepare))
-          )
-        case "key": {
-          const publicKey = headerOf(request, "x-public-key")
-          const secretKey = headerOf(request, "x-secret-key")
-          const guess = {
-            kind: "key",
-            address: request.address,
-            subject: publicKey,
-            secret: secretKey
-          } as const
-          const identified = guarded(guess, () => engine.identify({ publicKey, secretKey }))
-          return Effect.flatMap(identified, (caller) => {
-            const { account, rate } = caller
-            exchange.rate = rateLimit(account.plan.requests_per_minute, rate.remaining, rate.resetAfterMs)
-            return Effect.flatMap(engine.authorize(caller, handler.permission), (known) =>
-              finish(exchange, matched, query, handler.prepare(known))
-            )
-          })
-        }
-      }
-    }
+    const credentials = gate(options, guesses, clock)
+    const { asOperator } = credentials
+    const run = routed({ engine, cursors }, credentials, rates, clock)
 
     const paged = (exchange: Exchange, query: string, page: Page): Step => {
       const { request } = exchange
@@ -678,51 +739,6 @@ export const make = (options: Options) =>
         : refuse("method_not_allowed", `This path has ${allow.allow}.`, allow)
     }
 
-    /**
-     * Nothing of a request but its route is told to a tracer, headers and bodies hold secrets, and of a refusal its name:
-     * tracers write an error's text, which may quote a platform or a message.
-     */
-    const traced = (exchange: Exchange): Step =>
-      Effect.suspend(() => step(exchange)).pipe(
-        Effect.matchEffect({
-          onSuccess: (answer) => Effect.succeed(Effect.succeed(answer)),
-          onFailure: (error) =>
-            error._tag === "StorageError"
-              ? Effect.fail(error)
-              : Effect.as(
-                  Effect.annotateCurrentSpan(
-                    "error.type",
-                    (error._tag === "Refused" ? error.problem : Problems.describe(error)).code
-                  ),
-                  Effect.fail(error)
-                )
-        }),
-        Effect.tap(() => Effect.annotateCurrentSpan("http.route", exchange.name)),
-        Effect.withSpan(`${exchange.request.method} request`, { captureStackTrace: false, kind: "server" }),
-        Effect.withTracerEnabled(true),
-        Effect.flatten
-      )
-
-    /** What goes wrong within becomes a 500 that tells nothing, and a line in the log that does. */
-    const refusal = (
-      exchange: Exchange,
-      cause: Cause.Cause<Refused | EngineError>
-    ): Effect.Effect<Answer> => {
-      // Its client is gone, or its time is over: nobody is left to answer.
-      if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-      const failure = Cause.isDie(cause) ? Option.none() : Cause.failureOption(cause)
-      const error = Option.getOrElse(failure, () => unexpected(Cause.squash(cause)))
-      if (error._tag === "RateLimited") exchange.rate = rateLimit(error.limit, 0, error.resetAfterMs)
-      const refused = error._tag === "Refused" ? error : described(error, exchange.route)
-      const { requestId } = exchange
-      const answer = problemAnswer(refused, { baseUrl, requestId })
-      if (refused.cause === undefined) return Effect.succeed(answer)
-      return Effect.logError("A request failed unexpectedly", refused.cause).pipe(
-        Effect.annotateLogs({ requestId }),
-        Effect.as(answer)
-      )
-    }
-
     const leave = (exchange: Exchange, at: number, answer: Answer): PlainResponse => {
       const { name: route, request, requestId } = exchange
       const { status } = answer
@@ -740,8 +756,10 @@ export const make = (options: Options) =>
       const given = headerOf(request, "x-request-id")
       const requestId = given !== undefined && visible.test(given) ? given : ids.uuid(at)
       const exchange = new Exchange(request, requestId)
-      return Effect.matchCauseEffect(isSampled() ? traced(exchange) : Effect.suspend(() => step(exchange)), {
-        onFailure: (cause) => Effect.map(refusal(exchange, cause), (answer) => leave(exchange, at, answer)),
+      const steps = Effect.suspend(() => step(exchange))
+      return Effect.matchCauseEffect(isSampled() ? traced(exchange, steps) : steps, {
+        onFailure: (cause) =>
+          Effect.map(refusal(exchange, baseUrl, cause), (answer) => leave(exchange, at, answer)),
         onSuccess: (answer) => Effect.succeed(leave(exchange, at, answer))
       })
     }

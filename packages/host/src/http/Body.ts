@@ -79,7 +79,7 @@ export const parse = (
   return twins.length > 0 ? Either.left(twins) : Either.right(value.right)
 }
 
-/** Whether a Content-Type is JSON; another type that is written in JSON is another type. */
+/** True when a Content-Type is JSON; another type that is written in JSON is another type. */
 export const isJson = (contentType: string | undefined): boolean =>
   /^application\/json\s*(?:;|$)/i.test(contentType ?? "")
 

@@ -9,7 +9,7 @@ import { AddressPolicy } from "@sendwright/core"
 type Headers = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
 export interface ClientAddress {
-  /** Whether a peer is a trusted proxy. */
+  /** True when a peer is a trusted proxy. */
   readonly isProxy: (peer: string) => boolean
   /** The client of a request that a peer brings; the peer itself where no trusted proxy tells of another. */
   readonly of: (peer: string, headers: Headers) => string

@@ -37,7 +37,7 @@ export class Connection implements Reading.Readable {
   readonly socket: Socket
   /** The peer's address. */
   readonly address: string | undefined
-  /** Whether the peer is a trusted proxy, so that its requests are others'. */
+  /** True when the peer is a trusted proxy, so that its requests are others'. */
   readonly isProxy: boolean
   /** The client that limits per address count it for. */
   readonly holder: string | undefined

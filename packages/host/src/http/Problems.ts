@@ -4,7 +4,7 @@
  */
 import type { Errors, Readiness, StorageError } from "@sendwright/core"
 import * as Fault from "@sendwright/core/domain/Fault"
-import { Match } from "effect"
+import * as Match from "effect/Match"
 import * as Wire from "../api/Wire.ts"
 
 export type EngineError =

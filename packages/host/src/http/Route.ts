@@ -109,7 +109,7 @@ export interface Route {
   readonly takesBody: boolean
   /** Members and items in all of a body that is long. */
   readonly maximumValues: number
-  /** Whether it is still served while the service stops. */
+  /** True when it is still served while the service stops. */
   readonly whileStopping: boolean
   /** For a route that takes a key, the caller is known before the shape is looked at. */
   readonly handler:

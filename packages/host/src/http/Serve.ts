@@ -206,149 +206,181 @@ const faultOf = ({ headers, httpVersion, rawHeaders }: IncomingMessage, most: nu
   return name === undefined ? undefined : malformed(`The ${name} header must be given once.`)
 }
 
+/** Answers to requests by the handler, and to those that it must not see. */
+const answersOf = ({ handle, refuse }: Served, connections: Connections.Connections) => {
+  const memory = BodyMemory.make(connections.limits)
+  const answerTo = (
+    incoming: IncomingMessage,
+    hasBody: boolean,
+    { address: peer, isProxy }: Connections.Connection,
+    mayBegin: () => boolean
+  ): Effect.Effect<PlainResponse> => {
+    const { headers, method = "GET", url = "/" } = incoming
+    const address = isProxy && peer !== undefined ? connections.clients.of(peer, headers) : peer
+    return handle({
+      method,
+      url,
+      headers,
+      address,
+      hasBody,
+      body: readBody(incoming, memory, address, mayBegin)
+    })
+  }
+  const refuseFault = (fault: Fault): Effect.Effect<PlainResponse> => {
+    if (fault[0] === "headers_too_large") Limits.over("headers")
+    return Effect.map(refuse(...fault), (refusal) => ({
+      ...refusal,
+      headers: { ...refusal.headers, connection: "close" }
+    }))
+  }
+  /** During a stop the adapter refuses in the same words. */
+  const dismissed = refuse("unavailable", "The service is stopping.", 1000)
+  return { answerTo, refuseFault, dismissed }
+}
+
+/** The parts of a server that its requests share. */
+interface Serving extends Requests, ReturnType<typeof answersOf> {
+  readonly connections: Connections.Connections
+  readonly stopping: MutableRef.MutableRef<boolean>
+  readonly run: Effect.Effect.Success<ReturnType<typeof Fibers.runner<never>>>
+  readonly beginTogether: ReturnType<typeof Together.make>
+  readonly leaveTogether: ReturnType<typeof Together.make>
+}
+
+/** Reads on for a while what is still coming, so that the client gets to read the answer. */
+const lingerAfter = (
+  { run, stopping, unanswered }: Serving,
+  incoming: IncomingMessage,
+  connection: Connections.Connection
+): void => {
+  const { socket } = connection
+  connection.isLast = true
+  unanswered.enter()
+  socket.once("close", unanswered.leave)
+  // Node calls it once the last answer is written.
+  socket.destroySoon = () => {
+    socket.end()
+    incoming.resume()
+    run(ClientErrors.linger(socket, MutableRef.get(stopping) ? stoppingLingerMs : undefined))
+  }
+}
+
+const serveRequest = (serving: Serving, incoming: IncomingMessage, response: ServerResponse): void => {
+  const { answerTo, beginTogether, connections, dismissed, leaveTogether, refuseFault } = serving
+  const { run, stopping, unanswered, underWay } = serving
+  const connection = connections.of(incoming.socket)
+  // It is over a limit, or closed: it has its answer, or nobody waits for one.
+  if (connection === undefined) return
+  const { headers } = incoming
+  const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+  const isComing = (): boolean => hasBody && !incoming.complete
+  unanswered.enter()
+  let fiber: Fiber.RuntimeFiber<PlainResponse> | undefined
+  let counted = false
+  let ended = false
+  let gone = false
+  let bytes = 0
+  const mayBegin = (): boolean => {
+    if (ended) return false
+    if (!counted && !MutableRef.get(stopping)) {
+      counted = true
+      underWay.enter()
+    }
+    return true
+  }
+  const end = (exit: Exit.Exit<PlainResponse>): void => {
+    // It was dismissed, and its handler has noticed.
+    if (ended) return
+    ended = true
+    if (counted) underWay.leave()
+    if (gone) return
+    if (Exit.isFailure(exit)) {
+      connection.socket.destroy()
+      return
+    }
+    // None of those behind it is begun for an answer that would not leave any more.
+    if (exit.value.headers["connection"] === "close") connection.isLast = true
+    bytes = headBytes + exit.value.body.length
+    connection.answered(bytes)
+    leaveTogether(() => {
+      if (gone) return
+      const isUnread = isComing()
+      if (isUnread) lingerAfter(serving, incoming, connection)
+      write(response, exit.value, isUnread || MutableRef.get(stopping))
+    })
+  }
+  const endWith = (answer: Effect.Effect<PlainResponse>): Fiber.RuntimeFiber<PlainResponse> => {
+    const answering = run(answer)
+    const exit = answering.unsafePoll()
+    if (exit === null) answering.addObserver(end)
+    else end(exit)
+    return answering
+  }
+  const exchange = {
+    head: Connections.headOf(incoming),
+    // Clients that wait for their answers need not wait for what others send ahead.
+    begin: (isPipelined: boolean) =>
+      beginTogether(() => {
+        if (ended || connection.isLast || connection.socket.destroyed) return
+        const fault = faultOf(incoming, connections.limits.headers)
+        if (fault !== undefined) {
+          // Node would refuse it by itself, without a body, or not at all. What is behind it may be no request.
+          connection.isLast = true
+          fiber = endWith(refuseFault(fault))
+          return
+        }
+        if (!isComing()) mayBegin()
+        fiber = endWith(
+          isComing() && MutableRef.get(stopping)
+            ? dismissed
+            : answerTo(incoming, hasBody, connection, mayBegin)
+        )
+      }, isPipelined),
+    dismiss: () => {
+      if (ended || counted || fiber === undefined) return
+      fiber.unsafeInterruptAsFork(fiber.id())
+      endWith(dismissed)
+    },
+    lost: () => {
+      if (gone) return
+      gone = true
+      unanswered.leave()
+      if (ended) return
+      // What a handler does may outlast its client: a message that is being sent is sent.
+      if (fiber === undefined) end(Exit.interrupt(FiberId.none))
+      else fiber.unsafeInterruptAsFork(fiber.id())
+    }
+  }
+  response.once("close", () => {
+    if (gone) return
+    exchange.lost()
+    connection.left(exchange, bytes)
+  })
+  connection.came(exchange)
+}
+
 /** Answers every request of a server, each by one fiber. */
 const answer = (
   server: Server,
-  { handle, refuse }: Served,
-  { unanswered, underWay }: Requests,
+  served: Served,
+  requests: Requests,
   connections: Connections.Connections,
   stopping: MutableRef.MutableRef<boolean>
 ) =>
   Effect.map(Fibers.runner<never>(), (run) => {
-    const memory = BodyMemory.make(connections.limits)
-    const answerTo = (
-      incoming: IncomingMessage,
-      hasBody: boolean,
-      { address: peer, isProxy }: Connections.Connection,
-      mayBegin: () => boolean
-    ): Effect.Effect<PlainResponse> => {
-      const { headers, method = "GET", url = "/" } = incoming
-      const address = isProxy && peer !== undefined ? connections.clients.of(peer, headers) : peer
-      return handle({
-        method,
-        url,
-        headers,
-        address,
-        hasBody,
-        body: readBody(incoming, memory, address, mayBegin)
-      })
+    const serving: Serving = {
+      ...requests,
+      ...answersOf(served, connections),
+      connections,
+      stopping,
+      run,
+      // Before what waits for its share of a turn, where something does.
+      beginTogether: Together.make((run) => (Turn.isShared() ? run() : setImmediate(run)), setImmediate),
+      leaveTogether: Together.make(process.nextTick)
     }
-    const refuseFault = (fault: Fault): Effect.Effect<PlainResponse> => {
-      if (fault[0] === "headers_too_large") Limits.over("headers")
-      return Effect.map(refuse(...fault), (refusal) => ({
-        ...refusal,
-        headers: { ...refusal.headers, connection: "close" }
-      }))
-    }
-    /** What comes during a stop gets the same from the adapter. */
-    const dismissed = refuse("unavailable", "The service is stopping.", 1000)
-    /** Reads on for a while what is still coming, so that the client gets to read the answer. */
-    const lingerAfter = (incoming: IncomingMessage, connection: Connections.Connection): void => {
-      const { socket } = connection
-      connection.isLast = true
-      unanswered.enter()
-      socket.once("close", unanswered.leave)
-      // Node calls it once the last answer is written.
-      socket.destroySoon = () => {
-        socket.end()
-        incoming.resume()
-        run(ClientErrors.linger(socket, MutableRef.get(stopping) ? stoppingLingerMs : undefined))
-      }
-    }
-    // Before what waits for its share of a turn, where something does.
-    const begin = Together.make((run) => (Turn.isShared() ? run() : setImmediate(run)), setImmediate)
-    const leave = Together.make(process.nextTick)
-    server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
-      const connection = connections.of(incoming.socket)
-      // It is over a limit, or closed: it has its answer, or nobody waits for one.
-      if (connection === undefined) return
-      const { headers } = incoming
-      const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
-      const isComing = (): boolean => hasBody && !incoming.complete
-      unanswered.enter()
-      let fiber: Fiber.RuntimeFiber<PlainResponse> | undefined
-      let counted = false
-      let ended = false
-      let gone = false
-      let bytes = 0
-      const mayBegin = (): boolean => {
-        if (ended) return false
-        if (!counted && !MutableRef.get(stopping)) {
-          counted = true
-          underWay.enter()
-        }
-        return true
-      }
-      const end = (exit: Exit.Exit<PlainResponse>): void => {
-        // It was dismissed, and its handler has noticed.
-        if (ended) return
-        ended = true
-        if (counted) underWay.leave()
-        if (gone) return
-        if (Exit.isFailure(exit)) {
-          connection.socket.destroy()
-          return
-        }
-        // None of those behind it is begun for an answer that would not leave any more.
-        if (exit.value.headers["connection"] === "close") connection.isLast = true
-        bytes = headBytes + exit.value.body.length
-        connection.answered(bytes)
-        leave(() => {
-          if (gone) return
-          const isUnread = isComing()
-          if (isUnread) lingerAfter(incoming, connection)
-          write(response, exit.value, isUnread || MutableRef.get(stopping))
-        })
-      }
-      const endWith = (answer: Effect.Effect<PlainResponse>): Fiber.RuntimeFiber<PlainResponse> => {
-        const answering = run(answer)
-        const exit = answering.unsafePoll()
-        if (exit === null) answering.addObserver(end)
-        else end(exit)
-        return answering
-      }
-      const exchange = {
-        head: Connections.headOf(incoming),
-        // Clients that wait for their answers need not wait for what others send ahead.
-        begin: (isPipelined: boolean) =>
-          begin(() => {
-            if (ended || connection.isLast || connection.socket.destroyed) return
-            const fault = faultOf(incoming, connections.limits.headers)
-            if (fault !== undefined) {
-              // Node would refuse it by itself, without a body, or not at all. What is behind it may be no request.
-              connection.isLast = true
-              fiber = endWith(refuseFault(fault))
-              return
-            }
-            if (!isComing()) mayBegin()
-            fiber = endWith(
-              isComing() && MutableRef.get(stopping)
-                ? dismissed
-                : answerTo(incoming, hasBody, connection, mayBegin)
-            )
-          }, isPipelined),
-        dismiss: () => {
-          if (ended || counted || fiber === undefined) return
-          fiber.unsafeInterruptAsFork(fiber.id())
-          endWith(dismissed)
-        },
-        lost: () => {
-          if (gone) return
-          gone = true
-          unanswered.leave()
-          if (ended) return
-          // What a handler does may outlast its client: a message that is being sent is sent.
-          if (fiber === undefined) end(Exit.interrupt(FiberId.none))
-          else fiber.unsafeInterruptAsFork(fiber.id())
-        }
-      }
-      response.once("close", () => {
-        if (gone) return
-        exchange.lost()
-        connection.left(exchange, bytes)
-      })
-      connection.came(exchange)
-    })
+    server.on("request", (incoming: IncomingMessage, response: ServerResponse) =>
+      serveRequest(serving, incoming, response)
+    )
   })
 
 const makeServer = (
@@ -378,7 +410,7 @@ const stoppingLingerMs = 500
 /** How often it is told what is still waited for. */
 const tellEvery = "5 seconds"
 
-/** Whether it ends in time. Its own fiber is what may be interrupted: the one that waits may have been already. */
+/** True when it ends in time. Its own fiber is what may be interrupted: the one that waits may have been already. */
 const endsWithin = (effect: Effect.Effect<void>, ms: number): Effect.Effect<boolean> =>
   Effect.map(Effect.timeoutOption(Effect.interruptible(effect), ms), Option.isSome)
 
