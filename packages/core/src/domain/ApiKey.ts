@@ -127,7 +127,7 @@ export const makeChecked = (prefix: string, randomBytes: (count: number) => Uint
 export const makeSecretKey = (randomBytes: (count: number) => Uint8Array): string =>
   makeChecked("sk_", randomBytes)
 
-/** Whether its use is to be noted again: once a minute is enough, and the note is a write. */
+/** True when its use is to be noted again: once a minute is enough, and the note is a write. */
 export const wasIdle = ({ lastUsedAt }: Pick<ApiKey, "lastUsedAt">, now: Instant): boolean =>
   lastUsedAt === null || now - lastUsedAt >= Time.minute
 

@@ -29,7 +29,7 @@ export interface Entry {
   readonly code: string
   /** Of the WhatsApp Cloud API. */
   readonly whatsapp: ReadonlyArray<number>
-  /** Whether the same attempt would fail again, whenever it is made. */
+  /** True when the same attempt would fail again, whenever it is made. */
   readonly permanent: boolean
   readonly scope: Scope
   readonly action: Action

@@ -57,7 +57,7 @@ const comparison = (ast: AST.AST, x: string, constant: (value: unknown) => strin
 const isOrdinary = (ast: AST.AST): boolean =>
   Option.isNone(AST.getParseOptionsAnnotation(ast)) && Option.isNone(AST.getDecodingFallbackAnnotation(ast))
 
-/** Whether the interpreter may look at the member of a union in another place than its own: by literals in its fields. */
+/** True when the interpreter may look at the member of a union in another place than its own: by literals in its fields. */
 const mayBeTagged = (ast: AST.AST): boolean => {
   switch (ast._tag) {
     case "Refinement":

@@ -90,7 +90,7 @@ export const patterns: ReadonlyArray<string> = [
 
 const known: ReadonlySet<string> = new Set(patterns)
 
-/** Whether a pattern can ever match. */
+/** True when a pattern can ever match. */
 export const isPattern = (pattern: string): boolean => known.has(pattern)
 
 export const matches = (patterns: ReadonlyArray<string>, type: Type): boolean =>

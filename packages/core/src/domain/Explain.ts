@@ -222,7 +222,7 @@ export const hasMoreMembers = (input: object, most: number): boolean => {
 const isLonger = (input: object, most: number): boolean =>
   Array.isArray(input) ? input.length > most : hasMoreMembers(input, most)
 
-/** Whether an object or array has more members or items than its schema takes. */
+/** True when an object or array has more members or items than its schema takes. */
 export const isTooLong = (ast: AST.AST, input: unknown): boolean => {
   const most = mostOf(ast)
   return most !== undefined && typeof input === "object" && input !== null && isLonger(input, most.count)

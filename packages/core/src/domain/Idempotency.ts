@@ -22,7 +22,7 @@ export const parseKey = (header: string): string | undefined => {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
-/** Whether the members of this and of all objects in it are in one order. */
+/** True when the members of this and of all objects in it are in one order. */
 const isInOrder = (value: unknown): boolean => {
   if (!isObject(value)) return true
   if (Array.isArray(value)) return value.every(isInOrder)

@@ -87,7 +87,7 @@ export interface RecipientResult {
   readonly retryingSince: Instant | null
   /** How many workers in a row died over it, with no outcome in between. */
   readonly lost: number
-  /** Whether the platform may have it from an attempt that had no outcome, while another is to be made. */
+  /** True when the platform may have it from an attempt that had no outcome, while another is to be made. */
   readonly uncertain: boolean
   /** The platform's id of the message. */
   readonly providerId: string | null
@@ -106,14 +106,14 @@ export interface RecipientResult {
   readonly readAt: Instant | null
 }
 
-/** Whether nothing but receipts can still change it. */
+/** True when nothing but receipts can still change it. */
 export const hasEnded = (status: Status): boolean =>
   status === "completed" || status === "canceled" || status === "failed"
 
 /** A job that was canceled, or is about to be: nothing opens it again. */
 export const isCanceled = (status: Status): boolean => status === "canceled" || status === "canceling"
 
-/** Whether its recipients may be dispatched. */
+/** True when its recipients may be dispatched. */
 export const dispatchable = (status: Status): boolean => status === "queued" || status === "processing"
 
 /** True when a claim may take recipients of it. Of those that wait for their platform one probes it now and then. */

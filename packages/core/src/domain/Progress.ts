@@ -85,7 +85,7 @@ export const dueAt = ({ nextAt, status, updatedAt }: Job.RecipientResult, now: I
   return Time.isAhead(updatedAt, now) ? now : nextAt
 }
 
-/** Whether it waits for a worker that comes at `now` or later. */
+/** True when it waits for a worker that comes at `now` or later. */
 export const isDue = (recipient: Job.RecipientResult, now: Instant): boolean => {
   const at = dueAt(recipient, now)
   return at !== null && at <= now
@@ -98,12 +98,12 @@ export const defer = (recipient: Job.RecipientResult, at: Instant, now: Instant)
   updatedAt: now
 })
 
-/** Whether an attempt of it is under way (or was, when its worker died). */
+/** True when an attempt of it is under way (or was, when its worker died). */
 export const inFlight = (recipient: Job.RecipientResult): boolean =>
   recipient.status === "sending" && recipient.nextAt === null
 
 /**
- * Whether so many workers died over it that its next attempt is its last. It is made alone, so that those who were
+ * True when so many workers died over it that its next attempt is its last. It is made alone, so that those who were
  * merely in flight beside it are not parked with it.
  */
 export const isSuspect = (recipient: Job.RecipientResult): boolean => recipient.lost >= Retry.poisonClaims - 1

@@ -20,7 +20,7 @@ export const parseNetwork = (cidr: string): Network | undefined =>
 /** This machine's own addresses. */
 export const loopback: ReadonlyArray<Network> = [ipaddr.parseCIDR("127.0.0.0/8"), ipaddr.parseCIDR("::1/128")]
 
-/** Whether an IP address is in one of the networks; an IPv4 one mapped into IPv6 is the IPv4 one. */
+/** True when an IP address is in one of the networks; an IPv4 one mapped into IPv6 is the IPv4 one. */
 export const isWithin = (text: string, networks: ReadonlyArray<Network>): boolean => {
   if (isIP(text) === 0) return false
   const address = ipaddr.process(text)

@@ -57,10 +57,10 @@ export type Reported = "accepted" | "sent" | "delivered" | "read" | "failed"
 export const advance = (current: Status, reported: Status): Status =>
   ranks[reported] > ranks[current] ? reported : current
 
-/** Whether the dispatcher is done with it. A `sending` recipient may be in flight or wait for its next attempt. */
+/** True when the dispatcher is done with it. A `sending` recipient may be in flight or wait for its next attempt. */
 export const leftDispatch = (status: Status): boolean => status !== "queued" && status !== "sending"
 
-/** Whether the platform took it, at some time. */
+/** True when the platform took it, at some time. */
 export const wasAccepted = (status: Status): boolean =>
   status === "accepted" || status === "sent" || status === "delivered" || status === "read"
 
@@ -98,6 +98,6 @@ export interface Failure {
   /** The platform's own code, as it wrote it; null when the platform said nothing. */
   readonly provider_code: string | null
   readonly message: string
-  /** Whether trying again unchanged cannot help. */
+  /** True when trying again unchanged cannot help. */
   readonly permanent: boolean
 }

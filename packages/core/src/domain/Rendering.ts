@@ -104,7 +104,7 @@ const measuresOf = Memo.ofObject((template: TemplateContent): ReadonlyArray<Meas
   })
 })
 
-/** Whether it is short enough however its characters are counted: most are, and need not be rendered to know. */
+/** True when it is short enough however its characters are counted: most are, and need not be rendered to know. */
 export const surelyFits = (template: TemplateContent, values: ReadonlyArray<string>): boolean => {
   for (const { fixed, maximum, places } of measuresOf(template)) {
     let bound = fixed
@@ -114,7 +114,7 @@ export const surelyFits = (template: TemplateContent, values: ReadonlyArray<stri
   return true
 }
 
-/** Whether header and body keep the platform's lengths once the values are in; faults point at their variables. */
+/** True when header and body keep the platform's lengths once the values are in; faults point at their variables. */
 export const check = (
   template: TemplateContent,
   values: ReadonlyArray<string>,

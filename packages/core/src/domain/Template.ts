@@ -198,7 +198,7 @@ export const ofStored = ({ names, quality = null, ...stored }: Stored): Kept => 
   }
 }
 
-/** Whether an import brings nothing new. */
+/** True when an import brings nothing new. */
 const sameContent = (a: TemplateContent, b: TemplateContent): boolean => {
   const text = ({
     bindings,

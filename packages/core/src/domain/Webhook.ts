@@ -31,7 +31,7 @@ export interface Endpoint {
   readonly failingSince: Instant | null
   /** The most deliveries per second, over all nodes; null = as fast as it answers. */
   readonly deliveriesPerSecond: number | null
-  /** Whether changes of recipients come many to an event. */
+  /** True when changes of recipients come many to an event. */
   readonly batchRecipients: boolean
   readonly createdAt: Instant
   readonly updatedAt: Instant
@@ -126,7 +126,7 @@ export const afterAttempt = (
 }
 
 /**
- * Whether a kept event is one that the endpoint should have. Not what is about endpoints; nor a single change of a
+ * True when a kept event is one that the endpoint should have. Not what is about endpoints; nor a single change of a
  * recipient when it gets those in batches, for it has it in a batch.
  */
 export const misses = (endpoint: Endpoint, type: Type): boolean =>

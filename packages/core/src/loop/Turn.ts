@@ -30,7 +30,7 @@ export const note = (): void => {
 /** How long such work may keep a turn of the loop now, in milliseconds. */
 export const shareMs = (now = performance.now()): number => (now - asked < expectedMs ? askedMs : longestMs)
 
-/** Whether this turn has given its share. Counts from the first time that it is asked in a turn. */
+/** True when this turn has given its share. Counts from the first time that it is asked in a turn. */
 export const isSpent = (share = shareMs(), clock = live): boolean => {
   const now = Moment.unsafeNow(clock)
   if (began !== undefined) return now - began > share
@@ -80,5 +80,5 @@ export const takenByWork: Effect.Effect<void> = Effect.suspend(() => {
   return taken
 })
 
-/** Whether such pieces take their turns now: a request that lets them go first waits for their share. */
+/** True when such pieces take their turns now: a request that lets them go first waits for their share. */
 export const isShared = (now = performance.now()): boolean => now - worked < idleMs

@@ -17,7 +17,7 @@ export class AddressPolicy extends Context.Tag("@sendwright/core/webhook/Address
   {
     /** What is wrong with a URL; `undefined` when it may be registered. */
     readonly check: (url: string) => string | undefined
-    /** Whether an IP address may be connected to. */
+    /** True when an IP address may be connected to. */
     readonly allows: (address: string) => boolean
   }
 >() {}

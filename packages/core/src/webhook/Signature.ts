@@ -88,7 +88,7 @@ const equal = (a: string, b: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** Whether any of the signatures is by any of the secrets; all are compared, whichever it is. */
+/** True when any of the signatures is by any of the secrets; all are compared, whichever it is. */
 export const matches = (
   signatures: ReadonlyArray<string>,
   secrets: ReadonlyArray<string>,
