@@ -16,7 +16,7 @@ import type { Template } from "./Template.ts"
 import * as Url from "./Url.ts"
 import type { Endpoint } from "./Webhook.ts"
 
-/** Who acts. */
+/** The operator who acts. */
 export interface Actor {
   /** An operator's name; who acts otherwise has a name that none can have, such as `cli:ana`. */
   readonly operator: string
@@ -24,7 +24,7 @@ export interface Actor {
   readonly requestId: string | null
 }
 
-/** What is shown of a thing, by wire names. */
+/** The fields that are shown of a thing, by wire names. */
 export type View = Readonly<Record<string, unknown>>
 
 export interface Entry extends Actor {

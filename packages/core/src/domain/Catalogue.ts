@@ -7,7 +7,7 @@ import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import type { Failure } from "./Recipient.ts"
 
-/** Whom a failure concerns: what else would fail for the same reason. */
+/** The scope of a failure: what else would fail for the same reason. */
 export type Scope = "recipient" | "pair" | "template" | "session" | "account"
 
 /**
@@ -265,7 +265,7 @@ export const find = (code: string): Entry | undefined => byCode.get(code)
 
 export const findWhatsApp = (code: number): Entry | undefined => byWhatsApp.get(code)
 
-/** What the engine does about a failure; a code of which nothing is known concerns its recipient. */
+/** The engine's answer to a failure; a code of which nothing is known concerns its recipient. */
 export const actionOf = ({ code, permanent }: Failure): Action =>
   byCode.get(code)?.action ?? (permanent ? "fail" : "retry")
 

@@ -32,7 +32,7 @@ interface Emitted {
   readonly value: string
 }
 
-/** What a node accepts by one comparison and leaves as it is; `undefined` for every other node. */
+/** A comparison that accepts what a node does and leaves as it is; `undefined` for every other node. */
 const comparison = (ast: AST.AST, x: string, constant: (value: unknown) => string): string | undefined => {
   switch (ast._tag) {
     case "StringKeyword":

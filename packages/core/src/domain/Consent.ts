@@ -4,9 +4,9 @@
  */
 import type { Instant } from "./Instant.ts"
 
-/** What a message is sent for. */
+/** The purpose that a message is sent for. */
 export type Purpose = "marketing" | "utility" | "authentication" | "direct"
-/** What a record speaks of: one purpose, or all of them. */
+/** The scope of a record: one purpose, or all of them. */
 export type Scope = Purpose | "all"
 export const scopes: ReadonlyArray<Scope> = ["all", "marketing", "utility", "authentication", "direct"]
 export const purposes: ReadonlyArray<Purpose> = ["marketing", "utility", "authentication", "direct"]
@@ -30,7 +30,7 @@ export interface ConsentRecord {
   readonly recordedAt: Instant
 }
 
-/** What of a record decides. */
+/** The part of a record that decides. */
 export type Standing = Pick<ConsentRecord, "purpose" | "status" | "occurredAt">
 
 export type Verdict<R extends Standing = Standing> =
@@ -55,7 +55,7 @@ export const decide = <R extends Standing>(history: Iterable<R>, purpose: Purpos
   return { _tag: last.status === "granted" ? "Granted" : "Revoked", record: last }
 }
 
-/** Those of the verdicts that forbid, by their places. */
+/** The verdicts that forbid, by their places. */
 export const refusals = <R extends Standing>(
   verdicts: ReadonlyArray<Verdict<R>>
 ): ReadonlyMap<number, Refusal<R>> => {

@@ -163,7 +163,7 @@ export class InsideTransaction extends Data.TaggedError("InsideTransaction")<{
   }
 }
 
-/** What came to a hook is not the platform's, or not of now; nothing of it was parsed. Status 401. */
+/** A post to a hook is not the platform's, or not of now; nothing of it was parsed. Status 401. */
 export class HookForged extends Data.TaggedError("HookForged")<{ readonly reason: string }> {
   override get message(): string {
     return this.reason

@@ -78,7 +78,7 @@ export interface Event {
 export const encode = (id: string, draft: Draft, createdAt: Instant): string =>
   JSON.stringify({ id, type: draft.type, created_at: Time.format(createdAt), data: draft.data })
 
-/** What an endpoint subscribes to: a type, every type of a family (`job.*`), or everything (`*`). */
+/** The pattern that an endpoint subscribes to: a type, every type of a family (`job.*`), or everything (`*`). */
 export const defaultSubscription: ReadonlyArray<string> = ["job.*", "recipient.*", "message.*"]
 
 /** Everything that can be subscribed to. */
@@ -114,7 +114,7 @@ export interface Subscriber<Key> {
   readonly batchRecipients: boolean
 }
 
-/** Which events of one commit go where. What nobody subscribes to becomes none. */
+/** The endpoints that each event of a commit goes to. An event without a subscriber is not made. */
 export const address = <Key>(
   drafts: ReadonlyArray<Draft>,
   subscribers: ReadonlyArray<Subscriber<Key>>
@@ -171,7 +171,7 @@ class RecipientChanged implements Draft {
   }
 }
 
-/** What a change of a recipient tells; nothing for statuses that have no event (`queued`, `sending`, `canceled`). */
+/** The event of a recipient's change; nothing for statuses that have no event (`queued`, `sending`, `canceled`). */
 export const recipientChanged = (job: Owner, recipient: RecipientResult): Draft | undefined => {
   const ofKind = job.content.kind === "direct" ? messageTypes : recipientTypes
   const type = ofKind.get(recipient.status)
@@ -206,7 +206,7 @@ class JobChanged implements Draft {
   }
 }
 
-/** What a change of a job's status tells; direct messages have no job of their own to tell of. */
+/** The event of a change of a job's status; direct messages have no job of their own to tell of. */
 export const jobChanged = (job: Job, before: JobStatus): Draft | undefined => {
   if (job.status === before || job.content.kind === "direct") return undefined
   const type = jobTypes.get(job.status)

@@ -5,7 +5,7 @@ import { hash } from "node:crypto"
 const blockBytes = 64
 const digestBytes = 32
 
-/** What the two hashes begin with (RFC 2104 §2); behind the outer one is room for the digest of the inner. */
+/** The blocks that the two hashes begin with (RFC 2104 §2); behind the outer one is room for the digest of the inner. */
 export interface Key {
   readonly inner: Uint8Array
   readonly outer: Buffer

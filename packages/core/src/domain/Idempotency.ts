@@ -27,7 +27,7 @@ const isInOrder = (value: unknown): boolean => {
   if (!isObject(value)) return true
   if (Array.isArray(value)) return value.every(isInOrder)
   let last: string | undefined
-  // What was parsed and decoded inherits nothing that is listed.
+  // A parsed and decoded value inherits nothing that is listed.
   for (const name in value) {
     if ((last !== undefined && name < last) || !isInOrder(value[name])) return false
     last = name
@@ -52,7 +52,7 @@ export const canonicalize = (value: unknown): string => JSON.stringify(inOrder(v
 export const fingerprint = (operation: "template" | "direct", body: unknown): string =>
   hash("sha256", `${operation}\n${canonicalize(body)}`)
 
-/** What an earlier request under the same key means for this one. */
+/** The meaning of an earlier request under the same key for this one. */
 export const decide = (
   earlier: { readonly fingerprint: string },
   fingerprint: string

@@ -63,7 +63,7 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 
 export const isUuid = (text: string): boolean => uuidPattern.test(text)
 
-/** Which job and place a message id stands for; `undefined` for what was never a message id. */
+/** The job and place that a message id stands for; `undefined` for what was never a message id. */
 export const parseMessageId = (
   text: string
 ): { readonly jobId: string; readonly index: number } | undefined => {

@@ -32,14 +32,14 @@ export const pauseReasons = [
 ] as const
 export type PauseReason = (typeof pauseReasons)[number]
 
-/** What is sent, frozen at acceptance: a template edited later does not change a running job. */
+/** The content that is sent, frozen at acceptance: a template edited later does not change a running job. */
 export type Content =
   | { readonly kind: "template"; readonly templateId: number; readonly template: TemplateContent }
   | { readonly kind: "direct"; readonly text: string; readonly linkPreview: boolean }
 
 export const kinds: ReadonlyArray<Content["kind"]> = ["template", "direct"]
 
-/** What a send of the template freezes: one object for all its sends, so that what is worked out of it is kept. */
+/** The part of a template that a send freezes: one object for all its sends, so that what is worked out of it is kept. */
 export const contentOf = Memo.ofObject((template: Template): Content => {
   const { names: _, sessionId: __, templateId, updatedAt: ___, ...rest } = template
   return { kind: "template", templateId, template: rest }
@@ -94,7 +94,7 @@ export interface RecipientResult {
   readonly market: string | null
   /** Unit price by the rate card of the acceptance; null when the market has none. */
   readonly price: string | null
-  /** What a receipt said of its price; null while none did. */
+  /** The price as a receipt told it; null while none did. */
   readonly pricing: Recipient.Pricing | null
   /** Grows with each event of this recipient. */
   readonly sequence: number

@@ -6,7 +6,7 @@
 /** The JSON with the texts in place, in the order of their marks. */
 export type Fill = (texts: ReadonlyArray<string>) => string
 
-/** What JSON writes as it is (ECMA-262, QuoteJSONString), surrogates apart, of which it does so with pairs. */
+/** Characters that JSON writes as they are (ECMA-262, QuoteJSONString), surrogates apart, of which it does so with pairs. */
 const plain = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/
 
 /** A text as it stands between quotes. */

@@ -1,7 +1,7 @@
 /** Whatever can be told from nothing being kept. */
 type Found = object | string | boolean | null
 
-/** What was found for a key before, for so many keys; the oldest is forgotten first. */
+/** Remembers what was found for a key, for so many keys; the oldest is forgotten first. */
 export type Memo<A extends Found> = (key: string, find: () => A) => A
 
 /** @param most how many keys are kept */
@@ -18,7 +18,7 @@ export const make = <A extends Found>(most: number): Memo<A> => {
   }
 }
 
-/** What was found of an object before, for as long as that lives. */
+/** Remembers what was found of an object, for as long as that lives. */
 export const ofObject = <Key extends object, A extends Found>(find: (key: Key) => A): ((key: Key) => A) => {
   const kept = new WeakMap<Key, A>()
   return (key) => {

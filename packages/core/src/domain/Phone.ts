@@ -36,7 +36,7 @@ const longest = 64
 const malformed =
   "The number must be 7 to 15 digits with the country calling code, without +, spaces or separators."
 
-/** What is wrong with a number, and where it can be told, how to write it; `undefined` when it is fine. */
+/** The fault of a number, and where it can be told, how to write it; `undefined` when it is fine. */
 export const check = (text: string): string | undefined => {
   if (isValid(text)) return undefined
   if (text.length > longest) return malformed

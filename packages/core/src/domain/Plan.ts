@@ -1,4 +1,4 @@
-/** What an account may do, and how much of it (decisions.md §6). */
+/** The plan of an account: what it may do, and how much of it (decisions.md §6). */
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 
@@ -27,7 +27,7 @@ export const defaults: Plan = {
   subscription: "active"
 }
 
-/** What an account has used of its plan when a send asks to be accepted. */
+/** The part of its plan that an account has used when a send asks to be accepted. */
 export interface Usage {
   /** Units of this kind accepted in the current UTC day. */
   readonly usedToday: number
@@ -35,7 +35,7 @@ export interface Usage {
   readonly lastAcceptedAt: Instant | null
 }
 
-/** What a send asks of the plan. */
+/** The demand of a send on the plan. */
 export interface Demand {
   /** Recipients of a template send, or 1 for a direct message. */
   readonly units: number

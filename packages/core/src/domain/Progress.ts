@@ -17,7 +17,7 @@ export interface Change {
   readonly after: Job.RecipientResult
 }
 
-/** What a step may change beside the status. */
+/** The fields that a step may change beside the status. */
 type Move = Partial<
   Pick<
     Job.RecipientResult,
@@ -148,7 +148,7 @@ export const claim = (
 export const firstAttemptAt = ({ retryingSince, updatedAt }: Job.RecipientResult): Instant =>
   retryingSince ?? updatedAt
 
-/** What {@link settle} needs to know of an outcome; `storage/JobStore.Outcome` is one. */
+/** The part of an outcome that {@link settle} reads; `storage/JobStore.Outcome` is one. */
 export type Settled =
   | {
       readonly _tag: "Accepted"
@@ -270,7 +270,7 @@ export const settle = (
 }
 
 /**
- * What the platform reported; the same object when it tells nothing new. A message of which it reports was attempted, also
+ * Applies a report of the platform; the same object when it tells nothing new. A message of which it reports was attempted, also
  * where the attempt was given back because its worker stopped.
  */
 export const report = (

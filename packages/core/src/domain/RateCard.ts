@@ -172,13 +172,13 @@ const grouped = (prices: ReadonlyArray<Rate | null>) => {
 const subtotal = ({ count, rate }: { readonly count: number; readonly rate: Rate }): string =>
   Money.times(rate.unitPrice, count)
 
-/** What messages of these prices cost together, exactly; null when none has a price. */
+/** The cost of messages of these prices together, exactly; null when none has a price. */
 export const total = (prices: ReadonlyArray<Rate | null>): string | null => {
   const groups = grouped(prices)
   return groups.length === 0 ? null : Money.total(groups.map(subtotal))
 }
 
-/** What the messages cost, exactly, and how that comes about. */
+/** The exact cost of the messages, and how it comes about. */
 export const estimate = (
   card: RateCard | null,
   category: Category,
@@ -215,7 +215,7 @@ const billedAs: ReadonlyMap<string, Category> = new Map([
 ])
 
 /**
- * What a delivered message cost: the price it was accepted with, unless the platform gave it free or counted it in
+ * The cost of a delivered message: the price it was accepted with, unless the platform gave it free or counted it in
  * another category. Null when the card has no price for that.
  *
  * @param card that priced the send

@@ -50,7 +50,7 @@ const ranks: Readonly<Record<Status, number>> = {
 
 export const rank = (status: Status): number => ranks[status]
 
-/** What a platform can report of a message. */
+/** The statuses that a platform can report of a message. */
 export type Reported = "accepted" | "sent" | "delivered" | "read" | "failed"
 
 /** The higher of the two; the current one when they are level. */

@@ -1,4 +1,4 @@
-/** What a recipient will read: a template's text with the values in place. */
+/** The text that a recipient will read: a template's with the values in place. */
 import * as Fault from "./Fault.ts"
 import * as Memo from "./Memo.ts"
 import type { Button, TemplateContent } from "./Template.ts"

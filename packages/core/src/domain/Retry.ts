@@ -48,7 +48,7 @@ export const nextDelivery = (options: {
   return at - options.firstAttemptAt > deliveryWindow ? undefined : at
 }
 
-/** What every form of an HTTP date has (RFC 9110 §5.6.7); `Date.parse` finds a year in "soon 9999". */
+/** Every form of an HTTP date has this (RFC 9110 §5.6.7); `Date.parse` finds a year in "soon 9999". */
 const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d/
 
 /** `Retry-After` in seconds or as an HTTP date (RFC 9110 §10.2.3), in milliseconds; null for anything else. */

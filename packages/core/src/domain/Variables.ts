@@ -26,7 +26,7 @@ interface Asked {
   readonly base: string
 }
 
-/** What is known of a template's variables, worked out once. */
+/** Facts about a template's variables, worked out once. */
 interface Plan {
   /** By each accepted name: `body.1`, and `body.first_name` for a named placeholder. */
   readonly asked: ReadonlyMap<string, Asked>
@@ -64,7 +64,7 @@ const planOf = Memo.ofObject((template: TemplateContent): Plan => {
 /** Control characters: NUL, newline, tab and the rest of C0, and DEL. */
 const control = /\p{Cc}/u
 
-/** Whatever a text may not have, in one look: most have nothing of it. */
+/** All that a text may not have, in one look: most have nothing of it. */
 const unfit = /[\p{Cc}\p{Cs}]| {5}/u
 
 const textFault = (value: string): string | undefined => {
@@ -190,7 +190,7 @@ export const resolve = (template: TemplateContent, common: Values | undefined) =
   }
 }
 
-/** Whose each value is, in the order of the template's variables. */
+/** The variable of each value, in the order of the template's variables. */
 export const originsOf = (
   template: TemplateContent,
   own: Values | undefined

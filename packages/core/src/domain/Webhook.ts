@@ -42,7 +42,7 @@ export const maximumUrl = 2048
 export const maximumDescription = 500
 export const maximumPace = 10_000
 
-/** What an operator may change of an endpoint. */
+/** The fields of an endpoint that an operator may change. */
 export type Change = Partial<
   Pick<
     Endpoint,

@@ -170,7 +170,7 @@ const keyFault = (header: string | undefined, required: boolean): ReadonlyArray<
 /** A request that is not what its schema says. */
 export interface Misshapen {
   readonly body: unknown
-  /** Those that can be told without looking anything up. */
+  /** Faults that can be told without looking anything up. */
   readonly faults: ReadonlyArray<Fault.Fault>
 }
 
@@ -334,7 +334,7 @@ const consentFault = (
 /** After so long whoever repeats a send of a transaction that is still open comes again. */
 const keyInHandMs = Time.second
 
-/** What the commit left of a send. */
+/** The outcome of a commit for a send. */
 type Recorded = Extract<AcceptResult, { readonly _tag: "Accepted" | "Replayed" }>
 
 const noFaults: Effect.Effect<ReadonlyArray<Fault.Fault>> = Effect.succeed([])

@@ -42,7 +42,7 @@ import * as UnderWay from "./UnderWay.ts"
 /** A direct message answers its caller: it is tried again only while that takes no longer than this. */
 const patienceMs = 5 * Time.second
 
-/** What a replay answers again, kept with the job. */
+/** The answer that a replay gives again, kept with the job. */
 const Answer = Schema.parseJson(
   Schema.Union(
     Schema.Struct({
@@ -154,7 +154,7 @@ const dispatch = Effect.fnUntraced(function* (
   if (recipient === undefined) return { outcome: Outcome.Released({ uncertain: false }), optOut: null }
   let { attempts } = recipient
   let optOut: Inbound | null = null
-  /** What would wait for a pause to end is a refusal here: somebody waits for the answer. */
+  /** A message that would wait for a pause to end is refused here: somebody waits for the answer. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
     circuit.began()
     const attempted = yield* Dispatch.attempt(line, claimed, next, keeps)

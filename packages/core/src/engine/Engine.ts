@@ -93,7 +93,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       caller: Caller,
       templateId: number
     ) => Effect.Effect<Template, Unauthorized | NotFound>
-    /** What a send would cost; needs no consent and creates nothing. */
+    /** The cost of a send; needs no consent and creates nothing. */
     readonly estimate: (
       caller: Caller,
       request: TemplateMessageRequest | Unchecked,
@@ -178,7 +178,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
   }
 >() {}
 
-/** What is kept for how long. */
+/** How long the records of each kind are kept. */
 export interface Retained {
   /** Entries of the audit log: 400 days unless said otherwise. Older ones are deleted as new ones come. */
   readonly auditRetentionMs: number

@@ -1,4 +1,4 @@
-/** What a send would cost, and with `explain` why: for every recipient which value won, its text, price and consent. */
+/** The cost of a send, and with `explain` why: for every recipient which value won, its text, price and consent. */
 import type { ConsentRecord, Verdict } from "../domain/Consent.ts"
 import type * as Rates from "../domain/RateCard.ts"
 import * as Rendering from "../domain/Rendering.ts"

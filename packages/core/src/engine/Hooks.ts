@@ -1,4 +1,4 @@
-/** What platforms send to us: read by the session's sender, which knows whether it is theirs, and applied. */
+/** Posts of the platforms: read by the session's sender, which knows whether it is theirs, and applied. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { HookForged, InvalidRequest, NotFound } from "../domain/Errors.ts"
@@ -12,7 +12,7 @@ import type { Inbound } from "../worker/Inbound.ts"
 import { Wake } from "../worker/Wake.ts"
 import { traced } from "./Traced.ts"
 
-/** What came to a hook; its body may be what reads it. */
+/** A post to a hook; its body may be what reads it. */
 export type HookCall<E extends { readonly _tag: string }> = Omit<HookRequest, "now" | "body"> & {
   readonly body: Uint8Array | Effect.Effect<Uint8Array, E>
 }

@@ -1,4 +1,4 @@
-/** What the engine's operations are given and answer. */
+/** Arguments and answers of the engine's operations. */
 import type {
   FeatureUnavailable,
   InsufficientPermission,
@@ -15,7 +15,7 @@ import type { DirectMessageRequest, TemplateMessageRequest, Unchecked } from "..
 import type { Identity } from "../storage/ApiKeyStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 
-/** What a caller presents; `undefined` for a header that is absent. */
+/** The credentials that a caller presents; `undefined` for a header that is absent. */
 export interface Credentials {
   readonly publicKey: string | undefined
   readonly secretKey: string | undefined

@@ -49,13 +49,13 @@ interface Receiver {
 export interface Outcome {
   readonly delivered: boolean
   readonly durationMs: number
-  /** What it asked for, in milliseconds: nothing more until then. */
+  /** The pause that the receiver asked for, in milliseconds. */
   readonly holdMs: number | null
 }
 
 export interface Receivers {
   readonly inHand: () => number
-  /** Those that get nothing now. */
+  /** Receivers that get nothing now. */
   readonly full: (now: Moment) => ReadonlyArray<string>
   /** How many more another one may be given. */
   readonly room: (endpointId: string) => number
@@ -78,7 +78,7 @@ const stranger = (): Receiver => ({
 /** @param slots deliveries in hand at once, over all receivers */
 export const make = (slots: number): Receivers => {
   const receivers = new Map<string, Receiver>()
-  // Those that may get less than another: with something in hand, troubled or held. In the order in which they were
+  // Receivers that may get less than another: with something in hand, troubled or held. In the order in which they were
   // given something, the longest ago first.
   const watched = new Map<string, Receiver>()
   let sweptAt = 0

@@ -192,7 +192,7 @@ const halve = <S, T extends Settling<S>>(state: T, settling: number): T => {
 }
 
 /**
- * What a loop does after a commit that failed: it stores again, at once or after a pause, proves the store, backs off, or
+ * The next step of a loop after a commit that failed: it stores again, at once or after a pause, proves the store, backs off, or
  * leaves.
  */
 export type AfterFailure = "store" | "pause" | "prove" | "backOff" | "leave"

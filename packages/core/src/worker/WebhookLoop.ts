@@ -19,7 +19,7 @@ import type { WebhookEvent, WebhookNotice, WebhookRequest } from "./WebhookState
 import * as WebhookState from "./WebhookState.ts"
 import type { WebhookWorker } from "./WebhookWorker.ts"
 
-/** What a step came to. */
+/** The result of a step. */
 export interface Progress {
   readonly claimed: number
   /** The loop has nothing to do for this long, or until it is notified; null when it goes on at once. */

@@ -32,7 +32,7 @@ export interface Attempted {
 
 type Answer = WebhookAnswer | { readonly _tag: "Unsent"; readonly reason: "secret_unreadable" }
 
-/** What an answer means for the delivery, its endpoint, and what else waits for that. */
+/** The meaning of an answer for the delivery, its endpoint, and what else waits for that. */
 export const decide = (
   delivery: Pick<ClaimedDelivery, "attempts" | "firstAttemptAt">,
   answer: Answer,

@@ -43,7 +43,7 @@ export interface Accounts {
       readonly plan?: PlanChange | undefined
     }
   ) => Effect.Effect<Account, InvalidRequest | NotFound | StorageError>
-  /** What of today's limits is used. */
+  /** The used part of today's limits. */
   readonly usage: (id: string) => Effect.Effect<Usage, NotFound | StorageError>
 }
 

@@ -1,4 +1,4 @@
-/** What operators did, for the operator. */
+/** The acts of operators, for the operator. */
 import * as Effect from "effect/Effect"
 import type { Entry, Query } from "../../domain/Audit.ts"
 import type { Paged } from "../../domain/Page.ts"

@@ -35,7 +35,7 @@ export interface NewConsent {
   readonly occurred_at?: string | undefined
 }
 
-/** What became of one item: recorded, or its faults. */
+/** The outcome of one item: recorded, or its faults. */
 export type ConsentResult =
   | { readonly _tag: "Recorded"; readonly record: RecordOfPhone }
   | { readonly _tag: "Refused"; readonly phone: string; readonly faults: ReadonlyArray<Fault.Fault> }

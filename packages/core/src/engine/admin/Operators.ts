@@ -37,7 +37,7 @@ export interface Operators {
     input: { readonly overlapSeconds?: number | undefined }
   ) => Effect.Effect<Appointed, InvalidRequest | NotFound | StorageError>
   readonly revoke: (name: string) => Effect.Effect<Operator, NotFound | StorageError>
-  /** Who has the token. An unknown name costs the same work as a wrong token. */
+  /** Finds the operator of the token. An unknown name costs the same work as a wrong token. */
   readonly identify: (token: string) => Effect.Effect<Operator, InvalidCredentials | StorageError>
 }
 

@@ -1,4 +1,4 @@
-/** What the admin operations ask of names and other short texts. */
+/** The rules of the admin operations for names and other short texts. */
 import * as Fault from "../../domain/Fault.ts"
 import * as Text from "../../domain/Text.ts"
 
