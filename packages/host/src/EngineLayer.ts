@@ -21,7 +21,7 @@ import type { Database, HostConfig } from "./HostConfig.ts"
 import { senderNetworksOf } from "./HostConfig.ts"
 import type * as InFlight from "./http/InFlight.ts"
 
-/** What a stop leaves to what is under way; the rest is for handing in, and for closing the database. */
+/** The part of a stop's time that attempts under way have; the rest is for handing in, and for closing the database. */
 export const graceShare = 0.9
 
 /** Where the stores are is decided here and nowhere else; each is loaded only where it is used. */

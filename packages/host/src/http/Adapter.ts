@@ -112,7 +112,7 @@ class Refused {
   readonly _tag = "Refused"
   readonly problem: Problem
   readonly headers: Headers
-  /** What only the log may tell. */
+  /** The cause, for the log alone. */
   readonly cause: unknown
   constructor(problem: Problem, headers: Headers = none, cause?: unknown) {
     this.problem = problem
@@ -141,7 +141,7 @@ const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
 
 // Answers ----------------------------------------------------------------------------------------------------------
 
-/** What a step answers; `sealed` adds what every answer has. */
+/** The answer of a step; `sealed` adds what every answer has. */
 interface Answer {
   readonly status: number
   readonly contentType: string | undefined
@@ -531,7 +531,7 @@ const gate = (
   const lacksRole = ({ name, role }: Identified, needed: Operator.Role) =>
     refuse("insufficient_permission", `The operator ${name} has the role ${role}, and this needs ${needed}.`)
 
-  /** What operators may not do is told to the log alone: the audit log has what was done. */
+  /** A refused operator is told to the log alone: the audit log has what was done. */
   const logRefused =
     (exchange: Exchange, operator = "unknown") =>
     (error: Refused | EngineError) =>

@@ -8,7 +8,7 @@ import * as JsonText from "./JsonText.ts"
 export const maximumBytes = 1024 * 1024
 /** Where none is asked for, room for an empty object and its white space: nobody may fill the memory for bodies there. */
 export const maximumUnaskedBytes = 1024
-/** What a platform may post at once: up to 1,000 changes. */
+/** The most that a platform may post at once: up to 1,000 changes. */
 export const maximumHookBytes = 4 * 1024 * 1024
 
 /** From this length on a text is looked at before it is parsed; a shorter one takes the parser no time. */
@@ -28,7 +28,7 @@ const membersOf = (value: Readonly<Record<string, unknown>>, levels: number): nu
     for (const item of value) if (isNested(item)) members += membersOf(item, levels - 1)
     return members
   }
-  // What was parsed inherits nothing that is listed.
+  // A parsed value inherits nothing that is listed.
   for (const name in value) {
     const member = value[name]
     members += isNested(member) ? 1 + membersOf(member, levels - 1) : 1

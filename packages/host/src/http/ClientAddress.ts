@@ -1,5 +1,5 @@
 /**
- * Who a client is, where proxies stand in front (`TRUST_PROXY`). Each proxy adds the address that it was called from
+ * The address of a client behind proxies (`TRUST_PROXY`). Each proxy adds the address that it was called from
  * to the right of `X-Forwarded-For`, so the list is read from there: the first address that is no trusted proxy is the
  * client's. What stands left of it is what that client wrote, and says nothing.
  */
@@ -52,7 +52,7 @@ const parse = (hop: string): string | undefined => {
 /** The leading groups of an IPv6 address that a provider gives to one customer: 64 bits (RFC 6177). */
 const customerGroups = 4
 
-/** What limits per address count by: an IPv4 address, and of an IPv6 one the /64, whose owner has all of it. */
+/** The key that limits per address count by: an IPv4 address, and of an IPv6 one the /64, whose owner has all of it. */
 export const holder = (address: string): string => {
   const spelled = normal(address)
   if (!isIPv6(spelled)) return spelled

@@ -46,9 +46,9 @@ export class Connection implements Reading.Readable {
   private readonly all: Connections
   private wasAnswered = false
   private hasSentAhead = false
-  /** Those whose answer has not left. */
+  /** Exchanges whose answer has not left. */
   private readonly unanswered = new Set<Exchange>()
-  /** Those of them that were not begun. */
+  /** Exchanges that were not begun. */
   private readonly waiting: Array<Exchange> = []
   /** The memory that their heads take. */
   private heads = 0

@@ -26,7 +26,7 @@ export interface Limits {
 
 export const defaults: Limits = { perAddress: 500, perSubject: 100, perMinute: 60 }
 
-/** What a request tries to prove. */
+/** The identity that a request tries to prove. */
 export interface Guess {
   readonly kind: "key" | "operator" | "hook"
   /** Undefined where nobody tells it: then only what is guessed at a public key or as an operator is counted. */

@@ -180,7 +180,7 @@ export const table = {
 
 export type Name = keyof typeof table
 
-/** What each limit is: a count, milliseconds or bytes. */
+/** The unit of each limit: a count, milliseconds or bytes. */
 export type Limits = Readonly<Record<Name, number>>
 
 /** A setting's value as the host counts. */

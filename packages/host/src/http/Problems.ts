@@ -30,7 +30,7 @@ export type EngineError =
   | Readiness.NotReady
   | StorageError.StorageError
 
-/** What the host itself refuses. */
+/** Refusals of the host itself. */
 export type HostCode =
   | "not_found"
   | "method_not_allowed"
@@ -314,6 +314,6 @@ export const body = (
   ...found.members
 })
 
-/** What a fault's code means; `undefined` for what is none. */
+/** The meaning of a fault's code; `undefined` for what is none. */
 export const faultDescription = (code: string): string | undefined =>
   new Map(Object.entries(faultCatalogue)).get(code)

@@ -23,7 +23,7 @@ import type { Code, EngineError } from "./Problems.ts"
 
 type Faults = ReadonlyArray<Fault.Fault>
 
-/** What a handler answers: the endpoint's success body, and headers beyond the usual. */
+/** The answer of a handler: the endpoint's success body, and headers beyond the usual. */
 export interface Reply<A> {
   readonly body: A
   readonly headers: Readonly<Record<string, string>>
@@ -46,7 +46,7 @@ export interface Raw {
   readonly cursors: Cursors.Cursors
 }
 
-/** What every handler is given; a field that its endpoint does not declare cannot be read. */
+/** The input of every handler; a field that its endpoint does not declare cannot be read. */
 export interface Given<Path, Query, Payload> {
   readonly path: Path
   readonly query: Query

@@ -1,4 +1,4 @@
-/** Which route a path stands for. */
+/** Finds the route that a path stands for. */
 import * as Either from "effect/Either"
 import type { Route } from "./Route.ts"
 

@@ -64,7 +64,7 @@ export const problem = {
   }
 }
 
-/** What any request may meet. */
+/** Refusals that any request may meet. */
 const ofAnyone: ReadonlyArray<Code> = [
   "malformed_request",
   "request_timeout",
