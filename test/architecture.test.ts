@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
+import { measure } from "./support/SourceMeasures.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -109,5 +110,40 @@ describe("all source", () => {
     const banned =
       /\bas any\b|: any\b|@ts-ignore|@ts-expect-error|biome-ignore|Effect\.ignore\b|as unknown as/
     expect([...core, ...host].filter((file) => banned.test(source(file)))).toEqual([])
+  })
+})
+
+describe("what a reader meets", () => {
+  const mostComplexity = 15
+  const longLines = 100
+  const mostLong = 12
+  const mostRelative = 0.08
+  const read = [...core, ...host].filter((file) => !file.includes("/src/testing/"))
+  const measures = read.map((file) => measure(file, source(file)))
+  const functions = measures.flatMap((each) => each.functions)
+  const comments = measures.flatMap((each) => each.comments)
+
+  it("has no function of more paths than a reader can hold", () => {
+    const complex = functions.filter(({ complexity }) => complexity > mostComplexity)
+    const found = complex.map(({ at, complexity }) => `${at}: ${complexity} paths, at most ${mostComplexity}`)
+    expect(found, "Give a decision within each of these a name of its own.").toEqual([])
+  })
+
+  it("has few functions longer than a page", () => {
+    const long = functions.filter(({ lines }) => lines > longLines).toSorted((a, b) => b.lines - a.lines)
+    const list = long.map(({ at, lines }) => `${at}: ${lines} lines`).join("\n")
+    expect(
+      long.length,
+      `At most ${mostLong} functions may be over ${longLines} lines. Split one of these:\n${list}`
+    ).toBeLessThanOrEqual(mostLong)
+  })
+
+  it("has comments that name their subject", () => {
+    const relative = comments.filter((comment) => comment.relative)
+    const list = relative.map(({ at, text }) => `${at}: ${text.split("\n")[0]}`).join("\n")
+    expect(
+      relative.length / comments.length,
+      `${relative.length} of ${comments.length} comments open with a word that stands for something else. Name the subject in some of these:\n${list}`
+    ).toBeLessThanOrEqual(mostRelative)
   })
 })
