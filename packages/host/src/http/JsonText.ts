@@ -148,11 +148,11 @@ const givenTwice = (path: ReadonlyArray<string | number>, name: string): Fault.F
 
 /** A text as far as it was read: its open containers, and what was found to be wrong. */
 class Reading {
-  readonly twins = new Fault.Faults()
-  /** The first bound that the text breaks ends the reading. */
-  refusal: ReadonlyArray<Fault.Fault> | undefined
-  /** Set at a colon out of place. That is no JSON, and the parser says so. */
-  isBroken = false
+  private readonly twins = new Fault.Faults()
+  /** Ends the reading. A field, since it is asked for at each character. */
+  isOver = false
+  /** The first bound that the text breaks. */
+  private refusal: ReadonlyArray<Fault.Fault> | undefined
   private readonly text: string
   private readonly maximumValues: number
   private readonly names: Names
@@ -170,8 +170,8 @@ class Reading {
     this.innermost = this.containers[0] ?? new Container()
   }
 
-  get isOver(): boolean {
-    return this.refusal !== undefined || this.isBroken || this.twins.isFull
+  get faults(): ReadonlyArray<Fault.Fault> {
+    return this.refusal ?? this.twins.list
   }
 
   /** Reads a string, a name or a value, and gives the place of its end. */
@@ -180,7 +180,7 @@ class Reading {
     const end = JsonScan.endOfString(this.text, start)
     if (innermost.isArray || innermost.hasColon) {
       this.strings += 1
-      if (this.strings > maximumStrings) this.refusal = tooManyStrings
+      if (this.strings > maximumStrings) this.refuse(tooManyStrings)
     }
     // A string behind a colon is a value: the name before it is kept until the next comma.
     if (innermost.end <= innermost.start) {
@@ -192,23 +192,25 @@ class Reading {
 
   colon(): void {
     const { end, from, hasColon, isArray, start } = this.innermost
-    // A long name must not be looked at for each of many colons.
+    // This is no JSON, and the parser says so. A long name must not be looked at for each of many colons.
     if (isArray || hasColon) {
-      this.isBroken = true
+      this.isOver = true
       return
     }
     this.innermost.hasColon = true
     const number = this.names.numberOf(start, end)
-    if (number >= maximumNames) this.refusal = tooManyNames
-    else if (this.names.isTwin(number, this.depth - 1, from, start, end))
+    if (number >= maximumNames) this.refuse(tooManyNames)
+    else if (this.names.isTwin(number, this.depth - 1, from, start, end)) {
       this.twins.addAll([givenTwice(this.path(), nameIn(this.text, start, end))])
+      this.isOver = this.twins.isFull
+    }
   }
 
   open(isArray: boolean, at: number): void {
     if (!this.hasRoom()) return
     this.depth += 1
     const next = this.containers[this.depth]
-    if (next === undefined) this.refusal = tooDeep
+    if (next === undefined) this.refuse(tooDeep)
     else this.innermost = next.begin(isArray, at)
   }
 
@@ -220,7 +222,7 @@ class Reading {
     innermost.hasColon = false
     const most = innermost.isArray ? maximumItems : maximumMembers
     if (innermost.count >= most)
-      this.refusal = [tooMany(this.path(), innermost.isArray ? "items" : "members", most)]
+      this.refuse([tooMany(this.path(), innermost.isArray ? "items" : "members", most)])
   }
 
   close(): void {
@@ -232,8 +234,13 @@ class Reading {
   private hasRoom(): boolean {
     this.values += 1
     if (this.values <= this.maximumValues) return true
-    this.refusal = [tooMany([], "members and items in all", this.maximumValues)]
+    this.refuse([tooMany([], "members and items in all", this.maximumValues)])
     return false
+  }
+
+  private refuse(faults: ReadonlyArray<Fault.Fault>): void {
+    this.refusal = faults
+    this.isOver = true
   }
 
   private path(): ReadonlyArray<string | number> {
@@ -265,5 +272,5 @@ export const faults = (text: string, maximumValues: number): ReadonlyArray<Fault
         reading.close()
     }
   }
-  return reading.refusal ?? reading.twins.list
+  return reading.faults
 }
