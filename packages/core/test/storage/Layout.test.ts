@@ -14,6 +14,7 @@ import type * as Scope from "effect/Scope"
 import Pg from "pg"
 import { freshDatabase } from "../../../../test/support/Postgres.ts"
 import * as Time from "../../src/domain/Instant.ts"
+import * as Plan from "../../src/domain/Plan.ts"
 import { AccountStore } from "../../src/storage/AccountStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import * as PostgresMigrator from "../../src/storage/postgres/Migrator.ts"
@@ -244,7 +245,9 @@ describe.each([
       const stores = yield* Layer.build(earlier.stores)
       yield* Effect.gen(function* () {
         const store = yield* JobStore
-        expect((yield* (yield* AccountStore).find(who.accountId))?.id).toBe(who.accountId)
+        const account = yield* (yield* AccountStore).find(who.accountId)
+        // The row's plan lacks every setting.
+        expect(account).toMatchObject({ id: who.accountId, plan: Plan.defaults })
         expect((yield* (yield* SessionStore).find(who.sessionId))?.id).toBe(who.sessionId)
         const expected = [
           ["queued", "queued 0, queued 0"],
