@@ -49,5 +49,8 @@ export const postgres: Opened = Effect.gen(function* () {
   const stores = yield* Layer.build(Postgres.layer({ url: Redacted.make(yield* freshDatabase) }))
   const list =
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE 'sendwright_%'"
-  return { name: "PostgreSQL", stores, clear: yield* emptying("PostgreSQL", list)(stores) }
+  const empty = yield* emptying("PostgreSQL", list)(stores)
+  const sql = Context.get(stores, Client.SqlClient)
+  // Plans follow what is known of the tables, which a server finds out by itself in a run of some minutes only.
+  return { name: "PostgreSQL", stores, clear: Effect.zipRight(sql.unsafe("ANALYZE"), empty) }
 })

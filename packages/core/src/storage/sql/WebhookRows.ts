@@ -84,13 +84,11 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
   const enabled = `(SELECT arrival FROM sendwright_pace WHERE paced = endpoint.id) AS arrival
     FROM waiting ${dialect.lookUp("sendwright_endpoint", "endpoint", "endpoint.seq = waiting.endpoint")}
     WHERE endpoint.enabled = 1`
-  // Goes no further than it answers, in the order of the jumps: each endpoint is looked up, so that nothing is sorted.
-  const dueEndpoints = `${waiting} SELECT endpoint.*, ${enabled} AND waiting.endpoint <= ?
-      AND EXISTS (SELECT 1 FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at <= ?)
-    ${limited}`
-  const waitingEndpoints = `${waiting} SELECT endpoint.id, endpoint.deliveries_per_second,
-    (SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL) AS due,
-    ${enabled}`
+  const firstDue = `(SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL)`
+  // Goes no further than it answers, in the order of the jumps: endpoints are looked up one by one and the first due time is
+  // a value. PostgreSQL turns a join, and an EXISTS too, around when that is cheaper, and its order is another one then.
+  const dueEndpoints = `${waiting} SELECT endpoint.*, ${enabled} AND waiting.endpoint <= ? AND ${firstDue} <= ? ${limited}`
+  const waitingEndpoints = `${waiting} SELECT endpoint.id, endpoint.deliveries_per_second, ${firstDue} AS due, ${enabled}`
   const byIds = `SELECT * FROM sendwright_endpoint WHERE id IN (${named}) ORDER BY id`
   const toChange = byId + dialect.forUpdate("sendwright_endpoint")
   const oldestDue = `SELECT ${held.of("delivery")}, event.id AS event_id, event.body
