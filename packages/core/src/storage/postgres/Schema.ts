@@ -1,6 +1,6 @@
 /**
- * The tables: those of SQLite in PostgreSQL's words, but that what changes of a job has a row of its own
- * (`Dialect.progress`). Ids compare byte by byte (`COLLATE "C"`), as they do there.
+ * The tables: those of SQLite in PostgreSQL's words. Texts that are compared or ordered do so byte by byte
+ * (`COLLATE "C"`), as they do there.
  * Tables whose rows change often leave room in their pages, so that a change stays in its page and touches no
  * index. Times are milliseconds since 1970.
  */

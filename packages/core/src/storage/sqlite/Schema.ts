@@ -1,8 +1,8 @@
 /**
  * The tables. What is large and hot is clustered by small integer keys and carries no index but its own: a job's
- * recipients lie side by side, so that a window of them is one range, and whether a job has work is one column of
- * the job. Accounts, sessions and keys are named by their ids without foreign keys: the engine has read them in
- * the same request, and nothing ever removes one. Times are milliseconds since 1970.
+ * recipients lie side by side, so that a batch of them is one range. A job's own row is written once, and its state is in
+ * `sendwright_progress` (docs/adr/0028). Accounts, sessions and keys are named by their ids without foreign keys: the
+ * engine has read them in the same request, and nothing ever removes one. Times are milliseconds since 1970.
  */
 import type { Migration } from "../sql/Migrations.ts"
 
