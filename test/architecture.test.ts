@@ -1,9 +1,10 @@
 /** The rules of the packages' READMEs that a tool can see. */
 import { readdirSync, readFileSync } from "node:fs"
-import { dirname, join, relative, resolve } from "node:path"
+import { basename, dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
 import { measure } from "./support/SourceMeasures.ts"
+import { givenNames, wordsOf } from "./support/SourceNames.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -23,7 +24,12 @@ const imports = (file: string): ReadonlyArray<string> =>
 const core = files("packages/core/src")
 const host = files("packages/host/src")
 const folderOf = (file: string): string =>
-  file.replace("packages/core/src/", "").split("/").slice(0, -1).join("/")
+  file
+    .replace("packages/core/src/", "")
+    .split("/")
+    .slice(0, -1)
+    .join("/")
+    .replace(/^domain\/.*/, "domain")
 
 /** The folders that a folder of core may import, besides itself and `effect`, which reads Effect by another way. */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -34,15 +40,26 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   "storage/memory": ["domain", "storage", "storage/policy"],
   "storage/sql": ["domain", "storage", "storage/policy", "storage/sql/codec"],
   "storage/sql/codec": ["domain", "storage", "storage/sql"],
-  "storage/sqlite": ["domain", "loop", "storage", "storage/memory", "storage/sql"],
+  "storage/sqlite": ["domain", "runtime", "storage", "storage/memory", "storage/sql"],
   "storage/postgres": ["domain", "storage", "storage/sql"],
-  http: ["domain", "loop"],
-  loop: [],
+  http: ["domain", "runtime"],
+  runtime: ["domain"],
+  schema: ["domain"],
   webhook: ["domain", "http"],
-  sender: ["domain", "http", "loop", "storage", "secret", "webhook"],
-  worker: ["domain", "loop", "storage", "sender", "secret", "webhook"],
-  engine: ["domain", "loop", "storage", "sender", "secret", "webhook", "worker", "engine/admin"],
-  "engine/admin": ["domain", "loop", "storage", "sender", "secret", "webhook", "worker", "engine"]
+  sender: ["domain", "schema", "http", "runtime", "storage", "secret", "webhook"],
+  worker: ["domain", "schema", "runtime", "storage", "sender", "secret", "webhook"],
+  engine: ["domain", "schema", "runtime", "storage", "sender", "secret", "webhook", "worker", "engine/admin"],
+  "engine/admin": [
+    "domain",
+    "schema",
+    "runtime",
+    "storage",
+    "sender",
+    "secret",
+    "webhook",
+    "worker",
+    "engine"
+  ]
 }
 
 describe("core", () => {
@@ -106,6 +123,16 @@ describe("all source", () => {
     expect([...core, ...host].filter((file) => units.test(source(file)))).toEqual([])
   })
 
+  it("keeps no state beside its modules, so that two engines in one process share none", () => {
+    // What is found of an object (`Memo.ofObject`) goes with it; a map that is typed as one to be read does not grow.
+    const state =
+      /^(?:export )?(?:let |const \w+(?:: (?:Map|Set|WeakMap)<.*>)? = (?:new (?:Map|Set|WeakMap)|Memo\.make))/m
+    // The event loop is the process's: docs/adr/0032.
+    const loop = "packages/core/src/runtime/EventLoopBudget.ts"
+    const product = [...core, ...host].filter((file) => file !== loop)
+    expect(product.filter((file) => state.test(source(file)))).toEqual([])
+  })
+
   it("has no any, no suppressed check, no swallowed cause", () => {
     const banned =
       /\bas any\b|: any\b|@ts-ignore|@ts-expect-error|biome-ignore|Effect\.ignore\b|as unknown as/
@@ -145,5 +172,96 @@ describe("what a reader meets", () => {
       relative.length / comments.length,
       `${relative.length} of ${comments.length} comments open with a word that stands for something else. Name the subject in some of these:\n${list}`
     ).toBeLessThanOrEqual(mostRelative)
+  })
+})
+
+describe("the names", () => {
+  const read = [...core, ...host].filter((file) => !file.includes("/src/testing/"))
+  const given = read.flatMap((file) => givenNames(file, source(file)))
+
+  /** Words that mean several things each. Another word says which: `claim`, `store`, `report`, `lock`, `remaining`. */
+  const vague = new Set(
+    [
+      "tell tells told untold",
+      "hand hands handed",
+      "take takes taken taker untaken",
+      "keep keeps kept",
+      "draw draws drawn",
+      "hold holds held holder holders",
+      "leave leaves leaving",
+      "alike unpark unparked"
+    ].flatMap((words) => words.split(" "))
+  )
+
+  /** Names that only say something to whoever gave them, each with the one that is used for it. */
+  const standard: Readonly<Record<string, string>> = {
+    Adapter: "HttpApp",
+    Alike: "GroupEqual",
+    Catalogue: "FailureCatalogue",
+    Commits: "GroupCommit",
+    Compile: "SchemaCompiler",
+    Consequences: "FailureActions",
+    Course: "ResponseHandler",
+    Dispatch: "Attempt",
+    Earlier: "IdempotencyRecord",
+    Explain: "SchemaFaults",
+    Fibers: "RequestRunner",
+    Grace: "GracePeriod",
+    Groups: "GroupCommit",
+    JsonForm: "JsonTemplate",
+    Line: "SessionSender",
+    Lines: "SessionSender",
+    Move: "RecipientChange",
+    OptOut: "Keywords",
+    Pace: "PaceRows",
+    PlatformForm: "TemplateParameters",
+    Presence: "Heartbeat",
+    Progress: "Transitions",
+    Receivers: "EndpointLimits",
+    Rows: "RowReader",
+    Serve: "NodeServer",
+    Shape: "RequestDecoder",
+    Shares: "SlowSessions",
+    Statements: "PipelinedConnection",
+    Together: "RequestBatch",
+    Traced: "SpanIfTraced",
+    Tracked: "FencedRecipient",
+    Turn: "EventLoopBudget",
+    UnderWay: "DirectInFlight",
+    Wake: "Signals",
+    Web: "FetchHandler",
+    Window: "BatchSize"
+  }
+
+  /** Names that have such a word and stay, by the end of their file's path. */
+  const exceptions: ReadonlyArray<readonly [name: RegExp, files: RegExp, reason: string]> = [
+    [
+      /^[hH]eld$/,
+      /(?:Sender|WhatsApp|Attempt|JobStore|Transitions)\.ts$/,
+      "WhatsApp's `held_for_quality_assessment`"
+    ],
+    [/^keepAlive(?:Timeout)?$/, /./, "an option of Node and of the driver"],
+    [/^Turn$/, /domain\/job\/Claiming\.ts$/, "a session's turn among sessions"],
+    [/^Line$/, /domain\/(?:Csv|billing\/RateCardImport)\.ts$/, "a line of a file"]
+  ]
+  const isException = (name: string, at: string): boolean =>
+    exceptions.some(([names, files]) => names.test(name) && files.test(at.replace(/:\d+$/, "")))
+
+  it("have none of the words that mean several things", () => {
+    const found = given.flatMap(({ at, name }) => {
+      const word = wordsOf(name).find((each) => vague.has(each))
+      return word === undefined || isException(name, at) ? [] : [`${at} ${name}: "${word}"`]
+    })
+    expect(found, "Say what it does in the words of the field.").toEqual([])
+  })
+
+  it("are the field's where it has one", () => {
+    const types = given.filter(({ name }) => /^[A-Z]/.test(name))
+    const modules = read.map((file) => ({ at: `${file}:1`, name: basename(file, ".ts") }))
+    const found = [...modules, ...types].flatMap(({ at, name }) => {
+      const better = standard[name]
+      return better === undefined || isException(name, at) ? [] : [`${at} ${name}: better ${better}`]
+    })
+    expect(found).toEqual([])
   })
 })

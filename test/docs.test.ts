@@ -1,6 +1,6 @@
 /** What the documents show is true. */
 import { existsSync, readFileSync } from "node:fs"
-import { Catalogue, Signature, verifyWebhook } from "@sendwright/core"
+import { FailureCatalogue, Signature, verifyWebhook } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { describe, expect, it } from "vitest"
 
@@ -44,7 +44,12 @@ describe("docs/senders.md", () => {
       ([, code, permanent, scope, action]) => ({ code, permanent: permanent === "yes", scope, action })
     )
     expect(rows).toEqual(
-      Catalogue.entries.map(({ action, code, permanent, scope }) => ({ code, permanent, scope, action }))
+      FailureCatalogue.entries.map(({ action, code, permanent, scope }) => ({
+        code,
+        permanent,
+        scope,
+        action
+      }))
     )
   })
 })

@@ -54,6 +54,38 @@ describe.each(["core", "host"])("@sendwright/%s, published", (name) => {
   })
 })
 
+describe("@sendwright/core's public names", () => {
+  const { exports } = manifestOf("core")
+  const index = readFileSync(join(packages, "core/src/index.ts"), "utf8")
+  const namespaces = [...index.matchAll(/^export \* as (\w+) from "\.\/(.+)\.ts"$/gm)].map(
+    ([, name = "", path = ""]) => [name, path] as const
+  )
+
+  it("are these: to drop or rename one is a breaking change", () => {
+    expect(namespaces.map(([name]) => name).sort()).toEqual(
+      [
+        "Account AccountStore Acting AddressPolicy Admin ApiKey ApiKeyStore Audit AuditStore",
+        "Consent ConsentStore Currency Engine Errors Estimates Event EventData FailureCatalogue",
+        "Fault HealthStore HttpGateway Idempotency Ids InboundStore Instant Job JobStore",
+        "KeyringStore Keywords Memory Money Operator OperatorStore Page Person Phone",
+        "Plan RateCard RateCardStore RateLimit RateLimitStore Readable Readiness Recipient Reference",
+        "Rendering RequestDecoder Requests Retry RetrySelection Sandbox SecretBox Secrets Sender",
+        "Session SessionStore Signature StorageError StoreClock StoreTime Stores Template TemplateStore",
+        "Transactions Unattributed UndiciTransport Variables Webhook WebhookStore WebhookTransport WhatsApp Worker"
+      ].flatMap((line) => line.split(" "))
+    )
+  })
+
+  it("are an entry each, beside those of stores, tests and our own host, and none is a path into the inside", () => {
+    const others = ["internal", "postgres", "sql", "sqlite", "storage"]
+    const suites = ["testing", "testing/SenderSuite", "testing/StorageSuite"]
+    const entries = [...others, ...suites, ...namespaces.map(([name]) => name)].map((name) => `./${name}`)
+    expect(Object.keys(exports).sort()).toEqual([".", ...entries].sort())
+    const targets = namespaces.map(([name, path]) => [exports[`./${name}`]?.["default"], `./dist/${path}.js`])
+    expect(targets.filter(([actual, expected]) => actual !== expected)).toEqual([])
+  })
+})
+
 describe("a changeset", () => {
   it("names its packages in its head, as `changeset version` reads it", () => {
     const folder = fileURLToPath(new URL("../.changeset", import.meta.url))

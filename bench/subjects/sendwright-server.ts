@@ -13,15 +13,15 @@ import { engine, noOp, tenant } from "./Setup.ts"
 
 /** A module of the host's build, which exports no more than its layer. */
 const host = (name: string) => import(new URL(name, import.meta.resolve("@sendwright/host")).href)
-const Adapter: HostModules.Adapter = await host("http/Adapter.js")
-const Content: HostModules.Content = await host("http/Content.js")
-const Serve: HostModules.Serve = await host("http/Serve.js")
+const HttpApp: HostModules.HttpApp = await host("http/HttpApp.js")
+const Routes: HostModules.Routes = await host("http/Routes.js")
+const NodeServer: HostModules.NodeServer = await host("http/NodeServer.js")
 
 const keepsNothing = Layer.effect(
   JobStore.JobStore,
   Effect.map(JobStore.JobStore, (store) => ({
     ...store,
-    earlier: () => Effect.succeed(null),
+    findByIdempotencyKey: () => Effect.succeed(null),
     accept: (command) =>
       Effect.sync(() =>
         JobStore.AcceptResult.Accepted({
@@ -36,17 +36,17 @@ const program = Effect.gen(function* () {
   const engine = yield* Engine.Engine
   const { publicKey, secretKey, templateId } = yield* tenant
   const stopping = MutableRef.make(false)
-  const port = yield* Serve.start({
+  const port = yield* NodeServer.start({
     address: { port: 0, host: "127.0.0.1" },
     stopping,
     graceMs: 1000,
     besides: { end: Effect.void, underWay: () => [] },
     served: (port) => {
       const baseUrl = `http://127.0.0.1:${port}`
-      const { routes } = Content.ofApi(engine, baseUrl)
+      const { routes } = Routes.ofApi(engine, baseUrl)
       return Effect.all({
-        handle: Adapter.make({ engine, routes, pages: new Map(), baseUrl, adminToken: undefined, stopping }),
-        refuse: Adapter.refusing(baseUrl)
+        handle: HttpApp.make({ engine, routes, pages: new Map(), baseUrl, adminToken: undefined, stopping }),
+        refuse: HttpApp.refusing(baseUrl)
       })
     }
   })

@@ -14,7 +14,7 @@ const subject = Effect.map(platform, ({ closedUrl, config, messages, situations 
     unreachable: { ...config, url: closedUrl },
     situations: { ...situations, holds: SenderSuite.absent("Pigeon holds nothing back.") },
     retryAfterMs: 7000,
-    taken: () =>
+    received: () =>
       messages.map(({ id, reference, text, to }) => ({
         messageId: reference,
         to,

@@ -1,5 +1,5 @@
 /** A sender of your own, for "Pigeon": a made-up platform for short messages over JSON. */
-import { Rendering, Sender, Shape, Signature } from "@sendwright/core"
+import { Rendering, RequestDecoder, Sender, Signature } from "@sendwright/core"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -93,7 +93,7 @@ const forgery = ({ body, headers, method, now }: Sender.HookRequest, secret: str
 export const pigeon: Sender.Sender = {
   provider: "pigeon",
   configDescription: "`url`, `token` and `hook_secret`",
-  configure: Shape.decoder(Config, ["config"]),
+  configure: RequestDecoder.decoder(Config, ["config"]),
   // Pigeon sends what it is given twice …
   deduplicates: false,
   send: (message) =>

@@ -228,14 +228,14 @@ const make = Effect.fnUntraced(function* (db: DatabaseSync) {
     dialect: SqliteDialect.make(yield* Clock.currentTimeMillis),
     hasOneOwner: true,
     // Each verb has its own commit. A store that must be fast puts many into one.
-    commitsTogether: false,
+    commitsInGroups: false,
     write,
     work: write,
     // An open transaction holds up all writes, so that one apart would wait for itself.
     writeApart: write,
     read,
     atomically,
-    isInside: Effect.map(FiberRef.get(here), (level) => nearest(level) !== root)
+    isEmbedded: Effect.map(FiberRef.get(here), (level) => nearest(level) !== root)
   })
 })
 

@@ -1,5 +1,5 @@
 /** decisions.md §9: a session of the WhatsApp Cloud API, over a stand-in that is as the platform is documented. */
-import { Catalogue } from "@sendwright/core"
+import { FailureCatalogue } from "@sendwright/core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Graph } from "../graph/Graph.ts"
 import * as GraphApi from "../graph/Graph.ts"
@@ -222,7 +222,7 @@ describe("a session of the WhatsApp Cloud API", () => {
 
   it("shows every documented error with its reason in the job's results", async () => {
     const shop = await session()
-    const terminal = Catalogue.entries.filter(
+    const terminal = FailureCatalogue.entries.filter(
       ({ action }) => action === "fail" || action === "revoke_marketing"
     )
     const codes = terminal.flatMap(({ whatsapp }) => whatsapp)

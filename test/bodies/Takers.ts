@@ -19,8 +19,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
-import * as Adapter from "../../packages/host/src/http/Adapter.ts"
-import * as Content from "../../packages/host/src/http/Content.ts"
+import * as HttpApp from "../../packages/host/src/http/HttpApp.ts"
+import * as Routes from "../../packages/host/src/http/Routes.ts"
 
 export interface Taker {
   /** Method and pattern. */
@@ -131,8 +131,8 @@ export const make = Effect.gen(function* () {
     request: { template_id: templateId, recipients: [{ phone: phone(0), variables }] }
   })
 
-  const content = Content.ofApi(service, "http://base")
-  const handle = yield* Adapter.make({
+  const content = Routes.ofApi(service, "http://base")
+  const handle = yield* HttpApp.make({
     engine: service,
     ...content,
     baseUrl: "http://base",
@@ -346,7 +346,7 @@ export const make = Effect.gen(function* () {
   }
 
   const routes = content.routes.filter(
-    ({ handler, method, takesBody }) => takesBody || (handler.access === "hook" && method === "POST")
+    ({ acceptsBody, handler, method }) => acceptsBody || (handler.access === "hook" && method === "POST")
   )
   const named = routes.map((route) => ({ ...route, name: `${route.method} ${route.pattern}` }))
   const takers = named.flatMap(({ handler: { access }, method, name, pattern }): ReadonlyArray<Taker> => {

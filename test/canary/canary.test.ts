@@ -22,10 +22,10 @@ import Pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as EngineLayer from "../../packages/host/src/EngineLayer.ts"
 import * as HostConfig from "../../packages/host/src/HostConfig.ts"
-import * as Adapter from "../../packages/host/src/http/Adapter.ts"
-import * as Content from "../../packages/host/src/http/Content.ts"
-import * as Fibers from "../../packages/host/src/http/Fibers.ts"
+import * as HttpApp from "../../packages/host/src/http/HttpApp.ts"
 import * as InFlight from "../../packages/host/src/http/InFlight.ts"
+import * as RequestRunner from "../../packages/host/src/http/RequestRunner.ts"
+import * as Routes from "../../packages/host/src/http/Routes.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { start } from "../support/TestHost.ts"
 import * as Canaries from "./Canaries.ts"
@@ -241,15 +241,15 @@ describe("a tracer of every request", () => {
       const engine = Context.get(context, Engine.Engine)
       yield* Context.get(context, Worker.Worker).start
       const base = "http://canary.example"
-      const handle = yield* Adapter.make({
+      const handle = yield* HttpApp.make({
         engine,
-        ...Content.ofApi(engine, base),
+        ...Routes.ofApi(engine, base),
         baseUrl: base,
         adminToken: Redacted.make(canaries.adminToken),
         stopping: MutableRef.make(false),
         spanEvery: 1
       })
-      const runFiber = yield* Effect.withTracer(Fibers.runner<never>(), tracer)
+      const runFiber = yield* Effect.withTracer(RequestRunner.runner<never>(), tracer)
       const subject: Subject = {
         base,
         adminToken: canaries.adminToken,
@@ -269,7 +269,7 @@ describe("a tracer of every request", () => {
             hasBody: content !== undefined,
             body: () => Effect.succeed(bytes)
           }
-          const answer = await new Promise<Adapter.PlainResponse>((resolve, reject) =>
+          const answer = await new Promise<HttpApp.PlainResponse>((resolve, reject) =>
             runFiber(handle(request)).addObserver((exit) =>
               Exit.isSuccess(exit) ? resolve(exit.value) : reject(exit.cause)
             )

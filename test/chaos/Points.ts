@@ -42,13 +42,13 @@ export const layerDie = (dies: Death | null) =>
     JobStore.JobStore,
     Effect.map(JobStore.JobStore, (jobs) => {
       const { around, at } = reaper(dies)
-      const { accept, exchange } = jobs
+      const { accept, settleAndClaim } = jobs
       const watched: typeof jobs = {
         ...jobs,
         accept: (command) =>
           around("before the accept's commit", accept(command), "after the accept's commit"),
-        exchange: (command) => {
-          const made = exchange(command)
+        settleAndClaim: (command) => {
+          const made = settleAndClaim(command)
           if (command.settlements.length > 0) {
             return around("before the outcomes' commit", made, "after the outcomes' commit")
           }

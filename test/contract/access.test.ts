@@ -2,7 +2,7 @@
  * Who may call what, for every operation of the description: credentials, permissions, and that what is another's
  * answers exactly as what is not there (decisions.md §2). An operation without an entry here fails.
  */
-import { permissions } from "@sendwright/core/domain/ApiKey"
+import { permissions } from "@sendwright/core/ApiKey"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Operation } from "../support/OpenApi.ts"
 import * as OpenApi from "../support/OpenApi.ts"

@@ -1,14 +1,14 @@
 /** `/openapi.json` is right for strict tools, and says all of every operation. */
 import { createConfig, lintFromString } from "@redocly/openapi-core"
 import { Engine, HttpGateway, Sandbox, WhatsApp } from "@sendwright/core"
-import * as Event from "@sendwright/core/domain/Event"
+import * as Event from "@sendwright/core/Event"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import spectral from "@stoplight/spectral-core"
 import rulesets from "@stoplight/spectral-rulesets"
 import * as Effect from "effect/Effect"
 import { describe, expect, it } from "vitest"
 import { Api } from "../../packages/host/src/api/Api.ts"
-import * as Content from "../../packages/host/src/http/Content.ts"
+import * as Routes from "../../packages/host/src/http/Routes.ts"
 import * as OpenApi from "../support/OpenApi.ts"
 import { at, items } from "../support/TestHost.ts"
 
@@ -29,7 +29,7 @@ const engine = Engine.Engine.of(
   })
 )
 
-const { pages, routes } = Content.ofApi(engine, "https://api.shop.example")
+const { pages, routes } = Routes.ofApi(engine, "https://api.shop.example")
 const text = Effect.runPromise(
   Effect.map(pages.get("/openapi.json")?.body ?? Effect.dieMessage("no page"), String)
 )

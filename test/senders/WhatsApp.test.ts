@@ -83,7 +83,7 @@ const make = Effect.gen(function* () {
     unreachable: { ...config, base_url: closedUrl },
     situations,
     retryAfterMs: 7000,
-    taken: () =>
+    received: () =>
       graph.messages().map(({ body, callbackData, id, to }) => ({
         messageId: callbackData,
         to,

@@ -1,7 +1,7 @@
 /** What must hold after every step, and what must hold in the end. Each throws with what is wrong. */
 import * as Time from "../../packages/core/src/domain/Instant.ts"
-import * as Job from "../../packages/core/src/domain/Job.ts"
-import * as Recipient from "../../packages/core/src/domain/Recipient.ts"
+import * as Job from "../../packages/core/src/domain/job/Job.ts"
+import * as Recipient from "../../packages/core/src/domain/job/Recipient.ts"
 import { usageKey } from "./View.ts"
 import type { World } from "./World.ts"
 import { healthy, messageId } from "./World.ts"
@@ -58,7 +58,7 @@ export const make = () => {
         hold(!recorded || effects > 0, `${id} is ${recipient.status} and nobody sent it`)
         if (provider === "sandbox" || effects === 0 || awaits(recipient.index) || retries > 0) continue
         const named = recorded || recipient.status === "unknown" || recipient.status === "failed"
-        const asked = provider === "whatsapp_cloud" && recipient.status === "sending" && recipient.uncertain
+        const asked = provider === "whatsapp_cloud" && recipient.status === "sending" && recipient.maybeSent
         hold(named || asked, `${id} was sent and is ${recipient.status}`)
       }
     }

@@ -3,6 +3,8 @@
  * one nothing passes any more, nothing is undone and nothing tidied up. A frozen one goes on later, as a process
  * does after its machine was suspended.
  */
+
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -66,6 +68,7 @@ export interface Surroundings {
 
 export const start = async (surroundings: Surroundings): Promise<Machine> => {
   const { bytes, draws, faulty, platform, post, stores, time, wrongBy } = surroundings
+  const wrong = time.clockOf({ ms: wrongBy ?? 0 })
   let alive = true
   let frozenUntil = 0
   let busy = 0
@@ -91,7 +94,8 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
         return yield* Effect.never
       }
       if (draw < 0.01) return yield* new StorageError({ operation: "simulated", cause: "before the commit" })
-      const value = yield* time.outside(effect)
+      // The store is not the process: its sleepers wake when the process that asked is dead.
+      const value = yield* Effect.withClock(time.outside(effect), wrong)
       if (draw < 0.014) {
         crash()
         return yield* Effect.never
@@ -183,10 +187,20 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
     ])
   )
 
+  const clock: Clock.Clock = {
+    ...wrong,
+    // Who sleeps in a process that is dead does not wake.
+    sleep: (duration) =>
+      Effect.zipRight(
+        wrong.sleep(duration),
+        Effect.suspend(() => (alive ? Effect.void : Effect.never))
+      )
+  }
+
   const setting = <A, E>(effect: Effect.Effect<A, E>) =>
     effect.pipe(
       Logger.withMinimumLogLevel(LogLevel.None),
-      Effect.withClock(time.clockOf({ ms: wrongBy ?? 0 })),
+      Effect.withClock(clock),
       Effect.withRandom(Random.make(Math.floor(draws() * 2 ** 31)))
     )
 

@@ -1,6 +1,6 @@
 /** Three platforms that misbehave by the seed: one deduplicates, one can be asked, one can do neither. */
 import * as Effect from "effect/Effect"
-import type { Provider } from "../../packages/core/src/domain/Session.ts"
+import type { Provider } from "../../packages/core/src/domain/session/Session.ts"
 import type { Sender } from "../../packages/core/src/sender/Sender.ts"
 import { SendResult } from "../../packages/core/src/sender/Sender.ts"
 import type { Random } from "../support/Random.ts"

@@ -3,9 +3,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../../packages/core/src/domain/Instant.ts"
 import { utcDay } from "../../packages/core/src/domain/Instant.ts"
-import type { Job, RecipientResult } from "../../packages/core/src/domain/Job.ts"
+import type { Job, RecipientResult } from "../../packages/core/src/domain/job/Job.ts"
+import * as Transitions from "../../packages/core/src/domain/job/Transitions.ts"
 import type { Paged } from "../../packages/core/src/domain/Page.ts"
-import * as Progress from "../../packages/core/src/domain/Progress.ts"
 import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
 import type { Database } from "../../packages/core/src/storage/memory/MemoryDatabase.ts"
 import type { StorageError } from "../../packages/core/src/storage/StorageError.ts"
@@ -108,7 +108,7 @@ export const ofStores = (
           const recipients = yield* allOf((page) => jobs.results({ jobId: job.id, page }))
           const awaits = (index: number): boolean => {
             const recipient = recipients[index]
-            return recipient !== undefined && Progress.inFlight(recipient)
+            return recipient !== undefined && Transitions.inFlight(recipient)
           }
           seen.set(job.id, { job, recipients, awaits, held: null })
           days.add(utcDay(job.createdAt))

@@ -141,9 +141,9 @@ const took = async (scenario: Scenario): Promise<number> => {
     const now = time.now() + (scenario.shared ? 10 : scenario.accepting)
     const claim = { worker: "gone", limit: 3, full: [], room: () => 3 }
     const command = { now, settlements: [], claim }
-    const taken = await api.run(Context.get(stores, JobStore).exchange(command))
+    const taken = await api.run(Context.get(stores, JobStore).settleAndClaim(command))
     expect(taken.claimed[0]?.recipients).toHaveLength(3)
-    const held = await api.run(Context.get(stores, WebhookStore).exchange(command))
+    const held = await api.run(Context.get(stores, WebhookStore).settleAndClaim(command))
     expect(held.claimed).not.toHaveLength(0)
   }
   const began = time.now()

@@ -1,6 +1,6 @@
 /** A host of its own process, on a free port of 127.0.0.1 and a fresh database, and the calls a test makes of it. */
 import { spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -78,11 +78,35 @@ const freePort = () =>
 /** As `npm start` does: the bundle starts in a third of the time of the modules that it is made of. */
 const main = fileURLToPath(new URL("../../packages/host/dist/bundle/main.mjs", import.meta.url))
 
+const sources = ["core", "host"].map((name) =>
+  fileURLToPath(new URL(`../../packages/${name}/src`, import.meta.url))
+)
+
+/** A test of what was built before the last change would tell of a host that is no more. */
+const refuseStale = (): void => {
+  const built = statSync(main, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  const isNewer = (file: string): boolean => statSync(file).mtimeMs > built
+  const changed = sources.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .filter(isNewer)
+  )
+  if (changed.length === 0) return
+  throw new Error(
+    `${changed[0]} changed after the host was built: run \`npm run build\`, then the test again.`
+  )
+}
+
+let isFresh = false
+
 /** @param program the arguments of Node */
 export const start = async (
   environment: Readonly<Record<string, string>> = {},
   program: ReadonlyArray<string> = [main]
 ): Promise<TestHost> => {
+  if (!isFresh) refuseStale()
+  isFresh = true
   const folder = mkdtempSync(join(tmpdir(), "sendwright-test-"))
   const port = environment["PORT"] ?? String(await freePort())
   let base = `http://127.0.0.1:${port}`

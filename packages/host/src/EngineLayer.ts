@@ -85,7 +85,7 @@ const counting = ({ webhookProxy: proxy }: HostConfig, webhooks: InFlight.InFlig
     })
   })
 
-interface UnderWay {
+interface Counters {
   readonly attempts: InFlight.InFlight
   readonly webhooks: InFlight.InFlight
 }
@@ -93,7 +93,7 @@ interface UnderWay {
 /** The engine and its worker, whose loops do not run yet. */
 export const layer = (
   config: HostConfig,
-  { attempts, webhooks }: UnderWay,
+  { attempts, webhooks }: Counters,
   { senders: own = [] }: Options = {}
 ): Layer.Layer<Engine.Engine | Worker.Worker, StorageError.StorageError | MigrationError | WrongMasterKey> =>
   Engine.layer({

@@ -13,11 +13,11 @@ import { graceShare } from "./EngineLayer.ts"
 import type { BadSetting, HostConfig } from "./HostConfig.ts"
 import { baseUrlOf } from "./HostConfig.ts"
 import * as AccessLog from "./http/AccessLog.ts"
-import * as Adapter from "./http/Adapter.ts"
-import * as Content from "./http/Content.ts"
 import * as Cursors from "./http/Cursors.ts"
+import * as HttpApp from "./http/HttpApp.ts"
 import * as InFlight from "./http/InFlight.ts"
-import * as Serve from "./http/Serve.ts"
+import * as NodeServer from "./http/NodeServer.ts"
+import * as Routes from "./http/Routes.ts"
 import type { StartFailure } from "./StartFailure.ts"
 
 /** One request in so many gets a span, where the program around the host has a tracer. */
@@ -29,13 +29,13 @@ const sampling = Effect.map(Effect.tracer, (tracer) =>
 )
 
 /** Serves what the role answers over an engine, until what `besides` ends has ended, too. */
-const serve = (config: HostConfig, besides: Serve.Options<never, never>["besides"]) =>
+const serve = (config: HostConfig, besides: NodeServer.Options<never, never>["besides"]) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
     const stopping = MutableRef.make(false)
     const answered = yield* AccessLog.make(config)
     const spanEvery = yield* sampling
-    const port = yield* Serve.start({
+    const port = yield* NodeServer.start({
       address: config,
       stopping,
       graceMs: config.stopGraceMs * graceShare,
@@ -44,13 +44,13 @@ const serve = (config: HostConfig, besides: Serve.Options<never, never>["besides
       trustedProxies: config.trustedProxies,
       served: (port) => {
         const baseUrl = baseUrlOf(config, port)
-        const content = config.role === "worker" ? Content.ofWorker(engine) : Content.ofApi(engine, baseUrl)
+        const content = config.role === "worker" ? Routes.ofWorker(engine) : Routes.ofApi(engine, baseUrl)
         const { adminToken, guesses, limits, olderSecretKeys, secretKey } = config
         const cursors = Cursors.make(secretKey, ...olderSecretKeys)
         const watching = { answered, limits, spanEvery, stopping }
         return Effect.all({
-          handle: Adapter.make({ engine, ...content, ...watching, baseUrl, adminToken, cursors, guesses }),
-          refuse: Adapter.refusing(baseUrl)
+          handle: HttpApp.make({ engine, ...content, ...watching, baseUrl, adminToken, cursors, guesses }),
+          refuse: HttpApp.refusing(baseUrl)
         })
       }
     })

@@ -4,8 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "no
 import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
 import { AddressPolicy, Audit, Instant, Sandbox, Signature } from "@sendwright/core"
-import * as PublicUrl from "@sendwright/core/domain/PublicUrl"
-import * as Url from "@sendwright/core/domain/Url"
+import { PublicUrl, Url } from "@sendwright/core/internal"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
 import * as Data from "effect/Data"
@@ -16,7 +15,7 @@ import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Guesses from "./http/Guesses.ts"
-import * as Limits from "./http/Limits.ts"
+import * as HttpLimits from "./http/HttpLimits.ts"
 
 /** Where the stores are. */
 export type Database =
@@ -59,7 +58,7 @@ export interface HostConfig {
   readonly sandboxLatencyMs: number
   /** The proxies whose `X-Forwarded-For` names the client. */
   readonly trustedProxies: ReadonlyArray<AddressPolicy.Network>
-  readonly limits: Limits.Limits
+  readonly limits: HttpLimits.Limits
 }
 
 /** The public address of a host that listens on the port, which may be another than the one asked for: 0 is any. */
@@ -197,10 +196,10 @@ export const logLevel = setting("LOG_LEVEL", `one of ${Object.keys(levels).join(
 )
 
 const limits = Config.all(
-  Record.map(Limits.table, ({ from, setting, to, value }, name) =>
+  Record.map(HttpLimits.table, ({ from, setting, to, value }, name) =>
     whole(setting, from, to).pipe(
       Config.withDefault(value),
-      Config.map((given) => Limits.counted(name, given))
+      Config.map((given) => HttpLimits.counted(name, given))
     )
   )
 )

@@ -25,7 +25,7 @@ const program = (options: Options) =>
 const alreadyOpen = " Several processes share a PostgreSQL database (DATABASE_URL=postgres://…)."
 
 /** What stops a start is told in one line; a bug with all that is known of it. */
-const told = (options: Options) =>
+const failureLogged = (options: Options) =>
   program(options).pipe(
     Effect.tapError((error) =>
       Console.error(Logs.inLine(`Sendwright did not start. ${StartFailure.reason(error, alreadyOpen)}`))
@@ -41,4 +41,4 @@ const told = (options: Options) =>
  */
 export const run = (options: Options = {}): void =>
   // Its own logger would write every line a second time.
-  NodeRuntime.runMain(told(options), { disableErrorReporting: true, disablePrettyLogger: true })
+  NodeRuntime.runMain(failureLogged(options), { disableErrorReporting: true, disablePrettyLogger: true })

@@ -2,7 +2,7 @@
 import type { StorageError, WrongMasterKey } from "@sendwright/core"
 import type { MigrationError } from "@sendwright/core/sqlite"
 import type { BadSetting } from "./HostConfig.ts"
-import type { ServeError } from "./http/Serve.ts"
+import type { ServeError } from "./http/NodeServer.ts"
 
 export type StartFailure =
   | BadSetting

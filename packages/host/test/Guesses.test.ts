@@ -8,7 +8,7 @@ import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import * as Api from "../src/api/Api.ts"
-import * as Adapter from "../src/http/Adapter.ts"
+import * as HttpApp from "../src/http/HttpApp.ts"
 
 const limits = { perAddress: 8, perSubject: 3, perMinute: 60 }
 const adminToken = "an-admin-token-of-24-and-more"
@@ -60,7 +60,7 @@ const host = Effect.gen(function* () {
     contentType: "text/plain",
     body: Effect.succeed("metrics")
   } as const
-  const handle = yield* Adapter.make({
+  const handle = yield* HttpApp.make({
     engine,
     routes: Api.operations.map(({ route }) => route(engine)),
     pages: new Map([["/metrics", metrics]]),
@@ -85,7 +85,7 @@ const settled = Effect.repeatN(Effect.yieldNow(), 100)
 
 const secretOf = (publicKey: string): string => `secret of ${publicKey}`
 
-const statuses = <E>(times: number, call: (n: number) => Effect.Effect<Adapter.PlainResponse, E>) =>
+const statuses = <E>(times: number, call: (n: number) => Effect.Effect<HttpApp.PlainResponse, E>) =>
   Effect.map(Effect.all(Array.from({ length: times }, (_, n) => call(n))), (all) =>
     all.map(({ status }) => status)
   )

@@ -3,17 +3,17 @@ import { Engine } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
-import * as Adapter from "../src/http/Adapter.ts"
-import * as Content from "../src/http/Content.ts"
+import * as HttpApp from "../src/http/HttpApp.ts"
+import * as Routes from "../src/http/Routes.ts"
 
-export const make = (options: Pick<Adapter.Options, "guesses"> = {}) =>
+export const make = (options: Pick<HttpApp.Options, "guesses"> = {}) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
     const account = yield* engine.admin.accounts.create({ name: "Shop" })
     const session = yield* engine.admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
     const { key, secretKey } = yield* engine.admin.keys.issue(session.id, {})
-    const content = Content.ofApi(engine, "http://base")
-    const handle = yield* Adapter.make({
+    const content = Routes.ofApi(engine, "http://base")
+    const handle = yield* HttpApp.make({
       engine,
       ...content,
       baseUrl: "http://base",

@@ -6,9 +6,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
 import * as TestClock from "effect/TestClock"
-import * as Adapter from "../src/http/Adapter.ts"
-import * as Content from "../src/http/Content.ts"
-import * as Limits from "../src/http/Limits.ts"
+import * as HttpApp from "../src/http/HttpApp.ts"
+import * as HttpLimits from "../src/http/HttpLimits.ts"
+import * as Routes from "../src/http/Routes.ts"
 
 const send = () => Effect.succeed(Sender.SendResult.Accepted({ providerId: null, status: "accepted" }))
 
@@ -41,7 +41,7 @@ const engineLayer = Engine.layer().pipe(
 const nobody = "0190a0a0-0000-7000-8000-000000000000"
 
 /** The host over an engine in memory with a gateway's session. */
-const serving = (limits: Partial<Limits.Limits> = {}) =>
+const serving = (limits: Partial<HttpLimits.Limits> = {}) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
     const { accounts, sessions } = engine.admin
@@ -53,13 +53,13 @@ const serving = (limits: Partial<Limits.Limits> = {}) =>
     })
     const own = yield* sessions.create(account.id, { name: "Birds", provider: "pigeon" })
     const silent = yield* sessions.create(account.id, { name: "Silent", provider: "deaf" })
-    const handle = yield* Adapter.make({
+    const handle = yield* HttpApp.make({
       engine,
-      ...Content.ofApi(engine, "http://base"),
+      ...Routes.ofApi(engine, "http://base"),
       baseUrl: "http://base",
       adminToken: undefined,
       stopping: MutableRef.make(false),
-      limits: { ...Limits.defaults, ...limits }
+      limits: { ...HttpLimits.defaults, ...limits }
     })
     let reads = 0
     const post = (
@@ -236,7 +236,7 @@ describe("/openapi.json and /docs", () => {
   it.effect("tell the senders that the engine has", () =>
     Effect.gen(function* () {
       const { engine } = yield* serving()
-      const page = Content.ofApi(engine, "http://base").pages.get("/openapi.json")
+      const page = Routes.ofApi(engine, "http://base").pages.get("/openapi.json")
       const { components } = JSON.parse(String(yield* page?.body ?? Effect.succeed("{}")))
       expect(components.schemas.Provider.enum).toEqual(["http", "pigeon", "deaf"])
       expect(components.schemas.SessionConfiguration.description).toMatch(/`http`: `url` and `secret`/)
@@ -246,7 +246,7 @@ describe("/openapi.json and /docs", () => {
   it.effect("are made once, and all answers share their bytes", () =>
     Effect.gen(function* () {
       const { engine } = yield* serving()
-      const { pages } = Content.ofApi(engine, "http://base")
+      const { pages } = Routes.ofApi(engine, "http://base")
       for (const path of ["/openapi.json", "/docs"]) {
         const made = yield* Effect.all(
           Array.from({ length: 3 }, () => pages.get(path)?.body ?? Effect.succeed("")),
@@ -259,7 +259,7 @@ describe("/openapi.json and /docs", () => {
     }).pipe(Effect.provide(engineLayer))
   )
 
-  const reading = (limits: Partial<Limits.Limits>) =>
+  const reading = (limits: Partial<HttpLimits.Limits>) =>
     Effect.map(
       serving(limits),
       ({ handle }) =>

@@ -6,7 +6,7 @@ import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as HostConfig from "../src/HostConfig.ts"
-import * as Limits from "../src/http/Limits.ts"
+import * as HttpLimits from "../src/http/HttpLimits.ts"
 
 const load = (environment: Readonly<Record<string, string>>) =>
   HostConfig.load.pipe(
@@ -99,7 +99,7 @@ describe("the settings", () => {
 
   it.effect("of limits are counts, seconds and sizes", () =>
     Effect.gen(function* () {
-      expect((yield* load({})).limits).toEqual(Limits.defaults)
+      expect((yield* load({})).limits).toEqual(HttpLimits.defaults)
       const given = {
         LIMIT_PIPELINED: "3",
         LIMIT_STALLED: "4",
@@ -109,7 +109,7 @@ describe("the settings", () => {
       }
       const { limits, trustedProxies } = yield* load(given)
       const wanted = { pipelined: 3, stalled: 4000, unsent: 5 * 1024, bodies: 6 * 1024 * 1024 }
-      expect(limits).toEqual({ ...Limits.defaults, ...wanted })
+      expect(limits).toEqual({ ...HttpLimits.defaults, ...wanted })
       expect(trustedProxies).toHaveLength(2)
     })
   )

@@ -14,9 +14,9 @@ import * as TestClock from "effect/TestClock"
 import { migratedDatabase } from "../../../test/support/Postgres.ts"
 import { at, items, template } from "../../../test/support/TestHost.ts"
 import * as AdminApi from "../src/api/AdminApi.ts"
-import * as Adapter from "../src/http/Adapter.ts"
-import * as Content from "../src/http/Content.ts"
 import * as Guesses from "../src/http/Guesses.ts"
+import * as HttpApp from "../src/http/HttpApp.ts"
+import * as Routes from "../src/http/Routes.ts"
 
 const adminToken = "an-admin-token-of-24-and-more"
 const address = "203.0.113.7"
@@ -53,9 +53,9 @@ interface Answer {
 /** A host, called as an operator. */
 const host = Effect.gen(function* () {
   const engine = yield* Engine.Engine
-  const handle = yield* Adapter.make({
+  const handle = yield* HttpApp.make({
     engine,
-    ...Content.ofApi(engine, "http://base"),
+    ...Routes.ofApi(engine, "http://base"),
     baseUrl: "http://base",
     adminToken: Redacted.make(adminToken),
     guesses: { ...Guesses.defaults, perAddress: 1_000_000 },

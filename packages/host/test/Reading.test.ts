@@ -5,8 +5,8 @@ import { connect } from "node:net"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as MutableRef from "effect/MutableRef"
-import * as Adapter from "../src/http/Adapter.ts"
-import * as Serve from "../src/http/Serve.ts"
+import * as HttpApp from "../src/http/HttpApp.ts"
+import * as NodeServer from "../src/http/NodeServer.ts"
 
 /** How often Node says so: of each request that it has parsed, of each connection that it has accepted. */
 const counting = (channel: "http.server.request.start" | "net.server.socket") =>
@@ -55,14 +55,14 @@ const serving = Effect.gen(function* () {
   const parsed = yield* counting("http.server.request.start")
   const accepted = yield* counting("net.server.socket")
   const begun = new Map<string, number>()
-  const handle: Adapter.Adapter = ({ url }) =>
+  const handle: HttpApp.HttpApp = ({ url }) =>
     Effect.sync(() => {
       if (!begun.has(url)) begun.set(url, parsed.count())
       return { status: 200, headers: {}, body: "done" }
     })
-  const port = yield* Serve.start({
+  const port = yield* NodeServer.start({
     address: { port: 0, host: "127.0.0.1" },
-    served: () => Effect.map(Adapter.refusing("http://base"), (refuse) => ({ handle, refuse })),
+    served: () => Effect.map(HttpApp.refusing("http://base"), (refuse) => ({ handle, refuse })),
     stopping: MutableRef.make(false),
     graceMs: 100,
     besides: { end: Effect.void, underWay: () => [] }

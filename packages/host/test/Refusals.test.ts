@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as MutableRef from "effect/MutableRef"
 import * as Api from "../src/api/Api.ts"
-import * as Adapter from "../src/http/Adapter.ts"
+import * as HttpApp from "../src/http/HttpApp.ts"
 
 type EngineService = typeof Engine.Engine.Service
 
@@ -69,7 +69,7 @@ const call = (
 ) =>
   Effect.gen(function* () {
     const engine = stub(given)
-    const handle = yield* Adapter.make({
+    const handle = yield* HttpApp.make({
       engine,
       routes: routesOf(engine),
       pages: new Map(),

@@ -42,8 +42,8 @@ const declared = { "content-length": String(mebibyte) }
 
 const asked = ({ content }: Effect.Effect.Success<typeof host>, isOpen: boolean) => [
   ...content.routes
-    .filter(({ handler, takesBody }) =>
-      isOpen ? handler.access === "anyone" : !takesBody && handler.access !== "hook"
+    .filter(({ acceptsBody, handler }) =>
+      isOpen ? handler.access === "anyone" : !acceptsBody && handler.access !== "hook"
     )
     .map(({ method, pattern }) => [method, filled(pattern)] as const),
   ...Array.from(content.pages.keys(), (path) => ["GET", path] as const)

@@ -2,19 +2,19 @@
  * The audit log: who did what as an operator, to what, when and from where, with what it was before and after. An entry
  * is written in the commit of its act. It has no secret, and of a phone number the last four digits.
  */
-import type { Account } from "./Account.ts"
-import type { ApiKey, Secret } from "./ApiKey.ts"
+import type { Account } from "./account/Account.ts"
+import type { ApiKey, Secret } from "./account/ApiKey.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
-import type { Job } from "./Job.ts"
+import type { Job } from "./job/Job.ts"
 import type { Operator } from "./Operator.ts"
 import type { Page } from "./Page.ts"
 import * as Phone from "./Phone.ts"
-import type { Session } from "./Session.ts"
-import * as Sessions from "./Session.ts"
-import type { Template } from "./Template.ts"
+import type { Session } from "./session/Session.ts"
+import * as Sessions from "./session/Session.ts"
+import type { Template } from "./template/Template.ts"
 import * as Url from "./Url.ts"
-import type { Endpoint } from "./Webhook.ts"
+import type { Endpoint } from "./webhook/Webhook.ts"
 
 /** The operator who acts. */
 export interface Actor {
@@ -77,8 +77,8 @@ const url = (text: string): string => {
 
 const time = (instant: Instant | null) => (instant === null ? null : Time.format(instant))
 
-const secrets = (kept: ReadonlyArray<Pick<Secret, "createdAt" | "expiresAt">>) =>
-  kept.map(({ createdAt, expiresAt }) => ({ created_at: time(createdAt), expires_at: time(expiresAt) }))
+const secrets = (stored: ReadonlyArray<Pick<Secret, "createdAt" | "expiresAt">>) =>
+  stored.map(({ createdAt, expiresAt }) => ({ created_at: time(createdAt), expires_at: time(expiresAt) }))
 
 export const account = ({ currency, name, plan }: Account): View => ({
   name: free(name),

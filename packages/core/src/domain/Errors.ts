@@ -3,14 +3,14 @@
  * is the host's business, in one total mapping.
  */
 import * as Data from "effect/Data"
-import type { Permission } from "./ApiKey.ts"
+import type { Permission } from "./account/ApiKey.ts"
+import type { Feature } from "./account/Plan.ts"
 import type { Fault } from "./Fault.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
-import type { Status as JobStatus } from "./Job.ts"
-import type { Feature } from "./Plan.ts"
-import type { Failure } from "./Recipient.ts"
-import type { State } from "./Session.ts"
+import type { Status as JobStatus } from "./job/Job.ts"
+import type { Failure } from "./job/Recipient.ts"
+import type { State } from "./session/Session.ts"
 
 /** Missing, unknown, wrong, inactive and revoked are not told apart. */
 export class InvalidCredentials extends Data.TaggedError("InvalidCredentials") {

@@ -4,7 +4,7 @@
  * would forge a line of the log. Lengths are in code points. Text that is in order is returned as it is.
  */
 import { createHash } from "node:crypto"
-import type { Failure } from "./Recipient.ts"
+import type { Failure } from "./job/Recipient.ts"
 import * as Text from "./Text.ts"
 
 /** The longest that is kept of each kind, in code points. */

@@ -66,11 +66,14 @@ export class Faults {
 }
 
 /** The faults of places of which nothing is told yet: one who mends what is told there mends them, too. */
-export const untold = (told: ReadonlyArray<Fault>, faults: ReadonlyArray<Fault>): ReadonlyArray<Fault> => {
-  const places = new Set(told.map(pointer))
-  const isTold = ({ path }: Fault): boolean =>
+export const unreported = (
+  reported: ReadonlyArray<Fault>,
+  faults: ReadonlyArray<Fault>
+): ReadonlyArray<Fault> => {
+  const places = new Set(reported.map(pointer))
+  const isReported = ({ path }: Fault): boolean =>
     path.some((_, last) => places.has(pointer({ path: path.slice(0, last + 1) })))
-  return faults.filter((fault) => !isTold(fault))
+  return faults.filter((fault) => !isReported(fault))
 }
 
 /** RFC 6901. */

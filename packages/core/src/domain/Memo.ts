@@ -6,26 +6,26 @@ export type Memo<A extends Found> = (key: string, find: () => A) => A
 
 /** @param most how many keys are kept */
 export const make = <A extends Found>(most: number): Memo<A> => {
-  const kept = new Map<string, A>()
+  const cache = new Map<string, A>()
   return (key, find) => {
-    const known = kept.get(key)
+    const known = cache.get(key)
     if (known !== undefined) return known
     const found = find()
-    const [oldest] = kept.keys()
-    if (kept.size >= most && oldest !== undefined) kept.delete(oldest)
-    kept.set(key, found)
+    const [oldest] = cache.keys()
+    if (cache.size >= most && oldest !== undefined) cache.delete(oldest)
+    cache.set(key, found)
     return found
   }
 }
 
 /** Remembers what was found of an object, for as long as that lives. */
 export const ofObject = <Key extends object, A extends Found>(find: (key: Key) => A): ((key: Key) => A) => {
-  const kept = new WeakMap<Key, A>()
+  const cache = new WeakMap<Key, A>()
   return (key) => {
-    const known = kept.get(key)
+    const known = cache.get(key)
     if (known !== undefined) return known
     const found = find(key)
-    kept.set(key, found)
+    cache.set(key, found)
     return found
   }
 }

@@ -2,8 +2,8 @@
  * Operators: who may use the admin API, each with a name, a role and a token of its own (docs/adr/0024-operators.md).
  * A token is shown once; only hashes are kept, and a rotation overlaps tokens as it does the secrets of API keys.
  */
-import type { Secret } from "./ApiKey.ts"
-import * as ApiKey from "./ApiKey.ts"
+import type { Secret } from "./account/ApiKey.ts"
+import * as ApiKey from "./account/ApiKey.ts"
 import type { Instant } from "./Instant.ts"
 
 /** `metrics` reads the metrics alone; `read` also all that the admin API tells; `admin` does everything. */

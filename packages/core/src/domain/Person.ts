@@ -83,7 +83,7 @@ export interface Link {
    * The platform told both together, or they are two forms of one number: what a person grants by one holds for the
    * other. Otherwise the other came in the place of the first, and only what is revoked holds for it.
    */
-  readonly told: boolean
+  readonly reportedTogether: boolean
 }
 
 /** A link that is known, and since when. */
@@ -181,7 +181,8 @@ export const circle = (links: Iterable<Known>): Circle => {
     together: (keys) => {
       const found = new Set(keys)
       for (const key of keys)
-        for (const { other, told } of linksOf(key)) if (told && !isShared(key, other)) found.add(other)
+        for (const { other, reportedTogether } of linksOf(key))
+          if (reportedTogether && !isShared(key, other)) found.add(other)
       return [...found]
     }
   }
@@ -192,7 +193,7 @@ export const nameOfLink = ({ other, person }: Pick<Link, "other" | "person">): s
 
 export interface Learnt {
   /** The links that were not known, each once. To be told together is more than to come in the other's place. */
-  readonly kept: ReadonlyArray<Known>
+  readonly retained: ReadonlyArray<Known>
   /** Links that are not kept, for as many lead on from there already. What was revoked until now holds for them. */
   readonly beyond: ReadonlyArray<Link>
 }
@@ -208,28 +209,28 @@ export const learn = (links: Iterable<Link>, known: ReadonlyArray<Known>, now: I
     many.set(link.person, 1 + (many.get(link.person) ?? 0))
     at = Math.max(at, link.at + 1)
   }
-  const kept = new Map<string, Known>()
+  const retained = new Map<string, Known>()
   const beyond = new Map<string, Link>()
   for (const link of links) {
     const name = nameOfLink(link)
     const before = found.get(name)
-    if (before !== undefined && (before.told || !link.told)) continue
+    if (before !== undefined && (before.reportedTogether || !link.reportedTogether)) continue
     const count = many.get(link.person) ?? 0
     if (before === undefined && count >= maximumLinks) {
-      if (link.told || !beyond.has(name)) beyond.set(name, link)
+      if (link.reportedTogether || !beyond.has(name)) beyond.set(name, link)
       continue
     }
     if (before === undefined) many.set(link.person, count + 1)
     const learnt = { ...link, at: before?.at ?? at }
     found.set(name, learnt)
-    kept.set(name, learnt)
+    retained.set(name, learnt)
   }
-  return { kept: [...kept.values()], beyond: [...beyond.values()] }
+  return { retained: [...retained.values()], beyond: [...beyond.values()] }
 }
 
 /** All links with those that were learnt. */
-export const withLearnt = (known: ReadonlyArray<Known>, { kept }: Learnt): ReadonlyArray<Known> => [
-  ...new Map([...known, ...kept].map((link) => [nameOfLink(link), link])).values()
+export const withLearnt = (known: ReadonlyArray<Known>, { retained }: Learnt): ReadonlyArray<Known> => [
+  ...new Map([...known, ...retained].map((link) => [nameOfLink(link), link])).values()
 ]
 
 /** True when more than one key is told of a person. */
@@ -238,8 +239,8 @@ export const isLinked = ({ phone, userId }: Person): boolean =>
 
 /** Both ways: one was told together with the other. */
 const met = (person: Key, other: Key): ReadonlyArray<Link> => [
-  { person, other, told: true },
-  { person: other, other: person, told: true }
+  { person, other, reportedTogether: true },
+  { person: other, other: person, reportedTogether: true }
 ]
 
 /** The same number in its other form, where it has one. */
@@ -250,7 +251,7 @@ const written = (person: Person | null): ReadonlyArray<Link> => {
 }
 
 /** A platform's word on a person. */
-export interface Told {
+export interface IdentityReport {
   readonly person: Person
   /** By what the person was known before a number or a user id changed. */
   readonly formerly: Person | null
@@ -260,7 +261,7 @@ export interface Told {
  * The links that follow from what was told. What a person was known by leads to what they are known by now. It leads back
  * as well where the number is not said to have changed: then they may still have it.
  */
-export const linksOf = ({ formerly, person }: Told, portfolio: string): ReadonlyArray<Link> => {
+export const linksOf = ({ formerly, person }: IdentityReport, portfolio: string): ReadonlyArray<Link> => {
   const now = keysOf(person, portfolio)
   const before = formerly === null ? [] : keysOf(formerly, portfolio).filter((key) => !now.includes(key))
   const [first, second] = now
@@ -275,8 +276,8 @@ export const linksOf = ({ formerly, person }: Told, portfolio: string): Readonly
     ...before.flatMap((key) =>
       now.flatMap(
         (other): ReadonlyArray<Link> => [
-          { person: key, other, told: false },
-          ...(numberChanged ? [] : [{ person: other, other: key, told: false }])
+          { person: key, other, reportedTogether: false },
+          ...(numberChanged ? [] : [{ person: other, other: key, reportedTogether: false }])
         ]
       )
     )

@@ -2,7 +2,7 @@
  * When to try again: webhook deliveries by the schedule of decisions.md §7, sends by capped exponential backoff
  * with full jitter (§4) until a time (§10). Pure: the draw from 0 to 1 comes from the caller.
  */
-import type { Purpose } from "./Consent.ts"
+import type { Purpose } from "./consent/Consent.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 
@@ -40,10 +40,10 @@ export const nextDelivery = (options: {
   readonly now: Instant
   readonly retryAfterMs: number | null
   readonly jitter: number
-  readonly draw: number
+  readonly fraction: number
 }): Instant | undefined => {
   const delay = deliveryDelays[options.failed - 1] ?? Time.day
-  const jittered = Math.round(delay * (1 - options.jitter + 2 * options.jitter * options.draw))
+  const jittered = Math.round(delay * (1 - options.jitter + 2 * options.jitter * options.fraction))
   const at = options.now + Math.max(jittered, Math.min(options.retryAfterMs ?? 0, longestRetryAfter))
   return at - options.firstAttemptAt > deliveryWindow ? undefined : at
 }
@@ -64,7 +64,7 @@ export const readAfter = (header: string | null, now: Instant): number | null =>
 /** Attempts in all of a message whose recipient is the cause of the error: a pair limit, say (decisions.md §10). */
 export const recipientAttempts = 8
 
-/** Milliseconds for which a transient error of a send is tried again (decisions.md §10). */
+/** Milliseconds for which a transient error of a template send is tried again (decisions.md §10). */
 export const sendWindows: Readonly<Record<"authentication" | "other", number>> = {
   authentication: 10 * Time.minute,
   other: Time.day
@@ -77,6 +77,15 @@ export const longestSendWindow = 7 * Time.day
 /** @param set the session's own; null = by the purpose of what is sent */
 export const sendWindow = (purpose: Purpose, set: number | null): number =>
   set ?? (purpose === "authentication" ? sendWindows.authentication : sendWindows.other)
+
+/** Milliseconds for which a direct message is tried again: its caller waits for the answer. */
+export const directWindow = 5 * Time.second
+
+/**
+ * Milliseconds that a pair of numbers is given to rest after its first, second, … attempt: 1, 4, 16, 64, … seconds
+ * (whatsapp-cloud.md §1.7).
+ */
+export const pairRest = (attempts: number): number => Time.second * 4 ** (attempts - 1)
 
 const sendBase = 1 * Time.second
 const sendCap = 15 * Time.minute
@@ -99,16 +108,16 @@ export const nextSend = (options: {
   readonly isOfRecipient: boolean
   readonly now: Instant
   readonly retryAfterMs: number | null
-  readonly draw: number
+  readonly fraction: number
 }): Instant | undefined => {
-  const { attempts, draw, firstAttemptAt, isOfRecipient, now, retryAfterMs, windowMs } = options
+  const { attempts, firstAttemptAt, fraction, isOfRecipient, now, retryAfterMs, windowMs } = options
   if (isOfRecipient && attempts >= recipientAttempts) return undefined
   const end = firstAttemptAt + windowMs
   const earliest = now + Math.min(retryAfterMs ?? 0, longestRetryAfter)
   if (now >= end || earliest > end) return undefined
   const cap = Math.min(sendCap, windowMs / attemptsPerWindow)
   const ceiling = Math.min(cap, sendBase * 2 ** (attempts - 1))
-  return Math.min(end, Math.round(earliest + ceiling * draw))
+  return Math.min(end, Math.round(earliest + ceiling * fraction))
 }
 
 /** A recipient over which so many workers died in a row is parked. */

@@ -4,8 +4,9 @@
  * much as the emptiest of them. Nothing is ever evicted, so that a flood of other keys cannot wipe out a counter; slots
  * that keys share make a limit stricter, never looser. The seed keeps strangers from choosing keys that share slots.
  */
+
+import * as RateLimit from "./account/RateLimit.ts"
 import type { Instant } from "./Instant.ts"
-import * as RateLimit from "./RateLimit.ts"
 
 const rows = 4
 /** A power of two. All rows take 256 KiB. */

@@ -16,7 +16,7 @@ export interface Admission {
 
 export const make = (): Admission => {
   let waiting = 0
-  const leave = Effect.sync(() => {
+  const release = Effect.sync(() => {
     waiting -= 1
   })
   return {
@@ -24,7 +24,7 @@ export const make = (): Admission => {
       Effect.suspend((): Effect.Effect<A, E | Overloaded, R> => {
         if (waiting >= mostWaiting) return new Overloaded({ waitingFor: "commit", retryAfterMs })
         waiting += 1
-        return Effect.ensuring(accept, leave)
+        return Effect.ensuring(accept, release)
       })
   }
 }

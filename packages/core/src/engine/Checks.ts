@@ -7,21 +7,23 @@
  *    3. subscription, feature                402   authorize
  *    4. permission                           403   authorize
  *    5. session connected                    409   authorize
- *    6. header and body shape                422   shape, misshapen
- *    7. idempotency: replay, or conflict     409   earlier
+ *    6. header and body shape                422   templateShape, directShape, misshapen
+ *    7. idempotency: replay, or conflict     409   findByIdempotencyKey
  *    8. template, recipients, variables      422   resolve
  *    9. consent                              403   consent
  *   10. quota                                402   accept (in the commit)
  *   11. minimum wait                         429   accept (in the commit)
  *
- * Each is one function below. `Engine` puts `authorize` before every operation that takes a caller; `Sends` and
+ * Each is a function below, but for the last two, which the commit asks (`storage/policy/Acceptance`). `Engine` puts `authorize` before every operation that takes a caller; `Sends` and
  * `DirectMessages` call 6 to 11 from top to bottom.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { Permission } from "../domain/ApiKey.ts"
-import * as ApiKey from "../domain/ApiKey.ts"
-import type { Purpose, Refusal } from "../domain/Consent.ts"
+import type { Permission } from "../domain/account/ApiKey.ts"
+import * as ApiKey from "../domain/account/ApiKey.ts"
+import * as Idempotency from "../domain/account/Idempotency.ts"
+import * as Money from "../domain/billing/Money.ts"
+import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
 import {
   ConsentRequired,
   FeatureUnavailable,
@@ -36,26 +38,24 @@ import {
   SubscriptionInactive
 } from "../domain/Errors.ts"
 import * as Fault from "../domain/Fault.ts"
-import * as Idempotency from "../domain/Idempotency.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Keyring from "../domain/Keyring.ts"
-import * as Money from "../domain/Money.ts"
 import * as Phone from "../domain/Phone.ts"
-import * as Rendering from "../domain/Rendering.ts"
-import type { DirectMessageRequest, TemplateMessageRequest } from "../domain/Requests.ts"
-import * as Requests from "../domain/Requests.ts"
-import * as Shape from "../domain/Shape.ts"
-import type { Template } from "../domain/Template.ts"
 import * as Text from "../domain/Text.ts"
-import * as Variables from "../domain/Variables.ts"
+import * as Rendering from "../domain/template/Rendering.ts"
+import type { Template } from "../domain/template/Template.ts"
+import * as Variables from "../domain/template/Variables.ts"
 import * as Either from "../effect/Either.ts"
-import * as Turn from "../loop/Turn.ts"
+import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
+import * as RequestDecoder from "../schema/RequestDecoder.ts"
+import type { DirectMessageRequest, TemplateMessageRequest } from "../schema/Requests.ts"
+import * as Requests from "../schema/Requests.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import { ApiKeyStore } from "../storage/ApiKeyStore.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
-import type { AcceptResult, AcceptSend, Earlier } from "../storage/JobStore.ts"
+import type { AcceptResult, AcceptSend, IdempotencyRecord } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { RateLimitStore } from "../storage/RateLimitStore.ts"
@@ -85,8 +85,8 @@ const knownForMs = Time.second
 
 // 6 ------------------------------------------------------------------------------------------------------------
 
-const decodeTemplate = Shape.decoder(Requests.TemplateMessageRequest)
-const decodeDirect = Shape.decoder(Requests.DirectMessageRequest)
+const decodeTemplate = RequestDecoder.decoder(Requests.TemplateMessageRequest)
+const decodeDirect = RequestDecoder.decoder(Requests.DirectMessageRequest)
 
 const phoneFault = (phone: unknown): string | undefined =>
   typeof phone === "string" ? Phone.check(phone) : undefined
@@ -255,11 +255,11 @@ const readable = (body: unknown): Readable => {
 
 // 7 ------------------------------------------------------------------------------------------------------------
 
-const conflict = (earlier: Earlier): IdempotencyConflict =>
+const conflict = (record: IdempotencyRecord): IdempotencyConflict =>
   new IdempotencyConflict(
-    earlier.kind === "template"
-      ? { jobId: earlier.jobId, messageId: null }
-      : { jobId: null, messageId: Ids.messageId(earlier.jobId, 0) }
+    record.kind === "template"
+      ? { jobId: record.jobId, messageId: null }
+      : { jobId: null, messageId: Ids.messageId(record.jobId, 0) }
   )
 
 // 8 ------------------------------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ const consentFault = (
 }
 
 /** After so long whoever repeats a send of a transaction that is still open comes again. */
-const keyInHandMs = Time.second
+const keyLockedMs = Time.second
 
 /** The outcome of a commit for a send. */
 type Recorded = Extract<AcceptResult, { readonly _tag: "Accepted" | "Replayed" }>
@@ -349,7 +349,7 @@ export const make = Effect.gen(function* () {
   const keys = yield* ApiKeyStore
   const limits = yield* RateLimitStore
   const templates = yield* TemplateStore
-  const { isInside } = yield* Transactions
+  const { isEmbedded } = yield* Transactions
 
   // 1, 2 -------------------------------------------------------------------------------------------------------
 
@@ -357,7 +357,7 @@ export const make = Effect.gen(function* () {
   // key until somebody's transaction ends.
   const touch = ({ lastUsedAt, publicKey }: ApiKey.ApiKey, now: Instant) =>
     ApiKey.wasIdle({ lastUsedAt }, now)
-      ? Effect.unlessEffect(keys.touch({ publicKey, now }), isInside).pipe(
+      ? Effect.unlessEffect(keys.touch({ publicKey, now }), isEmbedded).pipe(
           Effect.catchAll((error) => Effect.logWarning(error.message))
         )
       : Effect.void
@@ -371,7 +371,7 @@ export const make = Effect.gen(function* () {
       )
       if (from === undefined || moving.has(publicKey)) return Effect.void
       moving.add(publicKey)
-      return Effect.unlessEffect(keys.rehash({ publicKey, from, to: box.hash(secretKey) }), isInside).pipe(
+      return Effect.unlessEffect(keys.rehash({ publicKey, from, to: box.hash(secretKey) }), isEmbedded).pipe(
         Effect.catchAll((error) => Effect.logWarning(error.message)),
         Effect.ensuring(Effect.sync(() => moving.delete(publicKey)))
       )
@@ -379,7 +379,7 @@ export const make = Effect.gen(function* () {
 
   /** Who calls: an unknown key costs the same work as a wrong secret, so that time tells nothing. */
   const identify = Effect.fnUntraced(function* (credentials: Credentials) {
-    Turn.note()
+    EventLoopBudget.requestArrived()
     const now = yield* Clock.currentTimeMillis
     const identity = yield* keys.identify(credentials.publicKey ?? "")
     const hashes = identity === null ? [] : ApiKey.validHashes(identity.key, now)
@@ -406,14 +406,14 @@ export const make = Effect.gen(function* () {
   /** The latest that was looked up of callers that are kept, so that many operations of one share a look. */
   const renewed = new WeakMap<Caller, Caller>()
 
-  const renew = Effect.fnUntraced(function* (kept: Caller, now: Instant) {
-    const identity = yield* keys.identify(kept.key.publicKey)
+  const renew = Effect.fnUntraced(function* (cached: Caller, now: Instant) {
+    const identity = yield* keys.identify(cached.key.publicKey)
     if (identity === null || identity.key.status !== "active") return yield* new InvalidCredentials()
     yield* touch(identity.key, now)
     const { account, key, session } = identity
-    const caller: Caller = { account, key, session, rate: kept.rate, knownAt: now }
+    const caller: Caller = { account, key, session, rate: cached.rate, knownAt: now }
     // A transaction may take back all that was read inside it.
-    if (!(yield* isInside)) renewed.set(kept, caller)
+    if (!(yield* isEmbedded)) renewed.set(cached, caller)
     return caller
   })
 
@@ -435,8 +435,8 @@ export const make = Effect.gen(function* () {
    * The request that the key stands for already, to be answered again; null when the key is free. Nothing has bounded
    * the texts of a body yet, so that its fingerprint is made only when it is compared.
    */
-  const earlier = (caller: Caller, key: string, fingerprint: () => string) =>
-    Effect.flatMap(jobs.earlier({ publicKey: caller.key.publicKey, key }), (found) =>
+  const findByIdempotencyKey = (caller: Caller, key: string, fingerprint: () => string) =>
+    Effect.flatMap(jobs.findByIdempotencyKey({ publicKey: caller.key.publicKey, key }), (found) =>
       found !== null && Idempotency.decide(found, fingerprint()) === "KeyConflict"
         ? Effect.fail(conflict(found))
         : Effect.succeed(found)
@@ -550,8 +550,8 @@ export const make = Effect.gen(function* () {
     Effect.flatMap(
       admission.admit(
         Effect.uninterruptible(
-          Effect.flatMap(isInside, (limitsAfterCommit) =>
-            jobs.accept(limitsAfterCommit ? { ...command, limitsAfterCommit } : command)
+          Effect.flatMap(isEmbedded, (isEmbedded) =>
+            jobs.accept(isEmbedded ? { ...command, isEmbedded } : command)
           )
         )
       ),
@@ -563,18 +563,18 @@ export const make = Effect.gen(function* () {
           case "Replayed":
             return Effect.succeed(result)
           case "KeyConflict":
-            return Effect.fail(conflict(result.earlier))
+            return Effect.fail(conflict(result.record))
           case "QuotaExhausted":
             return Effect.fail(exhausted(result))
           case "TooSoon":
             return Effect.fail(new MinimumWaitActive({ retryAfterMs: result.retryAt - command.now }))
-          case "KeyInHand":
-            return Effect.fail(new Overloaded({ waitingFor: "commit", retryAfterMs: keyInHandMs }))
+          case "KeyLocked":
+            return Effect.fail(new Overloaded({ waitingFor: "commit", retryAfterMs: keyLockedMs }))
         }
       }
     )
 
-  return { identify, authorize, earlier, misshapen, resolve, consent, accept }
+  return { identify, authorize, findByIdempotencyKey, misshapen, resolve, consent, accept }
 })
 
 export type Checks = Effect.Effect.Success<typeof make>

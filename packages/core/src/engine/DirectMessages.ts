@@ -9,38 +9,35 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import * as Catalogue from "../domain/Catalogue.ts"
-import * as Circuit from "../domain/Circuit.ts"
-import type * as Consent from "../domain/Consent.ts"
+import * as Idempotency from "../domain/account/Idempotency.ts"
+import type * as Consent from "../domain/consent/Consent.ts"
 import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
-import * as Idempotency from "../domain/Idempotency.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
-import * as Time from "../domain/Instant.ts"
-import * as Job from "../domain/Job.ts"
-import type { Failure } from "../domain/Recipient.ts"
-import type { Session } from "../domain/Session.ts"
-import * as Moment from "../loop/Moment.ts"
-import type * as Lines from "../sender/Lines.ts"
+import * as Job from "../domain/job/Job.ts"
+import type { Failure } from "../domain/job/Recipient.ts"
+import * as Retry from "../domain/Retry.ts"
+import * as Circuit from "../domain/session/Circuit.ts"
+import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
+import type { Session } from "../domain/session/Session.ts"
+import * as Moment from "../runtime/Moment.ts"
+import { Signals } from "../runtime/Signals.ts"
+import type * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
-import type { AcceptSend, ClaimedJob, Earlier, Settlement } from "../storage/JobStore.ts"
+import type { AcceptSend, ClaimedJob, IdempotencyRecord, Settlement } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import * as Attempt from "../worker/Attempt.ts"
 import type { SessionCircuit } from "../worker/Circuits.ts"
 import { Circuits } from "../worker/Circuits.ts"
-import type * as Consequences from "../worker/Consequences.ts"
-import * as Dispatch from "../worker/Dispatch.ts"
-import { Presence } from "../worker/Presence.ts"
-import { Wake } from "../worker/Wake.ts"
+import type * as FailureActions from "../worker/FailureActions.ts"
+import { Heartbeat } from "../worker/Heartbeat.ts"
 import * as Checks from "./Checks.ts"
+import * as DirectInFlight from "./DirectInFlight.ts"
 import type { Caller, DirectAcknowledgement, DirectCommand } from "./Operations.ts"
-import { traced } from "./Traced.ts"
-import * as UnderWay from "./UnderWay.ts"
-
-/** A direct message answers its caller: it is tried again only while that takes no longer than this. */
-const patienceMs = 5 * Time.second
+import { spanIfTraced } from "./SpanIfTraced.ts"
 
 /** The answer that a replay gives again, kept with the job. */
 const Answer = Schema.parseJson(
@@ -90,7 +87,7 @@ const stopping: Failure = {
 }
 
 /** The process was frozen between its acceptance and the attempt: another one may have taken it up. */
-const heldUp: Failure = {
+const processStalled: Failure = {
   code: "outcome_unknown",
   provider_code: null,
   message: "The service was held up before the attempt; the message may be sent by another process.",
@@ -98,7 +95,7 @@ const heldUp: Failure = {
 }
 
 /** A platform that does not answer is asked by one message after another; the others are refused, for somebody waits. */
-const unavailable = Catalogue.failure("provider_unavailable", {
+const unavailable = FailureCatalogue.failure("provider_unavailable", {
   providerCode: null,
   message: "The platform does not answer at present; the message was not sent. Try again later."
 })
@@ -128,8 +125,8 @@ const reply = (
 /** Why the recipient may have nothing any more; undefined where consent stands. */
 type ConsentNow = (claimed: ClaimedJob) => Effect.Effect<Consent.Refusal | undefined, StorageError>
 
-const ended = (failure: Failure, uncertain: boolean): Outcome =>
-  uncertain ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
+const ended = (failure: Failure, maybeSent: boolean): Outcome =>
+  maybeSent ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
 
 /** Nobody tells an opt-out again when its outcome is lost, so a store that is away is asked for a while. */
 const untilStored = Schedule.exponential("50 millis").pipe(
@@ -143,42 +140,43 @@ const untilStored = Schedule.exponential("50 millis").pipe(
  */
 const dispatch = Effect.fnUntraced(function* (
   claimed: ClaimedJob,
-  line: Lines.Line | undefined,
+  sessionSender: SessionSender.SessionSender | undefined,
   circuit: SessionCircuit,
-  draw: Consequences.Draw,
+  applyActions: FailureActions.Apply,
   consentNow: ConsentNow,
-  keeps: Dispatch.Keeps
+  stillOwns: Attempt.StillOwns
 ) {
   const started = yield* Clock.currentTimeMillis
   const [recipient] = claimed.recipients
-  if (recipient === undefined) return { outcome: Outcome.Released({ uncertain: false }), optOut: null }
+  if (recipient === undefined) return { outcome: Outcome.Released({ maybeSent: false }), optOut: null }
   let { attempts } = recipient
   let optOut: Inbound | null = null
   /** A message that would wait for a pause to end is refused here: somebody waits for the answer. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
     circuit.began()
-    const attempted = yield* Dispatch.attempt(line, claimed, next, keeps)
+    const attempted = yield* Attempt.attempt(sessionSender, claimed, next, stillOwns)
     circuit.ended(attempted.answered)
-    const { consequence: failure, outcome } = attempted
+    const { actionable: failure, outcome } = attempted
     optOut = attempted.optOut ?? optOut
-    if (failure === null) return outcome._tag === "Released" ? Outcome.Unknown({ failure: heldUp }) : outcome
-    yield* Effect.ignoreLogged(draw(claimed, [failure]))
-    return outcome._tag === "Released" ? Outcome.Failed({ failure }) : outcome
+    if (failure === null)
+      return outcome._tag === "Released" ? Outcome.Unknown({ failure: processStalled }) : outcome
+    yield* Effect.ignoreLogged(applyActions(claimed, [failure]))
+    return outcome._tag === "Released" ? ended(failure, outcome.maybeSent) : outcome
   })
   let outcome = yield* attempt(recipient)
   while (outcome._tag === "Retry") {
     const now = yield* Clock.currentTimeMillis
-    const { failure, uncertain } = outcome
-    if (outcome.at - started > patienceMs || circuit.isOpen()) {
-      return { outcome: ended(failure, uncertain), optOut }
+    const { failure, maybeSent } = outcome
+    if (outcome.at - started > Retry.directWindow || circuit.isOpen()) {
+      return { outcome: ended(failure, maybeSent), optOut }
     }
     yield* Effect.sleep(outcome.at - now)
     const consent = yield* Effect.option(consentNow(claimed))
-    if (Option.isNone(consent)) return { outcome: ended(failure, uncertain), optOut }
+    if (Option.isNone(consent)) return { outcome: ended(failure, maybeSent), optOut }
     if (consent.value !== undefined)
-      return { outcome: Dispatch.withoutConsent(consent.value, uncertain), optOut }
+      return { outcome: Attempt.withoutConsent(consent.value, maybeSent), optOut }
     attempts += 1
-    outcome = yield* attempt({ ...recipient, attempts, uncertain })
+    outcome = yield* attempt({ ...recipient, attempts, maybeSent })
   }
   return { outcome, optOut }
 })
@@ -194,7 +192,9 @@ const admission = (circuits: Context.Tag.Service<Circuits>, sessions: Context.Ta
     const now = yield* Clock.currentTimeMillis
     // The caller's session may be a second old: an outage that is over is found with the next probe.
     if (outage !== null && !Circuit.mayProbeDirectly(outage, now)) return "refused"
-    return yield* Effect.catchAll(sessions.takeProbe({ id, now }), () => Effect.succeed("refused" as const))
+    return yield* Effect.catchAll(sessions.acquireProbe({ id, now }), () =>
+      Effect.succeed("refused" as const)
+    )
   })
 
   return Effect.fnUntraced(function* (session: Session) {
@@ -250,16 +250,16 @@ const consentBy =
 
 /** The answer of the request that the key stands for; one that is under way is waited for. */
 const replaying = (
-  underWay: Effect.Effect.Success<ReturnType<typeof UnderWay.make>>,
-  presence: Context.Tag.Service<Presence>
+  inFlight: Effect.Effect.Success<ReturnType<typeof DirectInFlight.make>>,
+  heartbeat: Context.Tag.Service<Heartbeat>
 ) =>
-  Effect.fnUntraced(function* (caller: Caller, key: string, earlier: Earlier) {
-    const { jobId } = earlier
+  Effect.fnUntraced(function* (caller: Caller, key: string, record: IdempotencyRecord) {
+    const { jobId } = record
     const messageId = Ids.messageId(jobId, 0)
     const found =
-      earlier.answer === null
-        ? yield* underWay.outcome({ publicKey: caller.key.publicKey, key, jobId }, presence.leaseMs)
-        : earlier
+      record.answer === null
+        ? yield* inFlight.outcome({ publicKey: caller.key.publicKey, key, jobId }, heartbeat.leaseMs)
+        : record
     const answer: Answer = Option.getOrElse(decode(found?.answer), () => ({
       outcome: "unknown",
       failure: withoutOutcome
@@ -270,7 +270,7 @@ const replaying = (
 /** An opt-out is stored again and again until the store has it. */
 const settling = (jobs: Context.Tag.Service<JobStore>) => (settlement: Settlement) => {
   const once = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    jobs.exchange({ now, settlements: [settlement], claim: null })
+    jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
   )
   return settlement.inbound === undefined
     ? once
@@ -283,31 +283,31 @@ const settling = (jobs: Context.Tag.Service<JobStore>) => (settlement: Settlemen
 export const make = Effect.fnUntraced(function* (options: {
   readonly checks: Checks.Checks
   readonly ids: Ids.Ids
-  readonly open: Lines.Open
-  readonly draw: Consequences.Draw
+  readonly resolve: SessionSender.Resolve
+  readonly applyActions: FailureActions.Apply
 }) {
-  const { checks, draw, ids, open } = options
+  const { applyActions, checks, ids, resolve } = options
   const consents = yield* ConsentStore
   const jobs = yield* JobStore
-  const presence = yield* Presence
-  const wake = yield* Wake
+  const heartbeat = yield* Heartbeat
+  const signals = yield* Signals
   const circuits = yield* Circuits
   const sessions = yield* SessionStore
-  const underWay = yield* UnderWay.make(jobs.earlier)
+  const inFlight = yield* DirectInFlight.make(jobs.findByIdempotencyKey)
 
   const consentNow = consentBy(consents)
   const admit = admission(circuits, sessions)
-  const replay = replaying(underWay, presence)
+  const replay = replaying(inFlight, heartbeat)
   const settle = settling(jobs)
 
   const attempt = Effect.fnUntraced(function* (
     claimed: ClaimedJob,
     { session }: Caller,
     circuit: SessionCircuit,
-    keeps: Dispatch.Keeps
+    stillOwns: Attempt.StillOwns
   ) {
-    const line = yield* open(session)
-    const done = yield* dispatch(claimed, line, circuit, draw, consentNow, keeps)
+    const sessionSender = yield* resolve(session)
+    const done = yield* dispatch(claimed, sessionSender, circuit, applyActions, consentNow, stillOwns)
     // Before the outcome: whoever comes next is to know.
     yield* circuits.store
     return done
@@ -323,8 +323,8 @@ export const make = Effect.fnUntraced(function* (options: {
     const idempotencyKey = header === undefined ? undefined : Idempotency.parseKey(header)
     const fingerprint = () => Idempotency.fingerprint("direct", request)
     if (idempotencyKey !== undefined) {
-      const earlier = yield* checks.earlier(caller, idempotencyKey, fingerprint)
-      if (earlier !== null) return yield* replay(caller, idempotencyKey, earlier)
+      const record = yield* checks.findByIdempotencyKey(caller, idempotencyKey, fingerprint)
+      if (record !== null) return yield* replay(caller, idempotencyKey, record)
     }
 
     yield* Checks.directContent(request)
@@ -334,10 +334,10 @@ export const make = Effect.fnUntraced(function* (options: {
     const jobId = ids.jobId(now)
     const deliver = Effect.fnUntraced(function* (worker: string) {
       // Before the commit: a message that is not attempted costs nothing, and its key stays free.
-      const leave = yield* admit(session)
-      if (leave === null)
+      const admitted = yield* admit(session)
+      if (admitted === null)
         return yield* new SendFailed({ messageId: null, outcome: "failed", failure: unavailable })
-      const { circuit, probe } = leave
+      const { circuit, probe } = admitted
       const keyed = idempotencyKey === undefined ? null : { key: idempotencyKey, fingerprint: fingerprint() }
       const accepting = acceptSend(caller, request, jobId, now, worker, keyed)
       const refused = Effect.suspend(() => {
@@ -353,24 +353,24 @@ export const make = Effect.fnUntraced(function* (options: {
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
       const { optOut, outcome } = yield* attempt({ ...claimed, probe }, caller, circuit, () =>
-        presence.keeps(since)
+        heartbeat.stillOwns(worker, since)
       )
-      yield* underWay.untilReleased
+      yield* inFlight.untilReleased
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
       yield* settle(optOut === null ? settlement : { ...settlement, inbound: optOut })
-      yield* Effect.zipRight(wake.deliveries.notify, wake.attempts.notify)
+      yield* Effect.zipRight(signals.deliveries.notify, signals.attempts.notify)
       return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }
     })
     // Before its commit, from which on a repetition finds it.
-    const done = yield* Effect.acquireUseRelease(presence.enter, deliver, presence.leave).pipe(
-      (attempt) => underWay.during(jobId, attempt),
+    const done = yield* Effect.acquireUseRelease(heartbeat.register, deliver, heartbeat.deregister).pipe(
+      (attempt) => inFlight.during(jobId, attempt),
       Effect.uninterruptible
     )
     return done._tag === "Replayed"
-      ? yield* replay(caller, idempotencyKey ?? "", done.earlier)
+      ? yield* replay(caller, idempotencyKey ?? "", done.record)
       : yield* reply(done.messageId, done.answer, false)
   })
 
-  return traced("Engine.sendDirect", send)
+  return spanIfTraced("Engine.sendDirect", send)
 })

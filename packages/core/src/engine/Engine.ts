@@ -5,8 +5,8 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Permission } from "../domain/ApiKey.ts"
 import * as Audit from "../domain/Audit.ts"
+import type { Permission } from "../domain/account/ApiKey.ts"
 import type {
   ConsentRequired,
   DailyLimitReached,
@@ -24,27 +24,27 @@ import type {
   SendFailed
 } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
-import type { Job } from "../domain/Job.ts"
+import type { Job } from "../domain/job/Job.ts"
+import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Status as RecipientStatus } from "../domain/Recipient.ts"
-import type { TemplateMessageRequest, Unchecked } from "../domain/Requests.ts"
-import type { Template } from "../domain/Template.ts"
+import type { Template } from "../domain/template/Template.ts"
+import { Signals } from "../runtime/Signals.ts"
+import type { TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
 import * as MasterKeys from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
-import * as Lines from "../sender/Lines.ts"
 import { type Sender, Senders } from "../sender/Sender.ts"
+import * as SessionSender from "../sender/SessionSender.ts"
 import type { Report } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Circuits from "../worker/Circuits.ts"
-import * as Consequences from "../worker/Consequences.ts"
-import * as Outside from "../worker/Outside.ts"
-import { defaultLeaseMs, Presence } from "../worker/Presence.ts"
+import * as FailureActions from "../worker/FailureActions.ts"
+import { defaultLeaseMs, Heartbeat } from "../worker/Heartbeat.ts"
+import * as OutsideTransaction from "../worker/OutsideTransaction.ts"
 import type { ClockHealth } from "../worker/StoreClock.ts"
 import { StoreClock } from "../worker/StoreClock.ts"
-import { Wake } from "../worker/Wake.ts"
 import * as Worker from "../worker/Worker.ts"
 import { Retention } from "./Acting.ts"
 import * as Admin from "./Admin.ts"
@@ -52,7 +52,7 @@ import * as Checks from "./Checks.ts"
 import * as DirectMessages from "./DirectMessages.ts"
 import type { Estimate } from "./Estimates.ts"
 import * as Hooks from "./Hooks.ts"
-import * as Jobs from "./Jobs.ts"
+import * as JobAccess from "./JobAccess.ts"
 import * as Messages from "./Messages.ts"
 import type {
   Acknowledgement,
@@ -70,8 +70,8 @@ import type {
 import type { Check } from "./Readiness.ts"
 import * as Readiness from "./Readiness.ts"
 import * as Sends from "./Sends.ts"
+import { storeTimed } from "./StoreTimed.ts"
 import * as Templates from "./Templates.ts"
-import { timed } from "./Timed.ts"
 
 export type * from "./Operations.ts"
 
@@ -190,15 +190,20 @@ export type Requirements = Stores | Senders | SecretBox | WebhookTransport | Add
 const make = Effect.gen(function* () {
   const worker = yield* Worker.Worker
   const ids = Ids.make(yield* Ids.RandomBytes)
-  const open = yield* Lines.make
+  const resolve = yield* SessionSender.make
   const checks = yield* Checks.make
-  const jobs = yield* Jobs.make
+  const jobs = yield* JobAccess.make
   const messages = yield* Messages.make
   const sends = yield* Sends.make(checks, ids)
   const templates = yield* Templates.make
-  const outside = yield* Outside.make
-  const direct = yield* DirectMessages.make({ checks, ids, open, draw: yield* Consequences.make })
-  const hook = yield* Hooks.make(open, worker.inbound)
+  const outside = yield* OutsideTransaction.make
+  const direct = yield* DirectMessages.make({
+    checks,
+    ids,
+    resolve,
+    applyActions: yield* FailureActions.make
+  })
+  const hook = yield* Hooks.make(resolve, worker.inbound)
 
   /** Every operation that takes a caller: it is given the caller as it is now, once that may do it. */
   const allowed =
@@ -231,7 +236,7 @@ const make = Effect.gen(function* () {
     drain: worker.drain,
     clock: { health: clock.health, within: clock.within }
   })
-  return timed(engine, clock)
+  return storeTimed(engine, clock)
 })
 
 /**
@@ -244,7 +249,7 @@ export const layer = (
   Layer.scoped(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
     Layer.provide(Circuits.layer),
-    Layer.provide([Wake.layer, Presence.layer(options.leaseMs ?? defaultLeaseMs), MasterKeys.layer]),
+    Layer.provide([Signals.layer, Heartbeat.layer(options.leaseMs ?? defaultLeaseMs), MasterKeys.layer]),
     Layer.provide(StoreClock.layer),
     Layer.provide(Layer.succeed(Retention, options.auditRetentionMs ?? Audit.defaultRetentionMs))
   )

@@ -1,8 +1,9 @@
 /** The cost of a send, and with `explain` why: for every recipient which value won, its text, price and consent. */
-import type { ConsentRecord, Verdict } from "../domain/Consent.ts"
-import type * as Rates from "../domain/RateCard.ts"
-import * as Rendering from "../domain/Rendering.ts"
-import * as Variables from "../domain/Variables.ts"
+
+import type * as Rates from "../domain/billing/RateCard.ts"
+import type { ConsentRecord, Verdict } from "../domain/consent/Consent.ts"
+import * as Rendering from "../domain/template/Rendering.ts"
+import * as Variables from "../domain/template/Variables.ts"
 import type { ResolvedRequest } from "./Checks.ts"
 
 /** Explanation of one recipient. */

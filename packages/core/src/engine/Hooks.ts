@@ -3,14 +3,14 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { HookForged, InvalidRequest, NotFound } from "../domain/Errors.ts"
 import * as Fault from "../domain/Fault.ts"
-import * as Turn from "../loop/Turn.ts"
-import type * as Lines from "../sender/Lines.ts"
+import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
+import { Signals } from "../runtime/Signals.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { HookRequest } from "../sender/Sender.ts"
+import type * as SessionSender from "../sender/SessionSender.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { Inbound } from "../worker/Inbound.ts"
-import { Wake } from "../worker/Wake.ts"
-import { traced } from "./Traced.ts"
+import { spanIfTraced } from "./SpanIfTraced.ts"
 
 /** A post to a hook; its body may be what reads it. */
 export type HookCall<E extends { readonly _tag: string }> = Omit<HookRequest, "now" | "body"> & {
@@ -18,9 +18,9 @@ export type HookCall<E extends { readonly _tag: string }> = Omit<HookRequest, "n
 }
 
 /** Answers the text of a handshake; null when something was brought and applied. */
-export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbound) {
+export const make = Effect.fnUntraced(function* (resolve: SessionSender.Resolve, inbound: Inbound) {
   const sessions = yield* SessionStore
-  const wake = yield* Wake
+  const signals = yield* Signals
   const receive = Effect.fnUntraced(function* <E extends { readonly _tag: string } = never>(
     provider: string,
     sessionId: string,
@@ -29,14 +29,14 @@ export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbo
     const found = yield* sessions.find(sessionId)
     // An unknown provider costs and answers as an unknown session does: one read, and nothing unsealed.
     const session = found?.provider === provider ? found : null
-    const line = yield* open(session)
-    const receive = line?.sender.receive
-    if (session === null || line === undefined || receive === undefined) {
+    const sessionSender = yield* resolve(session)
+    const receive = sessionSender?.sender.receive
+    if (session === null || sessionSender === undefined || receive === undefined) {
       return yield* new NotFound({ what: "hook" })
     }
     const body = request.body instanceof Uint8Array ? request.body : yield* request.body
     const now = yield* Clock.currentTimeMillis
-    const result = yield* receive({ ...request, body, now }, line.config)
+    const result = yield* receive({ ...request, body, now }, sessionSender.config)
     switch (result._tag) {
       case "Challenge":
         return result.text
@@ -45,10 +45,13 @@ export const make = Effect.fnUntraced(function* (open: Lines.Open, inbound: Inbo
       case "Malformed":
         return yield* new InvalidRequest({ faults: [Fault.make([], "invalid_json", result.reason)] })
       case "Content":
-        yield* inbound.content(session, yield* Turn.through(Sanitize.hookContent(result, line.config)))
-        yield* Effect.zipRight(wake.deliveries.notify, wake.sends.notify)
+        yield* inbound.content(
+          session,
+          yield* EventLoopBudget.runInPieces(Sanitize.hookContent(result, sessionSender.config))
+        )
+        yield* Effect.zipRight(signals.deliveries.notify, signals.sends.notify)
         return null
     }
   })
-  return traced("Engine.hook", receive)
+  return spanIfTraced("Engine.hook", receive)
 })

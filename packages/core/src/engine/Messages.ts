@@ -2,11 +2,11 @@
 import * as Effect from "effect/Effect"
 import { NotFound } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
-import type { Job } from "../domain/Job.ts"
+import type { Job } from "../domain/job/Job.ts"
 import type { Page } from "../domain/Page.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { Caller, Message } from "./Operations.ts"
-import { traced } from "./Traced.ts"
+import { spanIfTraced } from "./SpanIfTraced.ts"
 
 export const make = Effect.gen(function* () {
   const jobs = yield* JobStore
@@ -33,5 +33,5 @@ export const make = Effect.gen(function* () {
     return { items: items.flat(), next: found.next }
   })
 
-  return { find: traced("Engine.message", find), list }
+  return { find: spanIfTraced("Engine.message", find), list }
 })

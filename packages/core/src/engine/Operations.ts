@@ -1,4 +1,7 @@
 /** Arguments and answers of the engine's operations. */
+
+import type { Limiter } from "../domain/account/Plan.ts"
+import type { Decision } from "../domain/account/RateLimit.ts"
 import type {
   FeatureUnavailable,
   InsufficientPermission,
@@ -7,11 +10,9 @@ import type {
   SubscriptionInactive
 } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { Job, Status as JobStatus, RecipientResult } from "../domain/Job.ts"
+import type { Job, Status as JobStatus, RecipientResult } from "../domain/job/Job.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Limiter } from "../domain/Plan.ts"
-import type { Decision } from "../domain/RateLimit.ts"
-import type { DirectMessageRequest, TemplateMessageRequest, Unchecked } from "../domain/Requests.ts"
+import type { DirectMessageRequest, TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
 import type { Identity } from "../storage/ApiKeyStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 

@@ -1,27 +1,27 @@
 /** Template sends and their estimates: checks 6 to 11 of `Checks`, from top to bottom. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Consent from "../domain/Consent.ts"
+import * as Idempotency from "../domain/account/Idempotency.ts"
+import * as RateCard from "../domain/billing/RateCard.ts"
+import * as Consent from "../domain/consent/Consent.ts"
 import { QuotaExceeded } from "../domain/Errors.ts"
-import * as Idempotency from "../domain/Idempotency.ts"
 import type * as Ids from "../domain/Ids.ts"
-import * as Job from "../domain/Job.ts"
-import * as RateCard from "../domain/RateCard.ts"
-import type { TemplateMessageRequest, Unchecked } from "../domain/Requests.ts"
+import * as Job from "../domain/job/Job.ts"
 import * as Either from "../effect/Either.ts"
+import { Signals } from "../runtime/Signals.ts"
+import type { TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
-import type { AcceptSend, Earlier } from "../storage/JobStore.ts"
+import type { AcceptSend, IdempotencyRecord } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
-import { Wake } from "../worker/Wake.ts"
 import * as Checks from "./Checks.ts"
 import * as Estimates from "./Estimates.ts"
 import type { Acknowledgement, Caller, SendCommand } from "./Operations.ts"
-import { traced } from "./Traced.ts"
+import { spanIfTraced } from "./SpanIfTraced.ts"
 
-const replayed = (earlier: Earlier): Acknowledgement => ({
-  jobId: earlier.jobId,
-  recipients: earlier.recipients,
+const replayed = (record: IdempotencyRecord): Acknowledgement => ({
+  jobId: record.jobId,
+  recipients: record.recipients,
   replayed: true
 })
 
@@ -29,7 +29,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
   const cards = yield* RateCardStore
   const consents = yield* ConsentStore
   const jobs = yield* JobStore
-  const wake = yield* Wake
+  const signals = yield* Signals
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: SendCommand) {
     const now = yield* Clock.currentTimeMillis
@@ -44,8 +44,8 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
 
     const idempotencyKey = Idempotency.parseKey(command.idempotencyKey ?? "") ?? ""
     const fingerprint = () => Idempotency.fingerprint("template", request)
-    const earlier = yield* checks.earlier(caller, idempotencyKey, fingerprint)
-    if (earlier !== null) return replayed(earlier)
+    const record = yield* checks.findByIdempotencyKey(caller, idempotencyKey, fingerprint)
+    if (record !== null) return replayed(record)
 
     const resolved = yield* checks.resolve(caller, request, now)
     const { currency, phones, template } = resolved
@@ -85,13 +85,13 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       claim: null
     }
     // An idle lane takes it in this very commit (docs/adr/0016).
-    if (jobs.commitsTogether) yield* wake.sends.notify
+    if (jobs.commitsInGroups) yield* signals.sends.notify
     const accepted = yield* checks.accept(
       sending,
       ({ limit, resetsAt, used }) => new QuotaExceeded({ limit, used, requested: units, resetsAt })
     )
-    if (accepted._tag === "Replayed") return replayed(accepted.earlier)
-    yield* wake.sends.notify
+    if (accepted._tag === "Replayed") return replayed(accepted.record)
+    yield* signals.sends.notify
     const acknowledgement: Acknowledgement = {
       jobId: accepted.job.id,
       recipients: accepted.job.recipients,
@@ -119,5 +119,5 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     return Estimates.make({ request, card, cost, withoutConsent: refusals.size, evidence })
   })
 
-  return { send: traced("Engine.send", send), estimate: traced("Engine.estimate", estimate) }
+  return { send: spanIfTraced("Engine.send", send), estimate: spanIfTraced("Engine.estimate", estimate) }
 })

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { NotFound } from "../domain/Errors.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 import type { Caller, TemplateQuery } from "./Operations.ts"
-import { traced } from "./Traced.ts"
+import { spanIfTraced } from "./SpanIfTraced.ts"
 
 export const make = Effect.map(TemplateStore, (templates) => {
   const list = (caller: Caller, query: TemplateQuery) =>
@@ -16,5 +16,5 @@ export const make = Effect.map(TemplateStore, (templates) => {
     return template
   })
 
-  return { list: traced("Engine.templates", list), find: traced("Engine.template", find) }
+  return { list: spanIfTraced("Engine.templates", list), find: spanIfTraced("Engine.template", find) }
 })

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Agent, buildConnector, Dispatcher } from "undici"
 import * as Memo from "../domain/Memo.ts"
-import * as Deadlines from "../loop/Deadlines.ts"
+import * as Deadlines from "../runtime/Deadlines.ts"
 import * as InterimResponses from "./InterimResponses.ts"
 
 export interface Request {
@@ -75,7 +75,7 @@ const valueOf = (headers: ReadonlyArray<Buffer>, name: string): string | null =>
  * undici tells how the exchange goes on; the first end counts. In the form that undici's own clients use: the newer one
  * costs a handler and a controller around this one, and all headers read.
  */
-class Course implements Dispatcher.DispatchHandler {
+class ResponseHandler implements Dispatcher.DispatchHandler {
   private readonly maximumBytes: number
   private readonly end: (exchanged: Exchanged) => void
   /** From the moment on at which bytes may have left. */
@@ -150,7 +150,7 @@ class Course implements Dispatcher.DispatchHandler {
 }
 
 /** How many URLs are kept taken apart. */
-const keptTargets = 1000
+const cachedTargets = 1000
 
 interface Target {
   readonly origin: string
@@ -173,7 +173,7 @@ export const make = (
 ): Effect.Effect<HttpClient, never, Scope.Scope> =>
   Effect.gen(function* () {
     const deadlines = yield* Deadlines.make
-    const targets = Memo.make<Target>(keptTargets)
+    const targets = Memo.make<Target>(cachedTargets)
     let agent: Agent | undefined
     let opening: Promise<Agent> | undefined
 
@@ -203,19 +203,19 @@ export const make = (
       Effect.withFiberRuntime((fiber) =>
         Effect.async((resume) => {
           const { origin, path } = targets(url, () => targetOf(url))
-          const course = new Course(maximumBytes, (exchanged) => {
-            lift()
-            fiber.removeObserver(letGo)
+          const handler = new ResponseHandler(maximumBytes, (exchanged) => {
+            cancelTimeout()
+            fiber.removeObserver(onInterrupt)
             resume(Effect.succeed(exchanged))
           })
-          const lift = deadlines(timeoutMs, () => course.stop(timeout))
+          const cancelTimeout = deadlines(timeoutMs, () => handler.stop(timeout))
           // Cheaper than a finalizer of the fiber's, which costs more than all else here.
-          const letGo = () => course.stop("interrupted")
-          fiber.addObserver(letGo)
+          const onInterrupt = () => handler.stop("interrupted")
+          fiber.addObserver(onInterrupt)
           // A connection is free in the turn after its answer; who asks before opens another one.
           setImmediate(() => {
-            if (course.isOver) return
-            agent.dispatch({ origin, path, method, headers, body: body ?? null }, course)
+            if (handler.isOver) return
+            agent.dispatch({ origin, path, method, headers, body: body ?? null }, handler)
           })
         })
       )

@@ -33,18 +33,18 @@ export const dropFrom = <S extends Socket>(socket: S): S => {
   let written = 0
   /** True when the bytes that come next begin a response. */
   let begins = false
-  let held: Buffer = nothing
+  let buffered: Buffer = nothing
   let dropped = 0
 
   /** The bytes that are for undici; a part of a status line or of an interim response is held back. */
   const rest = (chunk: Buffer): Buffer => {
-    let bytes = held.length > 0 ? Buffer.concat([held, chunk]) : chunk
-    held = nothing
+    let bytes = buffered.length > 0 ? Buffer.concat([buffered, chunk]) : chunk
+    buffered = nothing
     while (bytes.length >= statusLength && isInterim(bytes)) {
       const end = bytes.indexOf(headEnd)
       if (end < 0 && bytes.length > longest) break
       if (end < 0) {
-        held = bytes
+        buffered = bytes
         return nothing
       }
       const length = end + headEnd.length
@@ -56,7 +56,7 @@ export const dropFrom = <S extends Socket>(socket: S): S => {
       }
     }
     if (bytes.length < statusLength) {
-      held = bytes
+      buffered = bytes
       return nothing
     }
     begins = false
@@ -71,7 +71,7 @@ export const dropFrom = <S extends Socket>(socket: S): S => {
     }
     if (!begins) return push(chunk, encoding)
     if (!Buffer.isBuffer(chunk)) {
-      if (held.length > 0) push(held)
+      if (buffered.length > 0) push(buffered)
       return push(chunk, encoding)
     }
     const bytes = rest(chunk)

@@ -10,7 +10,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { maximumOverlaps } from "../domain/ApiKey.ts"
+import { maximumOverlaps } from "../domain/account/ApiKey.ts"
 import * as Hmac from "../domain/Hmac.ts"
 import { RandomBytes } from "../domain/Ids.ts"
 import * as Keyring from "../domain/Keyring.ts"
@@ -115,10 +115,10 @@ const make = (
     let matched = false
     for (let place = 0; place < Math.max(hashes.length, comparedHashes); place++) {
       const { key, text } = Keyring.read(hashes[place] ?? nobody)
-      const kept = Buffer.from(text)
+      const expected = Buffer.from(text)
       for (const { bytes, id } of given) {
         if (key !== null && key !== id) continue
-        const isEqual = kept.length === bytes.length && timingSafeEqual(kept, bytes)
+        const isEqual = expected.length === bytes.length && timingSafeEqual(expected, bytes)
         if (isEqual && place < hashes.length) matched = true
       }
     }

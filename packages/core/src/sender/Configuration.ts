@@ -3,20 +3,20 @@
 import * as Schema from "effect/Schema"
 import type { Fault } from "../domain/Fault.ts"
 import * as Memo from "../domain/Memo.ts"
-import * as Shape from "../domain/Shape.ts"
 import * as Either from "../effect/Either.ts"
+import * as RequestDecoder from "../schema/RequestDecoder.ts"
 
 /** The members of an object, by name. */
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
 export const make = <A extends object, I>(schema: Schema.Schema<A, I>) => {
-  const decoder = Shape.decoder(schema, ["config"])
+  const decoder = RequestDecoder.decoder(schema, ["config"])
   // A process of another version may have kept it, with a field that is not known here.
-  const kept = Schema.decodeUnknownEither(schema)
+  const decodeStored = Schema.decodeUnknownEither(schema)
   const decoded = Memo.ofObject(
     (config: object): A =>
-      Either.getOrThrowWith(kept(config), () => new TypeError("A session's configuration is broken"))
+      Either.getOrThrowWith(decodeStored(config), () => new TypeError("A session's configuration is broken"))
   )
   return {
     /**

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Json from "../domain/Json.ts"
 import * as JsonScan from "../domain/JsonScan.ts"
-import * as Turn from "../loop/Turn.ts"
+import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 
 /** A platform posts up to a thousand updates at once (whatsapp-cloud.md §1.8), which have some tens of members each. */
 const bounds: JsonScan.Bounds = { levels: 64, values: 75_000, names: 10_000 }
@@ -30,14 +30,14 @@ function* textOf(body: Uint8Array): Generator<void, string> {
 
 /** The JSON value; undefined for what is no JSON or goes beyond the limits. */
 export const read = (body: Uint8Array): Effect.Effect<unknown> => {
-  const turn = body.length < longBody ? Effect.void : Turn.next
+  const yielded = body.length < longBody ? Effect.void : EventLoopBudget.nextTurn
   return Effect.gen(function* () {
-    yield* turn
-    const text = yield* Turn.through(textOf(body))
-    if (!(yield* Turn.through(JsonScan.isWithin(text, bounds)))) return undefined
-    yield* turn
+    yield* yielded
+    const text = yield* EventLoopBudget.runInPieces(textOf(body))
+    if (!(yield* EventLoopBudget.runInPieces(JsonScan.isWithin(text, bounds)))) return undefined
+    yield* yielded
     const value = Json.parse(text)
-    yield* turn
+    yield* yielded
     return value
   })
 }

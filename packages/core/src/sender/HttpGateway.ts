@@ -6,26 +6,26 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Catalogue from "../domain/Catalogue.ts"
 import * as Fault from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
-import * as JsonForm from "../domain/JsonForm.ts"
+import * as JsonTemplate from "../domain/JsonTemplate.ts"
+import type { Failure, Reported } from "../domain/job/Recipient.ts"
 import * as Memo from "../domain/Memo.ts"
-import * as PlatformForm from "../domain/PlatformForm.ts"
-import type { Failure, Reported } from "../domain/Recipient.ts"
-import * as Rendering from "../domain/Rendering.ts"
 import * as Retry from "../domain/Retry.ts"
-import type { TemplateContent } from "../domain/Template.ts"
+import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import * as Text from "../domain/Text.ts"
+import * as Rendering from "../domain/template/Rendering.ts"
+import type { TemplateContent } from "../domain/template/Template.ts"
+import * as TemplateParameters from "../domain/template/TemplateParameters.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
-import * as Turn from "../loop/Turn.ts"
+import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Signature from "../webhook/Signature.ts"
 import * as Configuration from "./Configuration.ts"
-import * as Exchange from "./Exchange.ts"
 import * as HookBody from "./HookBody.ts"
+import * as PlatformHttp from "./PlatformHttp.ts"
 import type {
   HookContent,
   HookRequest,
@@ -116,7 +116,7 @@ const headerFaults = (headers: object): ReadonlyArray<Fault.Fault> => {
 }
 
 const configure =
-  (urlFaults: Exchange.Exchange["urlFaults"]): NonNullable<Sender["configure"]> =>
+  (urlFaults: PlatformHttp.PlatformHttp["urlFaults"]): NonNullable<Sender["configure"]> =>
   (given) => {
     const headers = Json.at(given, "headers")
     return read(given, [
@@ -132,12 +132,14 @@ const headersOf = Memo.ofObject(({ headers }: typeof Config.Type) =>
   )
 )
 
+const keysOf = Memo.ofObject(({ secret }: typeof Config.Type) => Signature.keysOf(secret))
+
 /** Of our id, the session's, a number and the values. */
 const formOf = Memo.ofObject((content: TemplateContent) => {
   const { language, name, variables: all } = content
-  return JsonForm.make(3 + all.length, ([message_id, session_id, to, ...values]) => {
+  return JsonTemplate.make(3 + all.length, ([message_id, session_id, to, ...values]) => {
     const variables = Object.fromEntries(all.map(({ key }, place) => [key, values[place]]))
-    const components = PlatformForm.components(content, values)
+    const components = TemplateParameters.components(content, values)
     const rendered = Rendering.render(content, values)
     const template = { name, language, components, variables, rendered }
     return { message_id, session_id, to, type: "template", template }
@@ -151,10 +153,10 @@ const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage):
 }
 
 /** Reads the gateway's reason for a refusal: a code of the catalogue decides what follows, whatever else is said. */
-const told = (error: unknown, otherwise: Failure): Failure => {
+const failureIn = (error: unknown, otherwise: Failure): Failure => {
   const code = Json.at(error, "code")
   const message = Json.textAt(error, "message")
-  const known = typeof code === "string" ? Catalogue.find(code) : undefined
+  const known = typeof code === "string" ? FailureCatalogue.find(code) : undefined
   return {
     code: known?.code ?? otherwise.code,
     provider_code:
@@ -169,14 +171,14 @@ const isUnauthorized = (status: number): boolean => status === 401 || status ===
 /** The meaning of a status that is no success by itself (decisions.md §9, §10). */
 const refusal = (answer: Extract<Exchanged, { readonly _tag: "Answered" }>, url: string): Failure => {
   const { status } = answer
-  const redirected = Exchange.redirected(answer, {
+  const redirected = PlatformHttp.redirected(answer, {
     who: "The gateway",
     code: "gateway_redirects",
     url,
     field: "url"
   })
   if (redirected !== undefined) return redirected
-  const permanent = !Exchange.mayPass(status)
+  const permanent = !PlatformHttp.mayPass(status)
   return {
     code: permanent ? "gateway_refused" : "provider_unavailable",
     provider_code: String(status),
@@ -188,14 +190,14 @@ const refusal = (answer: Extract<Exchanged, { readonly _tag: "Answered" }>, url:
 }
 
 const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
-  Exchange.meaning(exchanged, (answer) => {
+  PlatformHttp.meaning(exchanged, (answer) => {
     const { body, retryAfter, status } = answer
     const json = Json.parse(body)
     if (status >= 200 && status < 300) {
       const providerId = Json.textAt(json, "id") ?? null
       return accepted(providerId, Json.textAt(json, "status") === "sent" ? "sent" : "accepted")
     }
-    const failure = told(Json.at(json, "error"), refusal(answer, url))
+    const failure = failureIn(Json.at(json, "error"), refusal(answer, url))
     // A gateway that names its reason, whatever its status, has looked at the message.
     const isOutOfOrder = status >= 500 && failure.code === "provider_unavailable"
     return refused(failure, Retry.readAfter(retryAfter, now), !isOutOfOrder)
@@ -219,7 +221,7 @@ const reportOf = (receipt: unknown, now: Instant): Report | undefined => {
   const messageId = Json.textAt(receipt, "message_id") ?? null
   const providerId = Json.textAt(receipt, "id") ?? null
   if (status === undefined || (messageId === null && providerId === null)) return undefined
-  const failure = status === "failed" ? told(Json.at(receipt, "error"), undelivered) : null
+  const failure = status === "failed" ? failureIn(Json.at(receipt, "error"), undelivered) : null
   return { messageId, providerId, status, at: timeOr(Json.at(receipt, "at"), now), failure }
 }
 
@@ -238,13 +240,13 @@ const messageOf = (message: unknown): Omit<InboundMessage, "sessionId"> | undefi
 }
 
 /** Of one hook: items beyond them are told in the log alone. */
-const maximumKept = 100
+const maximumUnreadable = 100
 
 /**
  * A message that cannot be read may be an opt-out all the same, so it is handed on as one of nobody, with its JSON.
  * Undefined for what holds no words.
  */
-const keptOf = (item: unknown): Omit<InboundMessage, "sessionId"> | undefined => {
+const unreadableOf = (item: unknown): Omit<InboundMessage, "sessionId"> | undefined => {
   const isEmpty =
     typeof item === "object" && item !== null ? Object.keys(item).length === 0 : typeof item !== "string"
   return isEmpty
@@ -266,7 +268,7 @@ function* contentOf(
 ): Generator<void, HookContent> {
   const reports: Array<Report> = []
   const readable: Array<Omit<InboundMessage, "sessionId">> = []
-  const kept: Array<Omit<InboundMessage, "sessionId">> = []
+  const retained: Array<Omit<InboundMessage, "sessionId">> = []
   const unread: Array<string> = []
   for (const [place, receipt] of receipts.entries()) {
     const report = reportOf(receipt, now)
@@ -278,12 +280,12 @@ function* contentOf(
     const message = messageOf(item)
     if (message === undefined) {
       unread.push(`messages[${place}] cannot be read`)
-      const unreadable = kept.length < maximumKept ? keptOf(item) : undefined
-      if (unreadable !== undefined) kept.push(unreadable)
+      const unreadable = retained.length < maximumUnreadable ? unreadableOf(item) : undefined
+      if (unreadable !== undefined) retained.push(unreadable)
     } else readable.push(message)
     yield
   }
-  return { reports, messages: [...readable, ...kept], preferences: [], templates: [], unread }
+  return { reports, messages: [...readable, ...retained], preferences: [], templates: [], unread }
 }
 
 /** Why a request is not believed; undefined when it is the gateway's. */
@@ -312,11 +314,13 @@ const receive = Effect.fnUntraced(function* (request: HookRequest, given: unknow
     const reason = `The body must be a JSON object ${HookBody.limits}, and with \`receipts\` or \`messages\`, or both, each an array.`
     return HookResult.Malformed({ reason })
   }
-  return HookResult.Content(yield* Turn.through(contentOf(receipts ?? [], messages ?? [], request.now)))
+  return HookResult.Content(
+    yield* EventLoopBudget.runInPieces(contentOf(receipts ?? [], messages ?? [], request.now))
+  )
 })
 
-export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
-  Effect.map(Exchange.make(options), ({ exchange, urlFaults }) => ({
+export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, never, Scope.Scope> =>
+  Effect.map(PlatformHttp.make(options), ({ exchange, urlFaults }) => ({
     provider: "http",
     configDescription:
       "`url` and `secret` (16 to 512 characters), and `headers` and `timeout_ms` (100 to 120,000)",
@@ -326,7 +330,7 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
     send: (message) =>
       Effect.clockWith((clock) => {
         const config = decode(message.config)
-        const { secret, timeout_ms: timeoutMs, url } = config
+        const { timeout_ms: timeoutMs, url } = config
         const timestamp = Math.floor(clock.unsafeCurrentTimeMillis() / Time.second)
         const body = Buffer.from(bodyOf(message))
         const exchanged = exchange({
@@ -337,7 +341,7 @@ export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, S
             "content-type": "application/json",
             "idempotency-key": message.messageId,
             "x-service-timestamp": String(timestamp),
-            "x-service-signature": Signature.sign(secret, timestamp, body),
+            "x-service-signature": Signature.sign(keysOf(config), timestamp, body),
             ...headersOf(config)
           },
           body,

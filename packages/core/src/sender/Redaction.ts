@@ -3,9 +3,10 @@
  * read these. Every text of the configuration is taken for a secret. Of a URL that is its query, and what is as long in
  * its path as only keys are: a redirect has to be told with the rest.
  */
+
+import type { Failure } from "../domain/job/Recipient.ts"
 import * as Memo from "../domain/Memo.ts"
 import * as Phone from "../domain/Phone.ts"
-import type { Failure } from "../domain/Recipient.ts"
 import * as Url from "../domain/Url.ts"
 
 type Redact = (text: string) => string

@@ -5,7 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
-import type { Failure, Reported } from "../domain/Recipient.ts"
+import type { Failure, Reported } from "../domain/job/Recipient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import type { InboundMessage, OutboundMessage, Sender } from "./Sender.ts"
 import { SendResult } from "./Sender.ts"
@@ -114,8 +114,11 @@ export const make = (options: Partial<Options> = {}): Sender => {
     let at = now + (script.late === true ? resolutionDelayMs : 0)
     for (const status of script.receipts) {
       at += receiptDelayMs
-      const told = status === "failed" ? (script.failure ?? null) : null
-      news.push({ at, report: { messageId: message.messageId, status, at, failure: told, providerId } })
+      const reportedFailure = status === "failed" ? (script.failure ?? null) : null
+      news.push({
+        at,
+        report: { messageId: message.messageId, status, at, failure: reportedFailure, providerId }
+      })
     }
     if (script.reply !== undefined) {
       at += receiptDelayMs

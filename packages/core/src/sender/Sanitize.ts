@@ -4,7 +4,7 @@
  * What is in order is returned as it is.
  */
 import * as ExternalText from "../domain/ExternalText.ts"
-import type { Failure } from "../domain/Recipient.ts"
+import type { Failure } from "../domain/job/Recipient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Redaction from "./Redaction.ts"
 import type { HookContent, TemplateNews } from "./Sender.ts"
@@ -48,16 +48,16 @@ export const report = (given: Report): Report => {
   ) {
     return given
   }
-  const told = {
+  const cleaned = {
     messageId,
     providerId,
     status,
     at,
     failure: reason === null ? null : ExternalText.failure(reason)
   }
-  if (pricing === undefined) return told
+  if (pricing === undefined) return cleaned
   const { category, free } = pricing
-  return { ...told, pricing: { category: ExternalText.code(category), free } }
+  return { ...cleaned, pricing: { category: ExternalText.code(category), free } }
 }
 
 export const templateNews = ({ language, name, quality, status }: TemplateNews): TemplateNews => ({

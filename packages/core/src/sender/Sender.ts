@@ -7,14 +7,14 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import * as Catalogue from "../domain/Catalogue.ts"
-import type { Purpose } from "../domain/Consent.ts"
+import type { Purpose } from "../domain/consent/Consent.ts"
 import type { Fault } from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { Content } from "../domain/Job.ts"
-import type { Pacing } from "../domain/Pacing.ts"
-import type { Failure } from "../domain/Recipient.ts"
-import { type Provider, providerForm } from "../domain/Session.ts"
+import type { Content } from "../domain/job/Job.ts"
+import type { Failure } from "../domain/job/Recipient.ts"
+import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
+import type { Pacing } from "../domain/session/Pacing.ts"
+import { type Provider, providerForm } from "../domain/session/Session.ts"
 import type { Report } from "../storage/JobStore.ts"
 
 /** One message to one recipient. */
@@ -85,7 +85,7 @@ export const isAnswered = (result: SendResult): boolean => {
  * knows, and not that the platform is unavailable.
  */
 export const isCheckAnswered = ({ code, permanent }: Failure): boolean =>
-  permanent || (code !== "provider_unavailable" && Catalogue.find(code) !== undefined)
+  permanent || (code !== "provider_unavailable" && FailureCatalogue.find(code) !== undefined)
 
 /** The platform was asked for something else than a send, and did not answer it. */
 export class PlatformRefusal extends Data.TaggedError("PlatformRefusal")<{ readonly failure: Failure }> {

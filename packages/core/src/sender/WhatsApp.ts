@@ -8,23 +8,23 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Catalogue from "../domain/Catalogue.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
-import * as JsonForm from "../domain/JsonForm.ts"
+import * as JsonTemplate from "../domain/JsonTemplate.ts"
+import type { Failure, Pricing, Reported } from "../domain/job/Recipient.ts"
 import * as Memo from "../domain/Memo.ts"
-import * as PlatformForm from "../domain/PlatformForm.ts"
-import type { Failure, Pricing, Reported } from "../domain/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
-import type { TemplateContent } from "../domain/Template.ts"
+import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import * as Text from "../domain/Text.ts"
+import type { TemplateContent } from "../domain/template/Template.ts"
+import * as TemplateParameters from "../domain/template/TemplateParameters.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
-import * as Turn from "../loop/Turn.ts"
+import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Configuration from "./Configuration.ts"
-import * as Exchange from "./Exchange.ts"
 import * as HookBody from "./HookBody.ts"
+import * as PlatformHttp from "./PlatformHttp.ts"
 import type {
   Acquaintance,
   HookContent,
@@ -83,9 +83,9 @@ const common = (to: string, messageId: string) => ({
 
 /** Of a number, our id and the values. */
 const formOf = Memo.ofObject((content: TemplateContent) =>
-  JsonForm.make(2 + content.variables.length, ([to = "", messageId = "", ...values]) => {
+  JsonTemplate.make(2 + content.variables.length, ([to = "", messageId = "", ...values]) => {
     const { language, name } = content
-    const components = PlatformForm.components(content, values)
+    const components = TemplateParameters.components(content, values)
     const template = {
       name,
       language: { code: language },
@@ -121,9 +121,10 @@ const failureOf = (error: unknown, status: number | null): Failure | undefined =
   if (code === undefined) return undefined
   const details = Json.textAt(error, "error_data", "details")
   const message = details ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
-  const known = Catalogue.findWhatsApp(code)
-  if (known !== undefined) return Catalogue.failure(known.code, { providerCode: String(code), message })
-  const passes = status !== null && Exchange.mayPass(status)
+  const known = FailureCatalogue.findWhatsApp(code)
+  if (known !== undefined)
+    return FailureCatalogue.failure(known.code, { providerCode: String(code), message })
+  const passes = status !== null && PlatformHttp.mayPass(status)
   return {
     code: passes ? "provider_unavailable" : "provider_refused",
     provider_code: String(code),
@@ -151,7 +152,7 @@ const acceptance =
   /^\{"messaging_product":"whatsapp","contacts":\[\{"input":"[+\w]*","wa_id":"\w*"\}\],"messages":\[\{"id":"([\w.+/=:-]+)"(?:,"message_status":"accepted")?\}\]\}$/
 
 const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
-  Exchange.meaning(exchanged, (answer) => {
+  PlatformHttp.meaning(exchanged, (answer) => {
     const { body, retryAfter, status } = answer
     const acceptedId = status === 200 ? acceptance.exec(body)?.[1] : undefined
     if (acceptedId !== undefined) return accepted(acceptedId, "accepted")
@@ -162,7 +163,7 @@ const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
     if (status >= 200 && status < 300) {
       const providerId = Json.textAt(json, "messages", 0, "id")
       if (providerId === undefined) {
-        const unclear = Exchange.unanswered("an answer without a message id")
+        const unclear = PlatformHttp.unanswered("an answer without a message id")
         return SendResult.Ambiguous({ failure: unclear, answered: true })
       }
       const messageStatus = Json.textAt(json, "messages", 0, "message_status") ?? "accepted"
@@ -170,18 +171,18 @@ const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
         ? accepted(providerId, "accepted")
         : SendResult.Held({ providerId, failure: held(messageStatus) })
     }
-    const redirected = Exchange.redirected(answer, {
+    const redirected = PlatformHttp.redirected(answer, {
       who: "The platform",
       code: "provider_redirects",
       url,
       field: "base_url"
     })
     if (redirected !== undefined) return refused(redirected, retryAfterMs)
-    const passes = Exchange.mayPass(status)
+    const passes = PlatformHttp.mayPass(status)
     const code = passes ? "provider_unavailable" : "provider_refused"
     const message = `The platform answered ${status} without an error code.`
-    const told = { code, provider_code: String(status), message, permanent: !passes }
-    return refused(told, retryAfterMs, !isOutOfOrder(told, status))
+    const described = { code, provider_code: String(status), message, permanent: !passes }
+    return refused(described, retryAfterMs, !isOutOfOrder(described, status))
   })
 
 // What comes back
@@ -273,8 +274,8 @@ const readStatus = (status: unknown, now: Instant, found: Found): void => {
         })
       : null
   const pricing = pricingOf(status)
-  const told = { messageId, providerId, status: reported, at, failure }
-  found.reports.push(pricing === undefined ? told : { ...told, pricing })
+  const described = { messageId, providerId, status: reported, at, failure }
+  found.reports.push(pricing === undefined ? described : { ...described, pricing })
 }
 
 /** The names that the platform gives somebody. */
@@ -529,7 +530,7 @@ const receive = Effect.fnUntraced(function* (
       reason: `The body must be a JSON object ${HookBody.limits}, and with \`entry\`.`
     })
   }
-  return HookResult.Content(yield* Turn.through(contentOf(json, now, config)))
+  return HookResult.Content(yield* EventLoopBudget.runInPieces(contentOf(json, now, config)))
 })
 
 // The session as a whole
@@ -542,14 +543,14 @@ const failedTo = (exchanged: Exchanged): Failure =>
         message: `The platform answered ${exchanged.status}.`,
         permanent: false
       })
-    : Exchange.unreachable(exchanged.reason)
+    : PlatformHttp.unreachable(exchanged.reason)
 
 /** Pages of templates, at most: a WABA has 6,000 templates. */
 const maximumPages = 200
 const templateFields = "id,name,language,status,category,components,parameter_format,quality_score"
 
-export const make = (options?: Exchange.Options): Effect.Effect<Sender, never, Scope.Scope> =>
-  Effect.map(Exchange.make(options), ({ exchange, urlFaults }) => {
+export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, never, Scope.Scope> =>
+  Effect.map(PlatformHttp.make(options), ({ exchange, urlFaults }) => {
     const get = (config: Config, path: string): Effect.Effect<Exchanged> =>
       exchange({
         method: "GET",

@@ -1,7 +1,7 @@
 /** Where accounts live. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Account } from "../domain/Account.ts"
+import type { Account } from "../domain/account/Account.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { StorageError } from "./StorageError.ts"

@@ -1,11 +1,11 @@
 /** Where API keys live. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Account } from "../domain/Account.ts"
-import type { ApiKey, Secret } from "../domain/ApiKey.ts"
+import type { Account } from "../domain/account/Account.ts"
+import type { ApiKey, Secret } from "../domain/account/ApiKey.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Session } from "../domain/Session.ts"
+import type { Session } from "../domain/session/Session.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** All that a request needs to know of its caller, in one read. */

@@ -14,10 +14,10 @@ export class AuditStore extends Context.Tag("@sendwright/core/storage/AuditStore
      * is what it changes. Where acts cannot run side by side it does nothing.
      */
     readonly serialize: (target: string) => Effect.Effect<void, StorageError>
-    /** Adds an entry, and deletes up to `Audit.prunedAtOnce` of the oldest ones that are older than `keptSince`. */
+    /** Adds an entry, and deletes up to `Audit.prunedAtOnce` of the oldest ones that are older than `retainSince`. */
     readonly append: (command: {
       readonly entry: Entry
-      readonly keptSince: Instant
+      readonly retainSince: Instant
     }) => Effect.Effect<void, StorageError>
     /** Newest first. */
     readonly list: (query: Query) => Effect.Effect<Paged<Entry>, StorageError>

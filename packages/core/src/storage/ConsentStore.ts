@@ -1,7 +1,7 @@
 /** Where consent records live: append-only, the current state derived from them by `Consent.decide`. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { ConsentRecord, Purpose, Refusal, Verdict } from "../domain/Consent.ts"
+import type { ConsentRecord, Purpose, Refusal, Verdict } from "../domain/consent/Consent.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** A record for a phone, as operators and platforms' answers give it. */

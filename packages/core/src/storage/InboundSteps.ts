@@ -1,14 +1,14 @@
 /** Decides what a batch of inbound items, or of registered consents, changes, alike for every store. */
-import type { ConsentRecord, Status } from "../domain/Consent.ts"
-import * as Consent from "../domain/Consent.ts"
-import type { Draft } from "../domain/Event.ts"
-import * as Event from "../domain/Event.ts"
+import type { ConsentRecord, Status } from "../domain/consent/Consent.ts"
+import * as Consent from "../domain/consent/Consent.ts"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import type { Circle, Key, Known, Learnt, Link } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
+import type { Draft } from "../domain/webhook/Event.ts"
+import * as Event from "../domain/webhook/Event.ts"
 import type { RecordOfPhone } from "./ConsentStore.ts"
 import type { InboundItem, Received } from "./InboundStore.ts"
 import { maximumItems, maximumWeight, weights } from "./InboundStore.ts"
@@ -34,14 +34,15 @@ export const fresh = (
 }
 
 /** True for an item that tells of two people, or of two names of one. */
-const isLinked = ({ told }: InboundItem): boolean =>
-  told !== null && (told.formerly !== null || Person.isLinked(told.person))
+const isLinked = ({ identity }: InboundItem): boolean =>
+  identity !== null && (identity.formerly !== null || Person.isLinked(identity.person))
 
 /** True for an item that tells of people, or of what they want. */
-const isTold = (item: InboundItem): boolean => item.told !== null && (item.word !== null || isLinked(item))
+const isIdentified = (item: InboundItem): boolean =>
+  item.identity !== null && (item.word !== null || isLinked(item))
 
 const weightOf = (item: InboundItem): number =>
-  isLinked(item) ? weights.linked : isTold(item) ? weights.word : 0
+  isLinked(item) ? weights.linked : isIdentified(item) ? weights.word : 0
 
 /** The items in parts, each for one commit. */
 export function* parts(items: ReadonlyArray<InboundItem>): Generator<ReadonlyArray<InboundItem>> {
@@ -61,15 +62,15 @@ export function* parts(items: ReadonlyArray<InboundItem>): Generator<ReadonlyArr
 }
 
 const linksOf = (items: ReadonlyArray<InboundItem>, portfolio: string): ReadonlyArray<Link> =>
-  items.flatMap(({ told }) => (told === null ? [] : Person.linksOf(told, portfolio)))
+  items.flatMap(({ identity }) => (identity === null ? [] : Person.linksOf(identity, portfolio)))
 
 /** The keys whose links have to be known: of those who said something of consent, and of whom more than one is told. */
 export const named = (items: ReadonlyArray<InboundItem>, portfolio: string): ReadonlyArray<Key> => [
   ...new Set(
     items
-      .filter(isTold)
+      .filter(isIdentified)
       .flatMap((item) => [
-        ...(item.told === null ? [] : Person.keysOf(item.told.person, portfolio)),
+        ...(item.identity === null ? [] : Person.keysOf(item.identity.person, portfolio)),
         ...linksOf([item], portfolio).map(({ person }) => person)
       ])
   )
@@ -87,16 +88,16 @@ export const learn = (
 export const concerned = (
   items: ReadonlyArray<InboundItem>,
   portfolio: string,
-  { beyond, kept }: Learnt,
+  { beyond, retained }: Learnt,
   circle: Circle
 ): ReadonlyArray<Key> => {
   const keys = new Set<Key>()
   const add = (some: ReadonlyArray<Key>) => {
     for (const key of circle.everything(some)) keys.add(key)
   }
-  for (const { other, person } of [...kept, ...beyond]) add([person, other])
-  for (const { told, word } of items)
-    if (told !== null && word?.status === "revoked") add(Person.keysOf(told.person, portfolio))
+  for (const { other, person } of [...retained, ...beyond]) add([person, other])
+  for (const { identity, word } of items)
+    if (identity !== null && word?.status === "revoked") add(Person.keysOf(identity.person, portfolio))
   return [...keys]
 }
 
@@ -139,16 +140,18 @@ const carry = (
 
 /** The records that new links carry over: a revocation of one holds for the other, a grant only where both were told. */
 const carried = (
-  { beyond, kept }: Learnt,
+  { beyond, retained }: Learnt,
   circle: Circle,
   histories: Histories,
   ids: Ids,
   now: Instant
 ): ReadonlyArray<Filed> => {
   const historyOf = (key: Key) => histories.get(key) ?? none
-  const together = new Set(
-    kept
-      .filter(({ other, person, told }) => told && circle.together([person]).includes(other))
+  const batchable = new Set(
+    retained
+      .filter(
+        ({ other, person, reportedTogether }) => reportedTogether && circle.together([person]).includes(other)
+      )
       .map(Person.nameOfLink)
   )
   const deciding = new Map<Key, ReadonlyArray<ConsentRecord>>()
@@ -158,7 +161,7 @@ const carried = (
     return found
   }
   const sources = new Map<Key, Set<Key>>()
-  for (const { other, person } of [...kept, ...beyond]) {
+  for (const { other, person } of [...retained, ...beyond]) {
     const leading = circle.leadingTo(person).filter((source) => decidingOf(source).length > 0)
     if (leading.length === 0) continue
     for (const key of circle.everything([other])) {
@@ -173,7 +176,7 @@ const carried = (
     const known = new Set(history.map(({ id }) => id))
     const found: Array<ConsentRecord> = []
     for (const other of others) {
-      const granted = together.has(Person.nameOfLink({ person: other, other: key }))
+      const granted = batchable.has(Person.nameOfLink({ person: other, other: key }))
       for (const record of decidingOf(other)) {
         if (known.has(record.id) || (record.status === "granted" && !granted)) continue
         known.add(record.id)
@@ -212,16 +215,16 @@ export const registered = (
   })
 
 const said = (
-  { told, word }: InboundItem,
+  { identity, word }: InboundItem,
   portfolio: string,
   circle: Circle,
   histories: Histories,
   ids: Ids,
   now: Instant
 ): ReadonlyArray<Filed> => {
-  if (told === null || word === null) return []
+  if (identity === null || word === null) return []
   const { latest, ...rest } = word
-  const keys = keysFor(Person.keysOf(told.person, portfolio), word.status, circle)
+  const keys = keysFor(Person.keysOf(identity.person, portfolio), word.status, circle)
   const occurredAt =
     word.status === "granted"
       ? word.occurredAt

@@ -4,13 +4,13 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Scope, Status } from "../domain/Consent.ts"
-import type * as Event from "../domain/Event.ts"
+import type { Scope, Status } from "../domain/consent/Consent.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Key, Told } from "../domain/Person.ts"
+import type { IdentityReport, Key } from "../domain/Person.ts"
 import type { Unattributed } from "../domain/Unattributed.ts"
+import type * as Event from "../domain/webhook/Event.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** Longer than a platform repeats what it could not deliver (whatsapp-cloud.md §1.8: 36 hours). */
@@ -40,7 +40,7 @@ export interface InboundItem {
   /** An item with the id of an earlier one within {@link rememberedMs} changes nothing; null = it may be repeated. */
   readonly id: string | null
   /** Null where nobody is named. */
-  readonly told: Told | null
+  readonly identity: IdentityReport | null
   readonly message: Event.Received | null
   readonly word: Word | null
   readonly unattributed: Unattributed | null

@@ -4,23 +4,24 @@
  * fence of the claim that took it, and whatever ends the wait (outcome, rescue, retry) clears it, so that a worker
  * that comes late changes nothing.
  */
-import type { Draft } from "../domain/Event.ts"
-import * as Event from "../domain/Event.ts"
+
 import type { Instant } from "../domain/Instant.ts"
-import type { Job, RecipientResult } from "../domain/Job.ts"
-import * as Jobs from "../domain/Job.ts"
-import type { Change } from "../domain/Progress.ts"
-import * as Progress from "../domain/Progress.ts"
-import type { Failure } from "../domain/Recipient.ts"
-import * as RetrySelection from "../domain/RetrySelection.ts"
-import type { Session, Standing } from "../domain/Session.ts"
-import * as Sessions from "../domain/Session.ts"
+import type { Job, RecipientResult } from "../domain/job/Job.ts"
+import * as Jobs from "../domain/job/Job.ts"
+import type { Failure } from "../domain/job/Recipient.ts"
+import * as RetrySelection from "../domain/job/RetrySelection.ts"
+import type { Change } from "../domain/job/Transitions.ts"
+import * as Transitions from "../domain/job/Transitions.ts"
+import type { Session, Standing } from "../domain/session/Session.ts"
+import * as Sessions from "../domain/session/Session.ts"
+import type { Draft } from "../domain/webhook/Event.ts"
+import * as Event from "../domain/webhook/Event.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { ClaimedJob, Report, Settlement } from "./JobStore.ts"
 import { CancelResult, RetryResult } from "./JobStore.ts"
 
 /** A job with what dispatch keeps of it. */
-export interface Held {
+export interface JobState {
   readonly job: Job
   /** Who has recipients of it in hand; null when nobody has. */
   readonly worker: string | null
@@ -31,20 +32,20 @@ export interface Held {
 }
 
 /** A recipient, and the fence under which its outcome is awaited; null when none is. */
-export interface Tracked {
+export interface FencedRecipient {
   readonly recipient: RecipientResult
   readonly fence: number | null
 }
 
 /** A step of a recipient, and the fence under which its outcome is awaited afterwards. */
-export interface Move extends Change {
+export interface RecipientChange extends Change {
   readonly fence: number | null
 }
 
 /** What is to be written. */
-export interface Step<H extends Held> {
-  readonly held: H
-  readonly moves: ReadonlyArray<Move>
+export interface JobChange<H extends JobState> {
+  readonly state: H
+  readonly changes: ReadonlyArray<RecipientChange>
   /** The recipients' events first, the job's last. */
   readonly drafts: ReadonlyArray<Draft>
 }
@@ -63,28 +64,28 @@ export const groupBy = <A, Key>(
   return groups
 }
 
-const step = <H extends Held>(
-  held: H,
+const step = <H extends JobState>(
+  state: H,
   job: Job,
-  moves: ReadonlyArray<Move>,
+  changes: ReadonlyArray<RecipientChange>,
   ended: number,
   now: Instant,
   stopped = false
-): Step<H> => {
-  const applied = Progress.apply(job, moves, now, stopped)
-  const inFlight = held.inFlight - ended
+): JobChange<H> => {
+  const applied = Transitions.apply(job, changes, now, stopped)
+  const inFlight = state.inFlight - ended
   return {
-    held: { ...held, job: applied.job, inFlight, worker: inFlight > 0 ? held.worker : null },
-    moves,
+    state: { ...state, job: applied.job, inFlight, worker: inFlight > 0 ? state.worker : null },
+    changes,
     drafts: applied.drafts
   }
 }
 
 /** A job that changed alone, with the event that tells; none when it is the same. */
-export const become = <H extends Held>(held: H, job: Job): ReadonlyArray<Step<H>> => {
-  if (job === held.job) return []
-  const draft = Event.jobChanged(job, held.job.status)
-  return [{ held: { ...held, job }, moves: [], drafts: draft === undefined ? [] : [draft] }]
+export const withJob = <H extends JobState>(state: H, job: Job): ReadonlyArray<JobChange<H>> => {
+  if (job === state.job) return []
+  const draft = Event.jobChanged(job, state.job.status)
+  return [{ state: { ...state, job }, changes: [], drafts: draft === undefined ? [] : [draft] }]
 }
 
 /**
@@ -93,29 +94,29 @@ export const become = <H extends Held>(held: H, job: Job): ReadonlyArray<Step<H>
  *
  * @param session the session as the claim read it; null for a message that is sent while its session is not looked at
  */
-export const claim = <H extends Held>(
-  held: H,
+export const claim = <H extends JobState>(
+  state: H,
   recipients: ReadonlyArray<RecipientResult>,
   worker: string,
   now: Instant,
   session: (Standing & Pick<Session, "lastOutage">) | null
-): Step<H> & { readonly claimed: ClaimedJob } => {
-  const fence = held.fence + 1
+): JobChange<H> & { readonly claimed: ClaimedJob } => {
+  const fence = state.fence + 1
   const silence = session === null ? null : Sessions.silence(session, now)
-  const moves = recipients.map(
-    (before): Move => ({ before, after: Progress.claim(before, now, silence), fence })
+  const changes = recipients.map(
+    (before): RecipientChange => ({ before, after: Transitions.claim(before, now, silence), fence })
   )
   const probe = session !== null && session.outage !== null
-  const applied = Progress.apply(held.job, moves, now)
-  const follows = session !== null && (probe || held.job.status === "paused")
-  const job = follows ? Progress.followSession(applied.job, session, now) : applied.job
+  const applied = Transitions.apply(state.job, changes, now)
+  const follows = session !== null && (probe || state.job.status === "paused")
+  const job = follows ? Transitions.followSession(applied.job, session, now) : applied.job
   // A claim has no events but the job's.
-  const draft = Event.jobChanged(job, held.job.status)
+  const draft = Event.jobChanged(job, state.job.status)
   const drafts = draft === undefined ? [] : [draft]
   const { accountId, content, id: jobId, sessionId } = job
   return {
-    held: { ...held, job, worker, fence, inFlight: moves.length },
-    moves,
+    state: { ...state, job, worker, fence, inFlight: changes.length },
+    changes,
     drafts,
     claimed: {
       jobId,
@@ -124,14 +125,14 @@ export const claim = <H extends Held>(
       content,
       fence,
       probe,
-      recipients: moves.map(({ after }) => ({
+      recipients: changes.map(({ after }) => ({
         index: after.index,
         phone: after.phone,
         values: after.values,
         attempts: after.attempts,
-        firstAttemptAt: Progress.firstAttemptAt(after),
-        uncertain: after.uncertain,
-        suspect: Progress.isSuspect(after)
+        firstAttemptAt: Transitions.firstAttemptAt(after),
+        maybeSent: after.maybeSent,
+        poisonSuspect: Transitions.isPoisonSuspect(after)
       }))
     }
   }
@@ -155,115 +156,131 @@ export const inbound = (settlements: ReadonlyArray<Settlement>): ReadonlyArray<I
 
 /**
  * The outcomes that are still awaited; the answer is the last that one of them brings. What one cause stops fails with
- * it.
+ * it, and so does what was settled beside it to be attempted again.
  *
  * @param all of the job's recipients, when an outcome stops the job
  */
-export const settle = <H extends Held>(
-  held: H,
-  find: (index: number) => Tracked | undefined,
+export const settle = <H extends JobState>(
+  state: H,
+  find: (index: number) => FencedRecipient | undefined,
   settlements: ReadonlyArray<Settlement>,
   now: Instant,
-  all: ReadonlyArray<Tracked> = []
-): Step<H> & { readonly settled: number; readonly answer: string | undefined } => {
-  const moves = new Map<number, Move>()
+  all: ReadonlyArray<FencedRecipient> = []
+): JobChange<H> & { readonly settled: number; readonly answer: string | undefined } => {
+  const changes = new Map<number, RecipientChange>()
   let answer: string | undefined
   let cause: Failure | undefined
   for (const settlement of settlements) {
     const { fence, index, outcome } = settlement
-    if (fence !== held.fence || moves.has(index)) continue
-    const tracked = find(index)
-    if (tracked === undefined || tracked.fence !== fence) continue
-    const before = tracked.recipient
-    moves.set(index, { before, after: Progress.settle(held.job, before, outcome, now), fence: null })
+    if (fence !== state.fence || changes.has(index)) continue
+    const fenced = find(index)
+    if (fenced === undefined || fenced.fence !== fence) continue
+    const before = fenced.recipient
+    changes.set(index, { before, after: Transitions.settle(state.job, before, outcome, now), fence: null })
     answer = settlement.answer ?? answer
     if (outcome._tag === "Failed" && outcome.stopsJob === true) cause ??= outcome.failure
   }
-  const settled = moves.size
+  const settled = changes.size
   if (cause !== undefined) {
-    for (const { fence, recipient: before } of all) {
-      const after = moves.has(before.index) ? before : Progress.abandon(before, cause, now)
-      if (after !== before) moves.set(before.index, { before, after, fence })
+    for (const { fence, recipient } of all) {
+      // One that was settled beside it may be due again.
+      const current = changes.get(recipient.index) ?? { before: recipient, after: recipient, fence }
+      const after = Transitions.abandon(current.after, cause, now)
+      if (after !== current.after) changes.set(recipient.index, { ...current, after })
     }
   }
   return {
-    ...step(held, held.job, [...moves.values()], settled, now, cause !== undefined),
+    ...step(state, state.job, [...changes.values()], settled, now, cause !== undefined),
     settled,
     answer
   }
 }
 
 /** Takes back all that awaits an outcome. What a report has settled needs no rescue. */
-export const rescue = <H extends Held>(
-  held: H,
+export const rescue = <H extends JobState>(
+  state: H,
   awaited: ReadonlyArray<RecipientResult>,
   recoverable: boolean,
   now: Instant,
-  spared: ReturnType<typeof Progress.spared>
-): Step<H> & { readonly count: number } => {
-  const moves = awaited.map((before): Move => {
+  spared: ReturnType<typeof Transitions.spared>
+): JobChange<H> & { readonly count: number } => {
+  const changes = awaited.map((before): RecipientChange => {
     const options = { recoverable, now, sparedUntil: spared.get(before) }
-    const after = Progress.inFlight(before) ? Progress.rescue(held.job, before, options) : before
+    const after = Transitions.inFlight(before) ? Transitions.rescue(state.job, before, options) : before
     return { before, after, fence: null }
   })
-  const count = moves.filter(({ after, before }) => after !== before).length
-  return { ...step(held, held.job, moves, moves.length, now), count }
+  const count = changes.filter(({ after, before }) => after !== before).length
+  return { ...step(state, state.job, changes, changes.length, now), count }
+}
+
+/** Gives back all that awaits an outcome and was not attempted, at no cost of an attempt. */
+export const giveBack = <H extends JobState>(
+  state: H,
+  awaited: ReadonlyArray<RecipientResult>,
+  now: Instant
+): JobChange<H> & { readonly count: number } => {
+  const changes = awaited.map((before): RecipientChange => {
+    const after = Transitions.settle(state.job, before, { _tag: "Released", maybeSent: false }, now)
+    return { before, after, fence: null }
+  })
+  const count = changes.filter(({ after, before }) => after !== before).length
+  return { ...step(state, state.job, changes, changes.length, now), count }
 }
 
 /** Reports of this job's recipients; those of none are answered back. */
-export const receive = <H extends Held>(
-  held: H,
-  find: (index: number) => Tracked | undefined,
-  told: ReadonlyArray<{ readonly index: number; readonly report: Report }>,
+export const receive = <H extends JobState>(
+  state: H,
+  find: (index: number) => FencedRecipient | undefined,
+  reported: ReadonlyArray<{ readonly index: number; readonly report: Report }>,
   now: Instant
-): Step<H> & { readonly unmatched: ReadonlyArray<Report> } => {
-  const current = new Map<number, Tracked>()
-  const moves: Array<Move> = []
+): JobChange<H> & { readonly unmatched: ReadonlyArray<Report> } => {
+  const current = new Map<number, FencedRecipient>()
+  const changes: Array<RecipientChange> = []
   const unmatched: Array<Report> = []
-  for (const { index, report } of told) {
-    const tracked = current.get(index) ?? find(index)
-    if (tracked === undefined) {
+  for (const { index, report } of reported) {
+    const fenced = current.get(index) ?? find(index)
+    if (fenced === undefined) {
       unmatched.push(report)
       continue
     }
-    const { fence, recipient: before } = tracked
-    const after = Progress.report(before, report, now)
+    const { fence, recipient: before } = fenced
+    const after = Transitions.report(before, report, now)
     current.set(index, { recipient: after, fence })
-    if (after !== before) moves.push({ before, after, fence })
+    if (after !== before) changes.push({ before, after, fence })
   }
-  return { ...step(held, held.job, moves, 0, now), unmatched }
+  return { ...step(state, state.job, changes, 0, now), unmatched }
 }
 
 /** The answer of a verb, and the step to be written for it; null when nothing is. */
-interface Decided<H extends Held, Result> {
+interface Decided<H extends JobState, Result> {
   readonly result: Result
-  readonly step: Step<H> | null
+  readonly step: JobChange<H> | null
 }
 
 /** Cancels what is not in flight. A job that is being canceled stays so. */
-export const cancel = <H extends Held>(
-  held: H,
-  recipients: ReadonlyArray<Tracked>,
+export const cancel = <H extends JobState>(
+  state: H,
+  recipients: ReadonlyArray<FencedRecipient>,
   now: Instant
 ): Decided<H, CancelResult> => {
-  if (Jobs.hasEnded(held.job.status)) return { result: CancelResult.Ended({ job: held.job }), step: null }
-  const job = Progress.canceling(held.job, now)
-  if (job === held.job) return { result: CancelResult.Canceled({ job }), step: null }
-  const moves = recipients.flatMap(({ fence, recipient: before }): ReadonlyArray<Move> => {
-    const after = Progress.cancel(before, now)
+  if (Jobs.hasEnded(state.job.status)) return { result: CancelResult.Ended({ job: state.job }), step: null }
+  const job = Transitions.canceling(state.job, now)
+  if (job === state.job) return { result: CancelResult.Canceled({ job }), step: null }
+  const changes = recipients.flatMap(({ fence, recipient: before }): ReadonlyArray<RecipientChange> => {
+    const after = Transitions.cancel(before, now)
     return after === before ? [] : [{ before, after, fence }]
   })
-  const canceled = step(held, job, moves, 0, now)
-  return { result: CancelResult.Canceled({ job: canceled.held.job }), step: canceled }
+  const canceled = step(state, job, changes, 0, now)
+  return { result: CancelResult.Canceled({ job: canceled.state.job }), step: canceled }
 }
 
 /**
  * Queues the chosen recipients again. An attempt that a report of failure overtook is over: its late outcome must not
  * settle the new one.
  */
-export const retry = <H extends Held>(
-  held: H,
-  recipients: ReadonlyArray<Tracked>,
+export const retry = <H extends JobState>(
+  state: H,
+  recipients: ReadonlyArray<FencedRecipient>,
   command: {
     readonly now: Instant
     readonly selection: RetrySelection.RetrySelection
@@ -271,21 +288,21 @@ export const retry = <H extends Held>(
   }
 ): Decided<H, RetryResult> => {
   const { dryRun = false, now, selection } = command
-  if (Jobs.isCanceled(held.job.status)) return { result: RetryResult.Ended({ job: held.job }), step: null }
+  if (Jobs.isCanceled(state.job.status)) return { result: RetryResult.Ended({ job: state.job }), step: null }
   const choose = RetrySelection.chooser(selection)
   const counts = { failed: 0, unknown: 0 }
   let ended = 0
-  const moves: Array<Move> = []
+  const changes: Array<RecipientChange> = []
   for (const { fence, recipient: before } of recipients) {
     const chosen = choose(before)
     if (chosen === null) continue
     counts[chosen] += 1
     if (fence !== null) ended += 1
-    moves.push({ before, after: Progress.requeue(before, now), fence: null })
+    changes.push({ before, after: Transitions.requeue(before, now), fence: null })
   }
-  if (dryRun || moves.length === 0) {
-    return { result: RetryResult.Retried({ job: held.job, counts }), step: null }
+  if (dryRun || changes.length === 0) {
+    return { result: RetryResult.Retried({ job: state.job, counts }), step: null }
   }
-  const retried = step(held, Progress.reopened(held.job, now), moves, ended, now)
-  return { result: RetryResult.Retried({ job: retried.held.job, counts }), step: retried }
+  const retried = step(state, Transitions.reopened(state.job, now), changes, ended, now)
+  return { result: RetryResult.Retried({ job: retried.state.job, counts }), step: retried }
 }

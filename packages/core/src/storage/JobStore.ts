@@ -8,19 +8,19 @@
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
+import type { Demand, LimitWait } from "../domain/account/Plan.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
-import type { Content, Job, RecipientResult, Status } from "../domain/Job.ts"
+import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts"
+import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/job/Recipient.ts"
+import type * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Demand, LimitWait } from "../domain/Plan.ts"
-import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/Recipient.ts"
-import type * as RetrySelection from "../domain/RetrySelection.ts"
-import type { Provider } from "../domain/Session.ts"
+import type { Provider } from "../domain/session/Session.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** What an Idempotency-Key stands for. */
-export interface Earlier {
+export interface IdempotencyRecord {
   readonly fingerprint: string
   readonly jobId: string
   readonly kind: Content["kind"]
@@ -55,21 +55,21 @@ export interface AcceptSend {
   /** Who claims the job in the same commit: a direct message is sent by the one who accepted it. */
   readonly claim: string | null
   /**
-   * True inside the embedder's transaction: quota and minimum wait are taken after its commit (`JobStore.takeLimits`), and
+   * True inside the embedder's transaction: quota and minimum wait are taken after its commit (`JobStore.applyLimits`), and
    * nothing is locked that another send needs. For template sends that nobody claims yet.
    */
-  readonly limitsAfterCommit?: boolean
+  readonly isEmbedded?: boolean
 }
 
 export type AcceptResult = Data.TaggedEnum<{
   /** `claimed` when a claim was asked for. */
   Accepted: { readonly job: Job; readonly claimed: ClaimedJob | null }
-  Replayed: { readonly earlier: Earlier }
-  KeyConflict: { readonly earlier: Earlier }
+  Replayed: { readonly record: IdempotencyRecord }
+  KeyConflict: { readonly record: IdempotencyRecord }
   QuotaExhausted: { readonly limit: number; readonly used: number; readonly resetsAt: Instant }
   TooSoon: { readonly retryAt: Instant }
   /** A send with the key may be in an open transaction of an embedder. A store waits for its end first. */
-  KeyInHand: { readonly key: string }
+  KeyLocked: { readonly key: string }
 }>
 export const AcceptResult = Data.taggedEnum<AcceptResult>()
 
@@ -81,7 +81,7 @@ export interface ClaimedJob {
   readonly content: Content
   /** Raised by each claim of the job; a settlement under an older one changes nothing. */
   readonly fence: number
-  /** True when its session's platform does not answer: its one recipient asks it again (`domain/Circuit`). */
+  /** True when its session's platform does not answer: its one recipient asks it again (`domain/session/Circuit`). */
   readonly probe: boolean
   readonly recipients: ReadonlyArray<{
     readonly index: number
@@ -92,9 +92,9 @@ export interface ClaimedJob {
     /** The time of the first attempt of those that are repeated (`Retry.nextSend`). */
     readonly firstAttemptAt: Instant
     /** True when the platform may have it already: one that can be asked is asked first. */
-    readonly uncertain: boolean
+    readonly maybeSent: boolean
     /** True when so many workers died over it that it is attempted alone; then it is the only one of its session. */
-    readonly suspect: boolean
+    readonly poisonSuspect: boolean
   }>
 }
 
@@ -104,6 +104,15 @@ export interface LimitsDue {
   readonly jobId: string
   readonly dueAt: Instant
 }
+
+/** A due job whose content cannot be read. */
+export interface UnreadableJob {
+  readonly jobId: string
+  readonly cause: Error
+}
+
+/** For so long a job whose content could not be read waits until it is looked at again: it may have been mended. */
+export const unreadableMs = 10 * Time.minute
 
 /** For so long nobody else takes the limits of jobs that a claim has told of. */
 export const limitsLeaseMs = 10 * Time.second
@@ -122,14 +131,14 @@ export const isAtRisk = ({ atRisk }: Claim, provider: Provider): boolean =>
   atRisk !== undefined && !atRisk.recoverable.includes(provider)
 
 /** A process's word on its workers. */
-export interface Heartbeat {
+export interface WorkerHeartbeat {
   readonly workers: ReadonlyArray<string>
   readonly beats: number
   /** The time, when the process takes by itself what is due; null when it only has in hand what it was asked for. */
   readonly dispatchesAt: Instant | null
 }
 
-export interface Holder {
+export interface KnownWorker {
   readonly worker: string
   /** Its last count; 0 when it said nothing yet. */
   readonly beats: number
@@ -148,13 +157,13 @@ export type Outcome = Data.TaggedEnum<{
   /** `stopsJob`: what is not under way fails for the same reason, in the same commit. */
   Failed: { readonly failure: Failure; readonly stopsJob?: boolean }
   /** To be tried again at a time; it stays `sending`. Uncertain: the platform may have it. */
-  Retry: { readonly at: Instant; readonly failure: Failure; readonly uncertain: boolean }
+  Retry: { readonly at: Instant; readonly failure: Failure; readonly maybeSent: boolean }
   /** The platform may or may not have it. */
   Unknown: { readonly failure: Failure }
   /** Consent was gone at dispatch. */
   Skipped: { readonly failure: Failure }
   /** The worker stops: due again at once, at no cost of an attempt. Uncertain: its attempt was under way. */
-  Released: { readonly uncertain: boolean }
+  Released: { readonly maybeSent: boolean }
 }>
 export const Outcome = Data.taggedEnum<Outcome>()
 
@@ -175,6 +184,8 @@ export interface Report {
   readonly messageId: string | null
   readonly status: Reported
   readonly at: Instant
+  /** The platform's own time, also where `at` is another since nobody believes it (`domain/Occurrence`). */
+  readonly reportedAt?: Instant
   readonly failure: Failure | null
   readonly providerId: string | null
   /** Only some platforms tell it, with only some of their reports. */
@@ -191,7 +202,7 @@ export const CancelResult = Data.taggedEnum<CancelResult>()
 
 export type RetryResult = Data.TaggedEnum<{
   /** How many were queued again, or would be. */
-  Retried: { readonly job: Job; readonly counts: RetrySelection.Counts }
+  Retried: { readonly job: Job; readonly counts: RetrySelection.RetryCounts }
   /** It was canceled, which is final; nothing changed. */
   Ended: { readonly job: Job }
 }>
@@ -201,11 +212,11 @@ export const RetryResult = Data.taggedEnum<RetryResult>()
 export type Delivered = Pick<RecipientResult, "phone" | "price" | "pricing">
 
 /** For how long a report waits for its message: as long as the platform repeats it. */
-export const parkedMs = Time.day
+export const earlyReportMs = Time.day
 /** The most that are parked of one session: all that its messages under way bring, and some of others' messages. */
-export const maximumParked = 10_000
+export const maximumEarlyReports = 10_000
 
-export interface Unparked {
+export interface EarlyReportsApplied {
   readonly applied: number
   readonly forgotten: ReadonlyMap<string, number>
 }
@@ -214,18 +225,18 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
   JobStore,
   {
     /** What the key stands for already; null when it is free. */
-    readonly earlier: (query: {
+    readonly findByIdempotencyKey: (query: {
       readonly publicKey: string
       readonly key: string
-    }) => Effect.Effect<Earlier | null, StorageError>
+    }) => Effect.Effect<IdempotencyRecord | null, StorageError>
 
     /**
      * Records the send and everything that follows from it in one commit, or nothing. The order of decisions:
      * the key (replay or conflict), the quota, the minimum wait. Of parallel sends with one key exactly one is
      * accepted; parallel sends over a quota accept exactly the quota.
      *
-     * With `limitsAfterCommit` quota and minimum wait are not decided here, but for a send of more than a whole day's quota,
-     * and what it sends is not counted before {@link takeLimits}.
+     * With `isEmbedded` quota and minimum wait are not decided here, but for a send of more than a whole day's quota,
+     * and what it sends is not counted before {@link applyLimits}.
      */
     readonly accept: (command: AcceptSend) => Effect.Effect<AcceptResult, StorageError>
 
@@ -233,7 +244,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * Whether an exchange that is asked for while an accept waits for its commit comes into the same one, behind it. A
      * lane is woken before that then, and its claim costs no commit of its own.
      */
-    readonly commitsTogether: boolean
+    readonly commitsInGroups: boolean
 
     /**
      * Hands in the outcomes of one window and takes the next, in one commit.
@@ -252,10 +263,13 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * Of sessions whose provider is not `recoverable`, at most `atRisk` are taken in all: what a dead worker had in
      * hand of them is unknown. A recipient over which workers died is the only one of its session.
      *
-     * `limits`: due jobs whose limits are to be taken before they are claimed. Who is told of them calls {@link takeLimits};
-     * if that does not happen, they are told again after {@link limitsLeaseMs}.
+     * `limits`: due jobs whose limits are to be taken before they are claimed. Who is told of them calls {@link
+     * applyLimits}; if that does not happen, they are told again after {@link limitsLeaseMs}.
+     *
+     * `unreadable`: due jobs whose contents cannot be read. Each is put off for {@link unreadableMs}, and costs no other its
+     * claim.
      */
-    readonly exchange: (command: {
+    readonly settleAndClaim: (command: {
       readonly now: Instant
       readonly settlements: ReadonlyArray<Settlement>
       readonly claim: Claim | null
@@ -264,16 +278,17 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
         readonly settled: number
         readonly claimed: ReadonlyArray<ClaimedJob>
         readonly limits: ReadonlyArray<LimitsDue>
+        readonly unreadable: ReadonlyArray<UnreadableJob>
       },
       StorageError
     >
 
     /**
-     * Takes quota and minimum wait for an account's jobs that were accepted with `limitsAfterCommit`, in the given order,
+     * Takes quota and minimum wait for an account's jobs that were accepted with `isEmbedded`, in the given order,
      * each once: those within them are counted and may be claimed, the others are due when their limit lets them go. Answers
      * how many may be claimed.
      */
-    readonly takeLimits: (command: {
+    readonly applyLimits: (command: {
       readonly now: Instant
       readonly accountId: string
       readonly jobIds: ReadonlyArray<string>
@@ -286,10 +301,10 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * Says that workers live. Whoever may have recipients or deliveries in hand says so every few seconds, with another
      * count.
      */
-    readonly beat: (command: Heartbeat) => Effect.Effect<void, StorageError>
+    readonly heartbeat: (command: WorkerHeartbeat) => Effect.Effect<void, StorageError>
 
     /** The workers that have recipients or deliveries in hand or have said that they live. */
-    readonly holders: Effect.Effect<ReadonlyArray<Holder>, StorageError>
+    readonly workers: Effect.Effect<ReadonlyArray<KnownWorker>, StorageError>
 
     /** When a process that dispatches said last that it lives; null when none ever did. */
     readonly dispatchesAt: Effect.Effect<Instant | null, StorageError>
@@ -302,18 +317,32 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     readonly makeDue: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
 
     /**
-     * Takes back the recipients that a dead worker left in flight, as `Progress.rescue` says, and forgets the worker;
+     * Takes back the recipients that a dead worker left in flight, as `Transitions.rescue` says, and forgets the worker;
      * its late outcomes change nothing. Answers how many recipients were taken back.
      *
      * `beside`: other workers that died with it, being of one process. Their recipients are taken back in the same commit,
-     * and of several poison suspects among all of them none is counted (`Progress.spared`).
+     * and of several poison suspects among all of them none is counted (`Transitions.spared`).
+     *
+     * `beats`: the last counts by which they are taken for dead. Whoever has another one by now lives, and keeps what it has;
+     * a beat that comes meanwhile waits for this commit.
      */
     readonly rescue: (command: {
       readonly worker: string
       readonly beside?: ReadonlyArray<string>
+      readonly beats?: ReadonlyMap<string, number>
       readonly now: Instant
       /** The providers whose sender deduplicates or looks up. */
       readonly recoverable: ReadonlyArray<Provider>
+    }) => Effect.Effect<number, StorageError>
+
+    /**
+     * Takes back the recipients that a worker has in flight, of whom none was attempted: they are due again, at no cost of an
+     * attempt, and no death is counted. The worker is forgotten. For a process whose claim was stored and not answered.
+     * Answers how many recipients were taken back.
+     */
+    readonly giveBack: (command: {
+      readonly worker: string
+      readonly now: Instant
     }) => Effect.Effect<number, StorageError>
 
     /**
@@ -329,9 +358,11 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     /**
      * Applies the parked reports whose message is known now. Forgets those of a day ago and, of a session that has more
-     * than {@link maximumParked}, the oldest; answers how many of these, by session.
+     * than {@link maximumEarlyReports}, the oldest; answers how many of these, by session.
      */
-    readonly unpark: (command: { readonly now: Instant }) => Effect.Effect<Unparked, StorageError>
+    readonly applyEarlyReports: (command: {
+      readonly now: Instant
+    }) => Effect.Effect<EarlyReportsApplied, StorageError>
 
     readonly find: (jobId: string) => Effect.Effect<Job | null, StorageError>
 

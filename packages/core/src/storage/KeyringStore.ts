@@ -1,7 +1,7 @@
 /** A store's memory of master keys, and all that is sealed or hashed under them (`domain/Keyring.ts`). */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { ApiKey } from "../domain/ApiKey.ts"
+import type { ApiKey } from "../domain/account/ApiKey.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Joining, Remembered } from "../domain/Keyring.ts"
 import type { Page, Paged } from "../domain/Page.ts"

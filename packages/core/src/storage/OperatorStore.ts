@@ -1,7 +1,7 @@
 /** Where operators live, by their names. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Secret } from "../domain/ApiKey.ts"
+import type { Secret } from "../domain/account/ApiKey.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Operator } from "../domain/Operator.ts"
 import type { Page, Paged } from "../domain/Page.ts"

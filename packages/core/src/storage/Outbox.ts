@@ -2,10 +2,11 @@
  * The outbox: what one commit tells becomes events, and each event a delivery for every endpoint that it goes to. The one
  * place where this is decided; stores write what it answers in the commit of the change that is told.
  */
-import type { Draft, Event } from "../domain/Event.ts"
-import * as Events from "../domain/Event.ts"
+
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import type { Draft, Event } from "../domain/webhook/Event.ts"
+import * as Events from "../domain/webhook/Event.ts"
 
 /** An event, and the endpoints that it goes to. */
 export interface Addressed<Key> {

@@ -1,9 +1,9 @@
 /** Where rate cards live: dated, never changed. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { RateCard } from "../domain/billing/RateCard.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { RateCard } from "../domain/RateCard.ts"
 import type { StorageError } from "./StorageError.ts"
 
 export class RateCardStore extends Context.Tag("@sendwright/core/storage/RateCardStore")<

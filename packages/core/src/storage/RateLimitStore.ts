@@ -4,8 +4,8 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { Decision } from "../domain/account/RateLimit.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { Decision } from "../domain/RateLimit.ts"
 import type { StorageError } from "./StorageError.ts"
 
 export class RateLimitStore extends Context.Tag("@sendwright/core/storage/RateLimitStore")<

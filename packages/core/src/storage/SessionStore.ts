@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Session, State } from "../domain/Session.ts"
+import type { Session, State } from "../domain/session/Session.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** `available`: the platform answers, as far as is known. `granted`: this message probes it. `refused`: it is not to be asked. */
@@ -49,10 +49,10 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers how many. */
     readonly unblock: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
     /**
-     * The connected session's platform does not answer (decisions.md §10): appends `session.unavailable`, and its processing jobs
-     * pause (`platform_unavailable`). From then on a claim takes one recipient of it when a probe is due, and moves the
-     * time of the next probe on in its commit (`domain/Circuit`). Answers false when that was known, or there is no such
-     * session that is connected.
+     * The connected session's platform does not answer (decisions.md §10): appends `session.unavailable`, and its
+     * processing jobs pause (`platform_unavailable`). From then on a claim takes one recipient of it when a probe is
+     * due, and moves the time of the next probe on in its commit (`domain/session/Circuit`). Answers false when that
+     * was known, or there is no such session that is connected.
      */
     readonly markUnavailable: (command: {
       readonly id: string
@@ -70,7 +70,7 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
      * Asks for the probe on behalf of a message that no claim gives out (`Circuit.mayProbeDirectly`); of many who ask one is
      * granted it.
      */
-    readonly takeProbe: (command: {
+    readonly acquireProbe: (command: {
       readonly id: string
       readonly now: Instant
     }) => Effect.Effect<ProbeAnswer, StorageError>

@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Template, TemplateContent } from "../domain/Template.ts"
+import type { Template, TemplateContent } from "../domain/template/Template.ts"
 import type { StorageError } from "./StorageError.ts"
 
 export class TemplateStore extends Context.Tag("@sendwright/core/storage/TemplateStore")<

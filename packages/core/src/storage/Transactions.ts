@@ -13,7 +13,7 @@ export class Transactions extends Context.Tag("@sendwright/core/storage/Transact
      * True while the running fiber is in an open transaction of the embedder, nested ones included. A fiber that was
      * forked inside one and outlives it is outside again.
      */
-    readonly isInside: Effect.Effect<boolean>
+    readonly isEmbedded: Effect.Effect<boolean>
     /**
      * Makes one commit of all verbs of an operation, which is undone as a whole when it fails or is interrupted. Inside an
      * open transaction it belongs to that. Nothing may act outside the database in it.

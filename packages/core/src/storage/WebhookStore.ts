@@ -4,10 +4,10 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Draft } from "../domain/Event.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Attempt, Change, Delivery, Endpoint, EndpointSecret } from "../domain/Webhook.ts"
+import type { Draft } from "../domain/webhook/Event.ts"
+import type { Attempt, Change, Delivery, Endpoint, EndpointSecret } from "../domain/webhook/Webhook.ts"
 import type { StorageError } from "./StorageError.ts"
 
 export interface ClaimedDelivery {
@@ -88,7 +88,7 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
      * Hands in attempts and takes due deliveries of enabled endpoints, in one commit. Endpoints have their turns; of
      * each the oldest due go first, no more than its rate allows.
      */
-    readonly exchange: (command: {
+    readonly settleAndClaim: (command: {
       readonly now: Instant
       readonly settlements: ReadonlyArray<DeliverySettlement>
       readonly claim: DeliveryClaim | null

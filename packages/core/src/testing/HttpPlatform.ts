@@ -25,7 +25,7 @@ export interface Reply {
 }
 
 /** What of the situations is the platform's own to answer. */
-export type Mood = "takes" | "holds" | "refuses" | "busy"
+export type Mood = "accepts" | "holds" | "refuses" | "busy"
 
 export interface HttpPlatform {
   readonly url: string
@@ -84,20 +84,20 @@ export const make = (options: {
       const request = await read(incoming)
       const html = (status: number) =>
         response.writeHead(status, { "content-type": "text/html" }).end("<html>")
-      const behaviour = behaviours.get(options.about(request) ?? "") ?? "takes"
+      const behaviour = behaviours.get(options.about(request) ?? "") ?? "accepts"
       switch (behaviour) {
         case "fails":
           html(502)
           return
         case "resets":
-          await options.answer(request, "takes")
+          await options.answer(request, "accepts")
           response.socket?.resetAndDestroy()
           return
         case "babbles":
-          await options.answer(request, "takes")
+          await options.answer(request, "accepts")
           html(200)
           return
-        case "takes":
+        case "accepts":
         case "holds":
         case "refuses":
         case "busy": {
@@ -126,7 +126,7 @@ export const make = (options: {
       url,
       closedUrl,
       situations: {
-        takes: (message) => behave(message, "takes"),
+        accepts: (message) => behave(message, "accepts"),
         holds: (message) => behave(message, "holds"),
         refuses: (message) => behave(message, "refuses"),
         busy: (message) => behave(message, "busy"),

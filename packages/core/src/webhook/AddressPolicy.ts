@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import type { Network } from "../domain/PublicUrl.ts"
 import * as PublicUrl from "../domain/PublicUrl.ts"
-import * as Webhook from "../domain/Webhook.ts"
+import * as Webhook from "../domain/webhook/Webhook.ts"
 
 export type { Network } from "../domain/PublicUrl.ts"
 export { isWithin, parseNetwork } from "../domain/PublicUrl.ts"

@@ -4,7 +4,6 @@
  */
 import { timingSafeEqual } from "node:crypto"
 import * as Hmac from "../domain/Hmac.ts"
-import * as Memo from "../domain/Memo.ts"
 
 /** Header names; those of the service's own scheme can be chosen. */
 export interface HeaderNames {
@@ -24,26 +23,33 @@ export type Body = string | Uint8Array
 
 const bytesOf = (body: Body): Uint8Array => (typeof body === "string" ? Buffer.from(body) : body)
 
-/** Of how many secrets the keys are kept. */
-const keptSecrets = 1000
+/** The keys of a secret, by each scheme. Whoever signs again and again keeps them, which saves a third of the cost. */
+export interface Keys {
+  readonly own: Hmac.Key
+  readonly standard: Hmac.Key
+}
 
-const ownKeys = Memo.make<Hmac.Key>(keptSecrets)
-const standardKeys = Memo.make<Hmac.Key>(keptSecrets)
-
-const ownKey = (secret: string): Hmac.Key => ownKeys(secret, () => Hmac.key(Buffer.from(secret)))
+/** A secret as it was shown, prefix included; or its keys. */
+export type Secret = string | Keys
 
 const standardBytes = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64")
 
-const standardKey = (secret: string): Hmac.Key => standardKeys(secret, () => Hmac.key(standardBytes(secret)))
+const ownKey = (secret: Secret): Hmac.Key =>
+  typeof secret === "string" ? Hmac.key(Buffer.from(secret)) : secret.own
+
+const standardKey = (secret: Secret): Hmac.Key =>
+  typeof secret === "string" ? Hmac.key(standardBytes(secret)) : secret.standard
+
+export const keysOf = (secret: string): Keys => ({ own: ownKey(secret), standard: standardKey(secret) })
 
 export const keyBytes = (secret: string): number => standardBytes(secret).length
 
-/** `timestamp` in Unix seconds; the secret as it was shown, prefix included. */
-export const sign = (secret: string, timestamp: number, body: Body): string =>
+/** `timestamp` in Unix seconds. */
+export const sign = (secret: Secret, timestamp: number, body: Body): string =>
   Hmac.digest(ownKey(secret), `${timestamp}.`, bytesOf(body), "hex")
 
 /** One entry of the `webhook-signature` list. */
-export const signStandard = (secret: string, id: string, timestamp: number, body: Body): string =>
+export const signStandard = (secret: Secret, id: string, timestamp: number, body: Body): string =>
   `v1,${Hmac.digest(standardKey(secret), `${id}.${timestamp}.`, bytesOf(body), "base64")}`
 
 /** The headers of one attempt. `secrets`: the current one first, then those whose overlap has not ended. */
@@ -52,7 +58,7 @@ export const headers = (options: {
   /** Unix seconds of the attempt. */
   readonly timestamp: number
   readonly body: Body
-  readonly secrets: readonly [string, ...ReadonlyArray<string>]
+  readonly secrets: readonly [Secret, ...ReadonlyArray<Secret>]
   readonly names: HeaderNames
 }): Readonly<Record<string, string>> => {
   const { id, names, secrets, timestamp } = options

@@ -20,7 +20,7 @@ export interface Options {
 }
 
 /** Of how many URLs it is kept whether they may be asked. */
-const keptVerdicts = 1000
+const cachedVerdicts = 1000
 
 const addressRefused: WebhookAnswer = { _tag: "Unanswered", reason: "address_refused", status: null }
 
@@ -52,7 +52,7 @@ export const layer = (options: Options = {}): Layer.Layer<WebhookTransport, neve
         return make(allows, { timeoutMs: limitMs })
       }
       const exchange = yield* HttpClient.make({}, connector)
-      const verdicts = Memo.make<boolean>(keptVerdicts)
+      const verdicts = Memo.make<boolean>(cachedVerdicts)
       /** The policy is the same for as long as we live: what it says of a URL it says again of the same one. */
       const mayBeAsked = (url: string): boolean => verdicts(url, () => check(url) === undefined)
       return {

@@ -1,7 +1,7 @@
 /** How a delivery reaches its receiver: one POST, no redirects, one time limit for all of it. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Failure } from "../domain/Webhook.ts"
+import type { Failure } from "../domain/webhook/Webhook.ts"
 
 export interface WebhookRequest {
   readonly url: string

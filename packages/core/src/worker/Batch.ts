@@ -10,27 +10,27 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
-import * as Job from "../domain/Job.ts"
-import type { Deadlines } from "../loop/Deadlines.ts"
+import * as Job from "../domain/job/Job.ts"
+import type { Deadlines } from "../runtime/Deadlines.ts"
+import type { GracePeriod } from "../runtime/GracePeriod.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
-import * as Lines from "../sender/Lines.ts"
 import type { Senders } from "../sender/Sender.ts"
 import { canRecover } from "../sender/Sender.ts"
+import * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import * as Attempt from "./Attempt.ts"
 import { Circuits } from "./Circuits.ts"
-import type * as Consequences from "./Consequences.ts"
-import * as Dispatch from "./Dispatch.ts"
-import type { Grace } from "./Grace.ts"
+import type * as FailureActions from "./FailureActions.ts"
 import type { SlowSessions } from "./SlowSessions.ts"
 
 /** One job's recipients in a batch. */
 export interface JobOfBatch {
   readonly job: ClaimedJob
-  readonly attempts: Dispatch.Attempts
+  readonly attempts: Attempt.Attempts
 }
 
 /**
@@ -39,7 +39,7 @@ export interface JobOfBatch {
  */
 export type Prepare = (
   claimed: ReadonlyArray<ClaimedJob>,
-  keeps: Dispatch.Keeps
+  stillOwns: Attempt.StillOwns
 ) => Effect.Effect<ReadonlyArray<JobOfBatch>, StorageError>
 
 export interface Preparation {
@@ -57,46 +57,51 @@ export const preparation: Effect.Effect<
   const circuits = yield* Circuits
   const consents = yield* ConsentStore
   const sessions = yield* SessionStore
-  const resolve = yield* Lines.make
+  const resolve = yield* SessionSender.make
 
   /** Jobs of one session, account and purpose share the look-ups. */
-  const prepareAlike = Effect.fnUntraced(function* (alike: ReadonlyArray<ClaimedJob>, keeps: Dispatch.Keeps) {
-    const [first] = alike
+  const prepareGroup = Effect.fnUntraced(function* (
+    jobsOfBatch: ReadonlyArray<ClaimedJob>,
+    stillOwns: Attempt.StillOwns
+  ) {
+    const [first] = jobsOfBatch
     if (first === undefined) return { jobs: [], atRisk: false }
     const { accountId, content, sessionId } = first
-    const line = yield* Effect.flatMap(sessions.find(sessionId), resolve)
-    const phones = Arrays.flatMap(alike, ({ recipients }) => recipients.map(({ phone }) => phone))
+    const sessionSender = yield* Effect.flatMap(sessions.find(sessionId), resolve)
+    const phones = Arrays.flatMap(jobsOfBatch, ({ recipients }) => recipients.map(({ phone }) => phone))
     const refusals = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
     let next = 0
-    const jobs = alike.map((job): JobOfBatch => {
+    const jobs = jobsOfBatch.map((job): JobOfBatch => {
       const offset = next
       next += job.recipients.length
       const circuit = circuits.of(sessionId, job.probe)
       return {
         job,
-        attempts: Dispatch.window(line, job, circuit, keeps, (place) => refusals.get(offset + place))
+        attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, (place) =>
+          refusals.get(offset + place)
+        )
       }
     })
-    return { jobs, atRisk: line !== undefined && !canRecover(line.sender) }
+    return { jobs, atRisk: sessionSender !== undefined && !canRecover(sessionSender.sender) }
   })
 
   const release = (job: ClaimedJob): JobOfBatch => ({
     job,
-    attempts: Dispatch.released(job, circuits.of(job.sessionId, job.probe))
+    attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe))
   })
 
-  const prepare: Prepare = Effect.fnUntraced(function* (claimed, keeps) {
+  const prepare: Prepare = Effect.fnUntraced(function* (claimed, stillOwns) {
     const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
       `${sessionId} ${accountId} ${Job.purpose(content)}`
     const batch: Array<JobOfBatch> = []
     const unprepared: Array<JobOfBatch> = []
     let failure: Cause.Cause<StorageError> = Cause.empty
-    for (const alike of JobSteps.groupBy(claimed, kindOf).values()) {
-      const exit = yield* Effect.exit(prepareAlike(alike, keeps))
+    for (const jobsOfBatch of JobSteps.groupBy(claimed, kindOf).values()) {
+      const exit = yield* Effect.exit(prepareGroup(jobsOfBatch, stillOwns))
       if (Exit.isFailure(exit)) {
         failure = exit.cause
         yield* Effect.logError("A batch could not begin", failure)
-        for (const job of alike) unprepared.push(release(job))
+        for (const job of jobsOfBatch) unprepared.push(release(job))
         continue
       }
       const prepared = exit.value
@@ -145,7 +150,7 @@ const sessionUse = (jobs: ReadonlyArray<JobOfBatch>, slots: number, slowSessions
   const report = (): void => {
     const remaining = new Map<string, number>()
     for (const { attempts, job } of jobs)
-      remaining.set(job.sessionId, (remaining.get(job.sessionId) ?? 0) + attempts.left())
+      remaining.set(job.sessionId, (remaining.get(job.sessionId) ?? 0) + attempts.remaining())
     for (const [sessionId, count] of remaining) {
       const used = Math.min(slots, count)
       slowSessions.use(sessionId, used - (reported.get(sessionId) ?? 0))
@@ -177,12 +182,12 @@ export const start = (
     readonly fork: Fork
     readonly circuits: Pick<Context.Tag.Service<Circuits>, "store">
     readonly deadlines: Deadlines
-    readonly draw: Consequences.Draw
-    readonly grace: Grace
+    readonly applyActions: FailureActions.Apply
+    readonly grace: GracePeriod
     readonly slowSessions: SlowSessions
   }
 ): Batch => {
-  const { circuits, deadlines, draw, fork, grace, permitted, slots, slowSessions } = options
+  const { applyActions, circuits, deadlines, fork, grace, permitted, slots, slowSessions } = options
   let begun = false
   let mayBegin = true
   /** True when somebody was answered whose outcome is not collected. */
@@ -194,7 +199,7 @@ export const start = (
 
   const run = Effect.suspend(() => {
     begun = true
-    return Dispatch.run(
+    return Attempt.run(
       jobs.map(({ attempts }) => attempts),
       slots,
       {
@@ -227,14 +232,14 @@ export const start = (
       if (hasOutcome) return resume(Effect.void)
       const forget = (): void => {
         notify = constVoid
-        fiber.removeObserver(wake)
+        fiber.removeObserver(resumeOnce)
       }
-      const wake = (): void => {
+      const resumeOnce = (): void => {
         forget()
         resume(Effect.void)
       }
-      notify = wake
-      fiber.addObserver(wake)
+      notify = resumeOnce
+      fiber.addObserver(resumeOnce)
       return Effect.sync(forget)
     }),
     collect: Effect.suspend(() => {
@@ -243,10 +248,10 @@ export const start = (
       mayBegin = false
       hasOutcome = false
       // Whatever ended it: nothing of it is under way any more.
-      if (hasEnded) for (const { attempts } of jobs) attempts.abandon()
+      if (hasEnded) for (const { attempts } of jobs) attempts.interruptPending()
       const settlements = Arrays.flatMap(jobs, ({ attempts }) => attempts.settlements())
       const failed = jobs
-        .map(({ attempts, job }) => ({ job, failures: attempts.consequences() }))
+        .map(({ attempts, job }) => ({ job, failures: attempts.actionableFailures() }))
         .filter(({ failures }) => failures.length > 0)
       use.report()
       if (begun) use.judge()
@@ -254,14 +259,14 @@ export const start = (
       const done = Effect.forEach(
         failed,
         ({ failures, job }) =>
-          Effect.catchAllCause(draw(job, failures), (cause) =>
+          Effect.catchAllCause(applyActions(job, failures), (cause) =>
             Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
           ),
         { discard: true }
       )
       return Effect.as(Effect.zipRight(circuits.store, done), settlements)
     }),
-    remaining: () => jobs.reduce((sum, { attempts }) => sum + attempts.left(), 0),
+    remaining: () => jobs.reduce((sum, { attempts }) => sum + attempts.remaining(), 0),
     stop: Effect.zipRight(grace.within(Fiber.await(fiber)), Effect.asVoid(Fiber.interrupt(fiber)))
   }
 }

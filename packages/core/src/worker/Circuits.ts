@@ -1,7 +1,8 @@
 /**
- * The circuits of sessions whose platforms do not answer (decisions.md §10), as this process sees them: it counts its own
- * attempts and tells the store, which all processes follow (`domain/Circuit`, `SessionStore.markUnavailable`). While a
- * session's circuit is open nothing more of it begins here but probes, and no attempt of it counts.
+ * The circuits of sessions whose platforms do not answer (decisions.md §10), as this process sees them: it counts its
+ * own attempts and tells the store, which all processes follow (`domain/session/Circuit`,
+ * `SessionStore.markUnavailable`). While a session's circuit is open nothing more of it begins here but probes, and no
+ * attempt of it counts.
  */
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -10,12 +11,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Runtime from "effect/Runtime"
-import * as Circuit from "../domain/Circuit.ts"
-import * as Moment from "../loop/Moment.ts"
+import * as Circuit from "../domain/session/Circuit.ts"
+import * as Moment from "../runtime/Moment.ts"
+import { Signals } from "../runtime/Signals.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import { StoreClock } from "./StoreClock.ts"
-import { Wake } from "./Wake.ts"
 
 /** The circuit of one session, for the attempts of one message or job. */
 export interface SessionCircuit {
@@ -36,7 +37,7 @@ type Change = "Available" | "ProbeFailed" | "ProbeUnused"
 /** What the store knows of an open circuit. */
 interface Opening {
   /** True once it was told: it may know, also when it did not say so. */
-  isTold: boolean
+  isReported: boolean
   /** When it came to know; null while it does not. */
   knownAt: Order | null
 }
@@ -86,14 +87,14 @@ const outages = Metric.counter("sendwright_outages_total", {
   incremental: true
 })
 
-const couldNotBeTold = (id: string, what: string) => (cause: Cause.Cause<unknown>) =>
+const reportFailed = (id: string, what: string) => (cause: Cause.Cause<unknown>) =>
   Effect.logWarning(`The store could not be told of session ${id} that ${what}`, cause)
 
-export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Wake> = Layer.scoped(
+export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Signals> = Layer.scoped(
   Circuits,
   Effect.gen(function* () {
     const sessions = yield* SessionStore
-    const wake = yield* Wake
+    const signals = yield* Signals
     const { within } = yield* StoreClock
     const clock = yield* Effect.clock
     const scope = yield* Effect.scope
@@ -118,7 +119,7 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Wak
       return entry
     }
     const isOpen = (sessionId: string): boolean => entries.get(sessionId)?.circuit._tag === "Open"
-    const isUntold = ({ opening }: Entry): boolean => opening !== null && opening.knownAt === null
+    const isUnreported = ({ opening }: Entry): boolean => opening !== null && opening.knownAt === null
 
     const time = (): Moment.Moment => Moment.unsafeNow(clock)
     /** The time. Whoever was under way while nobody looked for long had a frozen process, and no silent platform. */
@@ -135,12 +136,12 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Wak
       entry.circuit = circuit
       if (circuit._tag === before._tag) return
       if (circuit._tag === "Open") {
-        entry.opening = { isTold: false, knownAt: null }
+        entry.opening = { isReported: false, knownAt: null }
         changes.delete(sessionId)
         return
       }
       // What the store was never told needs no end.
-      if (entry.opening?.isTold === true) changes.set(sessionId, "Available")
+      if (entry.opening?.isReported === true) changes.set(sessionId, "Available")
       entry.opening = null
     }
     const update = (sessionId: string, event: Circuit.Event): void => {
@@ -154,9 +155,9 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Wak
       if (isOpen(sessionId) && changes.get(sessionId) !== "ProbeFailed") changes.set(sessionId, change)
     }
 
-    const tellUnavailable = (id: string, opening: Opening) =>
+    const reportUnavailable = (id: string, opening: Opening) =>
       Effect.gen(function* () {
-        opening.isTold = true
+        opening.isReported = true
         const now = yield* Clock.currentTimeMillis
         const isNew = yield* sessions.markUnavailable({ id, now })
         opening.knownAt = nextPlace()
@@ -165,23 +166,23 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Wak
         yield* Effect.logWarning(
           `Session ${id} is unavailable: its platform does not answer. Its jobs wait, and one message after another asks it again.`
         )
-        yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
-      }).pipe(Effect.catchAllCause(couldNotBeTold(id, "it is unavailable")))
+        yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
+      }).pipe(Effect.catchAllCause(reportFailed(id, "it is unavailable")))
 
-    const tell = (id: string, change: Change) =>
+    const reportChange = (id: string, change: Change) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         if (change !== "Available")
           return yield* sessions.returnProbe({ id, attempted: change === "ProbeFailed", now })
         if (!(yield* sessions.markAvailable({ id, now }))) return
         yield* Effect.logInfo(`Session ${id} is available: its platform answers again.`)
-        yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
+        yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
       }).pipe(
         Effect.catchAllCause((cause) => {
           // What has become of it meanwhile stands; an opening that is told to the store says all of it.
           const entry = entries.get(id)
-          if (!changes.has(id) && (entry === undefined || !isUntold(entry))) changes.set(id, change)
-          return couldNotBeTold(id, change === "Available" ? "it is available" : "its probe ended")(cause)
+          if (!changes.has(id) && (entry === undefined || !isUnreported(entry))) changes.set(id, change)
+          return reportFailed(id, change === "Available" ? "it is available" : "its probe ended")(cause)
         })
       )
 
@@ -189,10 +190,10 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Wak
       Effect.gen(function* () {
         isStoring = true
         for (const [id, { opening }] of [...entries])
-          if (opening !== null && opening.knownAt === null) yield* tellUnavailable(id, opening)
+          if (opening !== null && opening.knownAt === null) yield* reportUnavailable(id, opening)
         for (const [id, change] of [...changes]) {
           changes.delete(id)
-          yield* tell(id, change)
+          yield* reportChange(id, change)
         }
       }).pipe(
         Effect.ensuring(
@@ -210,7 +211,7 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Wak
       for (const [sessionId, entry] of entries) {
         if (Circuit.isQuiet(entry.circuit)) entries.delete(sessionId)
         else become(sessionId, entry, Circuit.look(entry.circuit, now))
-        isPending ||= isUntold(entry)
+        isPending ||= isUnreported(entry)
       }
       return isPending
     }
@@ -226,8 +227,8 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Wak
         return Effect.void
       }
       // Nobody waits for a slow store here, which would pass for a freeze.
-      const told = look() && !isStoring ? Effect.forkIn(within(storeAll), scope) : Effect.void
-      return Effect.zipRight(told, Effect.zipRight(Effect.sleep(lookEvery), watch))
+      const reported = look() && !isStoring ? Effect.forkIn(within(storeAll), scope) : Effect.void
+      return Effect.zipRight(reported, Effect.zipRight(Effect.sleep(lookEvery), watch))
     })
     const beWatched = (): void => {
       if (isWatched) return
@@ -257,14 +258,14 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Wak
           }
         }
       },
-      excluded: () => [...entries].flatMap(([sessionId, entry]) => (isUntold(entry) ? [sessionId] : [])),
+      excluded: () => [...entries].flatMap(([sessionId, entry]) => (isUnreported(entry) ? [sessionId] : [])),
       asking: nextPlace,
       admit: ({ probe, sessionId }, asked) => {
         if (probe) {
           // Whoever gives out a probe knows of the outage.
           const entry = entryOf(sessionId)
           entry.circuit = { _tag: "Open", underWay: entry.circuit.underWay }
-          entry.opening ??= { isTold: true, knownAt: null }
+          entry.opening ??= { isReported: true, knownAt: null }
           entry.opening.knownAt ??= asked
           return true
         }

@@ -8,19 +8,19 @@ import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import * as Person from "../domain/Person.ts"
-import type { Session } from "../domain/Session.ts"
-import * as Turn from "../loop/Turn.ts"
+import type { Session } from "../domain/session/Session.ts"
+import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
-import * as Lines from "../sender/Lines.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { Acquaintance, HookContent, InboundMessage, Preference } from "../sender/Sender.ts"
 import { Senders } from "../sender/Sender.ts"
+import * as SessionSender from "../sender/SessionSender.ts"
 import * as InboundSteps from "../storage/InboundSteps.ts"
 import type { InboundItem } from "../storage/InboundStore.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
 import { groupBy } from "../storage/JobSteps.ts"
 import type { Report } from "../storage/JobStore.ts"
-import { JobStore, maximumParked } from "../storage/JobStore.ts"
+import { JobStore, maximumEarlyReports } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
@@ -34,14 +34,14 @@ const reportsAtOnce = 100
 const failuresOfStore = 10
 
 /** Reasons that are told of what could not be read, and those that are counted. */
-const reasonsTold = 5
+const reasonsLogged = 5
 const reasonsCounted = 1000
 
 /** People who are asked for before others have their turn. */
 const atOnce = 32
 
 /** Acquaintances that are not told to the store again. Receipts tell them of every message. */
-const acquaintancesKept = 20_000
+const acquaintancesCached = 20_000
 
 type Failed = Cause.Cause<StorageError>
 
@@ -60,7 +60,7 @@ export interface Inbound {
    */
   readonly content: (session: Session, content: HookContent) => Effect.Effect<void, StorageError>
   /** Applies reports that came before their message was known; answers how many. */
-  readonly unpark: Effect.Effect<number, StorageError>
+  readonly applyEarlyReports: Effect.Effect<number, StorageError>
   /** Asks every sender that has to be asked; answers how much came, and when to ask again. */
   readonly poll: Effect.Effect<{ readonly count: number; readonly nextAt: Instant | null }, StorageError>
 }
@@ -71,7 +71,7 @@ const summary = (unread: ReadonlyArray<string>): string => {
   for (const reason of unread.slice(0, reasonsCounted)) counts.set(reason, (counts.get(reason) ?? 0) + 1)
   return [...counts]
     .toSorted(([, a], [, b]) => b - a)
-    .slice(0, reasonsTold)
+    .slice(0, reasonsLogged)
     .map(([reason, count]) => `${count} times: ${ExternalText.message(reason).slice(0, 200)}`)
     .join("; ")
 }
@@ -89,7 +89,7 @@ export const make: Effect.Effect<
 > = Effect.gen(function* () {
   const store = yield* InboundStore
   const jobs = yield* JobStore
-  const open = yield* Lines.make
+  const resolve = yield* SessionSender.make
   const senders = yield* Senders
   const sessions = yield* SessionStore
   const templates = yield* TemplateStore
@@ -103,7 +103,7 @@ export const make: Effect.Effect<
       yield* Isolate.storeAll({
         items: reports
           .slice(from, from + reportsAtOnce)
-          .map((report) => Sanitize.report({ ...report, at: Occurrence.occurredAt(report.at, now) })),
+          .map((report) => Sanitize.report({ ...report, ...Occurrence.ofReport(report.at, now) })),
         store: (some) =>
           Effect.map(jobs.receive({ now, reports: some, ...of }), ({ unmatched }) => left.push(...unmatched)),
         refused: ({ messageId, providerId }, cause) =>
@@ -150,11 +150,11 @@ export const make: Effect.Effect<
   }
 
   /** The newest are kept. */
-  const remember = (kept: Set<string>, names: Iterable<string>): void => {
-    for (const name of names) kept.add(name)
-    for (const name of kept) {
-      if (kept.size <= acquaintancesKept) return
-      kept.delete(name)
+  const remember = (cache: Set<string>, names: Iterable<string>): void => {
+    for (const name of names) cache.add(name)
+    for (const name of cache) {
+      if (cache.size <= acquaintancesCached) return
+      cache.delete(name)
     }
   }
 
@@ -188,22 +188,22 @@ export const make: Effect.Effect<
   const people = Effect.fnUntraced(function* (session: Session, brought: InboundItems.Brought) {
     const preferences: Array<Preference> = []
     for (const [place, each] of brought.preferences.entries()) {
-      if (place % atOnce === atOnce - 1) yield* Turn.taken
+      if (place % atOnce === atOnce - 1) yield* EventLoopBudget.yieldIfSpent
       preferences.push(...(yield* withRecipient(session, each)))
     }
-    const told = yield* Turn.through(strangers(session, brought.people))
+    const newPeople = yield* EventLoopBudget.runInPieces(strangers(session, brought.people))
     const known: Array<Acquaintance> = []
-    for (const each of told.values()) {
-      if (known.length % atOnce === atOnce - 1) yield* Turn.taken
+    for (const each of newPeople.values()) {
+      if (known.length % atOnce === atOnce - 1) yield* EventLoopBudget.yieldIfSpent
       known.push(each.phone === null ? { ...each, phone: yield* recipientOf(session, each.messageId) } : each)
     }
     const now = yield* Clock.currentTimeMillis
-    const items = yield* Turn.through(
+    const items = yield* EventLoopBudget.runInPieces(
       InboundItems.make(session, { ...brought, preferences, people: known }, ids, now)
     )
     if (items.length === 0) return
-    const line = yield* open(session)
-    const portfolio = line?.sender.portfolio?.(line.config) ?? session.id
+    const sessionSender = yield* resolve(session)
+    const portfolio = sessionSender?.sender.portfolio?.(sessionSender.config) ?? session.id
     const { accountId, id: sessionId } = session
     const many = new Set<string>()
     // A commit that was begun is finished, whoever hangs up.
@@ -236,7 +236,7 @@ export const make: Effect.Effect<
         `A hook of session ${session.id} brought ${lost} item(s) that name nobody; they are listed as unattributed.`
       )
     if (failed !== undefined) return yield* Effect.failCause(failed)
-    remember(acquainted, told.keys())
+    remember(acquainted, newPeople.keys())
   })
 
   /** The platform's word on a template that we have. */
@@ -273,11 +273,11 @@ export const make: Effect.Effect<
     for (const exit of exits) if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   })
 
-  const unpark = Effect.gen(function* () {
-    const { applied, forgotten } = yield* jobs.unpark({ now: yield* Clock.currentTimeMillis })
+  const applyEarlyReports = Effect.gen(function* () {
+    const { applied, forgotten } = yield* jobs.applyEarlyReports({ now: yield* Clock.currentTimeMillis })
     for (const [sessionId, count] of forgotten)
       yield* Effect.logWarning(
-        `${count} receipt(s) of session ${sessionId} whose message is not known were forgotten: the newest ${maximumParked} are kept. Does something else send over its number?`
+        `${count} receipt(s) of session ${sessionId} whose message is not known were forgotten: the newest ${maximumEarlyReports} are kept. Does something else send over its number?`
       )
     return applied
   })
@@ -309,5 +309,5 @@ export const make: Effect.Effect<
     return { count: due.reports.length + due.messages.length, nextAt }
   })
 
-  return { reports, content, unpark, poll }
+  return { reports, content, applyEarlyReports, poll }
 })

@@ -1,14 +1,14 @@
 /** Makes the items that the store applies of what a platform brought: named, dated, cut, and read for consent. */
 import { hash } from "node:crypto"
-import type { Status } from "../domain/Consent.ts"
-import * as Consent from "../domain/Consent.ts"
+import type { Status } from "../domain/consent/Consent.ts"
+import * as Consent from "../domain/consent/Consent.ts"
+import * as Keywords from "../domain/consent/Keywords.ts"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
-import * as Keywords from "../domain/Keywords.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import * as Person from "../domain/Person.ts"
-import type { Session } from "../domain/Session.ts"
+import type { Session } from "../domain/session/Session.ts"
 import type { Kind } from "../domain/Unattributed.ts"
 import type { Acquaintance, HookContent, Preference } from "../sender/Sender.ts"
 import type { InboundItem, Word } from "../storage/InboundStore.ts"
@@ -42,22 +42,22 @@ const nameOf = (
   session: Session,
   {
     at,
+    facts,
     id,
     person,
-    status,
-    told
+    status
   }: {
     readonly at: Instant | null
     readonly id: string | null
     readonly person: Person.Person | null
     readonly status: Status | undefined
     /** All else that was told: it tells what came without an id apart. */
-    readonly told: ReadonlyArray<unknown>
+    readonly facts: ReadonlyArray<unknown>
   }
 ): string | null => {
   const named = (id: string): string => `${session.id} ${id}`
   if (status === "revoked") return id === null || at === null ? null : named(hashOf([id, person, status, at]))
-  if (id === null) return named(hashOf([...told, at]))
+  if (id === null) return named(hashOf([...facts, at]))
   if (status === "granted") return named(hashOf([id, person, status]))
   return named(plain.test(id) ? id : hashOf(id))
 }
@@ -99,8 +99,8 @@ const ofPerson = ({ formerly, phone, userId }: Acquaintance): ReadonlyArray<Inbo
   const person = Person.read(phone, userId)
   const before = formerly === undefined ? null : Person.read(formerly.phone, formerly.userId)
   if (person === null || (before === null && (person.phone === null || person.userId === null))) return []
-  const told = { person, formerly: before }
-  return [{ id: null, told, message: null, word: null, unattributed: null }]
+  const identity = { person, formerly: before }
+  return [{ id: null, identity, message: null, word: null, unattributed: null }]
 }
 
 /**
@@ -139,8 +139,8 @@ export function* make(
     messageId: string | null,
     text: string,
     at: Instant | null
-  ): Pick<InboundItem, "told" | "message" | "word" | "unattributed"> => ({
-    told: null,
+  ): Pick<InboundItem, "identity" | "message" | "word" | "unattributed"> => ({
+    identity: null,
     message: null,
     word: null,
     unattributed: {
@@ -156,16 +156,16 @@ export function* make(
   })
 
   const ofText = ({ at, from, id, label, person, status, text, userId }: ReadMessage): InboundItem => {
-    const told = ["message", from, userId, text, label]
-    const name = nameOf(session, { id, at, person, status, told })
+    const facts = ["message", from, userId, text, label]
+    const name = nameOf(session, { id, at, person, status, facts })
     if (person === null) return { id: name, ...unattributed("message", id, text || (label ?? ""), at) }
-    const kept = ExternalText.lines(text, ExternalText.longest.words)
+    const cut = ExternalText.lines(text, ExternalText.longest.words)
     const messageId = id ?? ""
-    const proof = ExternalText.lines(`Message ${messageId}: ${kept.trim()}`, ExternalText.longest.words)
+    const proof = ExternalText.lines(`Message ${messageId}: ${cut.trim()}`, ExternalText.longest.words)
     return {
       id: name,
-      told: { person, formerly: null },
-      message: { id: messageId, person, text: kept, at: Occurrence.occurredAt(at, now) },
+      identity: { person, formerly: null },
+      message: { id: messageId, person, text: cut, at: Occurrence.occurredAt(at, now) },
       word:
         status === undefined
           ? null
@@ -177,13 +177,13 @@ export function* make(
   const ofPreference = (preference: ReadPreference): InboundItem => {
     const { at, id, person, phone, purpose, status, userId } = preference
     const proof = ExternalText.lines(preference.proof, ExternalText.longest.message)
-    const told = ["preference", phone, userId, purpose, status, proof]
-    const name = nameOf(session, { id, at, person, status, told })
+    const facts = ["preference", phone, userId, purpose, status, proof]
+    const name = nameOf(session, { id, at, person, status, facts })
     if (person === null)
       return { id: name, ...unattributed(status === "revoked" ? "opt_out" : "opt_in", id, proof, at) }
     return {
       id: name,
-      told: { person, formerly: null },
+      identity: { person, formerly: null },
       message: null,
       word: { purpose, status, source: Consent.inboundSources.platform, proof, ...dated(person, at) },
       unattributed: null

@@ -29,15 +29,16 @@
  * - `Batch`: consent is asked for again; recipients that a crash would leave unknown go first; what cannot be prepared is
  *   released. Every outcome is collected once, and what failures ask of the engine is done before. After a collection
  *   nothing more of the batch begins. A lane waits for a second.
- * - `Dispatch`: a sender that breaks costs its own recipient; interrupted attempts are due again or `unknown`.
- * - `Consequences`: each cause is acted on once for a job and collection.
+ * - `Attempt`: a sender that breaks costs its own recipient; interrupted attempts are due again or `unknown`.
+ * - `FailureActions`: each cause is acted on once for a job and collection.
  * - `BatchSize`, `SlowSessions`, `Slots`, `SuspectSessions`: how much, and of whom not now.
  * - `Loops`: a step that failed is logged and made again after a second. `Worker`: what a lane does when it rests, and
- *   when a drain ends. `Grace`: one grace period for all. `Presence`, `Rescue`: who lives, and what others left.
- * - `domain/Claiming`: sessions in turn, within pace, oldest first, a suspect alone of its session.
+ *   when a drain ends. `GracePeriod`: one grace period for all. `Heartbeat`, `Rescue`: who lives, and what others left.
+ * - `domain/job/Claiming`: sessions in turn, within pace, oldest first, a suspect alone of its session.
  */
+import * as Arrays from "effect/Array"
 import type * as Cause from "effect/Cause"
-import type { Moment } from "../loop/Moment.ts"
+import type { Moment } from "../runtime/Moment.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -156,6 +157,8 @@ export type LaneRequest =
 /** Performed before the request, in their order; nothing answers them. */
 export type LaneNotice =
   | { readonly _tag: "Deregister"; readonly workers: ReadonlyArray<string> }
+  /** The same for names of which nothing was attempted that they may still have. */
+  | { readonly _tag: "GiveBack"; readonly workers: ReadonlyArray<string> }
   | { readonly _tag: "WakeNextLane" }
   | { readonly _tag: "ReportStored"; readonly settled: number; readonly claimed: number }
   | Settling.ReportRefused<Settlement>
@@ -181,7 +184,7 @@ export const reserved = ({ phase }: LaneState): number =>
 /** Due again at no cost: recipients that were claimed and will not be attempted. */
 const released = (claimed: ReadonlyArray<ClaimedJob>): ReadonlyArray<Settlement> =>
   claimed.flatMap(({ fence, jobId, recipients }) =>
-    recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released({ uncertain: false }) }))
+    recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released({ maybeSent: false }) }))
   )
 
 const countOf = (claimed: ReadonlyArray<ClaimedJob>): number =>
@@ -211,12 +214,27 @@ const backOff = (state: LaneState, cause: Cause.Cause<StorageError>): Transition
   { _tag: "BackOff", cause }
 ]
 
+/** Gives names up that may have something in hand. */
+const givingUp = (
+  { left }: LaneState,
+  names: ReadonlyArray<string>
+): readonly [notices: ReadonlyArray<LaneNotice>, attempted: ReadonlyArray<string>] => {
+  const [unbegun, attempted] = Arrays.partition(names, (name) => left.includes(name))
+  return [unbegun.length === 0 ? none : [{ _tag: "GiveBack", workers: unbegun }], attempted]
+}
+
 /** The last transition. */
-const leave = (state: LaneState): Transition => [
-  { ...state, settlements: [], batches: [], phase: { _tag: "Left" } },
-  none,
-  { _tag: "Leave", workers: [...state.retired, state.worker] }
-]
+const endLane = (state: LaneState): Transition => {
+  const { batches, doubtful, retired, settlements, worker } = state
+  const names = doubtful ? [...retired, worker] : retired
+  const isSettled = settlements.length === 0 && batches.length === 0
+  const [notices, attempted] = isSettled ? givingUp(state, names) : [none, names]
+  return [
+    { ...state, settlements: [], batches: [], phase: { _tag: "Left" } },
+    notices,
+    { _tag: "Leave", workers: doubtful ? attempted : [...attempted, worker] }
+  ]
+}
 
 const noticing = (first: ReadonlyArray<LaneNotice>, [state, notices, request]: Transition): Transition => [
   state,
@@ -226,12 +244,12 @@ const noticing = (first: ReadonlyArray<LaneNotice>, [state, notices, request]: T
 
 /** Stores outcomes and claims, as far as there is something of the kind to do. */
 const store = (state: LaneState, facts: Facts): Transition => {
-  const { doubtful, leaving, settlements, slow, worker } = state
+  const { doubtful, interrupted, settlements, slow, worker } = state
   const slots = facts.slots + (slow ? facts.loan : 0)
-  const isEnding = leaving || facts.stopping
+  const isEnding = interrupted || facts.stopping
   const claims = !isEnding && Settling.mayClaim(state) && slots > 0
   if (!claims && settlements.length === 0) {
-    if (leaving) return leave(state)
+    if (interrupted) return endLane(state)
     if (isEnding) return rest(state)
     if (!doubtful) return [{ ...state, phase: { _tag: "Full" } }, none, { _tag: "AwaitSlot" }]
   }
@@ -257,7 +275,7 @@ const begin = (
   slots: number,
   { now, stopping }: Facts
 ): Transition => {
-  if (stopping || state.leaving)
+  if (stopping || state.interrupted)
     return collect({ ...state, settlements: [...state.settlements, ...released(claimed)] })
   return [
     { ...state, phase: { _tag: "Starting", claimed, slots, since: now } },
@@ -279,14 +297,16 @@ const stored = (
   const then = (): Transition => {
     if (countOf(claimed) > 0) return begin(state, claimed, slots, facts)
     if (!isDone) return store(state, facts)
-    if (state.leaving) return leave(state)
+    if (state.interrupted) return endLane(state)
     if (state.doubtful && !facts.stopping)
       return [{ ...state, phase: { _tag: "Registering" } }, none, { _tag: "Register" }]
     // A commit without a claim says nothing of what is due.
     return claims ? rest(state) : collect(state)
   }
   const notices: Array<LaneNotice> = []
-  if (silent.length > 0) notices.push({ _tag: "Deregister", workers: silent })
+  const [givenBack, attempted] = givingUp(state, silent)
+  notices.push(...givenBack)
+  if (attempted.length > 0) notices.push({ _tag: "Deregister", workers: attempted })
   if (settling > 0 || claimed.length > 0)
     notices.push({ _tag: "ReportStored", settled: settling, claimed: countOf(claimed) })
   return noticing(notices, then())
@@ -307,7 +327,7 @@ const notStored = (
     case "pause":
       return noticing(notices, pause(state))
     case "leave":
-      return noticing(notices, leave(state))
+      return noticing(notices, endLane(state))
     case "backOff":
       return backOff(state, cause)
     case "prove":
@@ -385,7 +405,7 @@ export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transiti
     case "Interrupted": {
       const settlements = givenBack(state)
       return [
-        { ...state, settlements, leaving: true, phase: { _tag: "Collecting", watched: null } },
+        { ...state, settlements, interrupted: true, phase: { _tag: "Collecting", watched: null } },
         none,
         { _tag: "StopBatches" }
       ]

@@ -2,7 +2,7 @@
  * The nearest settlement of which nobody outside wrote a part, for one that a store refuses. What the platform may have
  * is `unknown`, so that it is not sent again (decisions.md §10).
  */
-import type { Failure } from "../domain/Recipient.ts"
+import type { Failure } from "../domain/job/Recipient.ts"
 import type { Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
 
@@ -19,7 +19,7 @@ const plain = (outcome: Outcome): Outcome => {
     case "Unknown":
       return Outcome.Unknown({ failure: unstorable })
     case "Retry":
-      return outcome.uncertain
+      return outcome.maybeSent
         ? Outcome.Unknown({ failure: unstorable })
         : Outcome.Failed({ failure: unstorable })
     case "Failed": {

@@ -2,11 +2,12 @@
  * The opt-out that a platform's refusal of a message tells (WhatsApp's 131050). It is handed in with the outcome, in one
  * commit, because the platform tells it only once.
  */
-import * as Catalogue from "../domain/Catalogue.ts"
-import * as Consent from "../domain/Consent.ts"
+
+import * as Consent from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { Failure } from "../domain/Recipient.ts"
+import type { Failure } from "../domain/job/Recipient.ts"
+import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
 
@@ -17,7 +18,7 @@ export const read = (
   failure: Failure,
   now: Instant
 ): Inbound | null =>
-  Catalogue.actionOf(failure) !== "revoke_marketing"
+  FailureCatalogue.actionOf(failure) !== "revoke_marketing"
     ? null
     : {
         accountId,
@@ -27,7 +28,7 @@ export const read = (
           {
             // Of this answer, so that an outcome that is handed in twice tells it once.
             id: `${sessionId} ${Ids.messageId(jobId, index)} ${fence}`,
-            told: { person: { phone, userId: null }, formerly: null },
+            identity: { person: { phone, userId: null }, formerly: null },
             message: null,
             word: {
               purpose: "marketing",

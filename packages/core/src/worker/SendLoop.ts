@@ -1,41 +1,41 @@
 /** The send loop: performs what `LaneState.next` decides, for the lanes of one process. */
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type { Instant } from "../domain/Instant.ts"
-import type { Provider } from "../domain/Session.ts"
-import * as Deadlines from "../loop/Deadlines.ts"
-import * as Moment from "../loop/Moment.ts"
-import * as Turn from "../loop/Turn.ts"
+import type { Provider } from "../domain/session/Session.ts"
+import * as Deadlines from "../runtime/Deadlines.ts"
+import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
+import type { GracePeriod } from "../runtime/GracePeriod.ts"
+import * as Moment from "../runtime/Moment.ts"
+import { Signals } from "../runtime/Signals.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
 import type { ConsentStore } from "../storage/ConsentStore.ts"
-import type { Settlement } from "../storage/JobStore.ts"
+import type { Settlement, UnreadableJob } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { SessionStore } from "../storage/SessionStore.ts"
-import type { StorageError } from "../storage/StorageError.ts"
+import { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Batch from "./Batch.ts"
 import type { Order } from "./Circuits.ts"
 import { Circuits } from "./Circuits.ts"
-import * as Consequences from "./Consequences.ts"
-import type { Grace } from "./Grace.ts"
+import * as DeferredLimits from "./DeferredLimits.ts"
+import * as FailureActions from "./FailureActions.ts"
+import { Heartbeat } from "./Heartbeat.ts"
 import * as Isolate from "./Isolate.ts"
 import type { LaneEvent, LaneNotice, LaneRequest } from "./LaneState.ts"
 import * as LaneState from "./LaneState.ts"
-import * as Limits from "./Limits.ts"
-import { Presence } from "./Presence.ts"
 import * as Settling from "./Settling.ts"
 import * as Slots from "./Slots.ts"
 import * as SlowSessions from "./SlowSessions.ts"
 import * as SuspectSessions from "./SuspectSessions.ts"
-import { Wake } from "./Wake.ts"
 
 /** The recipients that a step had to do with. */
-export interface Progress {
+export interface LaneProgress {
   readonly settled: number
   readonly claimed: number
 }
@@ -45,13 +45,13 @@ export interface Lane {
    * Goes on until a batch was waited for or there is nothing to claim. A commit that fails fails the step; the next one
    * goes on from there.
    */
-  readonly step: Effect.Effect<Progress, StorageError>
+  readonly step: Effect.Effect<LaneProgress, StorageError>
   /** Returns when an outcome of what is under way can be collected, and when nothing is. */
   readonly awaitOutcome: Effect.Effect<void>
   /** True while something is under way or not stored yet. */
   readonly isLoaded: () => boolean
   /** Gives what is under way the rest of the grace period to end, stores what is left, and deregisters the names. */
-  readonly leave: Effect.Effect<void>
+  readonly close: Effect.Effect<void>
 }
 
 export interface SendLoop {
@@ -60,7 +60,7 @@ export interface SendLoop {
    *
    * @param grace once it has begun the lane claims nothing, and what is under way has so much time
    */
-  readonly open: (grace: Grace) => Effect.Effect<Lane>
+  readonly open: (grace: GracePeriod) => Effect.Effect<Lane>
   /** When there is something to claim for who may have it now. */
   readonly nextDue: Effect.Effect<Instant | null, StorageError>
   /**
@@ -68,7 +68,7 @@ export interface SendLoop {
    */
   readonly hasDue: Effect.Effect<boolean, StorageError>
   /** Takes the limits of the jobs that claims have told of. Answers how many may be claimed. */
-  readonly takeLimits: Effect.Effect<number>
+  readonly applyLimits: Effect.Effect<number>
 }
 
 type Restore = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
@@ -79,12 +79,12 @@ const ready: LaneEvent = { _tag: "Ready" }
 /** The parts of the loop that its lanes share. */
 interface Parts {
   readonly jobs: Context.Tag.Service<JobStore>
-  readonly presence: Context.Tag.Service<Presence>
-  readonly wake: Context.Tag.Service<Wake>
+  readonly heartbeat: Context.Tag.Service<Heartbeat>
+  readonly signals: Context.Tag.Service<Signals>
   readonly circuits: Context.Tag.Service<Circuits>
-  readonly draw: Effect.Effect.Success<typeof Consequences.make>
+  readonly applyActions: Effect.Effect.Success<typeof FailureActions.make>
   readonly deadlines: Effect.Effect.Success<typeof Deadlines.make>
-  readonly limits: Effect.Effect.Success<typeof Limits.make>
+  readonly limits: Effect.Effect.Success<typeof DeferredLimits.make>
   readonly prepare: Preparation["prepare"]
   readonly release: Preparation["release"]
   /** Platforms that can be asked about an attempt without an outcome. */
@@ -100,18 +100,18 @@ type Preparation = Effect.Effect.Success<typeof Batch.preparation>
 
 /** Starts a claim: each suspect by itself, and all others together. Synchronous, so that no other lane comes between. */
 const startBatches = (
-  { circuits, deadlines, draw, release, slowSessions, suspectSessions }: Parts,
+  { applyActions, circuits, deadlines, release, slowSessions, suspectSessions }: Parts,
   prepared: ReadonlyArray<Batch.JobOfBatch>,
   count: number,
   asked: Order,
   fork: Batch.Fork,
-  grace: Grace
+  grace: GracePeriod
 ): { readonly together: Batch.Batch | null; readonly apart: ReadonlyArray<Batch.Batch> } => {
   const suspects: Array<Batch.JobOfBatch> = []
   const others: Array<Batch.JobOfBatch> = []
   const ofSession = new Map<string, number>()
   for (const { attempts, job } of prepared)
-    ofSession.set(job.sessionId, (ofSession.get(job.sessionId) ?? 0) + attempts.left())
+    ofSession.set(job.sessionId, (ofSession.get(job.sessionId) ?? 0) + attempts.remaining())
   for (const each of prepared) {
     const { sessionId } = each.job
     const mayBegin =
@@ -122,7 +122,7 @@ const startBatches = (
     else if (SuspectSessions.isSuspect(each.job)) suspects.push(each)
     else others.push(each)
   }
-  const shared = { fork, circuits, deadlines, draw, grace, slowSessions }
+  const shared = { fork, circuits, deadlines, applyActions, grace, slowSessions }
   const apart = suspects.map((suspect) =>
     Batch.start([suspect], {
       ...shared,
@@ -138,12 +138,16 @@ const startBatches = (
   }
 }
 
-const reportNotice = ({ presence, wake }: Parts, notice: LaneNotice): Effect.Effect<void> => {
+const reportNotice = ({ heartbeat, signals }: Parts, notice: LaneNotice): Effect.Effect<void> => {
   switch (notice._tag) {
     case "Deregister":
-      return Effect.forEach(notice.workers, presence.leave, { discard: true })
+      return Effect.forEach(notice.workers, heartbeat.deregister, { discard: true })
+    case "GiveBack":
+      return Effect.flatMap(Effect.forEach(notice.workers, heartbeat.giveBack), (counts) =>
+        counts.some((count) => count > 0) ? signals.sends.notify : Effect.void
+      )
     case "WakeNextLane":
-      return wake.sends.notify
+      return signals.sends.notify
     case "ReportStored":
       return Effect.void
     case "ReportRefused": {
@@ -160,6 +164,19 @@ const reportNotice = ({ presence, wake }: Parts, notice: LaneNotice): Effect.Eff
   }
 }
 
+const reportUnreadable = (jobs: ReadonlyArray<UnreadableJob>): Effect.Effect<void> =>
+  Effect.forEach(
+    jobs,
+    ({ cause, jobId }) =>
+      Effect.logError(`Job ${jobId} is put off: its content cannot be read from the store`, cause),
+    { discard: true }
+  )
+
+/** Why nothing is claimed. Its own cause is logged where it came up. */
+const unheard = Cause.fail(
+  new StorageError({ operation: "JobStore.heartbeat", cause: "It is not stored that this process lives." })
+)
+
 /** After a commit that failed. A bug, too, may have come after the commit was made. */
 const notStored = (cause: Cause.Cause<StorageError>): LaneEvent => ({
   _tag: "NotStored",
@@ -171,7 +188,7 @@ const notStored = (cause: Cause.Cause<StorageError>): LaneEvent => ({
 /** The interpreter of one lane: it performs the requests of `LaneState.next`, and answers each with an event. */
 class OpenLane implements Lane {
   private readonly parts: Parts
-  private readonly grace: Grace
+  private readonly grace: GracePeriod
   private readonly fork: Batch.Fork
   /** The lane's name among those that share the slots. */
   private readonly key = Symbol()
@@ -185,7 +202,7 @@ class OpenLane implements Lane {
   private claimedAt: Moment.Moment = 0
   private reserved = 0
 
-  constructor(parts: Parts, grace: Grace, fork: Batch.Fork, state: LaneState.LaneState) {
+  constructor(parts: Parts, grace: GracePeriod, fork: Batch.Fork, state: LaneState.LaneState) {
     this.parts = parts
     this.grace = grace
     this.fork = fork
@@ -204,7 +221,7 @@ class OpenLane implements Lane {
 
   readonly isLoaded = (): boolean => this.live.size > 0 || this.state.settlements.length > 0
 
-  readonly leave = Effect.uninterruptibleMask((restore) =>
+  readonly close = Effect.uninterruptibleMask((restore) =>
     this.drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
   ).pipe(
     Effect.catchAllCause((cause) => Effect.logError("A lane could not end in order", cause)),
@@ -216,7 +233,7 @@ class OpenLane implements Lane {
     first: LaneEvent,
     isLast: (request: LaneRequest) => boolean,
     restore: Restore
-  ): Effect.Effect<Progress, StorageError> {
+  ): Effect.Effect<LaneProgress, StorageError> {
     return Effect.gen(this, function* () {
       let [settled, claimed] = [0, 0]
       for (let event = first; ; event = this.pending) {
@@ -240,7 +257,7 @@ class OpenLane implements Lane {
     const { grace, parts } = this
     // A collection has freed slots.
     if (event._tag === "Collected") this.reportUse()
-    const stopping = { stopping: grace.hasBegun(), graceIsOver: grace.leftAt(now) === 0 }
+    const stopping = { stopping: grace.hasBegun(), graceIsOver: grace.remainingAt(now) === 0 }
     const facts = { now, ...stopping, ...parts.slots.free(this.key) }
     const transition = LaneState.next(this.state, event, facts)
     this.state = transition[0]
@@ -259,7 +276,7 @@ class OpenLane implements Lane {
 
   /** Performs what answers with an event; only waiting can be interrupted. */
   private perform(request: LaneRequest, restore: Restore): Effect.Effect<LaneEvent, StorageError> {
-    const { presence, slots } = this.parts
+    const { heartbeat, slots } = this.parts
     switch (request._tag) {
       case "Collect":
         return this.collect
@@ -268,9 +285,9 @@ class OpenLane implements Lane {
       case "SettleAndClaim":
         return this.settleAndClaim(request)
       case "Prove":
-        return Effect.map(presence.prove, (works) => ({ _tag: "Proved", works }))
+        return Effect.map(heartbeat.prove, (works) => ({ _tag: "Proved", works }))
       case "Register":
-        return Effect.map(presence.enter, (worker) => ({ _tag: "Registered", worker }))
+        return Effect.map(heartbeat.register, (worker) => ({ _tag: "Registered", worker }))
       case "Attempt":
         return this.attempt(request)
       case "AwaitBatch": {
@@ -289,7 +306,7 @@ class OpenLane implements Lane {
       case "Rest":
         return Effect.succeed(ready)
       case "Leave":
-        return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
+        return Effect.as(Effect.forEach(request.workers, heartbeat.deregister, { discard: true }), ready)
     }
   }
 
@@ -304,7 +321,22 @@ class OpenLane implements Lane {
     return { _tag: "Collected", settlements, batches: this.views() }
   })
 
+  /** What others may take back is not sent, so nothing is claimed before the store has heard that this process lives. */
   private settleAndClaim(request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> {
+    const { heartbeat } = this.parts
+    const { limit, settlements, worker } = request
+    return Effect.clockWith((clock) => {
+      if (limit === null || heartbeat.stillOwns(worker, Moment.unsafeNow(clock))) return this.commit(request)
+      return Effect.flatMap(heartbeat.prove, (works) => {
+        if (works) return this.commit(request)
+        return settlements.length > 0
+          ? this.commit({ ...request, limit: null })
+          : Effect.succeed({ _tag: "NotStored", cause: unheard, refused: false, doubtful: false } as const)
+      })
+    })
+  }
+
+  private commit(request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> {
     const { circuits, excluded, jobs, limits, recoverable } = this.parts
     const { limit, settlements, worker } = request
     const commit = Effect.clockWith((clock) => {
@@ -312,14 +344,18 @@ class OpenLane implements Lane {
       const claim = limit === null ? null : { worker, limit, without: excluded(), atRisk }
       this.asked = circuits.asking()
       this.claimedAt = Moment.unsafeNow(clock)
-      return jobs.exchange({ now: clock.unsafeCurrentTimeMillis(), settlements, claim })
+      return jobs.settleAndClaim({ now: clock.unsafeCurrentTimeMillis(), settlements, claim })
     })
     return Effect.matchCauseEffect(commit, {
-      onSuccess: ({ claimed, limits: due }): Effect.Effect<LaneEvent> => {
+      onSuccess: ({ claimed, limits: due, unreadable }): Effect.Effect<LaneEvent> => {
         const stored = { _tag: "Stored", claimed } as const
         // A turn of the event loop, which is not the batch's time: its size is judged by that.
-        const next = claimed.length === 0 ? Effect.succeed(stored) : Effect.as(Turn.takenByWork, stored)
-        return due.length === 0 ? next : Effect.zipRight(limits.add(due), next)
+        const next =
+          claimed.length === 0
+            ? Effect.succeed(stored)
+            : Effect.as(EventLoopBudget.yieldIfSpentByWork, stored)
+        const then = due.length === 0 ? next : Effect.zipRight(limits.add(due), next)
+        return unreadable.length === 0 ? then : Effect.zipRight(reportUnreadable(unreadable), then)
       },
       onFailure: (cause) => Effect.succeed(notStored(cause))
     })
@@ -329,7 +365,7 @@ class OpenLane implements Lane {
     const { parts } = this
     const since = this.claimedAt
     return parts
-      .prepare(claimed, () => parts.presence.keeps(since))
+      .prepare(claimed, () => parts.heartbeat.stillOwns(worker, since))
       .pipe(
         Effect.map((prepared): LaneEvent => {
           const { apart, together } = startBatches(parts, prepared, slots, this.asked, this.fork, this.grace)
@@ -367,25 +403,25 @@ export const make = (options: {
   | Circuits
   | ConsentStore
   | JobStore
-  | Presence
+  | Heartbeat
   | Scope.Scope
   | SecretBox
   | Senders
   | SessionStore
   | TemplateStore
-  | Wake
+  | Signals
 > =>
   Effect.gen(function* () {
     const { concurrency, lanes } = options
     const jobs = yield* JobStore
-    const presence = yield* Presence
+    const heartbeat = yield* Heartbeat
     const senders = yield* Senders
-    const wake = yield* Wake
-    const draw = yield* Consequences.make
+    const signals = yield* Signals
+    const applyActions = yield* FailureActions.make
     const circuits = yield* Circuits
     const { prepare, release } = yield* Batch.preparation
     const deadlines = yield* Deadlines.make
-    const limits = yield* Limits.make
+    const limits = yield* DeferredLimits.make
     const recoverable: ReadonlyArray<Provider> = [...senders.values()]
       .filter(canRecover)
       .map((sender) => sender.provider)
@@ -398,10 +434,10 @@ export const make = (options: {
 
     const parts: Parts = {
       jobs,
-      presence,
-      wake,
+      heartbeat,
+      signals,
       circuits,
-      draw,
+      applyActions,
       deadlines,
       limits,
       prepare,
@@ -412,8 +448,8 @@ export const make = (options: {
       suspectSessions,
       excluded
     }
-    const open = (grace: Grace): Effect.Effect<Lane> =>
-      Effect.zipWith(presence.enter, Effect.runtime<never>(), (worker, runtime) => {
+    const open = (grace: GracePeriod): Effect.Effect<Lane> =>
+      Effect.zipWith(heartbeat.register, Effect.runtime<never>(), (worker, runtime) => {
         // With the clock of whoever opened the lane, which may be the store's.
         const runFork = Runtime.runFork(runtime)
         const fork: Batch.Fork = (attempts) => runFork(Effect.interruptible(attempts), { immediate: false })
@@ -427,5 +463,5 @@ export const make = (options: {
       return next !== null && next <= now
     })
 
-    return { open, takeLimits: limits.take, nextDue, hasDue }
+    return { open, applyLimits: limits.apply, nextDue, hasDue }
   })

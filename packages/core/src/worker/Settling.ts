@@ -7,7 +7,8 @@
  * - A failed commit may have been made: what it claimed is unknown to the loop, which claims nothing more under that name
  *   (`mayClaim`). It first makes a commit without a claim, and takes a new name when that was answered: one for each
  *   outage, however long (`renamed`). The old name stays alive while something runs under it and outcomes are to be
- *   stored; then it is deregistered and the rescue takes the rest back (`release`).
+ *   stored; then it is deregistered (`release`). What it still has was not begun, and is given back; but the rescue takes it
+ *   where an outcome could not be stored (`left`).
  * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and at
  *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut. Nor is
  *   cut what a store says that it may take later: it stays, and those beside it are stored without it.
@@ -25,6 +26,8 @@ export interface Settling<S> {
   readonly doubtful: boolean
   /** Names that were given up for that, and are not deregistered yet. */
   readonly retired: ReadonlyArray<string>
+  /** Names under which something was attempted of which no outcome can be stored. */
+  readonly left: ReadonlyArray<string>
   /** Outcomes that are not stored yet, the oldest first. */
   readonly settlements: ReadonlyArray<S>
   /** The number of settlements in one commit while those are found that the store refuses; null when it has all. */
@@ -32,9 +35,9 @@ export interface Settling<S> {
   /** Refusals in a row by a store that works, as its heartbeat shows. */
   readonly refusals: number
   /** True when the store took some of the settlements since it refused others. */
-  readonly takesOthers: boolean
+  readonly acceptsOthers: boolean
   /** True once the loop was interrupted. */
-  readonly leaving: boolean
+  readonly interrupted: boolean
 }
 
 /** A commit that was asked for. */
@@ -83,11 +86,12 @@ export const make = (worker: string): Settling<never> => ({
   worker,
   doubtful: false,
   retired: [],
+  left: [],
   settlements: [],
   portion: null,
   refusals: 0,
-  takesOthers: false,
-  leaving: false
+  acceptsOthers: false,
+  interrupted: false
 })
 
 /** How long a loop that stops waits before it makes a commit again, in milliseconds. */
@@ -98,8 +102,8 @@ export const portionOf = <S>({ portion, settlements }: Settling<S>): ReadonlyArr
   portion === null ? settlements : settlements.slice(0, portion)
 
 /** True when the next commit may claim under the loop's name. */
-export const mayClaim = ({ doubtful, leaving, portion }: Settling<unknown>): boolean =>
-  !doubtful && !leaving && portion === null
+export const mayClaim = ({ doubtful, interrupted, portion }: Settling<unknown>): boolean =>
+  !doubtful && !interrupted && portion === null
 
 /**
  * Gives up the retired names under which nothing runs, once nothing is to be stored.
@@ -132,7 +136,7 @@ export const stored = <T extends Settling<unknown>>(
     settlements,
     portion: isDone || before.portion === null ? null : before.portion * 2,
     refusals: 0,
-    takesOthers: !isDone && (before.takesOthers || settling > 0)
+    acceptsOthers: !isDone && (before.acceptsOthers || settling > 0)
   }
   return release(state, inUse)
 }
@@ -159,9 +163,9 @@ const narrow = <S, T extends Settling<S>>(
   const [first, ...others] = state.settlements
   if (first === undefined) return [state, []]
   const passes = Isolate.isPassing(cause)
-  if (passes || (!isCertain && state.refusals < (state.takesOthers ? certain : certainAlone))) {
+  if (passes || (!isCertain && state.refusals < (state.acceptsOthers ? certain : certainAlone))) {
     // The others show whether it is this one or the store.
-    const tryOthers = passes || !state.takesOthers
+    const tryOthers = passes || !state.acceptsOthers
     return [tryOthers ? { ...state, settlements: [...others, first], portion: 1 } : state, []]
   }
   return replaceFirst(state, first, others, cause, plainOf)
@@ -181,7 +185,9 @@ const replaceFirst = <S, T extends Settling<S>>(
   // Its name is given up, so that the rescue takes back what it had.
   const doubtful = state.doubtful || plain === null
   const settlements = plain === null ? others : [plain, ...others]
-  return [{ ...state, settlements, portion, refusals: 0, doubtful }, [report]]
+  // Which of the names it was is not known.
+  const left = plain === null ? [...state.retired, state.worker] : state.left
+  return [{ ...state, settlements, portion, refusals: 0, doubtful, left }, [report]]
 }
 
 /** At a stop nobody proves first whether it is the store: half is stored, and at last one after the other. */
@@ -206,7 +212,7 @@ export const failed = <S, T extends Settling<S>>(
 ): readonly [T, ReadonlyArray<ReportRefused<S> | ReportUnsettled<S>>, AfterFailure] => {
   const state = { ...before, doubtful: before.doubtful || (commit.claims && doubtful) }
   if (refused && commit.settling > 0) return [...narrow(state, commit, cause, true, plainOf), "store"]
-  if (state.leaving) {
+  if (state.interrupted) {
     const { settlements } = state
     const refusals = state.refusals + 1
     if (settlements.length > 0 && (!graceIsOver || refusals < triesAtEnd))

@@ -29,7 +29,7 @@ export const make = (lanes: number, ownSlots: number): Slots => {
   const waiting = new Set<() => void>()
   const usedBy = (lane: symbol): number => uses.get(lane)?.slots ?? 0
   const freed = (): void => {
-    for (const wake of [...waiting]) wake()
+    for (const resumeOne of [...waiting]) resumeOne()
   }
   return {
     use: (lane, slots, rests) => {
@@ -53,12 +53,12 @@ export const make = (lanes: number, ownSlots: number): Slots => {
       return { slots: own, loan: Math.max(0, Math.min(idle, unlent)) }
     },
     awaitFreed: Effect.async((resume) => {
-      const wake = (): void => {
-        waiting.delete(wake)
+      const resumeOne = (): void => {
+        waiting.delete(resumeOne)
         resume(Effect.void)
       }
-      waiting.add(wake)
-      return Effect.sync(() => waiting.delete(wake))
+      waiting.add(resumeOne)
+      return Effect.sync(() => waiting.delete(resumeOne))
     })
   }
 }

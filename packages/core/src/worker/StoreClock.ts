@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
-import * as Moment from "../loop/Moment.ts"
+import * as Moment from "../runtime/Moment.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { StoreTime } from "../storage/StoreTime.ts"
 
@@ -113,11 +113,11 @@ const measured = (ask: Effect.Effect<Instant, StorageError>) =>
 
     const difference = (): number => now() - process.unsafeCurrentTimeMillis()
 
-    const tell = Effect.suspend(() => {
+    const reportDifference = Effect.suspend(() => {
       const ms = difference()
       const was = isRemarkable
       isRemarkable = Math.abs(ms) > remarkableMs
-      const told =
+      const report =
         isRemarkable === was
           ? Effect.void
           : isRemarkable
@@ -125,7 +125,7 @@ const measured = (ask: Effect.Effect<Instant, StorageError>) =>
                 `This process's clock is ${Math.abs(ms)} ms ${ms > 0 ? "behind" : "ahead of"} the database's, whose time is used. Set it right: webhook receivers and logs see both.`
               )
             : Effect.logInfo("This process's clock agrees with the database's again")
-      return Effect.zipRight(Metric.set(gauge, ms), told)
+      return Effect.zipRight(Metric.set(gauge, ms), report)
     })
 
     const measure = Effect.gen(function* () {
@@ -134,7 +134,7 @@ const measured = (ask: Effect.Effect<Instant, StorageError>) =>
       const arrived = yield* Moment.now
       estimate = learn(estimate, { asked: from, arrived, time })
       asked = from
-      yield* tell
+      yield* reportDifference
     }).pipe(
       Effect.catchAll((error) => Effect.logDebug("The database's time could not be told", error)),
       Effect.withClock(process)

@@ -16,7 +16,8 @@ export interface SuspectSessions {
   readonly alone: (sessionId: string, attempt: Effect.Effect<void>) => Effect.Effect<void>
 }
 
-export const isSuspect = ({ recipients }: ClaimedJob): boolean => recipients.some(({ suspect }) => suspect)
+export const isSuspect = ({ recipients }: ClaimedJob): boolean =>
+  recipients.some(({ poisonSuspect }) => poisonSuspect)
 
 export const make = ({ awaitAtMost }: Pick<SlowSessions, "awaitAtMost">): SuspectSessions => {
   const sessions = new Set<string>()

@@ -3,24 +3,24 @@ import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import * as Moment from "../loop/Moment.ts"
-import * as Turn from "../loop/Turn.ts"
+import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
+import * as FiberPool from "../runtime/FiberPool.ts"
+import type { GracePeriod } from "../runtime/GracePeriod.ts"
+import * as Moment from "../runtime/Moment.ts"
+import { Signals } from "../runtime/Signals.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
 import { WebhookStore } from "../storage/WebhookStore.ts"
-import type { Grace } from "./Grace.ts"
-import * as Hands from "./Hands.ts"
+import type { EndpointLimits } from "./EndpointLimits.ts"
+import { Heartbeat } from "./Heartbeat.ts"
 import * as Isolate from "./Isolate.ts"
-import { Presence } from "./Presence.ts"
-import type { Receivers } from "./Receivers.ts"
 import * as Settling from "./Settling.ts"
-import { Wake } from "./Wake.ts"
 import type { WebhookEvent, WebhookNotice, WebhookRequest } from "./WebhookState.ts"
 import * as WebhookState from "./WebhookState.ts"
 import type { WebhookWorker } from "./WebhookWorker.ts"
 
 /** The result of a step. */
-export interface Progress {
+export interface LoopProgress {
   readonly claimed: number
   /** The loop has nothing to do for this long, or until it is notified; null when it goes on at once. */
   readonly rest: { readonly inMs: number | null } | null
@@ -31,13 +31,13 @@ export interface WebhookLoop {
    * Goes on until attempts were begun or there is nothing to do. A commit that fails fails the step; the next one goes
    * on from there.
    */
-  readonly step: Effect.Effect<Progress, StorageError>
+  readonly step: Effect.Effect<LoopProgress, StorageError>
   /** Returns when an answer can be collected, and when nothing is under way. */
   readonly awaitAnswer: Effect.Effect<void>
   /** True while something is under way or not stored yet. */
   readonly isLoaded: () => boolean
   /** Gives what is under way the rest of the grace period to end, stores what is left, and deregisters the names. */
-  readonly leave: Effect.Effect<void>
+  readonly close: Effect.Effect<void>
 }
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -45,7 +45,7 @@ type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, 
 const ready: WebhookEvent = { _tag: "Ready" }
 
 /**
- * Opens the loop over receivers, who say how much each of them gets. It ends with `leave`, and before its scope.
+ * Opens the loop over receivers, who say how much each of them gets. It ends with `deregister`, and before its scope.
  *
  * @param options.slots deliveries under way at once, over all receivers
  */
@@ -53,59 +53,59 @@ export const make = (options: {
   readonly slots: number
   readonly worker: WebhookWorker
 }): Effect.Effect<
-  (receivers: Receivers, grace: Grace) => Effect.Effect<WebhookLoop, never, Scope.Scope>,
+  (endpointLimits: EndpointLimits, grace: GracePeriod) => Effect.Effect<WebhookLoop, never, Scope.Scope>,
   never,
-  Presence | Wake | WebhookStore
+  Heartbeat | Signals | WebhookStore
 > =>
   Effect.map(
-    Effect.all([Presence, WebhookStore, Wake]),
-    ([presence, store, wake]) =>
-      (receivers, grace) =>
-        open({ ...options, presence, store, wake, receivers, grace })
+    Effect.all([Heartbeat, WebhookStore, Signals]),
+    ([heartbeat, store, signals]) =>
+      (endpointLimits, grace) =>
+        open({ ...options, heartbeat, store, signals, endpointLimits, grace })
   )
 
 interface Options {
   readonly slots: number
   readonly worker: WebhookWorker
-  readonly grace: Grace
-  readonly presence: Context.Tag.Service<Presence>
+  readonly grace: GracePeriod
+  readonly heartbeat: Context.Tag.Service<Heartbeat>
   readonly store: Context.Tag.Service<WebhookStore>
-  readonly wake: Context.Tag.Service<Wake>
-  readonly receivers: Receivers
+  readonly signals: Context.Tag.Service<Signals>
+  readonly endpointLimits: EndpointLimits
 }
 
 const open = (options: Options): Effect.Effect<WebhookLoop, never, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Effect.clock
-    const deliveries = yield* deliveriesUnderWay(options, clock)
-    return new OpenLoop(options, clock, deliveries, WebhookState.make(yield* options.presence.enter))
+    const deliveries = yield* deliveriesInFlight(options, clock)
+    return new OpenLoop(options, clock, deliveries, WebhookState.make(yield* options.heartbeat.register))
   })
 
 /** The deliveries that were claimed and whose settlements are not collected. */
-const deliveriesUnderWay = ({ receivers, wake, worker }: Options, clock: Clock.Clock) =>
+const deliveriesInFlight = ({ endpointLimits, signals, worker }: Options, clock: Clock.Clock) =>
   Effect.gen(function* () {
     const answered: Array<DeliverySettlement> = []
     /** The name under which each delivery is under way, or answered and not collected. */
-    const inHand = new Map<string, string>()
+    const inFlight = new Map<string, string>()
     const someAnswer = yield* Effect.makeLatch()
-    const hands = yield* Hands.make<ClaimedDelivery>(
+    const pool = yield* FiberPool.make<ClaimedDelivery>(
       (delivery) =>
         Effect.flatMap(
-          Effect.zipRight(Turn.takenByWork, worker.attempt(delivery)),
+          Effect.zipRight(EventLoopBudget.yieldIfSpentByWork, worker.attempt(delivery)),
           ({ outcome, settlement }) => {
             answered.push(settlement)
-            receivers.end(delivery.endpoint.id, outcome, Moment.unsafeNow(clock))
+            endpointLimits.end(delivery.endpoint.id, outcome, Moment.unsafeNow(clock))
             someAnswer.unsafeOpen()
-            return wake.deliveries.notify
+            return signals.deliveries.notify
           }
         ),
       // A bug of ours: an attempt has an outcome whatever becomes of it.
       ({ deliveryId, endpoint }, cause) =>
         Effect.suspend(() => {
-          inHand.delete(deliveryId)
-          receivers.end(
+          inFlight.delete(deliveryId)
+          endpointLimits.end(
             endpoint.id,
-            { delivered: false, durationMs: 0, holdMs: null },
+            { delivered: false, durationMs: 0, pauseMs: null },
             Moment.unsafeNow(clock)
           )
           someAnswer.unsafeOpen()
@@ -114,31 +114,31 @@ const deliveriesUnderWay = ({ receivers, wake, worker }: Options, clock: Clock.C
     )
     return {
       begin: (delivery: ClaimedDelivery, name: string): void => {
-        inHand.set(delivery.deliveryId, name)
-        receivers.begin(delivery.endpoint.id)
-        hands.take(delivery)
+        inFlight.set(delivery.deliveryId, name)
+        endpointLimits.begin(delivery.endpoint.id)
+        pool.submit(delivery)
       },
       collect: (): WebhookEvent => {
         someAnswer.unsafeClose()
         const settlements = answered.splice(0)
-        for (const { deliveryId } of settlements) inHand.delete(deliveryId)
-        return { _tag: "Collected", settlements, inUse: new Set(inHand.values()) }
+        for (const { deliveryId } of settlements) inFlight.delete(deliveryId)
+        return { _tag: "Collected", settlements, inUse: new Set(inFlight.values()) }
       },
       hasAnswers: () => answered.length > 0,
       awaitAnswer: someAnswer.await,
-      awaitIdle: hands.awaitIdle
+      awaitIdle: pool.awaitIdle
     }
   })
 
-type Deliveries = Effect.Effect.Success<ReturnType<typeof deliveriesUnderWay>>
+type Deliveries = Effect.Effect.Success<ReturnType<typeof deliveriesInFlight>>
 
 /** The time until something is due or a receiver is free. A delivery that is held back does not keep the loop awake. */
-const look = ({ receivers, store }: Options): Effect.Effect<WebhookEvent, StorageError> =>
+const look = ({ endpointLimits, store }: Options): Effect.Effect<WebhookEvent, StorageError> =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const moment = yield* Moment.now
-    const due = yield* store.nextDue({ now, full: receivers.full(moment) })
-    const freed = receivers.nextAt(moment)
+    const due = yield* store.nextDue({ now, full: endpointLimits.full(moment) })
+    const freed = endpointLimits.nextAt(moment)
     const waits = [
       ...(due === null ? [] : [Math.max(0, due - now)]),
       ...(freed === null ? [] : [Math.ceil(freed - moment)])
@@ -147,14 +147,14 @@ const look = ({ receivers, store }: Options): Effect.Effect<WebhookEvent, Storag
   })
 
 const settleAndClaim = (
-  { receivers, store }: Options,
+  { endpointLimits, store }: Options,
   { limit, settlements, worker }: Extract<WebhookRequest, { readonly _tag: "SettleAndClaim" }>
 ): Effect.Effect<WebhookEvent> => {
   const commit = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    const full = receivers.full(yield* Moment.now)
-    const claim = limit === null ? null : { worker, limit, full, room: receivers.room }
-    const { claimed, disabled } = yield* store.exchange({ now, settlements, claim })
+    const full = endpointLimits.full(yield* Moment.now)
+    const claim = limit === null ? null : { worker, limit, full, room: endpointLimits.room }
+    const { claimed, disabled } = yield* store.settleAndClaim({ now, settlements, claim })
     for (const { disabledReason, id } of disabled)
       yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
     return claimed
@@ -171,10 +171,10 @@ const settleAndClaim = (
   })
 }
 
-const reportNotice = ({ presence }: Options, notice: WebhookNotice): Effect.Effect<void> => {
+const reportNotice = ({ heartbeat }: Options, notice: WebhookNotice): Effect.Effect<void> => {
   switch (notice._tag) {
     case "Deregister":
-      return Effect.forEach(notice.workers, presence.leave, { discard: true })
+      return Effect.forEach(notice.workers, heartbeat.deregister, { discard: true })
     case "ReportRefused": {
       const { cause, left, settlement } = notice
       const what = `An attempt of delivery ${settlement.deliveryId} cannot be stored`
@@ -222,13 +222,15 @@ class OpenLoop implements WebhookLoop {
   )
 
   readonly awaitAnswer = Effect.suspend(() =>
-    this.options.receivers.inHand() === 0 ? Effect.void : this.deliveries.awaitAnswer
+    this.options.endpointLimits.inFlight() === 0 ? Effect.void : this.deliveries.awaitAnswer
   )
 
   readonly isLoaded = (): boolean =>
-    this.options.receivers.inHand() > 0 || this.deliveries.hasAnswers() || this.state.settlements.length > 0
+    this.options.endpointLimits.inFlight() > 0 ||
+    this.deliveries.hasAnswers() ||
+    this.state.settlements.length > 0
 
-  readonly leave = Effect.uninterruptibleMask((restore) =>
+  readonly close = Effect.uninterruptibleMask((restore) =>
     this.drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
   ).pipe(
     Effect.catchAllCause((cause) => Effect.logError("The webhook loop could not end in order", cause)),
@@ -241,13 +243,13 @@ class OpenLoop implements WebhookLoop {
     isLast: (request: WebhookRequest) => boolean,
     restore: Restore
   ): Effect.Effect<WebhookRequest, StorageError> {
-    const { grace, receivers, slots } = this.options
+    const { endpointLimits, grace, slots } = this.options
     return Effect.gen(this, function* () {
       for (let event = first; ; event = this.pending) {
         const facts = {
-          slots: slots - receivers.inHand(),
+          slots: slots - endpointLimits.inFlight(),
           stopping: grace.hasBegun(),
-          graceIsOver: grace.leftAt(Moment.unsafeNow(this.clock)) === 0
+          graceIsOver: grace.remainingAt(Moment.unsafeNow(this.clock)) === 0
         }
         const [after, notices, request] = WebhookState.next(this.state, event, facts)
         this.state = after
@@ -263,7 +265,7 @@ class OpenLoop implements WebhookLoop {
   /** Performs what answers with an event; only a look can be interrupted. */
   private perform(request: WebhookRequest, restore: Restore): Effect.Effect<WebhookEvent, StorageError> {
     const { deliveries, options } = this
-    const { grace, presence, receivers } = options
+    const { endpointLimits, grace, heartbeat } = options
     switch (request._tag) {
       case "Collect":
         return Effect.sync(deliveries.collect)
@@ -280,9 +282,9 @@ class OpenLoop implements WebhookLoop {
           (cause) => Effect.as(Effect.logError("Webhook deliveries could not begin", cause), ready)
         )
       case "Prove":
-        return Effect.map(presence.prove, (works) => ({ _tag: "Proved", works }))
+        return Effect.map(heartbeat.prove, (works) => ({ _tag: "Proved", works }))
       case "Register":
-        return Effect.map(presence.enter, (worker) => ({ _tag: "Registered", worker }))
+        return Effect.map(heartbeat.register, (worker) => ({ _tag: "Registered", worker }))
       case "Rest":
         return Effect.succeed(ready)
       case "Pause":
@@ -290,11 +292,11 @@ class OpenLoop implements WebhookLoop {
       case "BackOff":
         return Effect.failCause(request.cause)
       case "StopDeliveries": {
-        const ended = receivers.inHand() === 0 ? grace.begin : grace.within(deliveries.awaitIdle)
+        const ended = endpointLimits.inFlight() === 0 ? grace.begin : grace.within(deliveries.awaitIdle)
         return Effect.map(ended, deliveries.collect)
       }
       case "Leave":
-        return Effect.as(Effect.forEach(request.workers, presence.leave, { discard: true }), ready)
+        return Effect.as(Effect.forEach(request.workers, heartbeat.deregister, { discard: true }), ready)
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The webhook loop, as data. It collects answers, stores them and claims due deliveries in one commit, begins their
- * attempts, and collects again; it waits for none of them, so a slow receiver holds up nobody (`Receivers`):
+ * attempts, and collects again; it waits for none of them, so a slow receiver holds up nobody (`EndpointLimits`):
  *
  *     collect ──▶ settle + claim ──▶ attempt ──▶ collect …
  *        │               │ nothing claimed ─▶ look when the next is due ─▶ rest
@@ -164,7 +164,7 @@ const backOff = (state: WebhookState, cause: Cause.Cause<StorageError>): Transit
 ]
 
 /** The last transition. */
-const leave = (state: WebhookState): Transition => [
+const endLoop = (state: WebhookState): Transition => [
   { ...state, settlements: [], phase: { _tag: "Left" } },
   none,
   { _tag: "Leave", workers: [...state.retired, state.worker] }
@@ -192,9 +192,9 @@ const store = (state: WebhookState, { slots, stopping }: Facts): Transition => {
 
 /** After a collection. */
 const decide = (state: WebhookState, isEmpty: boolean, facts: Facts): Transition => {
-  const { doubtful, leaving, settlements } = state
+  const { doubtful, interrupted, settlements } = state
   if (settlements.length > 0) return store(state, facts)
-  if (leaving) return leave(state)
+  if (interrupted) return endLoop(state)
   if (facts.stopping) return rest(state, null)
   if (doubtful) return store(state, facts)
   if (facts.slots <= 0) return rest(state, null)
@@ -222,7 +222,7 @@ const stored = (
       return [{ ...state, inUse, phase: { _tag: "Starting" } }, none, request]
     }
     if (state.settlements.length > 0) return store(state, facts)
-    if (state.leaving) return leave(state)
+    if (state.interrupted) return endLoop(state)
     if (state.doubtful && !facts.stopping)
       return [{ ...state, phase: { _tag: "Registering" } }, none, { _tag: "Register" }]
     return collect(state, claims)
@@ -245,7 +245,7 @@ const notStored = (
     case "pause":
       return noticing(notices, pause(state))
     case "leave":
-      return noticing(notices, leave(state))
+      return noticing(notices, endLoop(state))
     case "backOff":
       return backOff(state, cause)
     case "prove":
@@ -298,7 +298,7 @@ export const next = (state: WebhookState, event: WebhookEvent, facts: Facts): Tr
       return collect(state)
     case "Interrupted":
       return [
-        { ...state, leaving: true, phase: { _tag: "Collecting", isEmpty: false } },
+        { ...state, interrupted: true, phase: { _tag: "Collecting", isEmpty: false } },
         none,
         { _tag: "StopDeliveries" }
       ]

@@ -6,19 +6,19 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Memo from "../domain/Memo.ts"
 import * as Retry from "../domain/Retry.ts"
-import type { Attempt } from "../domain/Webhook.ts"
-import * as Webhook from "../domain/Webhook.ts"
+import type { Attempt } from "../domain/webhook/Webhook.ts"
+import * as Webhook from "../domain/webhook/Webhook.ts"
 import * as Either from "../effect/Either.ts"
-import * as Moment from "../loop/Moment.ts"
+import * as Moment from "../runtime/Moment.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
 import * as Signature from "../webhook/Signature.ts"
 import type { WebhookAnswer } from "../webhook/WebhookTransport.ts"
 import { excerptBytes, WebhookTransport } from "../webhook/WebhookTransport.ts"
-import type * as Receivers from "./Receivers.ts"
+import type * as EndpointLimits from "./EndpointLimits.ts"
 
 /** How many secrets are kept unsealed. */
-const keptSecrets = 1000
+const cachedSecrets = 1000
 
 export interface WebhookWorker {
   /** One request. It has an outcome whatever breaks: without one the delivery would stay in our hands. */
@@ -27,7 +27,7 @@ export interface WebhookWorker {
 
 export interface Attempted {
   readonly settlement: DeliverySettlement
-  readonly outcome: Receivers.Outcome
+  readonly outcome: EndpointLimits.Outcome
 }
 
 type Answer = WebhookAnswer | { readonly _tag: "Unsent"; readonly reason: "secret_unreadable" }
@@ -37,13 +37,13 @@ export const decide = (
   delivery: Pick<ClaimedDelivery, "attempts" | "firstAttemptAt">,
   answer: Answer,
   now: Instant,
-  random: { readonly jitter: number; readonly draw: number }
+  random: { readonly jitter: number; readonly fraction: number }
 ): Pick<DeliverySettlement, "next" | "disable"> &
   Pick<Attempt, "reason"> &
-  Pick<Receivers.Outcome, "holdMs"> => {
+  Pick<EndpointLimits.Outcome, "pauseMs"> => {
   const status = answer._tag === "Answered" ? answer.status : null
   if (status !== null && status >= 200 && status < 300) {
-    return { next: "delivered", disable: null, reason: null, holdMs: null }
+    return { next: "delivered", disable: null, reason: null, pauseMs: null }
   }
   const retryAfterMs = answer._tag === "Answered" ? Retry.readAfter(answer.retryAfter, now) : null
   const next = Retry.nextDelivery({
@@ -55,12 +55,12 @@ export const decide = (
   })
   const disable = status === 410 ? "The receiver answered 410 Gone." : null
   // Too many requests, or none for now: that is said of the receiver and not of one event.
-  const holds = retryAfterMs !== null && (status === 429 || status === 503)
+  const asksForPause = retryAfterMs !== null && (status === 429 || status === 503)
   return {
     next: next ?? null,
     disable,
     reason: answer._tag === "Answered" ? "status" : answer.reason,
-    holdMs: holds ? Math.min(retryAfterMs, Retry.longestRetryAfter) : null
+    pauseMs: asksForPause ? Math.min(retryAfterMs, Retry.longestRetryAfter) : null
   }
 }
 
@@ -73,16 +73,18 @@ export const make = (options: {
     const box = yield* SecretBox
     const transport = yield* WebhookTransport
 
-    const opened = Memo.make<string | null>(keptSecrets)
+    const opened = Memo.make<Signature.Keys | null>(cachedSecrets)
 
     /** Null where this process has not the key. */
-    const open = (endpointId: string, sealed: string): string | null => {
+    const open = (endpointId: string, sealed: string): Signature.Keys | null => {
       const place = Webhook.place(endpointId)
-      return opened(`${place} ${sealed}`, () => Either.getOrNull(box.open(place, sealed)))
+      return opened(`${place} ${sealed}`, () =>
+        Either.getOrNull(Either.map(box.open(place, sealed), Signature.keysOf))
+      )
     }
 
     /** The current secret first, then those whose overlap has not ended. */
-    const secrets = ({ endpoint }: ClaimedDelivery, now: Instant): ReadonlyArray<string> =>
+    const secrets = ({ endpoint }: ClaimedDelivery, now: Instant): ReadonlyArray<Signature.Keys> =>
       endpoint.secrets.flatMap(({ expiresAt, sealed }) => {
         const secret = expiresAt === null || expiresAt > now ? open(endpoint.id, sealed) : null
         return secret === null ? [] : [secret]
@@ -129,9 +131,9 @@ export const make = (options: {
         Effect.clockWith((clock) => {
           const at = clock.unsafeCurrentTimeMillis()
           const began = Moment.unsafeNow(clock)
-          return Effect.zipWith(postWhole(delivery, at), Random.next, (answer, draw) => {
+          return Effect.zipWith(postWhole(delivery, at), Random.next, (answer, fraction) => {
             const now = clock.unsafeCurrentTimeMillis()
-            const { disable, holdMs, next, reason } = decide(delivery, answer, now, { jitter, draw })
+            const { disable, next, pauseMs, reason } = decide(delivery, answer, now, { jitter, fraction })
             const { deliveryId, fence } = delivery
             const durationMs = Math.round(Moment.unsafeNow(clock) - began)
             const status = answer._tag === "Unsent" ? null : answer.status
@@ -144,7 +146,7 @@ export const make = (options: {
                 next,
                 disable
               },
-              outcome: { delivered: next === "delivered", durationMs, holdMs }
+              outcome: { delivered: next === "delivered", durationMs, pauseMs }
             }
           })
         })

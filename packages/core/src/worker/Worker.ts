@@ -10,6 +10,9 @@ import type * as Scope from "effect/Scope"
 import type { InsideTransaction } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Retry from "../domain/Retry.ts"
+import * as GracePeriod from "../runtime/GracePeriod.ts"
+import type { Signal } from "../runtime/Signals.ts"
+import { Signals } from "../runtime/Signals.ts"
 import { MasterKeys } from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
@@ -19,17 +22,14 @@ import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import { Circuits } from "./Circuits.ts"
-import * as Grace from "./Grace.ts"
+import * as EndpointLimits from "./EndpointLimits.ts"
+import { defaultLeaseMs, Heartbeat, paceOf } from "./Heartbeat.ts"
 import * as Inbound from "./Inbound.ts"
 import * as Loops from "./Loops.ts"
-import * as Outside from "./Outside.ts"
-import { defaultLeaseMs, Presence, paceOf } from "./Presence.ts"
-import * as Receivers from "./Receivers.ts"
+import * as OutsideTransaction from "./OutsideTransaction.ts"
 import * as Rescue from "./Rescue.ts"
 import * as SendLoop from "./SendLoop.ts"
 import { StoreClock } from "./StoreClock.ts"
-import type { Signal } from "./Wake.ts"
-import { Wake } from "./Wake.ts"
 import * as WebhookLoop from "./WebhookLoop.ts"
 import * as WebhookWorker from "./WebhookWorker.ts"
 
@@ -90,14 +90,14 @@ const draining = ({
   sends
 }: {
   readonly options: Options
-  readonly grace: Grace.Grace
+  readonly grace: GracePeriod.GracePeriod
   readonly sends: SendLoop.SendLoop
   readonly openWebhooks: Effect.Effect.Success<ReturnType<typeof WebhookLoop.make>>
   readonly inbound: Inbound.Inbound
   readonly rescue: Effect.Effect.Success<typeof Rescue.make>
 }): Effect.Effect<void, StorageError> => {
   /** A grace of its own: the process goes on when a drain is interrupted. */
-  const graceOfDrain = Effect.sync(() => Grace.make(options.graceMs, grace))
+  const graceOfDrain = Effect.sync(() => GracePeriod.make(options.graceMs, grace))
 
   const drainSends = Effect.acquireUseRelease(
     Effect.flatMap(graceOfDrain, sends.open),
@@ -116,12 +116,14 @@ const draining = ({
         // in hand what is due.
         return count === 0 && !grace.hasBegun() && (yield* sends.hasDue) ? yield* round : count
       }),
-    ({ leave }) => leave
+    ({ close }) => close
   )
 
   const drainDeliveries = Effect.scoped(
     Effect.acquireUseRelease(
-      Effect.flatMap(graceOfDrain, (grace) => openWebhooks(Receivers.unlimited(options.deliveries), grace)),
+      Effect.flatMap(graceOfDrain, (grace) =>
+        openWebhooks(EndpointLimits.unlimited(options.deliveries), grace)
+      ),
       ({ awaitAnswer, isLoaded, step }) =>
         Effect.gen(function* () {
           let count = 0
@@ -131,34 +133,34 @@ const draining = ({
           } while (isLoaded())
           return count
         }),
-      ({ leave }) => leave
+      ({ close }) => close
     )
   )
 
   return Effect.gen(function* () {
     const rescued = yield* rescue
     const sent = yield* drainSends
-    const allowed = yield* sends.takeLimits
+    const allowed = yield* sends.applyLimits
     const { count } = yield* inbound.poll
-    const unparked = yield* inbound.unpark
+    const appliedEarly = yield* inbound.applyEarlyReports
     const delivered = yield* drainDeliveries
-    return rescued + sent + allowed + count + unparked + delivered
+    return rescued + sent + allowed + count + appliedEarly + delivered
   }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
 }
 
 const make = (options: Options) =>
   Effect.gen(function* () {
-    const wake = yield* Wake
+    const signals = yield* Signals
     const keys = yield* MasterKeys
     const loops = Loops.make()
     const inbound = yield* Inbound.make
     const circuits = yield* Circuits
-    const outside = yield* Outside.make
-    const presence = yield* Presence
+    const outside = yield* OutsideTransaction.make
+    const heartbeat = yield* Heartbeat
     const rescue = yield* Rescue.make
     const { within } = yield* StoreClock
     const concurrency = Math.max(1, Math.ceil(options.concurrency / lanes))
-    const grace = Grace.make(options.graceMs)
+    const grace = GracePeriod.make(options.graceMs)
     const sends = yield* SendLoop.make({ lanes, concurrency })
     const { deliveryJitter: jitter, headerNames } = options
     const worker = yield* WebhookWorker.make({ headerNames, jitter })
@@ -176,50 +178,50 @@ const make = (options: Options) =>
       })
 
     /** One lane: what it could not store is stored with its next step. */
-    const lane = Effect.flatMap(sends.open(grace), ({ leave, step }) => {
+    const lane = Effect.flatMap(sends.open(grace), ({ close, step }) => {
       const next = Effect.gen(function* () {
         const { claimed, settled } = yield* step
-        if (settled > 0) yield* wake.deliveries.notify
-        if (claimed > 0) yield* wake.attempts.notify
-        if (claimed === 0) yield* rest(wake.sends, sends.nextDue)
+        if (settled > 0) yield* signals.deliveries.notify
+        if (claimed > 0) yield* signals.attempts.notify
+        if (claimed === 0) yield* rest(signals.sends, sends.nextDue)
       })
-      return Effect.onInterrupt(loops.run("Dispatch", Effect.zipRight(keys.complete, next)), () => leave)
+      return Effect.onInterrupt(loops.run("Dispatch", Effect.zipRight(keys.complete, next)), () => close)
     })
 
     const deliveries = Effect.scoped(
-      Effect.flatMap(openWebhooks(Receivers.make(options.deliveries), grace), ({ leave, step }) => {
+      Effect.flatMap(openWebhooks(EndpointLimits.make(options.deliveries), grace), ({ close, step }) => {
         const next = Effect.flatMap(step, ({ rest }) =>
-          rest === null ? Effect.void : restFor(wake.deliveries, rest.inMs)
+          rest === null ? Effect.void : restFor(signals.deliveries, rest.inMs)
         )
         return Effect.onInterrupt(
           loops.run("Webhook delivery", Effect.zipRight(keys.complete, next)),
-          () => leave
+          () => close
         )
       })
     )
 
     const listen = Effect.gen(function* () {
       const { count, nextAt } = yield* inbound.poll
-      if (count > 0) yield* wake.deliveries.notify
-      yield* rest(wake.attempts, Effect.succeed(nextAt))
+      if (count > 0) yield* signals.deliveries.notify
+      yield* rest(signals.attempts, Effect.succeed(nextAt))
     })
 
     const repair = Effect.gen(function* () {
       // Half a minute of silence ends nothing that a lane would notice.
       yield* circuits.store
       yield* circuits.measure
-      if ((yield* rescue) > 0) yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
-      if ((yield* inbound.unpark) > 0) yield* wake.deliveries.notify
+      if ((yield* rescue) > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
+      if ((yield* inbound.applyEarlyReports) > 0) yield* signals.deliveries.notify
     })
 
     const start = Effect.gen(function* () {
-      yield* presence.dispatch
+      yield* heartbeat.dispatch
       const paced = Effect.zipRight(repair, Effect.sleep(paceOf(options.leaseMs)))
       const all = [
         ...Array.from({ length: lanes }, () => lane),
         deliveries,
         loops.run("Receipts", listen),
-        loops.run("Limits", Effect.zipRight(sends.takeLimits, wake.limits.wait(idleMs))),
+        loops.run("Limits", Effect.zipRight(sends.applyLimits, signals.limits.wait(idleMs))),
         loops.run("Rescue", paced)
       ]
       // One fiber, so that they all end at the same time and share the grace.
@@ -242,7 +244,7 @@ export const layer = (
 ): Layer.Layer<
   Worker,
   never,
-  Stores | StoreClock | Senders | SecretBox | MasterKeys | WebhookTransport | Presence | Wake | Circuits
+  Stores | StoreClock | Senders | SecretBox | MasterKeys | WebhookTransport | Heartbeat | Signals | Circuits
 > => Layer.scoped(Worker, make({ ...defaults, ...options }))
 
 /** Runs the loops for as long as the layer lives. */

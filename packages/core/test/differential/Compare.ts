@@ -5,9 +5,9 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { random } from "../../../../test/support/Random.ts"
+import * as Plan from "../../src/domain/account/Plan.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import { utcDay } from "../../src/domain/Instant.ts"
-import * as Plan from "../../src/domain/Plan.ts"
 import { AccountStore } from "../../src/storage/AccountStore.ts"
 import type { ClaimedJob, LimitsDue } from "../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
@@ -50,9 +50,9 @@ const outcomeOf = (ending: Ending, now: number, providerId: string): Outcome => 
     case "skipped":
       return Outcome.Skipped({ failure })
     case "retry":
-      return Outcome.Retry({ at: now + ending.afterMs, failure, uncertain: ending.uncertain })
+      return Outcome.Retry({ at: now + ending.afterMs, failure, maybeSent: ending.maybeSent })
     case "released":
-      return Outcome.Released({ uncertain: ending.uncertain })
+      return Outcome.Released({ maybeSent: ending.maybeSent })
   }
 }
 
@@ -156,7 +156,7 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
             minimumWaitMs: step.minimumWaitMs
           },
           claim: claim === null ? null : workerOf(claim),
-          limitsAfterCommit: step.limitsAfterCommit
+          isEmbedded: step.isEmbedded
         })
       }
       case "exchange": {
@@ -167,7 +167,7 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
           return [{ ...attempt, outcome }]
         })
         const { claim } = step
-        return yield* jobs.exchange({
+        return yield* jobs.settleAndClaim({
           now,
           settlements,
           claim:
@@ -183,6 +183,8 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
                 }
         })
       }
+      case "giveBack":
+        return yield* jobs.giveBack({ worker: workerOf(step.worker), now })
       case "rescue":
         return yield* jobs.rescue({
           worker: workerOf(step.worker),
@@ -210,9 +212,9 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
         )
       }
       case "unpark":
-        return yield* jobs.unpark({ now })
+        return yield* jobs.applyEarlyReports({ now })
       case "takeLimits":
-        return yield* jobs.takeLimits({ now, accountId, jobIds: world.limits.map(({ jobId }) => jobId) })
+        return yield* jobs.applyLimits({ now, accountId, jobIds: world.limits.map(({ jobId }) => jobId) })
       case "unblock":
         return yield* sessions.unblock({ now })
       case "makeDue":
@@ -232,7 +234,7 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
       case "available":
         return yield* sessions.markAvailable({ id: session(step.session), now })
       case "takeProbe":
-        return yield* sessions.takeProbe({ id: session(step.session), now })
+        return yield* sessions.acquireProbe({ id: session(step.session), now })
       case "returnProbe": {
         const { attempted } = step
         return yield* sessions.returnProbe({ id: session(step.session), attempted, now })
@@ -255,7 +257,7 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
       }
       case "beat": {
         const workers = [...new Set(step.workers)].map(workerOf)
-        return yield* jobs.beat({ workers, beats: step.beats, dispatchesAt: now })
+        return yield* jobs.heartbeat({ workers, beats: step.beats, dispatchesAt: now })
       }
       case "clock":
         return null
@@ -277,7 +279,7 @@ const everything = { limit: 250, after: null }
 /** Events since the last time, in any order. */
 const news = ({ now }: Cast) =>
   Effect.gen(function* () {
-    const { claimed } = yield* (yield* WebhookStore).exchange({
+    const { claimed } = yield* (yield* WebhookStore).settleAndClaim({
       now,
       settlements: [],
       claim: Fixtures.deliveryClaim({ worker: "events" })
@@ -317,7 +319,7 @@ const look = (world: Cast) =>
       ),
       limits: yield* Effect.forEach(jobIds.values(), jobs.limitWait),
       sessions: yield* Effect.forEach(sessionIds, (id) => sessions.find(id)),
-      holders: [...(yield* jobs.holders)].sort((a, b) => (a.worker < b.worker ? -1 : 1)),
+      workers: [...(yield* jobs.workers)].sort((a, b) => (a.worker < b.worker ? -1 : 1)),
       usage: yield* jobs.usage({ accountId, day: utcDay(now) })
     }
   })

@@ -5,17 +5,17 @@
 
 import type { Random } from "../../../../test/support/Random.ts"
 import { random } from "../../../../test/support/Random.ts"
-import type { Reported } from "../../src/domain/Recipient.ts"
-import type { RetrySelection } from "../../src/domain/RetrySelection.ts"
-import type { State } from "../../src/domain/Session.ts"
+import type { Reported } from "../../src/domain/job/Recipient.ts"
+import type { RetrySelection } from "../../src/domain/job/RetrySelection.ts"
+import type { State } from "../../src/domain/session/Session.ts"
 
 /** What becomes of an attempt; `retry` is due again after so many milliseconds. */
 export type Ending =
   | { readonly end: "accepted" | "sent"; readonly providerId: boolean }
   | { readonly end: "failed"; readonly stopsJob: boolean }
   | { readonly end: "unknown" | "skipped" }
-  | { readonly end: "retry"; readonly afterMs: number; readonly uncertain: boolean }
-  | { readonly end: "released"; readonly uncertain: boolean }
+  | { readonly end: "retry"; readonly afterMs: number; readonly maybeSent: boolean }
+  | { readonly end: "released"; readonly maybeSent: boolean }
 
 /** Jobs, sessions, phones, keys, templates and workers are told by their numbers, attempts by how many were claimed since. */
 export type Step =
@@ -32,7 +32,7 @@ export type Step =
       readonly dailyLimit: number | null
       readonly minimumWaitMs: number
       /** In the embedder's transaction. */
-      readonly limitsAfterCommit: boolean
+      readonly isEmbedded: boolean
     }
   | {
       readonly do: "exchange"
@@ -46,6 +46,7 @@ export type Step =
       } | null
     }
   | { readonly do: "rescue"; readonly worker: number; readonly recoverable: boolean }
+  | { readonly do: "giveBack"; readonly worker: number }
   | {
       readonly do: "receive"
       readonly reports: ReadonlyArray<{
@@ -101,8 +102,8 @@ const ending = ({ often, one }: Draws): Ending =>
     () => ({ end: "failed", stopsJob: often(0.2) }),
     () => ({ end: "unknown" }),
     () => ({ end: "skipped" }),
-    () => ({ end: "retry", afterMs: one([0, 1, 1000, 60_000]), uncertain: often(0.4) }),
-    () => ({ end: "released", uncertain: often(0.3) })
+    () => ({ end: "retry", afterMs: one([0, 1, 1000, 60_000]), maybeSent: often(0.4) }),
+    () => ({ end: "released", maybeSent: often(0.3) })
   ])()
 
 const selections: readonly [RetrySelection, ...ReadonlyArray<RetrySelection>] = [
@@ -123,7 +124,7 @@ const accept = ({ below, often, one, some }: Draws, job: number): Step => {
     kind,
     phones,
     claim,
-    limitsAfterCommit: claim === null && often(0.2),
+    isEmbedded: claim === null && often(0.2),
     key: often(0.3) ? below(3) : null,
     fingerprint: often(0.8) ? 0 : 1,
     dailyLimit: often(0.1) ? 10 : null,
@@ -247,6 +248,7 @@ export const drawnBy = (seed: number): History => {
     else if (draw < 0.6) steps.push(...deaths(drawn, drawn.one([1, 1, 2, 5])))
     else if (draw < 0.63) steps.push(...outage(drawn))
     else if (draw < 0.65) steps.push({ do: "takeLimits" })
+    else if (draw < 0.66) steps.push({ do: "giveBack", worker: drawn.below(3) })
     else if (draw < 0.68) steps.push({ do: "rescue", worker: drawn.below(3), recoverable: drawn.often(0.7) })
     else if (draw < 0.73) steps.push(receive(drawn, jobs))
     else if (draw < 0.84)
@@ -273,7 +275,7 @@ export const lesser = function* (step: Step): Generator<Step> {
       if (step.dailyLimit !== null) yield { ...step, dailyLimit: null }
       if (step.minimumWaitMs > 0) yield { ...step, minimumWaitMs: 0 }
       if (step.claim !== null && step.kind === "template") yield { ...step, claim: null }
-      if (step.limitsAfterCommit) yield { ...step, limitsAfterCommit: false }
+      if (step.isEmbedded) yield { ...step, isEmbedded: false }
       if (step.session > 0) yield { ...step, session: 0 }
       return
     }

@@ -4,8 +4,8 @@
  * their store's own, so they are told by their endpoint and how many were made for it before.
  */
 import * as Effect from "effect/Effect"
-import * as Event from "../../src/domain/Event.ts"
-import type { Endpoint } from "../../src/domain/Webhook.ts"
+import * as Event from "../../src/domain/webhook/Event.ts"
+import type { Endpoint } from "../../src/domain/webhook/Webhook.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
 import type { DeliverySettlement } from "../../src/storage/WebhookStore.ts"
@@ -123,7 +123,7 @@ const perform = (step: Step, world: Cast, names: Names): Effect.Effect<unknown, 
             : [settlementOf(names.get(given.delivery) ?? "", given.fence, ending, now)]
         })
         const { claim } = step
-        const { claimed, disabled, settled } = yield* store.exchange({
+        const { claimed, disabled, settled } = yield* store.settleAndClaim({
           now,
           settlements,
           claim:
@@ -217,7 +217,7 @@ export const compare = (
       yield* subject.clear
       // Where nothing waits, the next claim begins with the first endpoint.
       const empty = { now: world.now, settlements: [], claim: Fixtures.deliveryClaim() }
-      const begin = Effect.flatMap(WebhookStore, (store) => store.exchange(empty))
+      const begin = Effect.flatMap(WebhookStore, (store) => store.settleAndClaim(empty))
       yield* Effect.provide(begin, subject.stores)
     }
     const observe = Effect.fnUntraced(function* (subject: Subject, step: Step) {

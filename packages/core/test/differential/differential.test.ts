@@ -27,7 +27,7 @@ const send = {
   fingerprint: 0,
   dailyLimit: null,
   minimumWaitMs: 0,
-  limitsAfterCommit: false
+  isEmbedded: false
 } as const
 
 const claim = (limit: number) =>
@@ -57,7 +57,7 @@ const rules: ReadonlyArray<readonly [rule: string, history: History]> = [
   [
     "a job of which two claims told is counted once",
     [
-      { ...send, limitsAfterCommit: true },
+      { ...send, isEmbedded: true },
       claim(1),
       { do: "clock", ms: 60_000 },
       claim(1),

@@ -1,7 +1,7 @@
 /** The circuit of a session (decisions.md §10 "Dispatch"), without any store or platform. */
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
-import * as Circuit from "../../src/domain/Circuit.ts"
+import * as Circuit from "../../src/domain/session/Circuit.ts"
 
 const second = 1000
 const runs = { numRuns: 500 }

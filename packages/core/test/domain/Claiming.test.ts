@@ -1,10 +1,10 @@
 /** The dispatcher's decisions (decisions.md §4), without any store. */
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import type { TurnOutcome, WaitingSession } from "../../src/domain/Claiming.ts"
-import * as Claiming from "../../src/domain/Claiming.ts"
-import type { RecipientResult } from "../../src/domain/Job.ts"
-import * as Job from "../../src/domain/Job.ts"
+import type { TurnOutcome, WaitingSession } from "../../src/domain/job/Claiming.ts"
+import * as Claiming from "../../src/domain/job/Claiming.ts"
+import type { RecipientResult } from "../../src/domain/job/Job.ts"
+import * as Job from "../../src/domain/job/Job.ts"
 import * as Retry from "../../src/domain/Retry.ts"
 
 const now = 1_900_000_000_000
@@ -18,7 +18,7 @@ const recipient = (index: number, some: Partial<RecipientResult> = {}): Recipien
   ...some
 })
 
-const suspect = (index: number) => recipient(index, { lost: Retry.poisonClaims - 1 })
+const suspect = (index: number) => recipient(index, { crashCount: Retry.poisonClaims - 1 })
 
 const recipients = (count: number) => Array.from({ length: count }, (_, index) => recipient(index))
 
@@ -174,7 +174,7 @@ describe("two messages to one phone", () => {
 
   it("are kept apart, and whoever waits is due when the phone may have the next", () => {
     const times = new Map([["1", now + 1000]])
-    const { deferred, ready } = Claiming.keepApart(
+    const { deferred, ready } = Claiming.spaceApart(
       [to(0, "1"), to(1, "2"), to(2, "2"), to(3, "3")],
       times,
       interval,
@@ -190,6 +190,6 @@ describe("two messages to one phone", () => {
 
   it("are not by a time further ahead than the interval, which a wrong clock wrote", () => {
     const times = new Map([["1", now + interval + 1]])
-    expect(Claiming.keepApart([to(0, "1")], times, interval, now).ready).toHaveLength(1)
+    expect(Claiming.spaceApart([to(0, "1")], times, interval, now).ready).toHaveLength(1)
   })
 })

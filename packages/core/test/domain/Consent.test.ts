@@ -1,6 +1,6 @@
 /** Two words on consent whose clocks differ: one of them counts (decisions.md §10 "Consent"). */
 import { describe, expect, it } from "@effect/vitest"
-import * as Consent from "../../src/domain/Consent.ts"
+import * as Consent from "../../src/domain/consent/Consent.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 
 const { now } = Fixtures

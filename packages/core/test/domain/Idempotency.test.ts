@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import * as Idempotency from "../../src/domain/Idempotency.ts"
+import * as Idempotency from "../../src/domain/account/Idempotency.ts"
 
 const runs = { numRuns: 1000 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import * as ApiKey from "../../src/domain/ApiKey.ts"
+import * as ApiKey from "../../src/domain/account/ApiKey.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 
 const random = (count: number) => crypto.getRandomValues(new Uint8Array(count))

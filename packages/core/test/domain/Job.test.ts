@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import * as Job from "../../src/domain/Job.ts"
-import * as Recipient from "../../src/domain/Recipient.ts"
+import * as Job from "../../src/domain/job/Job.ts"
+import * as Recipient from "../../src/domain/job/Recipient.ts"
 
 const counts = (some: Partial<Recipient.Counts>): Recipient.Counts => ({ ...Recipient.noCounts, ...some })
 

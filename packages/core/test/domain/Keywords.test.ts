@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import * as Keywords from "../../src/domain/Keywords.ts"
+import * as Keywords from "../../src/domain/consent/Keywords.ts"
 
 const optOut = Object.values(Keywords.defaults.opt_out).flat()
 const optIn = Object.values(Keywords.defaults.opt_in).flat()

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import * as Consent from "../../src/domain/Consent.ts"
+import * as Plan from "../../src/domain/account/Plan.ts"
+import * as RateLimit from "../../src/domain/account/RateLimit.ts"
+import * as Consent from "../../src/domain/consent/Consent.ts"
 import * as Instant from "../../src/domain/Instant.ts"
 import * as Page from "../../src/domain/Page.ts"
-import * as Plan from "../../src/domain/Plan.ts"
-import * as RateLimit from "../../src/domain/RateLimit.ts"
 import * as Retry from "../../src/domain/Retry.ts"
 
 const runs = { numRuns: 1000 }
@@ -121,7 +121,7 @@ describe("consent", () => {
 })
 
 describe("retries", () => {
-  const delivery = { firstAttemptAt: 0, now: 0, retryAfterMs: null, jitter: 0.2, draw: 0.5 }
+  const delivery = { firstAttemptAt: 0, now: 0, retryAfterMs: null, jitter: 0.2, fraction: 0.5 }
 
   it("of a delivery follow the schedule, then every 24 h until 8 days have passed", () => {
     let now = 0
@@ -141,8 +141,8 @@ describe("retries", () => {
 
   it("keep within 20 % of it, and obey a longer Retry-After", () => {
     FastCheck.assert(
-      FastCheck.property(FastCheck.double({ min: 0, max: 1, noNaN: true }), (draw) => {
-        const at = Retry.nextDelivery({ ...delivery, failed: 2, draw })
+      FastCheck.property(FastCheck.double({ min: 0, max: 1, noNaN: true }), (fraction) => {
+        const at = Retry.nextDelivery({ ...delivery, failed: 2, fraction })
         expect(at).toBeGreaterThanOrEqual(48_000)
         expect(at).toBeLessThanOrEqual(72_000)
       }),
@@ -159,12 +159,12 @@ describe("retries", () => {
     isOfRecipient: false,
     now: 0,
     retryAfterMs: null,
-    draw: 1
+    fraction: 1
   }
 
   it("of a send wait at least what the platform asked for", () => {
-    expect(Retry.nextSend({ ...send, retryAfterMs: 1000, draw: 0 })).toBe(1000)
-    expect(Retry.nextSend({ ...send, retryAfterMs: 1000, draw: 0.5 })).toBe(1500)
+    expect(Retry.nextSend({ ...send, retryAfterMs: 1000, fraction: 0 })).toBe(1000)
+    expect(Retry.nextSend({ ...send, retryAfterMs: 1000, fraction: 0.5 })).toBe(1500)
   })
 
   it("of a send end after their time, however many they were, and last when it ends", () => {
@@ -196,8 +196,8 @@ describe("retries", () => {
         FastCheck.double({ ...number, max: 1 }),
         FastCheck.double({ ...number, max: 2 * Retry.longestSendWindow }),
         FastCheck.option(FastCheck.double({ ...number, max: 40 * Instant.day })),
-        (attempts, windowMs, draw, now, retryAfterMs) => {
-          const at = Retry.nextSend({ ...send, attempts, windowMs, draw, now, retryAfterMs })
+        (attempts, windowMs, fraction, now, retryAfterMs) => {
+          const at = Retry.nextSend({ ...send, attempts, windowMs, fraction, now, retryAfterMs })
           if (at === undefined) {
             expect(now + (retryAfterMs ?? 0)).toBeGreaterThanOrEqual(windowMs)
             return

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import * as Money from "../../src/domain/Money.ts"
+import * as Money from "../../src/domain/billing/Money.ts"
+import type { Price, RateCard } from "../../src/domain/billing/RateCard.ts"
+import * as Rates from "../../src/domain/billing/RateCard.ts"
 import * as Phone from "../../src/domain/Phone.ts"
-import type { Price, RateCard } from "../../src/domain/RateCard.ts"
-import * as Rates from "../../src/domain/RateCard.ts"
 
 const runs = { numRuns: 1000 }
 

@@ -13,7 +13,7 @@ const tellings = FastCheck.array(
   FastCheck.record({
     person: FastCheck.constantFrom(...keys),
     other: FastCheck.constantFrom(...keys),
-    told: FastCheck.boolean(),
+    reportedTogether: FastCheck.boolean(),
     back: FastCheck.boolean()
   }).filter(({ other, person }) => other !== person),
   { maxLength: 60 }
@@ -23,21 +23,21 @@ const linksOf = ({
   back,
   other,
   person,
-  told
+  reportedTogether
 }: {
   readonly person: Key
   readonly other: Key
-  readonly told: boolean
+  readonly reportedTogether: boolean
   readonly back: boolean
 }): ReadonlyArray<Link> => [
-  { person, other, told },
-  ...(back || told ? [{ person: other, other: person, told }] : [])
+  { person, other, reportedTogether },
+  ...(back || reportedTogether ? [{ person: other, other: person, reportedTogether }] : [])
 ]
 
 /** What is known after each commit; the clock stands still, and once it is set back. */
-const histories = (told: ReadonlyArray<Parameters<typeof linksOf>[0]>) => {
+const histories = (reportedTogether: ReadonlyArray<Parameters<typeof linksOf>[0]>) => {
   let known: ReadonlyArray<Known> = []
-  return told.map((each, commit) => {
+  return reportedTogether.map((each, commit) => {
     const learnt = Person.learn(linksOf(each), known, commit === 7 ? 1 : 1000)
     known = Person.withLearnt(known, learnt)
     return { known, learnt }
@@ -64,8 +64,8 @@ const reachedFrom = (known: ReadonlyArray<Known>, key: Key): ReadonlySet<Key> =>
 const sorted = (some: Iterable<Key>): ReadonlyArray<Key> => [...some].sort()
 
 describe("a circle", () => {
-  it.prop("is as the plain reference has it, for any keys", [tellings], ([told]) => {
-    const { known = [] } = histories(told).at(-1) ?? {}
+  it.prop("is as the plain reference has it, for any keys", [tellings], ([reportedTogether]) => {
+    const { known = [] } = histories(reportedTogether).at(-1) ?? {}
     const circle = Person.circle(known)
     for (const key of keys) expect(sorted(circle.everything([key]))).toEqual(sorted(reachedFrom(known, key)))
     const both = circle.everything([phones[0] ?? "", users[0] ?? ""])
@@ -74,9 +74,9 @@ describe("a circle", () => {
     )
   })
 
-  it.prop("loses nobody by what is learnt later", [tellings], ([told]) => {
+  it.prop("loses nobody by what is learnt later", [tellings], ([reportedTogether]) => {
     let before: ReadonlyArray<ReadonlyArray<Key>> = keys.map((key) => [key])
-    for (const { known } of histories(told)) {
+    for (const { known } of histories(reportedTogether)) {
       const circle = Person.circle(known)
       const now = keys.map((key) => circle.everything([key]))
       for (const [place, some] of before.entries())
@@ -85,33 +85,45 @@ describe("a circle", () => {
     }
   })
 
-  it.prop("has a bound, with the keys told directly and those they came with", [tellings], ([told]) => {
-    for (const { known, learnt } of histories(told)) {
+  it.prop(
+    "has a bound, with the keys told directly and those they came with",
+    [tellings],
+    ([reportedTogether]) => {
+      for (const { known, learnt } of histories(reportedTogether)) {
+        const circle = Person.circle(known)
+        for (const { other, person } of learnt.retained) expect(circle.everything([person])).toContain(other)
+        for (const key of keys) {
+          expect(known.filter(({ person }) => person === key).length).toBeLessThanOrEqual(Person.maximumLinks)
+          expect(circle.everything([key]).length).toBeLessThanOrEqual(
+            Person.maximumKeys + Person.maximumLinks
+          )
+        }
+      }
+    }
+  )
+
+  it.prop(
+    "grants no further than what was told together, and not by what is full",
+    [tellings],
+    ([reportedTogether]) => {
+      const { known = [] } = histories(reportedTogether).at(-1) ?? {}
       const circle = Person.circle(known)
-      for (const { other, person } of learnt.kept) expect(circle.everything([person])).toContain(other)
+      const full = (key: Key) => known.filter(({ person }) => person === key).length >= Person.maximumLinks
+      const isPhone = (key: Key) => !key.startsWith("@")
       for (const key of keys) {
-        expect(known.filter(({ person }) => person === key).length).toBeLessThanOrEqual(Person.maximumLinks)
-        expect(circle.everything([key]).length).toBeLessThanOrEqual(Person.maximumKeys + Person.maximumLinks)
+        for (const other of circle.together([key])) {
+          if (other === key) continue
+          expect(known).toContainEqual(
+            expect.objectContaining({ person: key, other, reportedTogether: true })
+          )
+          if (!(isPhone(key) && isPhone(other))) expect([full(key), full(other)]).toEqual([false, false])
+        }
       }
     }
-  })
+  )
 
-  it.prop("grants no further than what was told together, and not by what is full", [tellings], ([told]) => {
-    const { known = [] } = histories(told).at(-1) ?? {}
-    const circle = Person.circle(known)
-    const full = (key: Key) => known.filter(({ person }) => person === key).length >= Person.maximumLinks
-    const isPhone = (key: Key) => !key.startsWith("@")
-    for (const key of keys) {
-      for (const other of circle.together([key])) {
-        if (other === key) continue
-        expect(known).toContainEqual(expect.objectContaining({ person: key, other, told: true }))
-        if (!(isPhone(key) && isPhone(other))) expect([full(key), full(other)]).toEqual([false, false])
-      }
-    }
-  })
-
-  it.prop("leads to a key from all whose links lead there within it", [tellings], ([told]) => {
-    const { known = [] } = histories(told).at(-1) ?? {}
+  it.prop("leads to a key from all whose links lead there within it", [tellings], ([reportedTogether]) => {
+    const { known = [] } = histories(reportedTogether).at(-1) ?? {}
     const circle = Person.circle(known)
     for (const key of keys) {
       const leading = circle.leadingTo(key)
@@ -126,23 +138,23 @@ describe("what is learnt", () => {
   const link = (n: number): Link => ({
     person: "34600000000",
     other: Person.keyOfUser(`u${n}`, "p"),
-    told: true
+    reportedTogether: true
   })
   const many = Array.from({ length: Person.maximumLinks + 3 }, (_, n) => link(n))
 
   it("is kept first come, and the rest is told as beyond, again and again", () => {
     const first = Person.learn(many, [], 1)
-    expect(first.kept.map(({ other }) => other)).toEqual(
+    expect(first.retained.map(({ other }) => other)).toEqual(
       many.slice(0, Person.maximumLinks).map(({ other }) => other)
     )
     expect(first.beyond).toEqual(many.slice(Person.maximumLinks))
-    expect(Person.learn(many, first.kept, 2)).toEqual({ kept: [], beyond: first.beyond })
+    expect(Person.learn(many, first.retained, 2)).toEqual({ retained: [], beyond: first.beyond })
   })
 
   it("tells together what had come in the other's place, and stays as old", () => {
-    const replaced = { ...link(0), told: false }
-    const { kept } = Person.learn([replaced], [], 1)
-    expect(Person.learn([link(0)], kept, 9)).toEqual({ kept: [{ ...link(0), at: 1 }], beyond: [] })
-    expect(Person.learn([replaced], [{ ...link(0), at: 1 }], 9)).toEqual({ kept: [], beyond: [] })
+    const replaced = { ...link(0), reportedTogether: false }
+    const { retained } = Person.learn([replaced], [], 1)
+    expect(Person.learn([link(0)], retained, 9)).toEqual({ retained: [{ ...link(0), at: 1 }], beyond: [] })
+    expect(Person.learn([replaced], [{ ...link(0), at: 1 }], 9)).toEqual({ retained: [], beyond: [] })
   })
 })

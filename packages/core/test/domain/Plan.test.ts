@@ -1,8 +1,8 @@
 /** Limits that are taken after a commit (decisions.md §10 "Embedding"). */
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
+import * as Plan from "../../src/domain/account/Plan.ts"
 import * as Time from "../../src/domain/Instant.ts"
-import * as Plan from "../../src/domain/Plan.ts"
 
 const now = 1_900_000_000_000
 
@@ -25,7 +25,7 @@ describe("limits of jobs that are taken together", () => {
     ({ dailyLimit, jobs, lastOfA, minimumWaitMs, used }) => {
       const plan = { daily_template_recipients: dailyLimit, minimum_wait_ms: minimumWaitMs }
       const lastAcceptedAt = new Map(lastOfA === null ? [] : [["a", lastOfA]])
-      const taken = Plan.takeAll(jobs, plan, { usedToday: used, lastAcceptedAt }, now)
+      const taken = Plan.applyLimits(jobs, plan, { usedToday: used, lastAcceptedAt }, now)
       expect(taken.map(([job]) => job)).toEqual(jobs)
       let usedToday = used
       const last = new Map(lastAcceptedAt)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Fault from "../../src/domain/Fault.ts"
-import * as PlatformTemplate from "../../src/domain/PlatformTemplate.ts"
+import * as PlatformTemplate from "../../src/domain/template/PlatformTemplate.ts"
 
 const body = { type: "BODY", text: "Hello {{1}}", example: { body_text: [["Ana"]] } }
 const base = { name: "greeting", language: "en_US", category: "UTILITY", components: [body] }

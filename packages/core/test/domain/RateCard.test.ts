@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
+import { cost, faults, type Price, type RateCard } from "../../src/domain/billing/RateCard.ts"
 import * as Fault from "../../src/domain/Fault.ts"
-import { cost, faults, type Price, type RateCard } from "../../src/domain/RateCard.ts"
 
 const card: RateCard = {
   id: "card",

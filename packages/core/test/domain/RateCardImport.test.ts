@@ -3,9 +3,9 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import metadata from "libphonenumber-js/min/metadata"
 import examples from "libphonenumber-js/mobile/examples"
-import type { Price, RateCard } from "../../src/domain/RateCard.ts"
-import * as Rates from "../../src/domain/RateCard.ts"
-import * as Import from "../../src/domain/RateCardImport.ts"
+import type { Price, RateCard } from "../../src/domain/billing/RateCard.ts"
+import * as Rates from "../../src/domain/billing/RateCard.ts"
+import * as Import from "../../src/domain/billing/RateCardImport.ts"
 
 const runs = { numRuns: 300 }
 

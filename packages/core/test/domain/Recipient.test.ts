@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import type { RecipientResult } from "../../src/domain/Job.ts"
-import * as Progress from "../../src/domain/Progress.ts"
-import * as Recipient from "../../src/domain/Recipient.ts"
+import type { RecipientResult } from "../../src/domain/job/Job.ts"
+import * as Recipient from "../../src/domain/job/Recipient.ts"
+import * as Transitions from "../../src/domain/job/Transitions.ts"
 
 const runs = { numRuns: 1000 }
 const status = FastCheck.constantFrom(...Recipient.statuses)
@@ -17,8 +17,9 @@ const recipient: RecipientResult = {
   failure: null,
   attempts: 1,
   retryingSince: null,
-  lost: 0,
-  uncertain: false,
+  requeuedAt: null,
+  crashCount: 0,
+  maybeSent: false,
   providerId: null,
   market: null,
   price: null,
@@ -33,7 +34,7 @@ const recipient: RecipientResult = {
 
 const told = (reports: ReadonlyArray<Recipient.Reported>, from: RecipientResult = recipient) =>
   reports.reduce(
-    (current, status, at) => Progress.report(current, { status, at, failure: null, providerId: "p" }, at),
+    (current, status, at) => Transitions.report(current, { status, at, failure: null, providerId: "p" }, at),
     from
   )
 
@@ -92,7 +93,7 @@ describe("a recipient's status", () => {
   it("yields from unknown to a report, and from an outcome that a report overtook it does not fall", () => {
     expect(told(["delivered"], { ...recipient, status: "unknown" }).status).toBe("delivered")
     const overtaken = told(["delivered"])
-    const settled = Progress.settle(
+    const settled = Transitions.settle(
       { status: "processing" },
       overtaken,
       { _tag: "Accepted", providerId: "p", status: "accepted" },
@@ -102,11 +103,11 @@ describe("a recipient's status", () => {
   })
 
   it("that a report brings counts an attempt, though its worker stopped and gave the attempt back", () => {
-    const claimed = Progress.claim({ ...recipient, status: "queued", attempts: 0 }, 1)
-    const released = Progress.settle(
+    const claimed = Transitions.claim({ ...recipient, status: "queued", attempts: 0 }, 1)
+    const released = Transitions.settle(
       { status: "processing" },
       claimed,
-      { _tag: "Released", uncertain: true },
+      { _tag: "Released", maybeSent: true },
       2
     )
     expect(released.attempts).toBe(0)

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import * as PlatformTemplate from "../../src/domain/PlatformTemplate.ts"
-import * as Rendering from "../../src/domain/Rendering.ts"
-import { bodyLength, headerLength } from "../../src/domain/Template.ts"
+import * as PlatformTemplate from "../../src/domain/template/PlatformTemplate.ts"
+import * as Rendering from "../../src/domain/template/Rendering.ts"
+import { bodyLength, headerLength } from "../../src/domain/template/Template.ts"
 
 const template = (header: string, body: string) =>
   Either.getOrThrow(

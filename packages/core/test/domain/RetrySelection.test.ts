@@ -1,7 +1,7 @@
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
-import * as Recipient from "../../src/domain/Recipient.ts"
-import * as RetrySelection from "../../src/domain/RetrySelection.ts"
+import * as Recipient from "../../src/domain/job/Recipient.ts"
+import * as RetrySelection from "../../src/domain/job/RetrySelection.ts"
 
 const code = FastCheck.constantFrom("busy", "unreachable", "poisoned")
 const phone = FastCheck.constantFrom("34600000001", "34600000002", "34600000003")

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import * as PlatformForm from "../../src/domain/PlatformForm.ts"
-import * as PlatformTemplate from "../../src/domain/PlatformTemplate.ts"
-import * as Rendering from "../../src/domain/Rendering.ts"
-import * as Template from "../../src/domain/Template.ts"
-import * as Variables from "../../src/domain/Variables.ts"
+import * as PlatformTemplate from "../../src/domain/template/PlatformTemplate.ts"
+import * as Rendering from "../../src/domain/template/Rendering.ts"
+import * as Template from "../../src/domain/template/Template.ts"
+import * as TemplateParameters from "../../src/domain/template/TemplateParameters.ts"
+import * as Variables from "../../src/domain/template/Variables.ts"
 
 const runs = { numRuns: 500 }
 
@@ -45,7 +45,7 @@ describe("names of variables", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.array(version, { minLength: 1, maxLength: 8 }), (versions) => {
         const numbers = new Map<string, number>()
-        let kept: Template.Kept | null = null
+        let kept: Template.NumberedTemplate | null = null
         for (const names of versions) {
           const content: Template.TemplateContent =
             typeof names === "number"
@@ -80,7 +80,7 @@ describe("names of variables", () => {
           expect(Rendering.render(kept, values).body).toBe(
             ["Hello", ...names.map((name) => `<${name}>`)].join(" ")
           )
-          const body = PlatformForm.components(kept, values).find(({ type }) => type === "body")
+          const body = TemplateParameters.components(kept, values).find(({ type }) => type === "body")
           for (const { parameter_name, text } of body?.parameters ?? [])
             expect(text).toBe(`<${String(parameter_name)}>`)
         }

@@ -3,8 +3,8 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as JSONSchema from "effect/JSONSchema"
 import * as Schema from "effect/Schema"
-import * as Shape from "../../src/domain/Shape.ts"
 import * as Text from "../../src/domain/Text.ts"
+import * as RequestDecoder from "../../src/schema/RequestDecoder.ts"
 
 const runs = { numRuns: 2000 }
 
@@ -43,7 +43,7 @@ describe("the length of a text", () => {
     FastCheck.assert(
       FastCheck.property(anyText, FastCheck.nat(20), FastCheck.nat(20), (text, minimum, more) => {
         const maximum = minimum + more
-        const decode = Shape.decoder(Schema.Struct({ name: Text.between(minimum, maximum) }))
+        const decode = RequestDecoder.decoder(Schema.Struct({ name: Text.between(minimum, maximum) }))
         const fits = codePoints(text) >= minimum && codePoints(text) <= maximum
         expect(Either.getOrElse(decode({ name: text }), (faults) => faults)).toEqual(
           fits

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import * as RateLimit from "../../src/domain/RateLimit.ts"
+import * as RateLimit from "../../src/domain/account/RateLimit.ts"
 import * as Throttle from "../../src/domain/Throttle.ts"
 
 const rule = { limit: 5, periodMs: 5000 }

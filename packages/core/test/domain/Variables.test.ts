@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import * as PlatformTemplate from "../../src/domain/PlatformTemplate.ts"
-import * as Rendering from "../../src/domain/Rendering.ts"
-import type { TemplateContent } from "../../src/domain/Template.ts"
-import * as Variables from "../../src/domain/Variables.ts"
+import * as PlatformTemplate from "../../src/domain/template/PlatformTemplate.ts"
+import * as Rendering from "../../src/domain/template/Rendering.ts"
+import type { TemplateContent } from "../../src/domain/template/Template.ts"
+import * as Variables from "../../src/domain/template/Variables.ts"
 import { inside } from "../http/Inside.ts"
 
 const runs = { numRuns: 1000 }

@@ -11,11 +11,11 @@ import * as Schema from "effect/Schema"
 import * as TestClock from "effect/TestClock"
 import { vi } from "vitest"
 import { greeting } from "../../../../test/support/Template.ts"
-import * as Requests from "../../src/domain/Requests.ts"
-import * as Shape from "../../src/domain/Shape.ts"
-import type { Template } from "../../src/domain/Template.ts"
+import type { Template } from "../../src/domain/template/Template.ts"
+import { mostWaiting } from "../../src/engine/DirectInFlight.ts"
 import * as Engine from "../../src/engine/Engine.ts"
-import { mostWaiting } from "../../src/engine/UnderWay.ts"
+import * as RequestDecoder from "../../src/schema/RequestDecoder.ts"
+import * as Requests from "../../src/schema/Requests.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import * as RateLimitStore from "../../src/storage/memory/RateLimitStore.ts"
@@ -351,7 +351,7 @@ describe("the cost", () => {
 
   it("of validating a send by compiled code is a small part of the interpreter's", () => {
     const body = bodyFor(undefined, 250)
-    const compiled = Shape.decoder(Requests.TemplateMessageRequest)
+    const compiled = RequestDecoder.decoder(Requests.TemplateMessageRequest)
     const interpreted = Schema.decodeUnknownEither(Requests.TemplateMessageRequest)
     const msOf = (decode: (input: unknown) => unknown) => {
       const began = performance.now()

@@ -42,6 +42,35 @@ describe("a direct message", () => {
     }).pipe(Effect.provide(TestEngine.layer))
   )
 
+  it.effect("that the platform may have is not told as failed when the session is blocked meanwhile", () =>
+    Effect.gen(function* () {
+      const failureOf = (code: string) => ({ code, provider_code: null, message: "No.", permanent: false })
+      const sender: Sender.Sender = {
+        provider: "sandbox",
+        deduplicates: true,
+        send: ({ attempt }) =>
+          Effect.succeed(
+            attempt === 1
+              ? Sender.SendResult.Ambiguous({ failure: failureOf("outcome_unknown") })
+              : Sender.SendResult.Transient({ failure: failureOf("number_restricted"), retryAfterMs: null })
+          )
+      }
+      const context = yield* Engine.layer().pipe(
+        Layer.provide([RecordingTransport.layer, Sender.layer(sender), SecretBox.layerRandom]),
+        Layer.provide(AddressPolicy.layer([])),
+        Layer.build
+      )
+      const engine = Context.get(context, Engine.Engine)
+      const { caller } = yield* prepare(engine, [phone])
+      const request = { to: phone, message: "Hello" }
+      const sending = yield* Effect.fork(
+        Effect.flip(engine.sendDirect(caller, { idempotencyKey: undefined, request }))
+      )
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* Fiber.join(sending)).toMatchObject({ _tag: "SendFailed", outcome: "unknown" })
+    }).pipe(Effect.scoped, Effect.provide(Memory.layer))
+  )
+
   it.effect("that outlasts the engine is told once, and is left to whoever takes it back", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
@@ -78,7 +107,10 @@ describe("a direct message", () => {
       yield* Deferred.succeed(gone, undefined)
       expect(Exit.isInterrupted(yield* Fiber.await(sending))).toBe(true)
       expect(lines).toEqual([expect.stringMatching(/^WARN 1 direct message\(s\) are left under way/)])
-      const earlier = yield* (yield* JobStore).earlier({ publicKey: caller.key.publicKey, key: "one" })
+      const earlier = yield* (yield* JobStore).findByIdempotencyKey({
+        publicKey: caller.key.publicKey,
+        key: "one"
+      })
       expect(earlier).toMatchObject({ answer: null })
     }).pipe(Effect.provide(Memory.layer))
   )

@@ -6,8 +6,8 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import { greeting } from "../../../../test/support/Template.ts"
-import * as Requests from "../../src/domain/Requests.ts"
 import * as Engine from "../../src/engine/Engine.ts"
+import * as Requests from "../../src/schema/Requests.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import { Recorder } from "../../src/testing/RecordingTransport.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
@@ -356,7 +356,7 @@ describe("a job that nobody works on", () => {
       expect(yield* waitingFor).toEqual(worker)
       const jobs = yield* JobStore
       const beat = (at: number | null, beats: number) =>
-        jobs.beat({ workers: ["elsewhere"], beats, dispatchesAt: at })
+        jobs.heartbeat({ workers: ["elsewhere"], beats, dispatchesAt: at })
       // One that only has in hand what it was asked for takes nothing by itself.
       yield* beat(null, 1)
       expect(yield* waitingFor).toEqual(worker)
@@ -399,7 +399,7 @@ describe("a paced session", () => {
       const { jobId } = yield* send("paced", ...Array.from({ length: 5 }, (_, n) => `3460000010${n}`))
       yield* engine.drain
       const now = yield* Clock.currentTimeMillis
-      yield* (yield* JobStore).beat({ workers: ["elsewhere"], beats: 1, dispatchesAt: now })
+      yield* (yield* JobStore).heartbeat({ workers: ["elsewhere"], beats: 1, dispatchesAt: now })
       const detail = yield* engine.job(caller, jobId, { page: whole })
       expect(detail.waitingFor).toEqual({ limiter: "pace", until: null })
       expect(detail.expectedCompletionAt).toBe(now + 2000)

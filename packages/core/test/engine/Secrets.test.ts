@@ -11,13 +11,13 @@ import * as LogLevel from "effect/LogLevel"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
-import { place } from "../../src/domain/Webhook.ts"
+import { place } from "../../src/domain/webhook/Webhook.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { WrongMasterKey } from "../../src/secret/MasterKeys.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
-import * as Lines from "../../src/sender/Lines.ts"
 import * as Sandbox from "../../src/sender/Sandbox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
+import * as SessionSender from "../../src/sender/SessionSender.ts"
 import { KeyringStore } from "../../src/storage/KeyringStore.ts"
 import * as Postgres from "../../src/storage/postgres/Postgres.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
@@ -74,7 +74,9 @@ const readable = (box: Context.Tag.Service<SecretBox.SecretBox>) =>
     const sessions = yield* store.sealed("session", page)
     const webhooks = yield* store.sealed("webhook", page)
     return [...sessions.items, ...webhooks.items].flatMap(({ id, kind, sealed }) =>
-      sealed.map((text) => Either.isRight(box.open(kind === "session" ? Lines.place(id) : place(id), text)))
+      sealed.map((text) =>
+        Either.isRight(box.open(kind === "session" ? SessionSender.place(id) : place(id), text))
+      )
     )
   })
 

@@ -59,10 +59,10 @@ describe("a receiver that answers what the store does not take", () => {
         WebhookStore,
         Effect.map(WebhookStore, (store) => ({
           ...store,
-          exchange: (command: Parameters<typeof store.exchange>[0]) =>
+          settleAndClaim: (command: Parameters<typeof store.settleAndClaim>[0]) =>
             command.settlements.some(({ attempt }) => attempt.excerpt.includes("bad"))
               ? Effect.fail(refused)
-              : store.exchange(command)
+              : store.settleAndClaim(command)
         }))
       )
       const layer = Engine.layer().pipe(

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as PublicUrl from "../../src/domain/PublicUrl.ts"
 import * as Either from "../../src/effect/Either.ts"
-import type * as Exchange from "../../src/sender/Exchange.ts"
 import * as HttpGateway from "../../src/sender/HttpGateway.ts"
+import type * as PlatformHttp from "../../src/sender/PlatformHttp.ts"
 import type { OutboundMessage, Sender } from "../../src/sender/Sender.ts"
 import * as WhatsApp from "../../src/sender/WhatsApp.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
@@ -19,7 +19,7 @@ const network = (cidr: string): ReadonlyArray<PublicUrl.Network> => {
 
 const subjects: ReadonlyArray<{
   readonly provider: string
-  readonly make: (options?: Exchange.Options) => Effect.Effect<Sender, never, Scope.Scope>
+  readonly make: (options?: PlatformHttp.Options) => Effect.Effect<Sender, never, Scope.Scope>
   readonly field: string
   readonly config: (url: string) => Readonly<Record<string, unknown>>
 }> = [

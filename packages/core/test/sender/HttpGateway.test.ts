@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Catalogue from "../../src/domain/Catalogue.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import * as Json from "../../src/domain/Json.ts"
+import * as FailureCatalogue from "../../src/domain/session/FailureCatalogue.ts"
 import * as HttpGateway from "../../src/sender/HttpGateway.ts"
 import type { OutboundMessage } from "../../src/sender/Sender.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
@@ -23,7 +23,7 @@ const json = (status: number, body: object, headers: Readonly<Record<string, str
 
 /** A gateway as docs/senders.md wants it: what is signed and new under its key is sent on. */
 const gateway = Effect.gen(function* () {
-  const taken = new Map<string, SenderSuite.Taken>()
+  const taken = new Map<string, SenderSuite.ReceivedMessage>()
   const { closedUrl, situations, url } = yield* HttpPlatform.make({
     about: ({ body }) => Json.textAt(Json.parse(body), "message_id"),
     answer: ({ body, headers }, mood) => {
@@ -57,7 +57,7 @@ const gateway = Effect.gen(function* () {
     unreachable: { ...config, url: closedUrl },
     situations: { ...situations, holds: SenderSuite.absent("A gateway cannot say that it holds a message.") },
     retryAfterMs: 7000,
-    taken: () => [...taken.values()],
+    received: () => [...taken.values()],
     templates: null,
     hook: {
       signed: (body, at) => {
@@ -122,7 +122,7 @@ describe("a gateway's refusal (decisions.md §9, §10)", () => {
         for (const status of [401, 403, 422, 503]) {
           expect(yield* meant(status, { error: { code } }), `${status} ${code}`).toMatchObject({
             _tag: "Transient",
-            failure: { code, permanent: false, message: Catalogue.find(code)?.message }
+            failure: { code, permanent: false, message: FailureCatalogue.find(code)?.message }
           })
         }
       }

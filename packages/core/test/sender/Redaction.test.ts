@@ -1,7 +1,7 @@
 /** A session's secrets do not come back in what its platform says. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Turn from "../../src/loop/Turn.ts"
+import * as EventLoopBudget from "../../src/runtime/EventLoopBudget.ts"
 import * as Sanitize from "../../src/sender/Sanitize.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
 
@@ -85,7 +85,7 @@ describe("a platform's words", () => {
       },
       config
     )
-    const content = await Effect.runPromise(Turn.through(pieces))
+    const content = await Effect.runPromise(EventLoopBudget.runInPieces(pieces))
     expect(JSON.stringify(content)).not.toContain("signs-both-ways")
     expect(content.preferences[0]?.phone).toBe("34600001234")
   })

@@ -20,7 +20,7 @@ SenderSuite.suite(
       secrets: [],
       unreachable: inProcess,
       situations: {
-        takes: ending("1234"),
+        accepts: ending("1234"),
         holds: SenderSuite.absent("It has no digits for a message that is held."),
         refuses: ending("0001"),
         busy: ending("0003"),
@@ -30,7 +30,7 @@ SenderSuite.suite(
         hangs: inProcess
       },
       retryAfterMs: 1000,
-      taken: SenderSuite.absent("It shows nothing of what it has taken but its receipts."),
+      received: SenderSuite.absent("It shows nothing of what it has taken but its receipts."),
       templates: null,
       hook: null,
       reports: ending("1234")

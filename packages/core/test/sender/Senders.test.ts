@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
-import { timed } from "../../src/engine/Timed.ts"
+import { storeTimed } from "../../src/engine/StoreTimed.ts"
 
 const named = (provider: string, more: Partial<Sender.Sender> = {}): Sender.Sender => ({
   provider,
@@ -64,7 +64,7 @@ describe("an engine", () => {
 
   it("lists its senders where its operations run by the store's time, too", () => {
     const clock = { isOwn: false, health: Effect.dieMessage("health"), within: identity }
-    const { senders } = timed({ senders: [named("pigeon"), named("raven")] }, clock)
+    const { senders } = storeTimed({ senders: [named("pigeon"), named("raven")] }, clock)
     expect(senders.map(({ provider }) => provider)).toEqual(["pigeon", "raven"])
   })
 })

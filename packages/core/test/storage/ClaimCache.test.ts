@@ -1,6 +1,6 @@
 /** The batches that a process claimed count for as long as nobody has written their jobs. */
 import { describe, expect, it } from "@effect/vitest"
-import * as Job from "../../src/domain/Job.ts"
+import * as Job from "../../src/domain/job/Job.ts"
 import * as JobSteps from "../../src/storage/JobSteps.ts"
 import * as ClaimCache from "../../src/storage/sql/ClaimCache.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
@@ -19,7 +19,7 @@ const claimOf = (fence = 0, jobId = Fixtures.makeIds().jobId(now)) => {
     inFlight: 0,
     worker: null,
     fence,
-    taken: null,
+    claimedRange: null,
     hasRow: true,
     batch: null,
     behind: undefined,
@@ -34,8 +34,8 @@ describe("a cached claim", () => {
     const cache = ClaimCache.make()
     const claim = claimOf()
     cache.put([claim], "7")
-    const job = cache.jobOf(claim.held.job.id)
-    expect(job).toEqual({ ...claim.held, version: "7" })
+    const job = cache.jobOf(claim.state.job.id)
+    expect(job).toEqual({ ...claim.state, version: "7" })
     const recipients = job && cache.recipientsOf(job)
     expect([...(recipients ?? [])].map(([place, { fence }]) => [place, fence])).toEqual([
       [0, 1],
@@ -47,12 +47,12 @@ describe("a cached claim", () => {
     const cache = ClaimCache.make()
     const claim = claimOf()
     cache.put([claim], "7")
-    expect(cache.recipientsOf({ ...claim.held, version: "8" })).toBeUndefined()
-    expect(cache.recipientsOf({ ...claim.held, version: "7", fence: 2 })).toBeUndefined()
-    cache.put([claimOf(1, claim.held.job.id)], "9")
-    expect(cache.recipientsOf({ ...claim.held, version: "7" })).toBeUndefined()
-    cache.remove(claim.held.job.id)
-    expect(cache.jobOf(claim.held.job.id)).toBeUndefined()
+    expect(cache.recipientsOf({ ...claim.state, version: "8" })).toBeUndefined()
+    expect(cache.recipientsOf({ ...claim.state, version: "7", fence: 2 })).toBeUndefined()
+    cache.put([claimOf(1, claim.state.job.id)], "9")
+    expect(cache.recipientsOf({ ...claim.state, version: "7" })).toBeUndefined()
+    cache.remove(claim.state.job.id)
+    expect(cache.jobOf(claim.state.job.id)).toBeUndefined()
   })
 
   it("in a batch counts on when this process has written other jobs of it, and no more when another has", () => {
@@ -60,26 +60,26 @@ describe("a cached claim", () => {
     const ids = Fixtures.makeIds()
     const [one, other] = [claimOf(0, ids.jobId(now)), claimOf(0, ids.jobId(now))].map((claim) => ({
       ...claim,
-      held: { ...claim.held, hasRow: false, batch: 1, version: "7" }
+      state: { ...claim.state, hasRow: false, batch: 1, version: "7" }
     }))
     if (one === undefined || other === undefined) throw new Error("There are two.")
     cache.put([one, other], "7")
-    cache.remove(one.held.job.id)
+    cache.remove(one.state.job.id)
     cache.renew(1, "7", "8")
-    const known = cache.jobOf(other.held.job.id)
-    expect(known).toEqual({ ...other.held, version: "8" })
+    const known = cache.jobOf(other.state.job.id)
+    expect(known).toEqual({ ...other.state, version: "8" })
     expect(known && cache.recipientsOf(known)?.size).toBe(2)
-    expect(cache.recipientsOf({ ...other.held, version: "9" })).toBeUndefined()
+    expect(cache.recipientsOf({ ...other.state, version: "9" })).toBeUndefined()
     // Another process made it 9, and this one then wrote a third job of the batch.
     cache.renew(1, "9", "10")
-    expect(cache.jobOf(other.held.job.id)).toEqual({ ...other.held, version: "8" })
+    expect(cache.jobOf(other.state.job.id)).toEqual({ ...other.state, version: "8" })
   })
 
   it("makes room for newer ones, and counts as new when its job is claimed again", () => {
     const cache = ClaimCache.make()
     const ids = Fixtures.makeIds()
     const claims = Array.from({ length: 1026 }, () => claimOf(0, ids.jobId(now)))
-    const [first, second, third] = claims.map(({ held }) => held.job.id)
+    const [first, second, third] = claims.map(({ state }) => state.job.id)
     for (const claim of claims.slice(0, 1024)) cache.put([claim], "1")
     cache.put([claimOf(1, second)], "2")
     for (const claim of claims.slice(1024)) cache.put([claim], "1")

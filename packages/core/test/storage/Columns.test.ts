@@ -3,17 +3,17 @@ import { afterAll, describe, expect, it } from "@effect/vitest"
 import Sqlite from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
-import * as Consent from "../../src/domain/Consent.ts"
-import * as Event from "../../src/domain/Event.ts"
-import * as Job from "../../src/domain/Job.ts"
-import * as Keywords from "../../src/domain/Keywords.ts"
+import * as Consent from "../../src/domain/consent/Consent.ts"
+import * as Keywords from "../../src/domain/consent/Keywords.ts"
+import * as Job from "../../src/domain/job/Job.ts"
+import * as Recipient from "../../src/domain/job/Recipient.ts"
 import * as Operators from "../../src/domain/Operator.ts"
 import * as Person from "../../src/domain/Person.ts"
-import * as Recipient from "../../src/domain/Recipient.ts"
-import * as Sessions from "../../src/domain/Session.ts"
-import * as Templates from "../../src/domain/Template.ts"
+import * as Sessions from "../../src/domain/session/Session.ts"
+import * as Templates from "../../src/domain/template/Template.ts"
 import * as Unattributed from "../../src/domain/Unattributed.ts"
-import * as Webhook from "../../src/domain/Webhook.ts"
+import * as Event from "../../src/domain/webhook/Event.ts"
+import * as Webhook from "../../src/domain/webhook/Webhook.ts"
 import type { Columns, Table } from "../../src/storage/sql/Columns.ts"
 import { integer, table, text, textOrNull } from "../../src/storage/sql/Columns.ts"
 import { accounts } from "../../src/storage/sql/codec/Account.ts"
@@ -32,7 +32,7 @@ import * as JobCodec from "../../src/storage/sql/codec/Job.ts"
 import { operators } from "../../src/storage/sql/codec/Operator.ts"
 import { rateCards } from "../../src/storage/sql/codec/RateCard.ts"
 import {
-  areAlike,
+  areEqual,
   readRecipients,
   recipientColumns,
   recipients,
@@ -42,7 +42,7 @@ import { readSession, sessions, writeSession } from "../../src/storage/sql/codec
 import { readTemplate, templates } from "../../src/storage/sql/codec/Template.ts"
 import { unattributedItems } from "../../src/storage/sql/codec/Unattributed.ts"
 import { insertInto } from "../../src/storage/sql/Insert.ts"
-import * as Jobs from "../../src/storage/sql/Jobs.ts"
+import * as JobTable from "../../src/storage/sql/JobTable.ts"
 import type { Row, SqlValue } from "../../src/storage/sql/Program.ts"
 import * as Dialect from "../../src/storage/sqlite/Dialect.ts"
 import * as Migrator from "../../src/storage/sqlite/Migrator.ts"
@@ -382,8 +382,9 @@ describe("Columns", () => {
     failure: orNull(failure),
     attempts: number,
     retryingSince: orNull(number),
-    lost: number,
-    uncertain: FastCheck.boolean(),
+    requeuedAt: orNull(number),
+    crashCount: number,
+    maybeSent: FastCheck.boolean(),
     providerId: orNull(word),
     pricing: orNull(FastCheck.record({ category: word, free: FastCheck.boolean() })),
     sequence: FastCheck.integer({ min: 1 }),
@@ -424,14 +425,14 @@ describe("Columns", () => {
       FastCheck.property(accepted, progress, progress, orNull(number), (is, one, other, fence) => {
         const before = Job.newRecipient(is, 0, 0)
         const a = { before, after: { ...before, ...one }, fence: 7 }
-        expect(areAlike(a, { ...a, after: { ...a.after, providerId: "another" } })).toBe(true)
+        expect(areEqual(a, { ...a, after: { ...a.after, providerId: "another" } })).toBe(true)
         for (const [field, value] of Object.entries(other)) {
           const b = { ...a, after: { ...a.after, [field]: value } }
           const writesSame = JSON.stringify(writeChanged(a)) === JSON.stringify(writeChanged(b))
           // Failures are compared by what they are: those of one cause are one object.
-          if (field !== "failure" || value === null) expect(areAlike(a, b)).toBe(writesSame)
+          if (field !== "failure" || value === null) expect(areEqual(a, b)).toBe(writesSame)
         }
-        expect(areAlike(a, { ...a, fence })).toBe(fence === a.fence)
+        expect(areEqual(a, { ...a, fence })).toBe(fence === a.fence)
       })
     )
   })
@@ -458,7 +459,7 @@ describe("Columns", () => {
     estimatedCost: orNull(word),
     now: number
   })
-  const rows = Jobs.make(dialect, Fixtures.makeIds())
+  const rows = JobTable.make(dialect, Fixtures.makeIds())
 
   type NewJob = typeof newJob extends FastCheck.Arbitrary<infer A> ? A : never
 
@@ -523,7 +524,7 @@ describe("Columns", () => {
     inFlight: FastCheck.integer({ min: 1 }),
     worker: orNull(word),
     fence: number,
-    taken: orNull(FastCheck.record({ first: number, last: number, at: number })),
+    claimedRange: orNull(FastCheck.record({ first: number, last: number, at: number })),
     version: word
   })
 

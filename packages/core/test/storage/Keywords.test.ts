@@ -1,7 +1,7 @@
 /** A session may have been stored with an empty list of words to opt out by, which is refused today (decisions.md §10). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Keywords from "../../src/domain/Keywords.ts"
+import * as Keywords from "../../src/domain/consent/Keywords.ts"
 import { AccountStore } from "../../src/storage/AccountStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"

@@ -13,8 +13,8 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import Pg from "pg"
 import { freshDatabase } from "../../../../test/support/Postgres.ts"
+import * as Plan from "../../src/domain/account/Plan.ts"
 import * as Time from "../../src/domain/Instant.ts"
-import * as Plan from "../../src/domain/Plan.ts"
 import { AccountStore } from "../../src/storage/AccountStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import * as PostgresMigrator from "../../src/storage/postgres/Migrator.ts"
@@ -277,9 +277,9 @@ describe.each([
         expect((yield* store.accept(fresh))._tag).toBe("Accepted")
         expect(yield* store.usage({ accountId: who.accountId, day })).toEqual({ template: 14, direct: 2 })
 
-        expect((yield* store.holders).map(({ beats, worker }) => [worker, beats])).toEqual([["dead", 3]])
+        expect((yield* store.workers).map(({ beats, worker }) => [worker, beats])).toEqual([["dead", 3]])
         expect(yield* store.rescue({ worker: "dead", now, recoverable: ["sandbox"] })).toBe(2)
-        const { claimed } = yield* store.exchange({
+        const { claimed } = yield* store.settleAndClaim({
           now: now + 1000,
           settlements: [],
           claim: { worker: "worker-1", limit: 250 }
@@ -296,7 +296,7 @@ describe.each([
             outcome: Outcome.Accepted({ providerId: null, status: "accepted" })
           }))
         )
-        const { settled } = yield* store.exchange({ now: now + 1001, settlements, claim: null })
+        const { settled } = yield* store.settleAndClaim({ now: now + 1001, settlements, claim: null })
         expect(settled).toBe(7)
         expect(yield* store.nextDue(now + 1002)).toBeNull()
       }).pipe(Effect.provide(stores))

@@ -5,16 +5,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as TestClock from "effect/TestClock"
+import { Signals } from "../../src/runtime/Signals.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import { owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as Circuits from "../../src/worker/Circuits.ts"
 import { StoreClock } from "../../src/worker/StoreClock.ts"
-import { Wake } from "../../src/worker/Wake.ts"
 
 const layer = Circuits.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Memory.layer, StoreClock.layer, Wake.layer))
+  Layer.provideMerge(Layer.mergeAll(Memory.layer, StoreClock.layer, Signals.layer))
 )
 
 /** Circuits over the same stores, of which nothing is told while the flag says so. */
@@ -90,7 +90,7 @@ describe("a process that finds a platform away", () => {
     Effect.gen(function* () {
       const { circuit, circuits, outage, sessionId, sessions } = yield* opened
       yield* sessions.markUnavailable({ id: sessionId, now: -1000 })
-      expect(yield* sessions.takeProbe({ id: sessionId, now: 0 })).toBe("granted")
+      expect(yield* sessions.acquireProbe({ id: sessionId, now: 0 })).toBe("granted")
       expect(circuits.admit({ sessionId, probe: true }, circuits.asking())).toBe(true)
       expect(circuit.isOpen()).toBe(true)
       const probe = circuits.of(sessionId, true)
@@ -163,12 +163,12 @@ describe("a process that finds a platform away", () => {
     Effect.gen(function* () {
       const { circuits, outage, sessionId, sessions } = yield* opened
       yield* sessions.markUnavailable({ id: sessionId, now: -1000 })
-      yield* sessions.takeProbe({ id: sessionId, now: 0 })
+      yield* sessions.acquireProbe({ id: sessionId, now: 0 })
       circuits.admit({ sessionId, probe: true }, circuits.asking())
       const probe = circuits.of(sessionId, true)
       probe.began()
       yield* TestClock.adjust("70 seconds")
-      expect(yield* sessions.takeProbe({ id: sessionId, now: 70_000 })).toBe("granted")
+      expect(yield* sessions.acquireProbe({ id: sessionId, now: 70_000 })).toBe("granted")
       probe.ended(false)
       yield* circuits.store
       expect(yield* outage).toMatchObject({ intervalMs: 1000, probeAt: 130_000 })

@@ -62,7 +62,7 @@ describe("a drain", () => {
         JobStore,
         Effect.map(JobStore, (jobs) => ({
           ...jobs,
-          exchange: (command) => jobs.exchange({ ...command, claim: null })
+          settleAndClaim: (command) => jobs.settleAndClaim({ ...command, claim: null })
         }))
       )
       const drain = Effect.flatMap(Engine.Engine, ({ drain }) => drain)
@@ -78,7 +78,7 @@ describe("two poison suspects of two sessions", () => {
       const suspects = [yield* accept(1), yield* accept(1)]
       const jobs = yield* JobStore
       for (let death = 0; death < 2; death++) {
-        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 2 } })
+        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 2 } })
         expect(yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })).toBe(2)
       }
       const others = [yield* accept(3), yield* accept(3)]
@@ -106,7 +106,7 @@ describe("two poison suspects of two sessions", () => {
       const jobs = yield* JobStore
       const suspect = yield* acceptOf(who, 1)
       for (const now of [0, 500]) {
-        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
         yield* jobs.rescue({ worker: "gone", now, recoverable: ["sandbox"] })
       }
       const slow = yield* acceptOf(who, 1)

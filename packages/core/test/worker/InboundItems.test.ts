@@ -1,9 +1,9 @@
 /** The items of a hook: thousands are made one by one, so that others have their turn between. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Keywords from "../../src/domain/consent/Keywords.ts"
 import * as Ids from "../../src/domain/Ids.ts"
-import * as Keywords from "../../src/domain/Keywords.ts"
-import type { Session } from "../../src/domain/Session.ts"
+import type { Session } from "../../src/domain/session/Session.ts"
 import * as InboundItems from "../../src/worker/InboundItems.ts"
 
 const session: Session = {
@@ -53,7 +53,11 @@ describe("the items of a hook", () => {
       let made = making.next()
       for (; made.done !== true; made = making.next()) pieces += 1
       const phones = places.map(phone)
-      expect(made.value.map(({ told }) => told?.person.phone)).toEqual([...phones, ...phones, ...phones])
+      expect(made.value.map(({ identity }) => identity?.person.phone)).toEqual([
+        ...phones,
+        ...phones,
+        ...phones
+      ])
       // Messages and preferences are read first, for one word with a wrong clock casts doubt on all of that person's.
       expect(pieces).toBe(5 * places.length)
     })

@@ -34,8 +34,8 @@ const claimed = (count: number): ReadonlyArray<ClaimedJob> => [
       values: [],
       attempts: 1,
       firstAttemptAt: 0,
-      uncertain: false,
-      suspect: false
+      maybeSent: false,
+      poisonSuspect: false
     }))
   }
 ]
@@ -43,7 +43,7 @@ const releasedOnes = (count: number) =>
   Array.from({ length: count }, (_, index) => ({
     jobId: "claimed",
     index,
-    outcome: { _tag: "Released", uncertain: false }
+    outcome: { _tag: "Released", maybeSent: false }
   }))
 const batch = (id: number, worker = "w1") => ({ id, worker })
 
@@ -284,10 +284,17 @@ const rows: ReadonlyArray<Row> = [
     becomes: { worker: "w2", retired: ["w1"], doubtful: false }
   },
   {
-    title: "deregisters a retired name when everything is stored",
+    title: "gives back what a retired name may have, when everything is stored",
     from: { ...storing(1), settlements: [s0], retired: ["w0"] },
     event: stored(),
-    does: "Deregister ReportStored Rest",
+    does: "GiveBack ReportStored Rest",
+    becomes: { retired: [] }
+  },
+  {
+    title: "leaves a retired name to the rescue when an outcome could not be stored",
+    from: { ...storing(1), settlements: [s0], retired: ["w0", "w2"], left: ["w0"] },
+    event: stored(),
+    does: "GiveBack Deregister ReportStored Rest",
     becomes: { retired: [] }
   },
   {
@@ -338,7 +345,7 @@ const rows: ReadonlyArray<Row> = [
     event: stored(),
     does: "ReportStored SettleAndClaim",
     with: { settlements: [s1, s2] },
-    becomes: { portion: 2, refusals: 0, takesOthers: true }
+    becomes: { portion: 2, refusals: 0, acceptsOthers: true }
   },
   {
     title: "tries others first while nothing shows that the store takes any",
@@ -349,7 +356,7 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "cuts an outcome that is refused alone by a store that takes others",
-    from: { ...proving(1), settlements: [s0, s1], portion: 1, refusals: 1, takesOthers: true },
+    from: { ...proving(1), settlements: [s0, s1], portion: 1, refusals: 1, acceptsOthers: true },
     event: works,
     does: "ReportRefused BackOff",
     becomes: {
@@ -371,7 +378,7 @@ const rows: ReadonlyArray<Row> = [
       settlements: [s0, s1],
       portion: 1,
       refusals: 99,
-      takesOthers: true
+      acceptsOthers: true
     },
     event: works,
     does: "BackOff",
@@ -410,7 +417,7 @@ const rows: ReadonlyArray<Row> = [
     title: "then leaves that to the rescue, with its name",
     from: {
       ...storing(1, false),
-      settlements: [{ ...s0, outcome: Outcome.Released({ uncertain: true }) }, s1],
+      settlements: [{ ...s0, outcome: Outcome.Released({ maybeSent: true }) }, s1],
       portion: 1
     },
     event: refused,
@@ -420,43 +427,50 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "goes back to whole batches when all is stored",
-    from: { ...storing(1, false), settlements: [s0], portion: 4, takesOthers: true },
+    from: { ...storing(1, false), settlements: [s0], portion: 4, acceptsOthers: true },
     event: stored(),
     does: "ReportStored Collect",
-    becomes: { portion: null, takesOthers: false }
+    becomes: { portion: null, acceptsOthers: false }
   },
   {
     title: "that is interrupted stops its batches",
     from: { phase: watching, settlements: [s0] },
     event: interrupted,
     does: "StopBatches",
-    becomes: { leaving: true, settlements: [s0] }
+    becomes: { interrupted: true, settlements: [s0] }
   },
   {
     title: "that leaves stores what its batches brought",
-    from: { phase: collecting, leaving: true, settlements: [s0] },
+    from: { phase: collecting, interrupted: true, settlements: [s0] },
     event: collected([s1]),
     does: "SettleAndClaim",
     with: { settlements: [s0, s1], limit: null }
   },
   {
     title: "that leaves deregisters its names when all is stored",
-    from: { ...storing(1, false), leaving: true, settlements: [s0], retired: ["w0"] },
+    from: { ...storing(1, false), interrupted: true, settlements: [s0], retired: ["w0"] },
     event: stored(),
-    does: "Deregister ReportStored Leave",
+    does: "GiveBack ReportStored Leave",
     with: { workers: ["w1"] },
     becomes: { phase: { _tag: "Left" } }
   },
   {
     title: "that leaves with nothing to store just leaves",
-    from: { phase: collecting, leaving: true, doubtful: true, retired: ["w0"] },
+    from: { phase: collecting, interrupted: true, doubtful: true, retired: ["w0"] },
+    event: collected(),
+    does: "GiveBack Leave",
+    with: { workers: [] }
+  },
+  {
+    title: "that leaves leaves to the rescue what an outcome was left of",
+    from: { phase: collecting, interrupted: true, doubtful: true, retired: ["w0"], left: ["w0", "w1"] },
     event: collected(),
     does: "Leave",
     with: { workers: ["w0", "w1"] }
   },
   {
     title: "that leaves makes a commit that failed again, by halves, while the grace lasts",
-    from: { ...storing(4, false), leaving: true, settlements: [s0, s1, s2, s3], refusals: 9 },
+    from: { ...storing(4, false), interrupted: true, settlements: [s0, s1, s2, s3], refusals: 9 },
     event: failed,
     facts: stopping,
     does: "Pause",
@@ -464,7 +478,7 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "that leaves stores the others before one that is not taken",
-    from: { ...storing(1, false), leaving: true, settlements: [s0, s1], portion: 1 },
+    from: { ...storing(1, false), interrupted: true, settlements: [s0, s1], portion: 1 },
     event: failed,
     facts: stopping,
     does: "Pause",
@@ -472,20 +486,20 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "that leaves looks again after the pause",
-    from: { phase: { _tag: "Pausing" }, leaving: true, settlements: [s0] },
+    from: { phase: { _tag: "Pausing" }, interrupted: true, settlements: [s0] },
     event: ready,
     does: "Collect"
   },
   {
     title: "that leaves makes a failed commit again, though the grace is over",
-    from: { ...storing(1, false), leaving: true, settlements: [s0], refusals: 1 },
+    from: { ...storing(1, false), interrupted: true, settlements: [s0], refusals: 1 },
     event: failed,
     facts: { stopping: true, graceIsOver: true },
     does: "Pause"
   },
   {
     title: "that leaves says what it could not store, when the grace is over",
-    from: { ...storing(1, false), leaving: true, settlements: [s0], refusals: 2 },
+    from: { ...storing(1, false), interrupted: true, settlements: [s0], refusals: 2 },
     event: failed,
     facts: { stopping: true, graceIsOver: true },
     does: "ReportUnsettled Leave"
@@ -555,16 +569,17 @@ const checked = (state: LaneState.LaneState, event: LaneEvent, facts: Facts) => 
   expect(known.filter((place) => !accounted.has(place))).toEqual([])
   // A name is given up once, and only when nothing runs under it and nothing is to be stored.
   for (const notice of notices) {
-    if (notice._tag !== "Deregister") continue
+    if (notice._tag !== "Deregister" && notice._tag !== "GiveBack") continue
     // The recipients that the commit claimed meanwhile are under the name that the lane has now.
     expect(after.settlements.filter((one) => state.settlements.includes(one))).toEqual([])
     for (const worker of notice.workers) {
-      expect(state.retired).toContain(worker)
+      expect([...state.retired, ...(state.interrupted ? [state.worker] : [])]).toContain(worker)
+      if (notice._tag === "GiveBack") expect(state.left).not.toContain(worker)
       expect(after.batches.map(({ worker }) => worker)).not.toContain(worker)
     }
   }
   if (request._tag === "SettleAndClaim" && request.limit !== null)
-    expect([after.doubtful, after.leaving, facts.stopping]).toEqual([false, false, false])
+    expect([after.doubtful, after.interrupted, facts.stopping]).toEqual([false, false, false])
   return { after, notices, request }
 }
 

@@ -8,7 +8,10 @@ import * as TestClock from "effect/TestClock"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Loops from "../../src/worker/Loops.ts"
 
-const broken = new StorageError({ operation: "JobStore.exchange", cause: new Error("10.0.0.7 refused") })
+const broken = new StorageError({
+  operation: "JobStore.settleAndClaim",
+  cause: new Error("10.0.0.7 refused")
+})
 
 const quiet = Logger.withMinimumLogLevel(LogLevel.None)
 
@@ -24,7 +27,7 @@ describe("a loop", () => {
         yield* TestClock.adjust("9 seconds")
         expect(yield* loops.fault).toBeNull()
         yield* TestClock.adjust("2 seconds")
-        expect(yield* loops.fault).toBe("Dispatch: the last 12 steps failed (JobStore.exchange).")
+        expect(yield* loops.fault).toBe("Dispatch: the last 12 steps failed (JobStore.settleAndClaim).")
         fails = false
         yield* TestClock.adjust("2 seconds")
         expect(yield* loops.fault).toBeNull()

@@ -8,7 +8,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as ExternalText from "../../src/domain/ExternalText.ts"
-import * as Recipient from "../../src/domain/Recipient.ts"
+import * as Recipient from "../../src/domain/job/Recipient.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { HookResult, type Sender, SendResult } from "../../src/sender/Sender.ts"
 import { JobStore, type Report } from "../../src/storage/JobStore.ts"
@@ -213,8 +213,8 @@ const refusing = (isBad: (text: string) => boolean, failing: Effect.Effect<never
     JobStore,
     Effect.map(JobStore, (jobs) => ({
       ...jobs,
-      exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
-        isBad(JSON.stringify(command.settlements)) ? failing : jobs.exchange(command),
+      settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+        isBad(JSON.stringify(command.settlements)) ? failing : jobs.settleAndClaim(command),
       receive: (command: Parameters<typeof jobs.receive>[0]) =>
         isBad(JSON.stringify(command.reports)) ? failing : jobs.receive(command)
     }))
@@ -281,8 +281,8 @@ describe("a store that is down", () => {
         JobStore,
         Effect.map(JobStore, (jobs) => ({
           ...jobs,
-          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
-            isDown && command.settlements.length > 0 ? outage : jobs.exchange(command)
+          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+            isDown && command.settlements.length > 0 ? outage : jobs.settleAndClaim(command)
         }))
       )
       const body = Effect.gen(function* () {

@@ -11,7 +11,7 @@ import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
-import type { Failure } from "../../src/domain/Recipient.ts"
+import type { Failure } from "../../src/domain/job/Recipient.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { type Sender, SendResult } from "../../src/sender/Sender.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
@@ -315,9 +315,9 @@ describe("an outage", { timeout: loopsTimeout }, () => {
       let commits = 0
       const counted = Layer.succeed(JobStore, {
         ...jobs,
-        exchange: (command: Parameters<typeof jobs.exchange>[0]) => {
+        settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) => {
           commits += 1
-          return jobs.exchange(command)
+          return jobs.settleAndClaim(command)
         }
       })
       const down = new StorageError({ operation: "SessionStore.markUnavailable", cause: "The disk is full." })

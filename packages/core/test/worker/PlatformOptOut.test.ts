@@ -39,8 +39,10 @@ const out = Layer.provideMerge(
       JobStore,
       Effect.map(JobStore, (jobs) => ({
         ...jobs,
-        exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
-          command.settlements.length === 0 ? jobs.exchange(command) : unlessOut(jobs.exchange(command))
+        settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+          command.settlements.length === 0
+            ? jobs.settleAndClaim(command)
+            : unlessOut(jobs.settleAndClaim(command))
       }))
     ),
     Layer.effect(

@@ -13,7 +13,7 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
-import type { Failure } from "../../src/domain/Recipient.ts"
+import type { Failure } from "../../src/domain/job/Recipient.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
@@ -51,7 +51,7 @@ const over = (sender: Sender.Sender, change: (jobs: Jobs) => Partial<Jobs>) =>
     )
   )
 
-const down = new StorageError({ operation: "JobStore.exchange", cause: "The connection broke." })
+const down = new StorageError({ operation: "JobStore.settleAndClaim", cause: "The connection broke." })
 
 const statusesOf = (jobId: string) =>
   Effect.map(results(jobId), (recipients) => recipients.map(({ status }) => status))
@@ -94,10 +94,10 @@ describe("what a failure asks of the engine", () => {
         Effect.succeed(Sender.SendResult.Transient({ failure: rejected, retryAfterMs: null }))
       )
       const { jobId } = yield* accept(6)
-      const loops = over(sender, ({ exchange }) => ({
-        exchange: (command) => {
+      const loops = over(sender, ({ settleAndClaim }) => ({
+        settleAndClaim: (command) => {
           if (command.settlements.length > 0) order.push("stored")
-          return exchange(command)
+          return settleAndClaim(command)
         }
       }))
       yield* Effect.provide(TestClock.adjust("2 seconds"), Layer.provide(loops, noting))
@@ -114,12 +114,12 @@ describe("the commit of outcomes and the next claim", () => {
       let [begun, ended] = [0, 0]
       const { sender, sent } = platform({})
       const { jobId } = yield* accept(10)
-      const slow = over(sender, ({ exchange }) => ({
-        exchange: (command) =>
+      const slow = over(sender, ({ settleAndClaim }) => ({
+        settleAndClaim: (command) =>
           Effect.gen(function* () {
             begun += 1
             yield* Effect.sleep("1 second")
-            const answer = yield* exchange(command)
+            const answer = yield* settleAndClaim(command)
             ended += 1
             return answer
           })
@@ -141,12 +141,14 @@ describe("the commit of outcomes and the next claim", () => {
         const { sender, sent } = platform({})
         const { jobId } = yield* accept(4)
         let failures = 0
-        const failing = over(sender, ({ exchange }) => ({
-          exchange: (command) => {
-            if (command.settlements.length === 0 || failures === 6) return exchange(command)
+        const failing = over(sender, ({ settleAndClaim }) => ({
+          settleAndClaim: (command) => {
+            if (command.settlements.length === 0 || failures === 6) return settleAndClaim(command)
             failures += 1
             // Every other one was made all the same; without the claim, which would be lost with its name.
-            return failures % 2 === 0 ? Effect.zipRight(exchange({ ...command, claim: null }), down) : down
+            return failures % 2 === 0
+              ? Effect.zipRight(settleAndClaim({ ...command, claim: null }), down)
+              : down
           }
         }))
         yield* Effect.provide(TestClock.adjust("40 seconds"), failing)
@@ -166,19 +168,19 @@ describe("the commit of outcomes and the next claim", () => {
       let name: string | undefined
       let lost = false
       const beats: Array<readonly [at: number, alive: boolean]> = []
-      const losing = over(sender, ({ beat, exchange }) => ({
-        exchange: (command) =>
+      const losing = over(sender, ({ heartbeat, settleAndClaim }) => ({
+        settleAndClaim: (command) =>
           Effect.gen(function* () {
-            const answer = yield* exchange(command)
+            const answer = yield* settleAndClaim(command)
             if (answer.claimed.length > 0) name ??= command.claim?.worker
             if (lost || command.settlements.length === 0) return answer
             lost = true
             return yield* down
           }),
-        beat: (command) =>
+        heartbeat: (command) =>
           Effect.flatMap(Clock.currentTimeMillis, (now) => {
             if (name !== undefined) beats.push([now, command.workers.includes(name)])
-            return beat(command)
+            return heartbeat(command)
           })
       }))
       yield* Effect.provide(TestClock.adjust("80 seconds"), losing)
@@ -197,10 +199,10 @@ describe("the commit of outcomes and the next claim", () => {
       const { jobId } = yield* accept(2)
       const logged: Array<string> = []
       const times = new Set<number>()
-      const failing = over(sender, ({ exchange }) => ({
-        exchange: (command) =>
-          Effect.flatMap(Clock.currentTimeMillis, (now): ReturnType<Jobs["exchange"]> => {
-            if (now >= 3000) return exchange(command)
+      const failing = over(sender, ({ settleAndClaim }) => ({
+        settleAndClaim: (command) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now): ReturnType<Jobs["settleAndClaim"]> => {
+            if (now >= 3000) return settleAndClaim(command)
             times.add(now)
             return down
           })
@@ -221,7 +223,7 @@ describe("the commit of outcomes and the next claim", () => {
       yield* accept(2)
       const failing = Layer.effect(
         JobStore,
-        Effect.map(JobStore, (jobs) => ({ ...jobs, exchange: () => down }))
+        Effect.map(JobStore, (jobs) => ({ ...jobs, settleAndClaim: () => down }))
       )
       const drain = Effect.flatMap(Engine.Engine, ({ drain }) => Effect.flip(drain))
       const engine = Layer.provide(embedded(platform({}).sender), failing)
@@ -232,11 +234,11 @@ describe("the commit of outcomes and the next claim", () => {
   it.effect("gives up one name for an outage, however long that is", () =>
     Effect.gen(function* () {
       const names = new Set<string>()
-      const failing = over(platform({}).sender, ({ beat }) => ({
-        exchange: () => down,
-        beat: (command) => {
+      const failing = over(platform({}).sender, ({ heartbeat }) => ({
+        settleAndClaim: () => down,
+        heartbeat: (command) => {
           for (const worker of command.workers) names.add(worker)
-          return beat(command)
+          return heartbeat(command)
         }
       }))
       yield* Effect.provide(TestClock.adjust("20 seconds"), failing)
@@ -397,10 +399,10 @@ describe("who watches other workers", () => {
     Effect.gen(function* () {
       const { sender } = platform({ deduplicates: true })
       const { jobId, jobs } = yield* accept(1)
-      yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
-      const unreadable = over(sender, ({ holders }) => ({
-        holders: Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          now >= 9000 && now < 12_000 ? down : holders
+      yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      const unreadable = over(sender, ({ workers }) => ({
+        workers: Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          now >= 9000 && now < 12_000 ? down : workers
         )
       }))
       const watching = Effect.gen(function* () {
@@ -420,7 +422,7 @@ describe("a recipient that killed two workers", () => {
     Effect.gen(function* () {
       const { jobId, jobs } = yield* accept(1)
       for (let death = 0; death < 2; death++) {
-        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
         yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })
       }
       const { sender } = platform({ deduplicates: true }, ({ messageId }) =>

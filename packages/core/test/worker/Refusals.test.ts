@@ -39,10 +39,10 @@ const refusing = Effect.fnUntraced(function* (
     JobStore,
     Effect.map(JobStore, (jobs) => ({
       ...jobs,
-      exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
+      settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
         command.settlements.some((settlement) => isRefused(settlement, command.now))
           ? error
-          : jobs.exchange(command)
+          : jobs.settleAndClaim(command)
     }))
   )
   const { sender, sent } = platform({ deduplicates: true }, ({ messageId }) =>

@@ -4,7 +4,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as Ids from "../../src/domain/Ids.ts"
@@ -18,7 +21,7 @@ import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
 import { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
-import { isKept, observe, prolonged } from "../../src/worker/Presence.ts"
+import { enteredAt, isStillOwned, observe, prolonged } from "../../src/worker/Heartbeat.ts"
 import {
   accept,
   accepted,
@@ -35,7 +38,7 @@ import {
 /** The statuses, once a worker that is not there took `taken` recipients and so much time went by. */
 const bereaved = Effect.fnUntraced(function* (sender: Sender, taken: number, seconds: number) {
   const { jobId, jobs } = yield* accept(3)
-  yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: taken } })
+  yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: taken } })
   yield* Effect.provide(TestClock.adjust(`${seconds} seconds`), running(sender))
   return (yield* results(jobId)).map(({ status }) => status)
 })
@@ -100,8 +103,8 @@ describe("a worker that lives", () => {
         JobStore,
         Effect.map(JobStore, (jobs) => ({
           ...jobs,
-          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
-            Effect.flatMap(jobs.exchange(command), (answer) => {
+          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+            Effect.flatMap(jobs.settleAndClaim(command), (answer) => {
               if (lost || answer.claimed.length === 0) return Effect.succeed(answer)
               lost = true
               return Effect.fail(new StorageError({ operation: "exchange", cause: "The connection broke." }))
@@ -113,6 +116,104 @@ describe("a worker that lives", () => {
       yield* TestClock.adjust("30 seconds").pipe(Effect.provide(Layer.provide(running(sender), forgetful)))
       expect(lost).toBe(true)
       expect((yield* find(jobId)).status).toBe("completed")
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("what a commit took whose answer was lost", () => {
+  /** The first claim that takes something is answered with an error, and made so much later, if at all. */
+  const forgetful = (later: Duration.DurationInput | null, losing: (worker: string) => void = constVoid) => {
+    let lost = false
+    return Layer.effect(
+      JobStore,
+      Effect.map(JobStore, (jobs) => ({
+        ...jobs,
+        settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+          Effect.gen(function* () {
+            const due = lost ? null : yield* jobs.nextDue(command.now)
+            if (command.claim === null || due === null || due > command.now)
+              return yield* jobs.settleAndClaim(command)
+            lost = true
+            losing(command.claim.worker)
+            const made = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+              jobs.settleAndClaim({ ...command, now })
+            )
+            if (later === null) yield* made
+            else yield* Effect.forkDaemon(Effect.delay(made, later))
+            return yield* new StorageError({ operation: "exchange", cause: "The connection broke." })
+          })
+      }))
+    )
+  }
+
+  it.effect("is sent, since nothing of it was begun, and no death is counted", () =>
+    Effect.gen(function* () {
+      const { jobId } = yield* accept(2)
+      const { sender, sent } = platform({})
+      yield* TestClock.adjust("5 seconds").pipe(
+        Effect.provide(Layer.provide(running(sender), forgetful(null)))
+      )
+      expect(sent).toHaveLength(2)
+      for (const recipient of yield* results(jobId))
+        expect(recipient).toMatchObject({ status: "accepted", attempts: 1, crashCount: 0, maybeSent: false })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is given back also when the commit was made after all was given back", () =>
+    Effect.gen(function* () {
+      const { jobId } = yield* accept(2)
+      const { sender, sent } = platform({})
+      let late = 0
+      let loser = ""
+      // Nobody else may have it meanwhile, as if the commit had locked it.
+      const locked = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (store) => ({
+          ...store,
+          settleAndClaim: (command: Parameters<typeof store.settleAndClaim>[0]) =>
+            late === 0 && command.claim?.worker !== loser
+              ? store.settleAndClaim({ ...command, claim: null })
+              : Effect.tap(store.settleAndClaim(command), ({ claimed }) => {
+                  late += claimed.length
+                })
+        }))
+      )
+      const stores = Layer.provide(
+        forgetful("8 seconds", (worker) => {
+          loser = worker
+        }),
+        locked
+      )
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("8 seconds")
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["sending", "sending"])
+        yield* TestClock.adjust("10 seconds")
+      }).pipe(Effect.provide(Layer.provide(running(sender), stores)))
+      expect(sent).toHaveLength(2)
+      for (const recipient of yield* results(jobId))
+        expect(recipient).toMatchObject({ status: "accepted", attempts: 1, crashCount: 0, maybeSent: false })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("is a dead worker's when the process dies before it could give it back", () =>
+    Effect.gen(function* () {
+      const { jobId } = yield* accept(2)
+      const { sender, sent } = platform({})
+      const dying = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          giveBack: () =>
+            Effect.fail(new StorageError({ operation: "giveBack", cause: "The store is away." }))
+        }))
+      )
+      yield* Effect.provide(
+        TestClock.adjust("2 seconds"),
+        Layer.provide(running(sender), Layer.provide(forgetful(null), dying))
+      )
+      yield* Effect.provide(TestClock.adjust("30 seconds"), running(sender))
+      expect(sent).toEqual([])
+      expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["unknown", "unknown"])
     }).pipe(Effect.provide(Memory.layer))
   )
 })
@@ -142,9 +243,10 @@ describe("a worker that was frozen for longer than the lease", () => {
       JobStore,
       Effect.map(JobStore, (jobs) => ({
         ...jobs,
-        beat: (command: Parameters<typeof jobs.beat>[0]) => Effect.zipRight(thawed, jobs.beat(command)),
-        exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
-          Effect.tap(jobs.exchange(command), ({ claimed }) =>
+        heartbeat: (command: Parameters<typeof jobs.heartbeat>[0]) =>
+          Effect.zipRight(thawed, jobs.heartbeat(command)),
+        settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+          Effect.tap(jobs.settleAndClaim(command), ({ claimed }) =>
             claimed.length > 0 && freezes(command.claim?.worker ?? "") ? freeze : Effect.void
           )
       }))
@@ -172,7 +274,7 @@ describe("a worker that was frozen for longer than the lease", () => {
   it.effect("sends nothing after it has asked the platform whether a message is there", () =>
     Effect.gen(function* () {
       const { jobId, jobs } = yield* accept(1)
-      yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
       const recoverable = ["sandbox"]
       yield* jobs.rescue({ worker: "gone", now: 0, recoverable })
       const ice = frozen()
@@ -185,20 +287,224 @@ describe("a worker that was frozen for longer than the lease", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
-  it("is believed to live for the lease from what it said last, and from each claim", () => {
-    const none = { since: 0, until: 0 }
-    const said = prolonged(none, { said: 100, heard: 110 }, 15_000)
-    expect(said).toEqual({ since: 100, until: 15_100 })
-    expect(isKept(said, 90, 15_089, 15_000)).toBe(true)
-    expect(isKept(said, 90, 15_090, 15_000)).toBe(false)
-    const later = prolonged(said, { said: 5_100, heard: 15_099 }, 15_000)
-    expect(later).toEqual({ since: 100, until: 20_100 })
-    expect(isKept(later, 120, 20_099, 15_000)).toBe(true)
-    expect(isKept(later, 120, 20_100, 15_000)).toBe(false)
+  it.effect("keeps what it has when a beat is answered late, which is said again at once", () =>
+    Effect.gen(function* () {
+      const { jobId } = yield* accept(2)
+      let beats = 0
+      // As over a connection that is open at one end only, until the driver gives it up.
+      const late = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          heartbeat: (command: Parameters<typeof jobs.heartbeat>[0]) =>
+            Effect.suspend(() => {
+              beats += 1
+              if (beats % 2 === 1) return jobs.heartbeat(command)
+              const error = new StorageError({ operation: "beat", cause: "No answer came." })
+              return Effect.uninterruptible(Effect.delay(Effect.fail(error), "12 seconds"))
+            })
+        }))
+      )
+      const first = platform({ deduplicates: true }, () => Effect.as(Effect.sleep("1 minute"), accepted))
+      const second = platform({ deduplicates: true })
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("1 second")
+        yield* Effect.provide(TestClock.adjust("70 seconds"), running(second.sender))
+      }).pipe(Effect.provide(Layer.provide(running(first.sender), late)))
+      expect(beats).toBeGreaterThan(10)
+      expect(first.sent).toHaveLength(2)
+      expect(second.sent).toEqual([])
+      expect(yield* find(jobId)).toMatchObject({ status: "completed", counts: { accepted: 2 } })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("sends nothing that it took when nobody had heard of it for most of the lease", () =>
+    Effect.gen(function* () {
+      const jobs = yield* JobStore
+      const who = yield* owner
+      const silent = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          heartbeat: (command: Parameters<typeof jobs.heartbeat>[0]) =>
+            Effect.flatMap(Clock.currentTimeMillis, (now) =>
+              now < 6_000 ? jobs.heartbeat(command) : Effect.never
+            )
+        }))
+      )
+      // Taken at 10 s, and sent 12 s later: within the lease from then, and beyond the one from the last beat.
+      const first = platform({ lookUp: () => Effect.delay(Effect.succeed(null), "12 seconds") })
+      const second = platform({ lookUp: () => Effect.succeed(null) })
+      const watching = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+            jobs.settleAndClaim(command.now < 12_000 ? { ...command, claim: null } : command)
+        }))
+      )
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("1 second")
+        yield* Effect.gen(function* () {
+          yield* TestClock.adjust("9 seconds")
+          const jobId = yield* acceptOf(who, 1, 10_000)
+          yield* jobs.settleAndClaim({ now: 10_000, settlements: [], claim: { worker: "gone", limit: 1 } })
+          yield* jobs.rescue({ worker: "gone", now: 10_000, recoverable: ["sandbox"] })
+          yield* TestClock.adjust("1 minute")
+          expect([...first.sent, ...second.sent]).toHaveLength(1)
+          expect(yield* find(jobId)).toMatchObject({ status: "completed", counts: { accepted: 1 } })
+        }).pipe(Effect.provide(Layer.provide(running(second.sender), watching)))
+      }).pipe(Effect.provide(Layer.provide(running(first.sender), silent)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("sends again once the store hears of it, and claims nothing before", () =>
+    Effect.gen(function* () {
+      let claims = 0
+      const deaf = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          heartbeat: (command: Parameters<typeof jobs.heartbeat>[0]) =>
+            Effect.flatMap(Clock.currentTimeMillis, (now) =>
+              now < 60_000
+                ? Effect.fail(new StorageError({ operation: "beat", cause: "The table is locked." }))
+                : jobs.heartbeat(command)
+            ),
+          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+            Effect.tap(jobs.settleAndClaim(command), ({ claimed }) => {
+              if (claimed.length > 0) claims += 1
+            })
+        }))
+      )
+      const { sender, sent } = platform({})
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("20 seconds")
+        const jobId = yield* acceptOf(yield* owner, 2, 20_000)
+        yield* TestClock.adjust("39 seconds")
+        expect([claims, sent.length]).toEqual([0, 0])
+        yield* TestClock.adjust("3 seconds")
+        expect([claims, sent.length]).toEqual([1, 2])
+        expect((yield* find(jobId)).status).toBe("completed")
+      }).pipe(Effect.provide(Layer.provide(running(sender), deaf)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("what a name took", () => {
+  it("is kept within what its beats prove", () => {
+    const leaseMs = 15_000
+    const fresh = enteredAt(100, leaseMs)
+    // Nobody can have seen anything of it before.
+    expect(isStillOwned(fresh, 100, 15_099)).toBe(true)
+    expect(isStillOwned(fresh, 100, 15_100)).toBe(false)
+    const said = prolonged(fresh, { said: 5_100, heard: 15_099 }, leaseMs)
+    expect(isStillOwned(said, 100, 20_099)).toBe(true)
+    // A claim that is younger than the lease proves nothing.
+    expect(isStillOwned(said, 20_000, 20_100)).toBe(false)
     // It was heard too late: what was taken before may be another's.
-    const again = prolonged(later, { said: 5_200, heard: 20_100 }, 15_000)
-    expect(isKept(again, 120, 20_150, 15_000)).toBe(false)
-    expect(isKept(again, 5_200, 20_150, 15_000)).toBe(true)
+    const again = prolonged(said, { said: 12_100, heard: 20_100 }, leaseMs)
+    expect(isStillOwned(again, 20_099, 20_150)).toBe(false)
+    expect(isStillOwned(again, 20_100, 27_099)).toBe(true)
+    expect(isStillOwned(again, 20_100, 27_100)).toBe(false)
+    expect(isStillOwned(undefined, 20_100, 20_150)).toBe(false)
+  })
+
+  it("is not kept once others may have taken it back, however late beats, claims, looks and rescues come", () => {
+    const leaseMs = 15
+    const end = 150
+    const nat = FastCheck.nat
+    // Prompt mostly, and at times about as late as it takes to be given up; what is told may be lost.
+    const beats = FastCheck.array(
+      FastCheck.record({
+        after: nat(6),
+        lands: FastCheck.option(FastCheck.oneof(nat(1), FastCheck.integer({ min: 8, max: 24 }))),
+        answers: FastCheck.option(FastCheck.oneof(nat(1), nat(9)))
+      }),
+      { minLength: 10, maxLength: 30 }
+    )
+    // One at every moment.
+    const claims = FastCheck.array(nat(3), { minLength: end, maxLength: end })
+    const looks = FastCheck.array(
+      FastCheck.record({ after: nat(5), reads: nat(4), answers: nat(6), rescues: nat(8) }),
+      { minLength: 10, maxLength: 20 }
+    )
+    let rescues = 0
+    FastCheck.assert(
+      FastCheck.property(beats, claims, FastCheck.tuple(looks, looks), (beats, claims, watchers) => {
+        /** The store: the name's count, and what it has in hand, by the moments when it was asked for. */
+        let count = 0
+        const inHand = new Set<number>()
+        const lost = new Set<number>()
+        let span = enteredAt(0, leaseMs)
+        const events: Array<readonly [at: number, happen: () => void]> = []
+        let said = 0
+        for (const [place, { after, answers, lands }] of beats.entries()) {
+          said += after
+          const at = said
+          if (lands === null) continue
+          events.push([
+            at + lands,
+            () => {
+              count = place + 1
+            }
+          ])
+          if (answers === null) continue
+          const heard = at + lands + answers
+          events.push([
+            heard,
+            () => {
+              span = prolonged(span, { said: at, heard }, leaseMs)
+            }
+          ])
+        }
+        for (const [at, lands] of claims.entries()) events.push([at + lands, () => void inHand.add(at)])
+        for (const looks of watchers) {
+          let seen: Parameters<typeof observe>[0] = new Map()
+          let asked = 0
+          for (const { after, answers, reads, rescues: takes } of looks) {
+            asked += after
+            const from = asked
+            const answered = from + reads + answers
+            let found: Parameters<typeof observe>[1] = []
+            let dead: typeof found = []
+            events.push([
+              from + reads,
+              () => {
+                found = count > 0 || inHand.size > 0 ? [{ worker: "a", beats: count, isDead: false }] : []
+              }
+            ])
+            events.push([
+              answered,
+              () => {
+                const observed = observe(seen, found, BigInt(answered) * 1_000_000n, leaseMs)
+                ;({ dead } = observed)
+                seen = observed.seen
+              }
+            ])
+            events.push([
+              answered + takes,
+              () => {
+                if (dead[0]?.beats !== count) return
+                rescues += 1
+                count = 0
+                for (const takenAt of inHand) lost.add(takenAt)
+                inHand.clear()
+              }
+            ])
+            asked = answered + takes
+          }
+        }
+        events.sort(([a], [b]) => a - b)
+        let next = 0
+        for (let now = 0; now < end; now++) {
+          for (; (events[next]?.[0] ?? end) <= now; next++) events[next]?.[1]()
+          expect([...lost].filter((takenAt) => isStillOwned(span, takenAt, now))).toEqual([])
+        }
+      }),
+      { numRuns: 500 }
+    )
+    expect(rescues).toBeGreaterThan(100)
   })
 })
 
@@ -208,7 +514,7 @@ describe("a webhook delivery", () => {
   it.effect("of a worker that died is taken up within 30 seconds, and no sooner than that can be told", () =>
     Effect.gen(function* () {
       const { statuses, store } = yield* deliveries(2)
-      yield* store.exchange({
+      yield* store.settleAndClaim({
         now: 0,
         settlements: [],
         claim: Fixtures.deliveryClaim({ worker: "gone", limit: 1 })
@@ -251,8 +557,8 @@ describe("a webhook delivery", () => {
         WebhookStore,
         Effect.map(WebhookStore, (store) => ({
           ...store,
-          exchange: (command: Parameters<typeof store.exchange>[0]) =>
-            Effect.flatMap(store.exchange(command), (answer) => {
+          settleAndClaim: (command: Parameters<typeof store.settleAndClaim>[0]) =>
+            Effect.flatMap(store.settleAndClaim(command), (answer) => {
               if (lost || answer.claimed.length === 0) return Effect.succeed(answer)
               lost = true
               return Effect.fail(new StorageError({ operation: "exchange", cause: "The connection broke." }))
@@ -296,10 +602,10 @@ describe("the only owner of a SQLite file", () => {
       const stores = Sqlite.layer({ filename: join(folder, "a.db") })
       const before = yield* Effect.gen(function* () {
         const { jobId, jobs } = yield* accept(2)
-        yield* jobs.beat({ workers: ["former"], beats: 9, dispatchesAt: 0 })
-        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "former", limit: 1 } })
+        yield* jobs.heartbeat({ workers: ["former"], beats: 9, dispatchesAt: 0 })
+        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "former", limit: 1 } })
         const { store } = yield* deliveries(1)
-        yield* store.exchange({
+        yield* store.settleAndClaim({
           now: 0,
           settlements: [],
           claim: Fixtures.deliveryClaim({ worker: "another" })
@@ -308,8 +614,8 @@ describe("the only owner of a SQLite file", () => {
       }).pipe(Effect.provide(stores))
       yield* Effect.gen(function* () {
         const jobs = yield* JobStore
-        yield* jobs.beat({ workers: ["of this process"], beats: 1, dispatchesAt: null })
-        const holders = (yield* jobs.holders).map(({ isDead, worker }) => [worker, isDead])
+        yield* jobs.heartbeat({ workers: ["of this process"], beats: 1, dispatchesAt: null })
+        const holders = (yield* jobs.workers).map(({ isDead, worker }) => [worker, isDead])
         expect(holders.sort()).toEqual([
           ["another", true],
           ["former", true],
@@ -320,7 +626,7 @@ describe("the only owner of a SQLite file", () => {
         const [first, second] = yield* results(before)
         expect(first).toMatchObject({ status: "accepted", attempts: 2, sequence: 2 })
         expect(second).toMatchObject({ status: "accepted", attempts: 1 })
-        expect((yield* jobs.holders).map(({ worker }) => worker)).not.toContain("another")
+        expect((yield* jobs.workers).map(({ worker }) => worker)).not.toContain("another")
       }).pipe(Effect.provide(Layer.provideMerge(embedded(platform({ deduplicates: true }).sender), stores)))
     })
   )
@@ -350,7 +656,7 @@ describe("an attempt without an outcome", () => {
       )
       const { jobId } = yield* accept(1)
       yield* hours(2, sender)
-      expect((yield* results(jobId))[0]).toMatchObject({ status: "accepted", attempts: 4, uncertain: false })
+      expect((yield* results(jobId))[0]).toMatchObject({ status: "accepted", attempts: 4, maybeSent: false })
       expect([sent.length, asked]).toEqual([2, 3])
     }).pipe(Effect.provide(Memory.layer))
   )
@@ -363,7 +669,7 @@ describe("an attempt without an outcome", () => {
       )
       const { jobId } = yield* accept(1)
       yield* hours(23, sender)
-      expect((yield* results(jobId))[0]).toMatchObject({ status: "sending", uncertain: true })
+      expect((yield* results(jobId))[0]).toMatchObject({ status: "sending", maybeSent: true })
       yield* hours(2, sender)
       expect((yield* results(jobId))[0]).toMatchObject({ status: "unknown" })
     }).pipe(Effect.provide(Memory.layer))
@@ -376,7 +682,7 @@ describe("a recipient that killed two workers", () => {
     const jobs = yield* JobStore
     const jobId = yield* acceptOf(who, 1)
     for (const now of [0, dueAt]) {
-      yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
       yield* jobs.rescue({ worker: "gone", now, recoverable: ["sandbox"] })
     }
     return jobId
@@ -406,8 +712,8 @@ describe("a recipient that killed two workers", () => {
         JobStore,
         Effect.map(JobStore, (jobs) => ({
           ...jobs,
-          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
-            Effect.tap(jobs.exchange(command), ({ claimed }) => {
+          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+            Effect.tap(jobs.settleAndClaim(command), ({ claimed }) => {
               const isMeanwhile = command.now > 1500 && command.now < 5500
               if (isMeanwhile && claimed.some(({ sessionId }) => sessionId === who.sessionId)) claims += 1
             })
@@ -447,8 +753,8 @@ describe("a recipient that killed two workers", () => {
         JobStore,
         Effect.map(JobStore, (jobs) => ({
           ...jobs,
-          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
-            Effect.flatMap(jobs.exchange(command), (answer) => {
+          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+            Effect.flatMap(jobs.settleAndClaim(command), (answer) => {
               if (isDelayed || !answer.claimed.some(({ jobId }) => jobId === first))
                 return Effect.succeed(answer)
               isDelayed = true
@@ -483,11 +789,11 @@ describe("a recipient that killed two workers", () => {
         const jobs = yield* JobStore
         const suspects = [yield* acceptOf(yield* owner, 1), yield* acceptOf(yield* owner, 1)]
         for (let death = 0; death < 2; death++) {
-          yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 2 } })
+          yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 2 } })
           yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })
         }
         for (const worker of names)
-          yield* jobs.exchange({ now: 0, settlements: [], claim: { worker, limit: 1 } })
+          yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker, limit: 1 } })
         const times: Array<number> = []
         const { sender } = platform({ deduplicates: true }, () =>
           Effect.map(Clock.currentTimeMillis, (now) => {
@@ -512,7 +818,7 @@ describe("a recipient that killed two workers", () => {
       const { jobId, jobs } = yield* accept(1)
       // Due again when each lane has something under way.
       for (const now of [0, 3000]) {
-        yield* jobs.exchange({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
         yield* jobs.rescue({ worker: "gone", now, recoverable: ["sandbox"] })
       }
       const { jobIds } = yield* backlog(200)
@@ -535,23 +841,16 @@ describe("a recipient that killed two workers", () => {
 
 describe("who is dead", () => {
   const second = 1_000_000_000n
+  const saying = (beats: number) => [{ worker: "a", beats, isDead: false }]
 
   it("is who said nothing new for the lease, by the watcher's own clock", () => {
-    const first = observe(new Map(), [{ worker: "a", beats: 1, isDead: false }], 5n * second, 15_000)
+    const first = observe(new Map(), saying(1), 5n * second, 15_000)
     expect(first.dead).toEqual([])
-    expect(
-      observe(first.seen, [{ worker: "a", beats: 1, isDead: false }], 20n * second - 1n, 15_000).dead
-    ).toEqual([])
-    expect(
-      observe(first.seen, [{ worker: "a", beats: 1, isDead: false }], 20n * second, 15_000).dead
-    ).toEqual(["a"])
-    expect(
-      observe(first.seen, [{ worker: "a", beats: 2, isDead: false }], 20n * second, 15_000).dead
-    ).toEqual([])
+    expect(observe(first.seen, saying(1), 20n * second - 1n, 15_000).dead).toEqual([])
+    expect(observe(first.seen, saying(1), 20n * second, 15_000).dead).toEqual(saying(1))
+    expect(observe(first.seen, saying(2), 20n * second, 15_000).dead).toEqual([])
     // Forgotten and seen again is seen for the first time.
     const between = observe(first.seen, [], 10n * second, 15_000)
-    expect(
-      observe(between.seen, [{ worker: "a", beats: 1, isDead: false }], 20n * second, 15_000).dead
-    ).toEqual([])
+    expect(observe(between.seen, saying(1), 20n * second, 15_000).dead).toEqual([])
   })
 })

@@ -117,8 +117,8 @@ describe("a platform that does not answer", () => {
         JobStore,
         Effect.map(JobStore, (jobs) => ({
           ...jobs,
-          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
-            Effect.delay(jobs.exchange(command), command.now < 20_000 ? "200 millis" : 0)
+          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+            Effect.delay(jobs.settleAndClaim(command), command.now < 20_000 ? "200 millis" : 0)
         }))
       )
       yield* TestClock.adjust("40 seconds").pipe(Effect.provide(Layer.provide(running(sender), slow)))

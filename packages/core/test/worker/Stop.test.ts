@@ -60,7 +60,7 @@ describe("a process that stops", () => {
       expect((yield* stoppedAfter(sender, 24)).ended).toBe(false)
       const { ended, recipients } = yield* stoppedAfter(sender, 25)
       expect(ended).toBe(true)
-      expect(recipients[0]).toMatchObject({ status: "sending", attempts: 0, uncertain: true })
+      expect(recipients[0]).toMatchObject({ status: "sending", attempts: 0, maybeSent: true })
       expect(recipients[0]?.nextAt).not.toBeNull()
     }).pipe(Effect.provide(Memory.layer))
   )
@@ -73,10 +73,10 @@ describe("a process that stops", () => {
         Effect.map(JobStore, (jobs) => ({
           ...jobs,
           // Away from the stop on, for ten seconds.
-          exchange: (command: Parameters<typeof jobs.exchange>[0]) =>
+          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
             command.now >= 1_000 && command.now < 11_000
               ? new StorageError({ operation: "exchange", cause: "The connection broke." })
-              : jobs.exchange(command)
+              : jobs.settleAndClaim(command)
         }))
       )
       const { jobId } = yield* accept(10)

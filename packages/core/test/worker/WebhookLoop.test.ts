@@ -22,7 +22,7 @@ type Webhooks = Effect.Effect.Success<typeof WebhookStore>
 
 const quiet = platform({}).sender
 const ok = { _tag: "Answered", status: 200, retryAfter: null, excerpt: "" } as const
-const down = new StorageError({ operation: "WebhookStore.exchange", cause: "The connection broke." })
+const down = new StorageError({ operation: "WebhookStore.settleAndClaim", cause: "The connection broke." })
 
 /** The test's store with some verbs changed. */
 const changed = (change: (store: Webhooks) => Partial<Webhooks>) =>
@@ -51,10 +51,10 @@ describe("the webhook loop", () => {
       const { told, transport } = receivers("0 seconds")
       const names = new Set<string>()
       let failures = 0
-      const failing = changed(({ exchange }) => ({
-        exchange: (command) => {
+      const failing = changed(({ settleAndClaim }) => ({
+        settleAndClaim: (command) => {
           if (command.claim !== null) names.add(command.claim.worker)
-          if (failures === 8) return exchange(command)
+          if (failures === 8) return settleAndClaim(command)
           failures += 1
           return down
         }
@@ -87,11 +87,11 @@ describe("the webhook loop", () => {
           if (isRefused) refused += 1
           return isRefused
         }
-        const refusing = changed(({ exchange }) => ({
-          exchange: (command) =>
+        const refusing = changed(({ settleAndClaim }) => ({
+          settleAndClaim: (command) =>
             command.settlements.length > 0 && refused < 60 && refuses(command.settlements)
               ? refusal
-              : exchange(command)
+              : settleAndClaim(command)
         }))
         const loops = Layer.provide(running(quiet, transport), refusing)
         yield* Effect.gen(function* () {

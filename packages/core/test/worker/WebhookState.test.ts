@@ -302,18 +302,24 @@ const rows: ReadonlyArray<Row> = [
     from: { settlements: [s0] },
     event: interrupted,
     does: "StopDeliveries",
-    becomes: { leaving: true, settlements: [s0] }
+    becomes: { interrupted: true, settlements: [s0] }
   },
   {
     title: "that leaves stores what its last attempts brought, without a claim",
-    from: { phase: collecting, leaving: true, settlements: [s0] },
+    from: { phase: collecting, interrupted: true, settlements: [s0] },
     event: collected([s1]),
     does: "SettleAndClaim",
     with: { settlements: [s0, s1], limit: null }
   },
   {
     title: "that leaves deregisters its names when all is stored",
-    from: { ...storing(1, false), leaving: true, settlements: [s0], retired: ["w0"], inUse: new Set(["w0"]) },
+    from: {
+      ...storing(1, false),
+      interrupted: true,
+      settlements: [s0],
+      retired: ["w0"],
+      inUse: new Set(["w0"])
+    },
     event: stored(),
     does: "Leave",
     with: { workers: ["w0", "w1"] },
@@ -321,14 +327,14 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "that leaves makes a commit that failed again while the grace lasts",
-    from: { ...storing(1, false), leaving: true, settlements: [s0], refusals: 9 },
+    from: { ...storing(1, false), interrupted: true, settlements: [s0], refusals: 9 },
     event: failed,
     facts: stopping,
     does: "Pause"
   },
   {
     title: "that leaves says what it could not store, when the grace is over",
-    from: { ...storing(1, false), leaving: true, settlements: [s0], refusals: 2 },
+    from: { ...storing(1, false), interrupted: true, settlements: [s0], refusals: 2 },
     event: failed,
     facts: { stopping: true, graceIsOver: true },
     does: "ReportUnsettled Leave"
@@ -411,7 +417,7 @@ describe("the webhook loop, whatever comes in whatever order,", () => {
           if (isAnswered && each.claimed.length > 0) expect(request._tag).toBe("Attempt")
           if (state.phase._tag === "Starting" && each._tag === "Ready") expect(after.doubtful).toBe(true)
           if (request._tag === "SettleAndClaim" && request.limit !== null) {
-            expect([after.doubtful, after.leaving, facts.stopping]).toEqual([false, false, false])
+            expect([after.doubtful, after.interrupted, facts.stopping]).toEqual([false, false, false])
             expect(request.limit).toBeGreaterThan(0)
           }
           for (const notice of notices) {

@@ -1,9 +1,9 @@
 /** Accounts, their plans, and what they used (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin } from "@sendwright/core"
-import type * as Domain from "@sendwright/core/domain/Account"
-import { Currency } from "@sendwright/core/domain/Currency"
-import * as Plans from "@sendwright/core/domain/Plan"
+import type * as Domain from "@sendwright/core/Account"
+import { Currency } from "@sendwright/core/Currency"
+import * as Plans from "@sendwright/core/Plan"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"

@@ -1,6 +1,6 @@
 /** API keys of a session, and their secrets (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import * as Domain from "@sendwright/core/domain/ApiKey"
+import * as Domain from "@sendwright/core/ApiKey"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"

@@ -1,5 +1,5 @@
 /** Values of the examples in the description: one small shop, and what becomes of its order confirmations. */
-import type * as EventData from "@sendwright/core/domain/EventData"
+import type * as EventData from "@sendwright/core/EventData"
 
 export const ids = {
   account: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c01",

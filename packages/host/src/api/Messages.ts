@@ -1,8 +1,8 @@
 /** Direct messages: sent and read with an API key (interface.md §2.8, §2.9), listed by operators (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine } from "@sendwright/core"
-import * as Ids from "@sendwright/core/domain/Ids"
-import * as Requests from "@sendwright/core/domain/Requests"
+import * as Ids from "@sendwright/core/Ids"
+import * as Requests from "@sendwright/core/Requests"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"

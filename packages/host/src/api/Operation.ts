@@ -6,7 +6,7 @@ import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import type * as HttpMethod from "@effect/platform/HttpMethod"
 import type { Engine } from "@sendwright/core"
-import type * as ApiKey from "@sendwright/core/domain/ApiKey"
+import type * as ApiKey from "@sendwright/core/ApiKey"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -69,7 +69,7 @@ const common = <Name extends string, M extends Method, Path, Query, Payload, Hea
   method: endpoint.method,
   pattern: endpoint.path,
   status: HttpApiSchema.getStatusSuccess(endpoint.successSchema),
-  takesBody: Option.isSome(endpoint.payloadSchema),
+  acceptsBody: Option.isSome(endpoint.payloadSchema),
   maximumValues: Context.get(endpoint.annotations, MaximumValues),
   whileStopping: false,
   refusal: () => ({})

@@ -1,9 +1,9 @@
 /** Operators of the admin API, and the audit log of their acts (docs/operators.md). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import type * as Audit from "@sendwright/core/domain/Audit"
-import * as Instant from "@sendwright/core/domain/Instant"
-import * as Domain from "@sendwright/core/domain/Operator"
-import * as TextRules from "@sendwright/core/domain/Text"
+import type * as Audit from "@sendwright/core/Audit"
+import * as Instant from "@sendwright/core/Instant"
+import { Text as TextRules } from "@sendwright/core/internal"
+import * as Domain from "@sendwright/core/Operator"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"

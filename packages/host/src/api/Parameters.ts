@@ -1,7 +1,7 @@
 /** Path and query parameters that several endpoints share. */
-import * as Instant from "@sendwright/core/domain/Instant"
-import * as Page from "@sendwright/core/domain/Page"
-import * as Text from "@sendwright/core/domain/Text"
+import * as Instant from "@sendwright/core/Instant"
+import { Text } from "@sendwright/core/internal"
+import * as Page from "@sendwright/core/Page"
 import * as Schema from "effect/Schema"
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/

@@ -1,8 +1,8 @@
 /** Template sends: what they would cost, and the sends themselves (interface.md §2.3, §2.4). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine, Estimates } from "@sendwright/core"
-import * as Requests from "@sendwright/core/domain/Requests"
-import * as Template from "@sendwright/core/domain/Template"
+import * as Requests from "@sendwright/core/Requests"
+import * as Template from "@sendwright/core/Template"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"

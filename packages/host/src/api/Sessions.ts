@@ -1,9 +1,9 @@
 /** Sessions: connections of an account to a platform (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import * as Instant from "@sendwright/core/domain/Instant"
-import * as Keywords from "@sendwright/core/domain/Keywords"
-import * as Retry from "@sendwright/core/domain/Retry"
-import * as Domain from "@sendwright/core/domain/Session"
+import * as Instant from "@sendwright/core/Instant"
+import * as Keywords from "@sendwright/core/Keywords"
+import * as Retry from "@sendwright/core/Retry"
+import * as Domain from "@sendwright/core/Session"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"

@@ -1,8 +1,8 @@
 /** Templates: read with an API key (interface.md §2.2), imported and synchronized by operators (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin } from "@sendwright/core"
-import * as Prices from "@sendwright/core/domain/RateCard"
-import * as Domain from "@sendwright/core/domain/Template"
+import * as Prices from "@sendwright/core/RateCard"
+import * as Domain from "@sendwright/core/Template"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"

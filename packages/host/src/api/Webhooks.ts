@@ -1,8 +1,8 @@
 /** Webhook endpoints: receivers of an account's events, and their deliveries (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import * as Event from "@sendwright/core/domain/Event"
-import * as Instant from "@sendwright/core/domain/Instant"
-import * as Domain from "@sendwright/core/domain/Webhook"
+import * as Event from "@sendwright/core/Event"
+import * as Instant from "@sendwright/core/Instant"
+import * as Domain from "@sendwright/core/Webhook"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"

@@ -1,9 +1,9 @@
 /** Parts of bodies that several aggregates share: the schema of each, and its codec. Times on the wire are text. */
-import * as ApiKeys from "@sendwright/core/domain/ApiKey"
-import * as EventData from "@sendwright/core/domain/EventData"
-import * as Faults from "@sendwright/core/domain/Fault"
-import * as Instant from "@sendwright/core/domain/Instant"
-import * as Recipient from "@sendwright/core/domain/Recipient"
+import * as ApiKeys from "@sendwright/core/ApiKey"
+import * as EventData from "@sendwright/core/EventData"
+import * as Faults from "@sendwright/core/Fault"
+import * as Instant from "@sendwright/core/Instant"
+import * as Recipient from "@sendwright/core/Recipient"
 import * as Schema from "effect/Schema"
 
 /** What a codec makes for a schema. */

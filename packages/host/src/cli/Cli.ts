@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs"
 import * as CliConfig from "@effect/cli/CliConfig"
 import * as Command from "@effect/cli/Command"
 import * as ValidationError from "@effect/cli/ValidationError"
-import * as Fault from "@sendwright/core/domain/Fault"
-import * as Json from "@sendwright/core/domain/Json"
+import * as Fault from "@sendwright/core/Fault"
+import { Json } from "@sendwright/core/internal"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -40,7 +40,7 @@ const linesOf = (error: NotOpened | Problems.EngineError): ReadonlyArray<string>
 }
 
 /** Files and platforms have written part of it, and a terminal may be what reads it. */
-const told = (error: NotOpened | Problems.EngineError): string =>
+const messageOf = (error: NotOpened | Problems.EngineError): string =>
   linesOf(error).map(Logs.printable).join("\n")
 
 /** Runs what a process was started with, its program and script included, and answers how the process should end. */
@@ -51,7 +51,7 @@ export const run = (argv: ReadonlyArray<string>, options: Options = {}) =>
       // The parser told its own error.
       ValidationError.isValidationError(error)
         ? Effect.succeed(misused)
-        : Effect.as(Console.error(told(error)), failed)
+        : Effect.as(Console.error(messageOf(error)), failed)
     ),
     Effect.tapDefect((cause) =>
       Console.error(["Sendwright broke.", ...Logs.below(Cause.pretty(cause))].join("\n"))

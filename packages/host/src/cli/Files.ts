@@ -3,8 +3,8 @@ import { isUtf8 } from "node:buffer"
 import { buffer } from "node:stream/consumers"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as FileSystem from "@effect/platform/FileSystem"
-import * as Csv from "@sendwright/core/domain/Csv"
-import * as Fault from "@sendwright/core/domain/Fault"
+import * as Fault from "@sendwright/core/Fault"
+import { Csv } from "@sendwright/core/internal"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { NewConsent } from "../api/Consents.ts"
@@ -23,14 +23,14 @@ const bytes = (file: string): Read<Uint8Array> =>
         Effect.mapError(() => wrong(file, "cannot be read."))
       )
 
-const told = (fault: Fault.Fault): string =>
+const messageOf = (fault: Fault.Fault): string =>
   fault.path.length === 0 ? fault.message : `At ${Fault.pointer(fault)}: ${fault.message}`
 
 /** By the rules of a request's body, but for its size. */
 export const json = (file: string): Read<unknown> =>
   Effect.flatMap(bytes(file), (content) =>
     Either.mapLeft(Body.parse(content), (faults) =>
-      wrong(file, `cannot be used. ${faults.map(told).join(" ")}`)
+      wrong(file, `cannot be used. ${faults.map(messageOf).join(" ")}`)
     )
   )
 

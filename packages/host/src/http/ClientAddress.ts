@@ -53,7 +53,7 @@ const parse = (hop: string): string | undefined => {
 const customerGroups = 4
 
 /** The key that limits per address count by: an IPv4 address, and of an IPv6 one the /64, whose owner has all of it. */
-export const holder = (address: string): string => {
+export const clientOf = (address: string): string => {
   const spelled = normal(address)
   if (!isIPv6(spelled)) return spelled
   const [before = [], after = []] = spelled.split("::").map((part) => (part === "" ? [] : part.split(":")))

@@ -6,9 +6,9 @@ import type { Duplex } from "node:stream"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
-import type { PlainResponse, Refuse } from "./Adapter.ts"
 import type { Connections } from "./Connections.ts"
-import * as Limits from "./Limits.ts"
+import type { PlainResponse, Refuse } from "./HttpApp.ts"
+import * as HttpLimits from "./HttpLimits.ts"
 import type { HostCode } from "./Problems.ts"
 
 /** How long a client that is still talking is listened to, so that it gets to read the answer. */
@@ -72,7 +72,7 @@ export const answer = (server: Server, refuse: Refuse, connections: Connections)
   Effect.map(Effect.runtime(), (runtime) => {
     const run = Runtime.runFork(runtime)
     let lingering = 0
-    const end = (socket: Duplex, told: Effect.Effect<PlainResponse>): void => {
+    const end = (socket: Duplex, refusal: Effect.Effect<PlainResponse>): void => {
       if (lingering >= mostLingering) {
         socket.destroy()
         return
@@ -80,7 +80,7 @@ export const answer = (server: Server, refuse: Refuse, connections: Connections)
       lingering += 1
       run(
         Effect.ensuring(
-          Effect.flatMap(told, (response) => say(socket, response)),
+          Effect.flatMap(refusal, (response) => say(socket, response)),
           Effect.sync(() => {
             lingering -= 1
             socket.destroy()
@@ -89,9 +89,9 @@ export const answer = (server: Server, refuse: Refuse, connections: Connections)
       )
     }
     server.on("connection", (socket: Socket) => {
-      const over = connections.take(socket)
+      const over = connections.admit(socket)
       if (over === undefined) return
-      Limits.over(over)
+      HttpLimits.over(over)
       end(socket, refuse("unavailable", tooMany[over], retryMs))
     })
     const answers = new WeakMap<Duplex, ServerResponse>()

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricKey from "effect/MetricKey"
 import * as ClientAddress from "./ClientAddress.ts"
-import * as Limits from "./Limits.ts"
+import * as HttpLimits from "./HttpLimits.ts"
 import * as Reading from "./Reading.ts"
 
 /** A header takes about as much besides its letters, where it was parsed and where it can be looked up. */
@@ -40,7 +40,7 @@ export class Connection implements Reading.Readable {
   /** True when the peer is a trusted proxy, so that its requests are others'. */
   readonly isProxy: boolean
   /** The client that limits per address count it for. */
-  readonly holder: string | undefined
+  readonly client: string | undefined
   /** Set once it is known which answer is its last one: none of those that wait is begun any more. */
   isLast = false
   private readonly all: Connections
@@ -61,7 +61,8 @@ export class Connection implements Reading.Readable {
     this.socket = socket
     this.address = socket.remoteAddress === undefined ? undefined : ClientAddress.normal(socket.remoteAddress)
     this.isProxy = this.address !== undefined && all.clients.isProxy(this.address)
-    this.holder = this.address === undefined || this.isProxy ? undefined : ClientAddress.holder(this.address)
+    this.client =
+      this.address === undefined || this.isProxy ? undefined : ClientAddress.clientOf(this.address)
   }
 
   get isPatient(): boolean {
@@ -105,7 +106,7 @@ export class Connection implements Reading.Readable {
   look(): void {
     const { limits, sweeps } = this.all
     if (this.socket.writableLength === 0 || (sweeps - this.since) * sweepMs <= limits.stalled) return
-    Limits.over("stalled")
+    HttpLimits.over("stalled")
     // Otherwise the kernel would go on to offer it what it holds.
     this.socket.resetAndDestroy()
   }
@@ -138,15 +139,15 @@ const number = Metric.fromMetricKey(
 const sweepMs = 250
 
 export class Connections {
-  readonly limits: Limits.Limits
+  readonly limits: HttpLimits.Limits
   readonly clients: ClientAddress.ClientAddress
   /** How often it was looked at all of them. */
   sweeps = 0
   private readonly open = new Map<Socket, Connection>()
   /** How many an address has open, where it has any. */
-  private readonly byHolder = new Map<string, number>()
+  private readonly byClient = new Map<string, number>()
   private readonly reading: Reading.Reading
-  constructor(limits: Limits.Limits, clients: ClientAddress.ClientAddress) {
+  constructor(limits: HttpLimits.Limits, clients: ClientAddress.ClientAddress) {
     this.limits = limits
     this.clients = clients
     this.reading = new Reading.Reading(() => this.open.values())
@@ -158,29 +159,29 @@ export class Connections {
   }
 
   /** Takes in a new connection, or answers the limit that it would be over. */
-  take(socket: Socket): "connections" | "connectionsPerAddress" | undefined {
+  admit(socket: Socket): "connections" | "connectionsPerAddress" | undefined {
     if (this.open.size >= this.limits.connections) return "connections"
     const connection = new Connection(this, socket)
-    const { holder } = connection
-    if (holder !== undefined) {
-      const others = this.byHolder.get(holder) ?? 0
+    const { client } = connection
+    if (client !== undefined) {
+      const others = this.byClient.get(client) ?? 0
       if (others >= this.limits.connectionsPerAddress) return "connectionsPerAddress"
-      this.byHolder.set(holder, others + 1)
+      this.byClient.set(client, others + 1)
     }
     this.open.set(socket, connection)
     socket.once("close", () => {
       this.open.delete(socket)
       this.reading.left(connection)
-      if (holder !== undefined) this.leave(holder)
+      if (client !== undefined) this.release(client)
       connection.closed()
     })
     return undefined
   }
 
-  private leave(holder: string): void {
-    const left = (this.byHolder.get(holder) ?? 1) - 1
-    if (left > 0) this.byHolder.set(holder, left)
-    else this.byHolder.delete(holder)
+  private release(client: string): void {
+    const remaining = (this.byClient.get(client) ?? 1) - 1
+    if (remaining > 0) this.byClient.set(client, remaining)
+    else this.byClient.delete(client)
   }
 
   /** Refuses what no handler has begun with. */
@@ -210,7 +211,7 @@ export class Connections {
       if (connection === undefined) return true
       const limit = connection.over(headOf(request))
       if (limit === undefined) return false
-      Limits.over(limit)
+      HttpLimits.over(limit)
       return true
     }
     return class Request extends IncomingMessage {

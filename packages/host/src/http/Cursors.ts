@@ -4,7 +4,7 @@
  * page has one cursor, and no two share a nonce (decisions.md §10 "Requests").
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
-import * as Hmac from "@sendwright/core/domain/Hmac"
+import { Hmac } from "@sendwright/core/internal"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import { cursorForm } from "../api/Parameters.ts"

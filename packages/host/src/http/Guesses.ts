@@ -9,8 +9,7 @@
  * them, so that a client may begin with as many as it likes.
  */
 import { Ids } from "@sendwright/core"
-import * as Memo from "@sendwright/core/domain/Memo"
-import * as Throttle from "@sendwright/core/domain/Throttle"
+import { Memo, Throttle } from "@sendwright/core/internal"
 import * as Effect from "effect/Effect"
 import * as ClientAddress from "./ClientAddress.ts"
 
@@ -75,7 +74,7 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
     const promised = new Map<string, number>()
 
     const clientOf = ({ address = "" }: Guess): string =>
-      address.includes(":") ? networks(address, () => ClientAddress.holder(address)) : address
+      address.includes(":") ? networks(address, () => ClientAddress.clientOf(address)) : address
 
     const countersOf = (guess: Guess): ReadonlyArray<Counter> => {
       const { kind, subject } = guess

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 
 export interface InFlight {
   readonly count: () => number
-  readonly enter: () => void
-  readonly leave: () => void
+  readonly begin: () => void
+  readonly end: () => void
   readonly during: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Returns once nothing is under way. */
   readonly none: Effect.Effect<void>
@@ -13,23 +13,23 @@ export interface InFlight {
 export const make = (): InFlight => {
   const idle = Effect.unsafeMakeLatch(true)
   let count = 0
-  const enter = (): void => {
+  const begin = (): void => {
     count += 1
     idle.unsafeClose()
   }
-  const leave = (): void => {
+  const end = (): void => {
     count -= 1
     if (count === 0) idle.unsafeOpen()
   }
   return {
     count: () => count,
-    enter,
-    leave,
+    begin,
+    end,
     during: (effect) =>
       Effect.acquireUseRelease(
-        Effect.sync(enter),
+        Effect.sync(begin),
         () => effect,
-        () => Effect.sync(leave)
+        () => Effect.sync(end)
       ),
     none: idle.await
   }

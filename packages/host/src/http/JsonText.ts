@@ -4,8 +4,8 @@
  * any operation takes, and of a member that is given twice it keeps the last, so that the others would be ignored
  * (decisions.md §10). Whether the text is JSON at all is the parser's word.
  */
-import * as Fault from "@sendwright/core/domain/Fault"
-import * as JsonScan from "@sendwright/core/domain/JsonScan"
+import * as Fault from "@sendwright/core/Fault"
+import { JsonScan } from "@sendwright/core/internal"
 import * as Either from "effect/Either"
 
 export const maximumDepth = 32
@@ -76,7 +76,7 @@ class Names {
   /** The same of names that another of their object has the hash in common with, by level and name. */
   private readonly others = new Map<string, number>()
   /** Where the names began that were told. */
-  private readonly told = new Set<number>()
+  private readonly reported = new Set<number>()
 
   constructor(text: string) {
     this.text = text
@@ -101,13 +101,13 @@ class Names {
       return false
     }
     const name = nameIn(this.text, start, end)
-    return this.nameAt(first) === name ? this.isUntold(first) : this.isOtherTwin(name, level, from, start)
+    return this.nameAt(first) === name ? this.isUnreported(first) : this.isOtherTwin(name, level, from, start)
   }
 
   private isOtherTwin(name: string, level: number, from: number, start: number): boolean {
     const key = `${level} ${name}`
     const first = this.others.get(key) ?? 0
-    if (first > from) return this.isUntold(first)
+    if (first > from) return this.isUnreported(first)
     this.others.set(key, start)
     return false
   }
@@ -116,9 +116,9 @@ class Names {
     return nameIn(this.text, start, JsonScan.endOfString(this.text, start))
   }
 
-  private isUntold(first: number): boolean {
-    if (this.told.has(first)) return false
-    this.told.add(first)
+  private isUnreported(first: number): boolean {
+    if (this.reported.has(first)) return false
+    this.reported.add(first)
     return true
   }
 }

@@ -9,9 +9,9 @@ const mostKeys = 10_000
 const others = ""
 
 /** Takes one from a key's allowance; answers how many milliseconds to wait, 0 when it was there. */
-export type Take = (key: string, now: number) => number
+export type Consume = (key: string, now: number) => number
 
-export const make = (rule: RateLimit.Rule): Take => {
+export const make = (rule: RateLimit.Rule): Consume => {
   const arrivals = new Map<string, number>()
   let swept = 0
   const sweep = (now: number): void => {

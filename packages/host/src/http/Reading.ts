@@ -9,7 +9,7 @@ import type { Socket } from "node:net"
 export interface Readable {
   readonly socket: Socket
   /** The client that limits per address count it for. */
-  readonly holder: string | undefined
+  readonly client: string | undefined
   /** True for one that is never put off: its client waits for each answer, so that it brings one request in a turn. */
   readonly isPatient: boolean
 }
@@ -38,19 +38,19 @@ export class Reading {
     this.heads += 1
     this.schedule()
     if (this.heads !== mostHeads) return
-    for (const readable of this.open()) if (!readable.isPatient) this.hold(readable)
+    for (const readable of this.open()) if (!readable.isPatient) this.defer(readable)
   }
 
   /** To be called when a connection is gone. */
-  left({ holder, socket }: Readable): void {
-    const sockets = this.putOff.get(holder)
-    if (sockets?.delete(socket) === true && sockets.size === 0) this.putOff.delete(holder)
+  left({ client, socket }: Readable): void {
+    const sockets = this.putOff.get(client)
+    if (sockets?.delete(socket) === true && sockets.size === 0) this.putOff.delete(client)
   }
 
-  private hold({ holder, socket }: Readable): void {
+  private defer({ client, socket }: Readable): void {
     socket.pause()
-    const sockets = this.putOff.get(holder)
-    if (sockets === undefined) this.putOff.set(holder, new Set([socket]))
+    const sockets = this.putOff.get(client)
+    if (sockets === undefined) this.putOff.set(client, new Set([socket]))
     else sockets.add(socket)
   }
 
@@ -63,16 +63,16 @@ export class Reading {
       this.batch = this.heads < mostHeads ? Math.min(2 * this.batch, mostHeads) : fewest
       this.heads = 0
       let left = this.batch
-      for (const [holder, sockets] of this.putOff) {
+      for (const [client, sockets] of this.putOff) {
         if (left === 0) break
         left -= 1
-        this.putOff.delete(holder)
+        this.putOff.delete(client)
         for (const socket of sockets) {
           sockets.delete(socket)
           socket.resume()
           break
         }
-        if (sockets.size > 0) this.putOff.set(holder, sockets)
+        if (sockets.size > 0) this.putOff.set(client, sockets)
       }
       if (this.putOff.size > 0) this.schedule()
     })

@@ -5,14 +5,14 @@
 import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type * as HttpMethod from "@effect/platform/HttpMethod"
 import type { Engine } from "@sendwright/core"
-import type * as ApiKey from "@sendwright/core/domain/ApiKey"
-import * as Errors from "@sendwright/core/domain/Errors"
-import * as Fault from "@sendwright/core/domain/Fault"
-import type * as Operator from "@sendwright/core/domain/Operator"
-import * as Readable from "@sendwright/core/domain/Readable"
-import * as Requests from "@sendwright/core/domain/Requests"
-import * as Shape from "@sendwright/core/domain/Shape"
-import * as Turn from "@sendwright/core/loop/Turn"
+import type * as ApiKey from "@sendwright/core/ApiKey"
+import * as Errors from "@sendwright/core/Errors"
+import * as Fault from "@sendwright/core/Fault"
+import { EventLoopBudget } from "@sendwright/core/internal"
+import type * as Operator from "@sendwright/core/Operator"
+import * as Readable from "@sendwright/core/Readable"
+import * as RequestDecoder from "@sendwright/core/RequestDecoder"
+import * as Requests from "@sendwright/core/Requests"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -106,7 +106,7 @@ export interface Route {
   /** With `:name` for parameters. */
   readonly pattern: string
   readonly status: number
-  readonly takesBody: boolean
+  readonly acceptsBody: boolean
   /** Members and items in all of a body that is long. */
   readonly maximumValues: number
   /** True when it is still served while the service stops. */
@@ -172,10 +172,10 @@ const decoderOf = <A>(
 ): ((input: unknown) => Either.Either<A, Faults>) =>
   Option.match(schema, {
     onNone: () => {
-      const nothing = Shape.nothing(prefix)
+      const nothing = RequestDecoder.nothing(prefix)
       return (input) => Either.map(nothing(input), () => undefined as A)
     },
-    onSome: (found) => Shape.decoder(found, prefix)
+    onSome: (found) => RequestDecoder.decoder(found, prefix)
   })
 
 const leftOf = (either: Either.Either<unknown, Faults>): Faults => (Either.isLeft(either) ? either.left : [])
@@ -183,8 +183,8 @@ const leftOf = (either: Either.Either<unknown, Faults>): Faults => (Either.isLef
 /** An absent body counts as an empty object, so that each required field is told. */
 const bodyOf = (body: Raw["body"]): Either.Either<unknown, Faults> => body ?? Either.right({})
 
-const nothingAsked = Shape.nothing(["query"])
-const nothingSent = Shape.nothing()
+const nothingAsked = RequestDecoder.nothing(["query"])
+const nothingSent = RequestDecoder.nothing()
 
 /** The faults of a request for what takes neither parameters nor a body. */
 export const unexpected = ({ body, faults, query }: Raw): Faults => [
@@ -223,13 +223,13 @@ export const prepare = <Path, Query, Payload, Headers, Success>(
   const readPayload = Option.getOrUndefined(Option.map(endpoint.payloadSchema, Readable.reader))
   /** With the faults that were told, those of the rules; where the storage does not answer these are left out. */
   const refused = (
-    told: Faults,
+    reported: Faults,
     rules: Rules<Path, Payload> | undefined,
     body: Raw["body"],
     path: Path | undefined
   ): Either.Either<Running, Faults> => {
-    if (rules === undefined || told.length >= Fault.maximum || body === null || Either.isLeft(body))
-      return Either.left(told)
+    if (rules === undefined || reported.length >= Fault.maximum || body === null || Either.isLeft(body))
+      return Either.left(reported)
     const input = body.right
     const broken = Effect.suspend(() => {
       const payload = readPayload?.(input)
@@ -237,10 +237,12 @@ export const prepare = <Path, Query, Payload, Headers, Success>(
     })
     // To tell the faults of thousands of items has taken a turn by now.
     return Either.right(
-      Turn.next.pipe(
+      EventLoopBudget.nextTurn.pipe(
         Effect.zipRight(Effect.orElseSucceed(broken, (): Faults => [])),
         Effect.flatMap((found) =>
-          Effect.fail(new Errors.InvalidRequest({ faults: [...told, ...Fault.untold(told, found)] }))
+          Effect.fail(
+            new Errors.InvalidRequest({ faults: [...reported, ...Fault.unreported(reported, found)] })
+          )
         )
       )
     )
@@ -255,8 +257,8 @@ export const prepare = <Path, Query, Payload, Headers, Success>(
       const query = decodeQuery(raw.query)
       const payload = Either.flatMap(bodyOf(raw.body), decodePayload)
       if (Either.isLeft(path) || Either.isLeft(query) || Either.isLeft(payload) || raw.faults.length > 0) {
-        const told = [...raw.faults, ...leftOf(path), ...leftOf(query), ...leftOf(payload)]
-        return refused(told, rules, raw.body, Option.getOrUndefined(Either.getRight(path)))
+        const reported = [...raw.faults, ...leftOf(path), ...leftOf(query), ...leftOf(payload)]
+        return refused(reported, rules, raw.body, Option.getOrUndefined(Either.getRight(path)))
       }
       const place = () => placeOf(endpoint, owner, path.right, query.right ?? {})
       const given = cursorOf(query.right)

@@ -58,17 +58,17 @@ export const make = (routes: ReadonlyArray<Route>): Router => {
   for (const route of routes) {
     if (route.pattern.includes(":")) {
       const segments = route.pattern.split("/")
-      const alike = patterns.get(segments.length) ?? []
-      const known = alike.find((each) => each.segments.join("/") === route.pattern)
-      if (known === undefined) alike.push({ segments, routes: new Map([[route.method, route]]) })
+      const ofLength = patterns.get(segments.length) ?? []
+      const known = ofLength.find((each) => each.segments.join("/") === route.pattern)
+      if (known === undefined) ofLength.push({ segments, routes: new Map([[route.method, route]]) })
       else known.routes.set(route.method, route)
-      patterns.set(segments.length, alike)
+      patterns.set(segments.length, ofLength)
     } else {
       const methods = fixed.get(route.pattern) ?? new Map<string, Matched>()
       fixed.set(route.pattern, methods.set(route.method, { route, path: {} }))
     }
   }
-  for (const alike of patterns.values()) alike.sort(bySpecificity)
+  for (const ofLength of patterns.values()) ofLength.sort(bySpecificity)
   return (path) => {
     const known = fixed.get(path)
     if (known !== undefined) return known

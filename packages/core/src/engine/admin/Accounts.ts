@@ -1,21 +1,21 @@
 /** Accounts and their plans. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { Account } from "../../domain/Account.ts"
-import * as Currency from "../../domain/Currency.ts"
+import type { Account } from "../../domain/account/Account.ts"
+import type { Plan } from "../../domain/account/Plan.ts"
+import * as Plans from "../../domain/account/Plan.ts"
+import * as Currency from "../../domain/billing/Currency.ts"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
-import type { Plan } from "../../domain/Plan.ts"
-import * as Plans from "../../domain/Plan.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
-import { refuse } from "./Faults.ts"
-import * as Text from "./Text.ts"
+import { refuseIf } from "./RefuseIf.ts"
+import * as ValidateName from "./ValidateName.ts"
 
 /** Plan fields that are given; the others keep what they were. */
 export type PlanChange = { readonly [Field in keyof Plan]?: Plan[Field] | undefined }
@@ -47,7 +47,8 @@ export interface Accounts {
   readonly usage: (id: string) => Effect.Effect<Usage, NotFound | StorageError>
 }
 
-const nameFaults = (name: string | undefined) => (name === undefined ? [] : Text.faults(name, "name", 255))
+const nameFaults = (name: string | undefined) =>
+  name === undefined ? [] : ValidateName.validateName(name, "name", 255)
 
 /** The plan with the given fields in place; fields that are absent stay. */
 const changed = (plan: Plan, change: PlanChange | undefined): Plan => ({
@@ -78,7 +79,7 @@ export const make = Effect.gen(function* () {
     find,
     list: store.list,
     create: Effect.fnUntraced(function* ({ currency, name, plan }) {
-      yield* refuse([...nameFaults(name), ...Currency.faults(currency)])
+      yield* refuseIf([...nameFaults(name), ...Currency.faults(currency)])
       const now = yield* Clock.currentTimeMillis
       const account: Account = {
         id: ids.uuid(now),
@@ -92,7 +93,7 @@ export const make = Effect.gen(function* () {
       return account
     }),
     change: Effect.fnUntraced(function* (id, { currency, name, plan }) {
-      yield* refuse([...nameFaults(name), ...Currency.faults(currency)])
+      yield* refuseIf([...nameFaults(name), ...Currency.faults(currency)])
       const account = yield* find(id)
       const now = yield* Clock.currentTimeMillis
       const change = {

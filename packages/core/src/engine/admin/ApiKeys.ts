@@ -1,7 +1,7 @@
 /** API keys: issued, rotated with an overlap, changed, revoked. A secret is shown once. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as ApiKey from "../../domain/ApiKey.ts"
+import * as ApiKey from "../../domain/account/ApiKey.ts"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
@@ -12,8 +12,8 @@ import { SecretBox } from "../../secret/SecretBox.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
-import { refuse } from "./Faults.ts"
-import * as Text from "./Text.ts"
+import { refuseIf } from "./RefuseIf.ts"
+import * as ValidateName from "./ValidateName.ts"
 
 /** A key with the secret that is shown now and never again. */
 export interface Issued {
@@ -56,7 +56,8 @@ const missing = Effect.fail(new NotFound({ what: "API key" }))
 const revoked = (field: string) =>
   Fault.make([field], "invalid_value", "The key is revoked, and that is final. Issue a new key.")
 
-const nameFaults = (name: string | undefined) => (name === undefined ? [] : Text.faults(name, "name", 255))
+const nameFaults = (name: string | undefined) =>
+  name === undefined ? [] : ValidateName.validateName(name, "name", 255)
 
 /** Each once, however often it was given. */
 const distinct = (permissions: ReadonlyArray<ApiKey.Permission>): ReadonlyArray<ApiKey.Permission> =>
@@ -80,7 +81,7 @@ export const make = Effect.gen(function* () {
   const keys: ApiKeys = {
     issue: Effect.fnUntraced(function* (sessionId, { name, permissions }) {
       yield* session(sessionId)
-      yield* refuse(nameFaults(name))
+      yield* refuseIf(nameFaults(name))
       const now = yield* Clock.currentTimeMillis
       const secretKey = ApiKey.makeSecretKey(randomBytes)
       const key: ApiKey.ApiKey = {
@@ -102,7 +103,7 @@ export const make = Effect.gen(function* () {
     }),
     rotate: Effect.fnUntraced(function* (publicKey, { overlapSeconds }) {
       const { status } = yield* find(publicKey)
-      yield* refuse(status === "revoked" ? [revoked("publicKey")] : [])
+      yield* refuseIf(status === "revoked" ? [revoked("publicKey")] : [])
       const now = yield* Clock.currentTimeMillis
       const secretKey = ApiKey.makeSecretKey(randomBytes)
       const secret = { hash: box.hash(secretKey), createdAt: now, expiresAt: null }
@@ -116,7 +117,7 @@ export const make = Effect.gen(function* () {
     change: Effect.fnUntraced(function* (publicKey, { name, permissions, status }) {
       const key = yield* find(publicKey)
       const final = key.status === "revoked" && status !== undefined
-      yield* refuse([...nameFaults(name), ...(final ? [revoked("status")] : [])])
+      yield* refuseIf([...nameFaults(name), ...(final ? [revoked("status")] : [])])
       const change = {
         ...(name === undefined ? {} : { name }),
         ...(permissions === undefined ? {} : { permissions: distinct(permissions) }),

@@ -3,8 +3,8 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { View } from "../../domain/Audit.ts"
 import * as Audit from "../../domain/Audit.ts"
-import type { ConsentRecord, Purpose, Scope, Status, Verdict } from "../../domain/Consent.ts"
-import * as Consent from "../../domain/Consent.ts"
+import type { ConsentRecord, Purpose, Scope, Status, Verdict } from "../../domain/consent/Consent.ts"
+import * as Consent from "../../domain/consent/Consent.ts"
 import { InvalidRequest, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
@@ -13,17 +13,17 @@ import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Person from "../../domain/Person.ts"
 import * as Phone from "../../domain/Phone.ts"
-import type { Readable } from "../../domain/Readable.ts"
 import type { Unattributed } from "../../domain/Unattributed.ts"
-import * as Turn from "../../loop/Turn.ts"
+import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
+import { Signals } from "../../runtime/Signals.ts"
+import type { Readable } from "../../schema/Readable.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { RecordOfPhone } from "../../storage/ConsentStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
-import { Wake } from "../../worker/Wake.ts"
 import * as Recorder from "./Recorder.ts"
-import * as Text from "./Text.ts"
+import * as ValidateName from "./ValidateName.ts"
 
 export interface NewConsent {
   readonly phone: string
@@ -96,8 +96,9 @@ const check = (item: Readable<NewConsent>, index: number, now: Instant): Readonl
   const at = (name: keyof NewConsent) => ["consents", index, name]
   const malformed = phone === undefined ? undefined : Phone.check(phone)
   if (malformed !== undefined) faults.push(Fault.make(at("phone"), "recipient_invalid", malformed))
-  if (source !== undefined) faults.push(...Text.faults(source, "source", 255, at("source")))
-  if (proof !== undefined) faults.push(...Text.faults(proof, "proof", maximumProof, at("proof")))
+  if (source !== undefined) faults.push(...ValidateName.validateName(source, "source", 255, at("source")))
+  if (proof !== undefined)
+    faults.push(...ValidateName.validateName(proof, "proof", maximumProof, at("proof")))
   const occurredAt = occurred === undefined ? now : Time.parse(occurred)
   if (occurredAt === undefined) {
     const message = "`occurred_at` must be an RFC 3339 date-time."
@@ -150,7 +151,7 @@ export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const inbound = yield* InboundStore
   const store = yield* ConsentStore
-  const wake = yield* Wake
+  const signals = yield* Signals
   const record = yield* Recorder.make
   const ids = Ids.make(yield* Ids.RandomBytes)
 
@@ -179,7 +180,7 @@ export const make = Effect.gen(function* () {
     const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
     if (records.length === 0) return results
     const recorded = yield* store.record({ accountId, records })
-    yield* wake.deliveries.notify
+    yield* signals.deliveries.notify
     const byId = new Map(recorded.map((record) => [record.id, record]))
     return results.map(
       (result): ConsentResult =>
@@ -197,7 +198,7 @@ export const make = Effect.gen(function* () {
       const results: Array<ConsentResult> = []
       // A part at a time, so that an import of thousands keeps nobody else waiting.
       for (let from = 0; from < items.length; from += atOnce) {
-        if (from > 0) yield* Turn.taken
+        if (from > 0) yield* EventLoopBudget.yieldIfSpent
         const part = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
           const faults = check(item, from + place, now)
           return faults.length === 0

@@ -4,21 +4,21 @@ import * as Effect from "effect/Effect"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { JobEnded, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
-import type { Job } from "../../domain/Job.ts"
+import type { Job } from "../../domain/job/Job.ts"
+import * as RetrySelection from "../../domain/job/RetrySelection.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Phone from "../../domain/Phone.ts"
-import type { Readable } from "../../domain/Readable.ts"
-import * as RetrySelection from "../../domain/RetrySelection.ts"
+import { Signals } from "../../runtime/Signals.ts"
+import type { Readable } from "../../schema/Readable.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
-import { Wake } from "../../worker/Wake.ts"
-import type { DetailQuery } from "../Jobs.ts"
-import * as Reading from "../Jobs.ts"
+import type { DetailQuery } from "../JobAccess.ts"
+import * as Reading from "../JobAccess.ts"
 import * as Messages from "../Messages.ts"
 import type { JobDetail, JobQuery, Message } from "../Operations.ts"
-import { refuse } from "./Faults.ts"
-import * as Text from "./Text.ts"
+import { refuseIf } from "./RefuseIf.ts"
+import * as ValidateName from "./ValidateName.ts"
 
 export interface RetryCommand extends RetrySelection.RetrySelection {
   /** Counts only; nothing is queued. */
@@ -28,7 +28,7 @@ export interface RetryCommand extends RetrySelection.RetrySelection {
 export interface Retried {
   readonly job: Job
   /** How many were queued again, or would be. */
-  readonly counts: RetrySelection.Counts
+  readonly counts: RetrySelection.RetryCounts
   readonly dryRun: boolean
 }
 
@@ -51,7 +51,9 @@ export interface Jobs {
 
 const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): ReadonlyArray<Fault.Fault> => [
   ...codes.flatMap((code, index) =>
-    code === undefined ? [] : Text.faults(code, "code", RetrySelection.maximumCodeLength, ["codes", index])
+    code === undefined
+      ? []
+      : ValidateName.validateName(code, "code", RetrySelection.maximumCodeLength, ["codes", index])
   ),
   ...phones.flatMap((phone, index) => {
     const fault = phone === undefined ? undefined : Phone.check(phone)
@@ -64,7 +66,7 @@ export const make = Effect.gen(function* () {
   const store = yield* JobStore
   const { any, cancelFound, detail } = yield* Reading.make
   const messages = yield* Messages.make
-  const wake = yield* Wake
+  const signals = yield* Signals
 
   const account = Effect.fnUntraced(function* (id: string) {
     if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
@@ -81,13 +83,13 @@ export const make = Effect.gen(function* () {
     cancel: (id) => Effect.flatMap(any(id), cancelFound),
     retry: Effect.fnUntraced(function* (id, command = {}) {
       const { dryRun = false, ...selection } = command
-      yield* refuse(faultsOf(command))
+      yield* refuseIf(faultsOf(command))
       const { id: jobId } = yield* any(id)
       const now = yield* Clock.currentTimeMillis
       const result = yield* store.retry({ jobId, now, selection, dryRun })
       if (result === null) return yield* new NotFound({ what: "job" })
       if (result._tag === "Ended") return yield* new JobEnded({ status: result.job.status })
-      yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
+      yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
       return { job: result.job, counts: result.counts, dryRun }
     }),
     retryFaults: faultsOf,

@@ -1,7 +1,7 @@
 /** Operators: made, rotated with an overlap, revoked. A token is shown once. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as ApiKey from "../../domain/ApiKey.ts"
+import * as ApiKey from "../../domain/account/ApiKey.ts"
 import { InvalidCredentials, type InvalidRequest, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import { RandomBytes } from "../../domain/Ids.ts"
@@ -14,7 +14,7 @@ import type { Page, Paged } from "../../domain/Page.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import { OperatorStore } from "../../storage/OperatorStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
-import { refuse } from "./Faults.ts"
+import { refuseIf } from "./RefuseIf.ts"
 
 /** An operator with the token that is shown now and never again. */
 export interface Appointed {
@@ -72,9 +72,9 @@ export const make = Effect.gen(function* () {
 
   const operators: Operators = {
     create: Effect.fnUntraced(function* ({ name, role }) {
-      yield* refuse(isName(name) ? [] : nameFault(`\`name\` must be ${nameRule}.`))
+      yield* refuseIf(isName(name) ? [] : nameFault(`\`name\` must be ${nameRule}.`))
       const reserved = `\`${name}\` is reserved: it would be taken for the token of the environment. Choose another.`
-      yield* refuse(isReserved(name) ? nameFault(reserved) : [])
+      yield* refuseIf(isReserved(name) ? nameFault(reserved) : [])
       const now = yield* Clock.currentTimeMillis
       const { secret, token } = fresh(name, now)
       const operator: Operator = {
@@ -86,15 +86,16 @@ export const make = Effect.gen(function* () {
         lastUsedAt: null
       }
       const isNew = yield* store.create(operator)
-      const taken = "There is or was an operator of this name, and names are unique for good. Choose another."
-      yield* refuse(isNew ? [] : nameFault(taken))
+      const duplicateName =
+        "There is or was an operator of this name, and names are unique for good. Choose another."
+      yield* refuseIf(isNew ? [] : nameFault(duplicateName))
       return { operator, token }
     }),
     list: store.list,
     rotate: Effect.fnUntraced(function* (name, { overlapSeconds }) {
       const found = (yield* store.find(name)) ?? (yield* missing)
       const revoked = "The operator is revoked, and that is final. Make a new one."
-      yield* refuse(found.status === "revoked" ? nameFault(revoked) : [])
+      yield* refuseIf(found.status === "revoked" ? nameFault(revoked) : [])
       const now = yield* Clock.currentTimeMillis
       const { secret, token } = fresh(name, now)
       const expireOthersAt = now + (overlapSeconds ?? defaultOverlapSeconds) * Time.second

@@ -1,21 +1,21 @@
 /** Rate cards: dated, added, never changed. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Currency from "../../domain/Currency.ts"
+import * as Currency from "../../domain/billing/Currency.ts"
+import type { Price, RateCard } from "../../domain/billing/RateCard.ts"
+import * as Cards from "../../domain/billing/RateCard.ts"
+import * as RateCardImport from "../../domain/billing/RateCardImport.ts"
 import { InvalidRequest } from "../../domain/Errors.ts"
 import type * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
-import type { Price, RateCard } from "../../domain/RateCard.ts"
-import * as Cards from "../../domain/RateCard.ts"
-import * as RateCardImport from "../../domain/RateCardImport.ts"
-import type { Readable } from "../../domain/Readable.ts"
 import * as Either from "../../effect/Either.ts"
-import * as Turn from "../../loop/Turn.ts"
+import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
+import type { Readable } from "../../schema/Readable.ts"
 import { RateCardStore } from "../../storage/RateCardStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
-import { refuse } from "./Faults.ts"
+import { refuseIf } from "./RefuseIf.ts"
 
 export interface RateCards {
   readonly add: (input: {
@@ -23,7 +23,7 @@ export interface RateCards {
     readonly effectiveFrom: Instant
     readonly prices: ReadonlyArray<Price>
   }) => Effect.Effect<RateCard, InvalidRequest | StorageError>
-  /** Adds the card that a platform publishes as CSV, in one of its currencies: see `domain/RateCardImport`. */
+  /** Adds the card that a platform publishes as CSV, in one of its currencies: see `domain/billing/RateCardImport`. */
   readonly importList: (input: {
     readonly currency: string
     readonly effectiveFrom: Instant
@@ -55,16 +55,16 @@ export const make = Effect.gen(function* () {
   const ids = Ids.make(yield* Ids.RandomBytes)
   const add: RateCards["add"] = Effect.fnUntraced(function* ({ currency, effectiveFrom, prices }) {
     // To look at ten thousand prices and to store them is more than one turn of the event loop should take.
-    yield* Turn.taken
-    yield* refuse([...Currency.faults(currency), ...Cards.faults(prices)])
-    yield* Turn.taken
+    yield* EventLoopBudget.yieldIfSpent
+    yield* refuseIf([...Currency.faults(currency), ...Cards.faults(prices)])
+    yield* EventLoopBudget.yieldIfSpent
     const now = yield* Clock.currentTimeMillis
     const card: RateCard = { id: ids.uuid(now), currency, effectiveFrom, createdAt: now, prices }
     yield* store.add(card)
     return card
   })
   const importList: RateCards["importList"] = Effect.fnUntraced(function* ({ csv, currency, effectiveFrom }) {
-    yield* refuse(Currency.faults(currency))
+    yield* refuseIf(Currency.faults(currency))
     const prices = yield* Effect.mapError(read(csv, currency), (faults) => new InvalidRequest({ faults }))
     return yield* add({ currency, effectiveFrom, prices })
   })

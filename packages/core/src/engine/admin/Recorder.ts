@@ -3,10 +3,10 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { View } from "../../domain/Audit.ts"
 import * as Ids from "../../domain/Ids.ts"
+import { Signals } from "../../runtime/Signals.ts"
 import { AuditStore } from "../../storage/AuditStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { Transactions } from "../../storage/Transactions.ts"
-import { Wake } from "../../worker/Wake.ts"
 import { CurrentActor, Retention } from "../Acting.ts"
 
 export interface Recording<A> {
@@ -28,10 +28,10 @@ export const make = Effect.gen(function* () {
   const audit = yield* AuditStore
   const { atomically } = yield* Transactions
   const retentionMs = yield* Retention
-  const wake = yield* Wake
+  const signals = yield* Signals
   const ids = Ids.make(yield* Ids.RandomBytes)
   // What the act woke may have looked before the commit.
-  const notify = Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
+  const notify = Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
 
   const record: Recorder = ({ before, entry, on, operation }, act) =>
     Effect.flatMap(CurrentActor, (actor) => {
@@ -43,7 +43,7 @@ export const make = Effect.gen(function* () {
         const at = yield* Clock.currentTimeMillis
         yield* audit.append({
           entry: { ...actor, id: ids.uuid(at), at, operation, before: was, ...entry(answer) },
-          keptSince: at - retentionMs
+          retainSince: at - retentionMs
         })
         return answer
       })

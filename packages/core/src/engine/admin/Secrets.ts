@@ -1,14 +1,14 @@
 /** The change of the master key: everything sealed moves to the current one, and what is left is told (decisions.md §10). */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as ApiKey from "../../domain/ApiKey.ts"
+import * as ApiKey from "../../domain/account/ApiKey.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Keyring from "../../domain/Keyring.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
-import * as Webhook from "../../domain/Webhook.ts"
+import * as Webhook from "../../domain/webhook/Webhook.ts"
 import * as Either from "../../effect/Either.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
-import * as Lines from "../../sender/Lines.ts"
+import * as SessionSender from "../../sender/SessionSender.ts"
 import type { Resealing, SealedPlace } from "../../storage/KeyringStore.ts"
 import { KeyringStore } from "../../storage/KeyringStore.ts"
 import { OperatorStore } from "../../storage/OperatorStore.ts"
@@ -62,7 +62,7 @@ export const listed = 1000
 const settledMs = 30 * Time.second
 
 const placeOf = ({ id, kind }: SealedPlace): string =>
-  kind === "session" ? Lines.place(id) : Webhook.place(id)
+  kind === "session" ? SessionSender.place(id) : Webhook.place(id)
 
 const kinds: ReadonlyArray<SealedPlace["kind"]> = ["session", "webhook"]
 

@@ -2,32 +2,32 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../domain/Audit.ts"
+import * as Keywords from "../../domain/consent/Keywords.ts"
 import type { InsideTransaction, InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
-import * as Keywords from "../../domain/Keywords.ts"
-import type { Pacing } from "../../domain/Pacing.ts"
-import { unpaced } from "../../domain/Pacing.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
-import type { Readable } from "../../domain/Readable.ts"
 import * as Retry from "../../domain/Retry.ts"
-import type { Provider, Session } from "../../domain/Session.ts"
-import * as Shape from "../../domain/Shape.ts"
+import type { Pacing } from "../../domain/session/Pacing.ts"
+import { unpaced } from "../../domain/session/Pacing.ts"
+import type { Provider, Session } from "../../domain/session/Session.ts"
 import * as Either from "../../effect/Either.ts"
+import { Signals } from "../../runtime/Signals.ts"
+import type { Readable } from "../../schema/Readable.ts"
+import * as RequestDecoder from "../../schema/RequestDecoder.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
-import * as Lines from "../../sender/Lines.ts"
 import * as Sanitize from "../../sender/Sanitize.ts"
 import { isCheckAnswered, Senders } from "../../sender/Sender.ts"
+import * as SessionSender from "../../sender/SessionSender.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
-import * as Outside from "../../worker/Outside.ts"
-import { Wake } from "../../worker/Wake.ts"
-import { refuse } from "./Faults.ts"
+import * as OutsideTransaction from "../../worker/OutsideTransaction.ts"
 import * as Recorder from "./Recorder.ts"
-import * as Text from "./Text.ts"
+import { refuseIf } from "./RefuseIf.ts"
+import * as ValidateName from "./ValidateName.ts"
 
 /** Fields that are given; the others keep what they were. */
 export type PacingChange = { readonly [Field in keyof Pacing]?: Pacing[Field] | undefined }
@@ -126,21 +126,21 @@ const retryForFaults = (seconds: number | null | undefined): ReadonlyArray<Fault
         Fault.make(
           ["retry_for"],
           "out_of_range",
-          `\`retry_for\` must be a whole number of seconds from ${least} to ${most} (7 days), or null: 10 minutes for authentication templates and 24 hours for everything else.`
+          `\`retry_for\` must be a whole number of seconds from ${least} to ${most} (${Retry.longestSendWindow / Time.day} days), or null: ${Retry.sendWindows.authentication / Time.minute} minutes for authentication templates and ${Retry.sendWindows.other / Time.hour} hours for everything else.`
         )
       ]
 }
 
-const noConfiguration = Shape.nothing(["config"])
+const noConfiguration = RequestDecoder.nothing(["config"])
 
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const box = yield* SecretBox
   const senders = yield* Senders
   const store = yield* SessionStore
-  const wake = yield* Wake
-  const open = yield* Lines.make
-  const outside = yield* Outside.make
+  const signals = yield* Signals
+  const resolve = yield* SessionSender.make
+  const outside = yield* OutsideTransaction.make
   const record = yield* Recorder.make
   const ids = Ids.make(yield* Ids.RandomBytes)
 
@@ -154,7 +154,7 @@ export const make = Effect.gen(function* () {
     Effect.fnUntraced(function* (id: string) {
       const now = yield* Clock.currentTimeMillis
       const session = yield* store.transition({ id, state, reason, now })
-      yield* Effect.zipRight(wake.sends.notify, wake.deliveries.notify)
+      yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
       return session ?? (yield* missing)
     })
 
@@ -170,7 +170,7 @@ export const make = Effect.gen(function* () {
   /** Where a new configuration asks for another pace than the one before it. What the operator set besides stays. */
   const paceAskedBy = Effect.fnUntraced(function* (config: unknown, session: Session) {
     const paceOf = senders.get(session.provider)?.pacing
-    const before = yield* open(session)
+    const before = yield* resolve(session)
     return paceOf === undefined || before === undefined
       ? undefined
       : changeOf(paceOf(before.config), paceOf(config))
@@ -194,7 +194,7 @@ export const make = Effect.gen(function* () {
   ): ReadonlyArray<Fault.Fault> => {
     const words = readableWords(keywords)
     return [
-      ...(name === undefined ? [] : Text.faults(name, "name", 255)),
+      ...(name === undefined ? [] : ValidateName.validateName(name, "name", 255)),
       ...retryForFaults(retry_for),
       ...(words === undefined ? [] : Keywords.faults(withKeywords(before, words)))
     ]
@@ -218,8 +218,8 @@ export const make = Effect.gen(function* () {
     create: Effect.fnUntraced(function* (accountId, input) {
       const { config, keywords, name, pacing, provider, retry_for = null } = input
       yield* account(accountId)
-      yield* refuse(createFaults(input))
-      const kept = Either.getOrElse(configurationOf(provider, config), () => ({}))
+      yield* refuseIf(createFaults(input))
+      const stored = Either.getOrElse(configurationOf(provider, config), () => ({}))
       const now = yield* Clock.currentTimeMillis
       const id = ids.uuid(now)
       const connected = provider === "sandbox"
@@ -228,8 +228,8 @@ export const make = Effect.gen(function* () {
         accountId,
         name,
         provider,
-        config: box.seal(Lines.place(id), JSON.stringify(kept)),
-        pacing: withPacing(senders.get(provider)?.pacing?.(kept) ?? unpaced, pacing),
+        config: box.seal(SessionSender.place(id), JSON.stringify(stored)),
+        pacing: withPacing(senders.get(provider)?.pacing?.(stored) ?? unpaced, pacing),
         retryForMs: milliseconds(retry_for),
         keywords: withKeywords(Keywords.standard, keywords),
         state: connected ? "connected" : "disconnected",
@@ -247,20 +247,20 @@ export const make = Effect.gen(function* () {
     change: Effect.fnUntraced(function* (id, input) {
       const { config, keywords, name, pacing, retry_for } = input
       const found = (yield* store.find(id)) ?? (yield* missing)
-      yield* refuse(changeFaultsOf(found, input))
-      const kept =
+      yield* refuseIf(changeFaultsOf(found, input))
+      const stored =
         config === undefined ? undefined : Either.getOrUndefined(configurationOf(found.provider, config))
-      const asked = kept === undefined ? undefined : yield* paceAskedBy(kept, found)
+      const asked = stored === undefined ? undefined : yield* paceAskedBy(stored, found)
       const now = yield* Clock.currentTimeMillis
       const change = {
         name: name ?? found.name,
         pacing: withPacing(withPacing(found.pacing, asked), pacing),
         retryForMs: retry_for === undefined ? found.retryForMs : milliseconds(retry_for),
         keywords: withKeywords(found.keywords, keywords),
-        ...(kept === undefined ? {} : { config: box.seal(Lines.place(id), JSON.stringify(kept)) })
+        ...(stored === undefined ? {} : { config: box.seal(SessionSender.place(id), JSON.stringify(stored)) })
       }
       const session = yield* store.change({ id, change, now })
-      yield* wake.sends.notify
+      yield* signals.sends.notify
       return session ?? (yield* missing)
     }),
     find: Effect.fnUntraced(function* (id) {
@@ -272,10 +272,15 @@ export const make = Effect.gen(function* () {
     }),
     connect: Effect.fnUntraced(function* (id) {
       const found = (yield* store.find(id)) ?? (yield* missing)
-      const line = yield* open(found)
-      const unknown = line === undefined ? "This process cannot read the session's configuration." : null
-      const failure = line?.sender.check === undefined ? null : yield* line.sender.check(line.config)
-      const reason = unknown ?? (failure === null ? null : Sanitize.failure(failure, line?.config).message)
+      const sessionSender = yield* resolve(found)
+      const unknown =
+        sessionSender === undefined ? "This process cannot read the session's configuration." : null
+      const failure =
+        sessionSender?.sender.check === undefined
+          ? null
+          : yield* sessionSender.sender.check(sessionSender.config)
+      const reason =
+        unknown ?? (failure === null ? null : Sanitize.failure(failure, sessionSender?.config).message)
       // Nothing was learnt of a session that is connected: it stays so, and so does its outage.
       const isUnheard = failure !== null && !isCheckAnswered(failure) && found.state === "connected"
       return yield* record(

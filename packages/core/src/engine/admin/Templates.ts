@@ -6,19 +6,19 @@ import { type InsideTransaction, InvalidRequest, NotFound, PlatformUnavailable }
 import * as Fault from "../../domain/Fault.ts"
 import { textAt } from "../../domain/Json.ts"
 import type { Paged } from "../../domain/Page.ts"
-import * as PlatformTemplate from "../../domain/PlatformTemplate.ts"
-import type { Session } from "../../domain/Session.ts"
-import type { Template, TemplateContent } from "../../domain/Template.ts"
-import * as Turn from "../../loop/Turn.ts"
-import * as Lines from "../../sender/Lines.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import * as PlatformTemplate from "../../domain/template/PlatformTemplate.ts"
+import type { Template, TemplateContent } from "../../domain/template/Template.ts"
+import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
+import { Signals } from "../../runtime/Signals.ts"
 import * as Sanitize from "../../sender/Sanitize.ts"
+import * as SessionSender from "../../sender/SessionSender.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { TemplateStore } from "../../storage/TemplateStore.ts"
-import * as Outside from "../../worker/Outside.ts"
-import { Wake } from "../../worker/Wake.ts"
-import { refuse } from "./Faults.ts"
+import * as OutsideTransaction from "../../worker/OutsideTransaction.ts"
 import * as Recorder from "./Recorder.ts"
+import { refuseIf } from "./RefuseIf.ts"
 
 /** The result of one item. One that cannot be sent is imported all the same, and says why. */
 export type ImportResult =
@@ -91,7 +91,7 @@ const readAll = Effect.fnUntraced(function* (given: ReadonlyArray<unknown>) {
   const read = PlatformTemplate.itemReader()
   const items: Array<PlatformTemplate.Item> = []
   for (const [index, json] of given.entries()) {
-    if (index % atOnce === atOnce - 1) yield* Turn.taken
+    if (index % atOnce === atOnce - 1) yield* EventLoopBudget.yieldIfSpent
     items.push(read(json, index))
   }
   return items
@@ -100,9 +100,9 @@ const readAll = Effect.fnUntraced(function* (given: ReadonlyArray<unknown>) {
 export const make = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const store = yield* TemplateStore
-  const wake = yield* Wake
-  const open = yield* Lines.make
-  const outside = yield* Outside.make
+  const signals = yield* Signals
+  const resolve = yield* SessionSender.make
+  const outside = yield* OutsideTransaction.make
   const record = yield* Recorder.make
 
   /** All that may be sent now: what the platform has withdrawn is among them. */
@@ -118,16 +118,19 @@ export const make = Effect.gen(function* () {
   })
 
   /** Jobs of templates that are approved again go on. */
-  const keep = Effect.fnUntraced(function* (session: Session, contents: ReadonlyArray<TemplateContent>) {
+  const importContents = Effect.fnUntraced(function* (
+    session: Session,
+    contents: ReadonlyArray<TemplateContent>
+  ) {
     const { accountId, id: sessionId } = session
     const now = yield* Clock.currentTimeMillis
     const imported: Array<Template> = []
     for (let from = 0; from < contents.length; from += atOnce) {
-      if (from > 0) yield* Turn.taken
+      if (from > 0) yield* EventLoopBudget.yieldIfSpent
       const some = contents.slice(from, from + atOnce)
       imported.push(...(yield* store.importAll({ accountId, sessionId, contents: some, now })))
     }
-    yield* Effect.zipRight(wake.deliveries.notify, wake.sends.notify)
+    yield* Effect.zipRight(signals.deliveries.notify, signals.sends.notify)
     return imported
   }, Effect.uninterruptible)
 
@@ -137,22 +140,23 @@ export const make = Effect.gen(function* () {
       if (session === null) return yield* new NotFound({ what: "session" })
       const items = yield* readAll(given)
       const contents = contentsOf(items)
-      if (contents.length === 0) yield* refuse(faultsOf(items))
-      return outcome(items, yield* keep(session, contents))
+      if (contents.length === 0) yield* refuseIf(faultsOf(items))
+      return outcome(items, yield* importContents(session, contents))
     }),
     faults: (given) => Effect.map(readAll(given), faultsOf),
     sync: Effect.fnUntraced(function* (sessionId) {
       const session = yield* sessions.find(sessionId)
       if (session === null) return yield* new NotFound({ what: "session" })
-      const line = yield* open(session)
-      const read = line?.sender.templates
-      if (line === undefined || read === undefined) {
+      const sessionSender = yield* resolve(session)
+      const read = sessionSender?.sender.templates
+      if (sessionSender === undefined || read === undefined) {
         const message = `Templates of the provider "${session.provider}" are imported, not synced.`
         return yield* new InvalidRequest({ faults: [Fault.make(["path", "id"], "invalid_value", message)] })
       }
       const given = yield* Effect.mapError(
-        read(line.config),
-        ({ failure }) => new PlatformUnavailable({ reason: Sanitize.failure(failure, line.config).message })
+        read(sessionSender.config),
+        ({ failure }) =>
+          new PlatformUnavailable({ reason: Sanitize.failure(failure, sessionSender.config).message })
       )
       const items = yield* readAll(given)
       const contents = contentsOf(items)
@@ -169,14 +173,14 @@ export const make = Effect.gen(function* () {
         (template) => !there.has(PlatformTemplate.identityOf(template))
       )
       const deleted = gone.map((template) => ({ ...template, status: "deleted" }))
-      const kept = Effect.map(keep(session, [...contents, ...deleted]), (templates) =>
+      const imported = Effect.map(importContents(session, [...contents, ...deleted]), (templates) =>
         outcome(items, templates.slice(0, contents.length))
       )
       const entry = (imported: Imported) => ({
         target: sessionId,
         after: { ...Audit.templates(imported), deleted: deleted.length }
       })
-      return yield* record({ operation: "templates.sync", entry }, kept)
+      return yield* record({ operation: "templates.sync", entry }, imported)
     }, outside("admin.templates.sync"))
   }
   return templates

@@ -4,24 +4,24 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
-import * as Event from "../../domain/Event.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
-import type { Readable } from "../../domain/Readable.ts"
-import type { Delivery, Endpoint, EndpointSecret } from "../../domain/Webhook.ts"
-import * as Webhook from "../../domain/Webhook.ts"
+import * as Event from "../../domain/webhook/Event.ts"
+import type { Delivery, Endpoint, EndpointSecret } from "../../domain/webhook/Webhook.ts"
+import * as Webhook from "../../domain/webhook/Webhook.ts"
+import { Signals } from "../../runtime/Signals.ts"
+import type { Readable } from "../../schema/Readable.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { replayLimit, WebhookStore } from "../../storage/WebhookStore.ts"
 import { AddressPolicy } from "../../webhook/AddressPolicy.ts"
-import { Wake } from "../../worker/Wake.ts"
-import { refuse } from "./Faults.ts"
 import * as Recorder from "./Recorder.ts"
-import * as Text from "./Text.ts"
+import { refuseIf } from "./RefuseIf.ts"
+import * as ValidateName from "./ValidateName.ts"
 
 export interface Registered {
   readonly endpoint: Endpoint
@@ -120,7 +120,7 @@ const faultsBy =
         : []),
       ...(description === undefined || description === ""
         ? []
-        : Text.faults(description, "description", Webhook.maximumDescription))
+        : ValidateName.validateName(description, "description", Webhook.maximumDescription))
     ]
   }
 
@@ -145,7 +145,10 @@ const secretsBy =
   (box: Context.Tag.Service<SecretBox>, randomBytes: Context.Tag.Service<typeof Ids.RandomBytes>) =>
   (id: string, now: Instant) => {
     const secret = `whsec_${Buffer.from(randomBytes(secretBytes)).toString("base64")}`
-    return { secret, kept: { sealed: box.seal(Webhook.place(id), secret), createdAt: now, expiresAt: null } }
+    return {
+      secret,
+      stored: { sealed: box.seal(Webhook.place(id), secret), createdAt: now, expiresAt: null }
+    }
   }
 
 const freshEndpoint = ({
@@ -198,13 +201,13 @@ export const make = Effect.gen(function* () {
   const box = yield* SecretBox
   const policy = yield* AddressPolicy
   const store = yield* WebhookStore
-  const wake = yield* Wake
+  const signals = yield* Signals
   const record = yield* Recorder.make
   const randomBytes = yield* Ids.RandomBytes
   const ids = Ids.make(randomBytes)
 
   const missing = Effect.fail(new NotFound({ what: "webhook" }))
-  const due = wake.deliveries.notify
+  const due = signals.deliveries.notify
   const faults = faultsBy(policy)
 
   const account = Effect.fnUntraced(function* (id: string) {
@@ -221,11 +224,11 @@ export const make = Effect.gen(function* () {
     faults,
     create: Effect.fnUntraced(function* (accountId, input) {
       yield* account(accountId)
-      yield* refuse(faults(input))
+      yield* refuseIf(faults(input))
       const now = yield* Clock.currentTimeMillis
       const id = ids.uuid(now)
-      const { kept, secret } = freshSecret(id, now)
-      const endpoint = freshEndpoint({ id, accountId, input, secret: kept, now })
+      const { secret, stored } = freshSecret(id, now)
+      const endpoint = freshEndpoint({ id, accountId, input, secret: stored, now })
       yield* store.create(endpoint)
       return { endpoint, secret }
     }),
@@ -235,7 +238,7 @@ export const make = Effect.gen(function* () {
     }),
     change: Effect.fnUntraced(function* (id, input) {
       yield* find(id)
-      yield* refuse(faults(input))
+      yield* refuseIf(faults(input))
       const now = yield* Clock.currentTimeMillis
       const endpoint = yield* store.change({ id, change: changeOf(input), now })
       yield* due
@@ -247,10 +250,10 @@ export const make = Effect.gen(function* () {
     rotate: Effect.fnUntraced(function* (id, { overlapSeconds }) {
       const now = yield* Clock.currentTimeMillis
       const { secrets } = yield* find(id)
-      yield* refuse(rotationFaults(secrets, overlapSeconds, now))
-      const { kept, secret } = freshSecret(id, now)
+      yield* refuseIf(rotationFaults(secrets, overlapSeconds, now))
+      const { secret, stored } = freshSecret(id, now)
       const expireOthersAt = now + (overlapSeconds ?? defaultOverlapSeconds) * Time.second
-      const endpoint = (yield* store.rotate({ id, secret: kept, expireOthersAt, now })) ?? (yield* missing)
+      const endpoint = (yield* store.rotate({ id, secret: stored, expireOthersAt, now })) ?? (yield* missing)
       return { endpoint, secret }
     }),
     test: Effect.fnUntraced(function* (id) {

@@ -17,11 +17,11 @@ export const layer: Layer.Layer<AuditStore, never, MemoryDatabase> = Layer.effec
   AuditStore,
   Effect.map(MemoryDatabase, (db) => ({
     serialize: () => Effect.void,
-    append: ({ entry, keptSince }) =>
+    append: ({ entry, retainSince }) =>
       Effect.sync(() => {
         const oldest = db.audit.slice(0, Audit.prunedAtOnce)
-        const kept = oldest.filter(({ value }) => value.at >= keptSince)
-        db.audit.splice(0, oldest.length, ...kept)
+        const retained = oldest.filter(({ value }) => value.at >= retainSince)
+        db.audit.splice(0, oldest.length, ...retained)
         db.audit.push({ position: db.nextPosition(), value: entry })
       }),
     list: (query) =>

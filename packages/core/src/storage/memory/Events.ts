@@ -1,9 +1,10 @@
 /** Appends events within a verb: each becomes one delivery per endpoint of the account that subscribes to it. */
-import * as Delivering from "../../domain/Delivering.ts"
-import type { Draft } from "../../domain/Event.ts"
-import * as Events from "../../domain/Event.ts"
+
 import type { Instant } from "../../domain/Instant.ts"
-import type { Endpoint } from "../../domain/Webhook.ts"
+import * as Delivering from "../../domain/webhook/Delivering.ts"
+import type { Draft } from "../../domain/webhook/Event.ts"
+import * as Events from "../../domain/webhook/Event.ts"
+import type { Endpoint } from "../../domain/webhook/Webhook.ts"
 import type { Addressed } from "../Outbox.ts"
 import * as Outbox from "../Outbox.ts"
 import type { Database, EventRow } from "./MemoryDatabase.ts"

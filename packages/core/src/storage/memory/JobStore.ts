@@ -3,18 +3,18 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Job } from "../../domain/Job.ts"
+import type { Job } from "../../domain/job/Job.ts"
 import * as Paging from "../../domain/Page.ts"
-import type { Holder } from "../JobStore.ts"
+import type { KnownWorker } from "../JobStore.ts"
 import { JobStore } from "../JobStore.ts"
-import { accept } from "../policy/Accepting.ts"
+import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
+import * as DeferredLimits from "../policy/DeferredLimits.ts"
 import type { Tx } from "../policy/JobRows.ts"
-import * as Limits from "../policy/Limits.ts"
-import * as JobRows from "./JobRows.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, openJobs, putJob } from "./MemoryDatabase.ts"
+import * as JobRows from "./MemoryJobRows.ts"
 
 type JobQuery = Parameters<Context.Tag.Service<JobStore>["list"]>[0]
 
@@ -30,9 +30,9 @@ const isListed = (
   (createdBefore === undefined || job.createdAt < createdBefore)
 
 /** Every worker that has a name or holds something. */
-const holdersOf = (db: Database): ReadonlyArray<Holder> => {
-  const holding = [...openJobs(db), ...db.deliveries.values()].flatMap(({ worker }) => worker ?? [])
-  const workers = new Set([...db.beats.keys(), ...holding])
+const workersOf = (db: Database): ReadonlyArray<KnownWorker> => {
+  const claiming = [...openJobs(db), ...db.deliveries.values()].flatMap(({ worker }) => worker ?? [])
+  const workers = new Set([...db.beats.keys(), ...claiming])
   return [...workers].map((worker) => ({ worker, beats: db.beats.get(worker)?.beats ?? 0, isDead: false }))
 }
 
@@ -45,17 +45,17 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
     const perform = <A>(verb: () => Tx<A, JobRows.Memory>) => Effect.sync(() => JobRows.perform(verb()))
 
     return {
-      earlier: ({ key, publicKey }) =>
-        Effect.sync(() => db.earlier.get(JobRows.keyOf(publicKey, key)) ?? null),
+      findByIdempotencyKey: ({ key, publicKey }) =>
+        Effect.sync(() => db.idempotency.get(JobRows.keyOf(publicKey, key)) ?? null),
 
       accept: (command) => perform(() => accept(rows, command)),
 
       // Nothing waits.
-      commitsTogether: false,
+      commitsInGroups: false,
 
-      exchange: (command) => perform(() => Changes.exchange(rows, claims, command)),
+      settleAndClaim: (command) => perform(() => Changes.settleAndClaim(rows, claims, command)),
 
-      takeLimits: (command) => perform(() => Limits.take(rows, command)),
+      applyLimits: (command) => perform(() => DeferredLimits.apply(rows, command)),
 
       limitWait: (jobId) =>
         Effect.sync(() => {
@@ -64,12 +64,12 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           return row.nextDue === null ? null : { limiter: row.limiter, until: row.nextDue }
         }),
 
-      beat: ({ beats, dispatchesAt, workers }) =>
+      heartbeat: ({ beats, dispatchesAt, workers }) =>
         Effect.sync(() => {
           for (const worker of workers) db.beats.set(worker, { beats, dispatchesAt })
         }),
 
-      holders: Effect.sync(() => holdersOf(db)),
+      workers: Effect.sync(() => workersOf(db)),
 
       dispatchesAt: Effect.sync(() => {
         let last: Instant | null = null
@@ -90,9 +90,11 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       rescue: (command) => perform(() => Changes.rescue(rows, command)),
 
+      giveBack: (command) => perform(() => Changes.giveBack(rows, command)),
+
       receive: (command) => perform(() => Changes.receive(rows, command)),
 
-      unpark: ({ now }) => perform(() => Changes.unpark(rows, now)),
+      applyEarlyReports: ({ now }) => perform(() => Changes.applyEarlyReports(rows, now)),
 
       find: (jobId) => Effect.sync(() => db.jobs.get(jobId)?.job ?? null),
 

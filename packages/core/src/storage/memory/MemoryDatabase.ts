@@ -6,41 +6,41 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Account } from "../../domain/Account.ts"
-import type { ApiKey } from "../../domain/ApiKey.ts"
 import type { Entry } from "../../domain/Audit.ts"
-import type { ConsentRecord, Last } from "../../domain/Consent.ts"
-import type { DeliveryState } from "../../domain/Delivering.ts"
-import type { Event } from "../../domain/Event.ts"
+import type { Account } from "../../domain/account/Account.ts"
+import type { ApiKey } from "../../domain/account/ApiKey.ts"
+import type { Limiter } from "../../domain/account/Plan.ts"
+import type { RateCard } from "../../domain/billing/RateCard.ts"
+import type { ConsentRecord, Last } from "../../domain/consent/Consent.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import type { Job } from "../../domain/Job.ts"
+import type { Job } from "../../domain/job/Job.ts"
+import * as Transitions from "../../domain/job/Transitions.ts"
 import type { Operator } from "../../domain/Operator.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { Key, Known } from "../../domain/Person.ts"
-import type { Limiter } from "../../domain/Plan.ts"
-import * as Progress from "../../domain/Progress.ts"
-import type { RateCard } from "../../domain/RateCard.ts"
-import type { Session } from "../../domain/Session.ts"
-import type { Template } from "../../domain/Template.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import type { Template } from "../../domain/template/Template.ts"
 import type { Unattributed } from "../../domain/Unattributed.ts"
-import type { Attempt, Endpoint } from "../../domain/Webhook.ts"
-import type { Held, Tracked } from "../JobSteps.ts"
-import type { Earlier, Report } from "../JobStore.ts"
+import type { DeliveryState } from "../../domain/webhook/Delivering.ts"
+import type { Event } from "../../domain/webhook/Event.ts"
+import type { Attempt, Endpoint } from "../../domain/webhook/Webhook.ts"
+import type { FencedRecipient, JobState } from "../JobSteps.ts"
+import type { IdempotencyRecord, Report } from "../JobStore.ts"
 
 /** A row with its position, which grows with each insertion. */
 export interface Positioned {
   readonly position: number
 }
 
-export interface JobRow extends Positioned, Held {
-  readonly recipients: ReadonlyArray<Tracked>
+export interface JobRow extends Positioned, JobState {
+  readonly recipients: ReadonlyArray<FencedRecipient>
   /** Null while somebody works on it, and when nothing waits. */
   readonly nextDue: Instant | null
   /** What limits are to be taken of it: `none` until they were asked for; null when they are taken. */
   readonly limiter: Limiter | "none" | null
-  /** Its place in `earlier`; null when the request had no key. */
+  /** Its place in `idempotency`; null when the request had no key. */
   readonly key: string | null
 }
 
@@ -78,7 +78,7 @@ export interface Tables {
   readonly jobs: Map<string, JobRow>
   /** By session, the jobs that wait for a worker or are held by one: the ended ones cost no claim anything. */
   readonly open: Map<string, Set<string>>
-  readonly earlier: Map<string, Earlier>
+  readonly idempotency: Map<string, IdempotencyRecord>
   /** The last word of each worker that it lives. */
   readonly beats: Map<string, { readonly beats: number; readonly dispatchesAt: Instant | null }>
   /** What `Pacing` keeps of each session and endpoint. */
@@ -88,7 +88,7 @@ export interface Tables {
   readonly usage: Map<string, number>
   readonly lastAccepted: Map<string, Instant>
   /** By API key, when the limits of one of its sends were taken last after an embedder's commit. */
-  readonly lastTaken: Map<string, Instant>
+  readonly lastLimitsApplied: Map<string, Instant>
   /** By session, when its newest job in the order of acceptance is due first. */
   readonly lastDue: Map<string, Instant>
   readonly endpoints: Map<string, Positioned & { readonly value: Endpoint }>
@@ -96,7 +96,7 @@ export interface Tables {
   /** When what came in was appended, by its id. */
   readonly inbound: Map<string, Instant>
   /** Reports of which only the platform's id is known, and not yet of which message that is. */
-  readonly parked: Array<{ readonly sessionId: string; readonly report: Report; readonly at: Instant }>
+  readonly earlyReports: Array<{ readonly sessionId: string; readonly report: Report; readonly at: Instant }>
 }
 
 export class MemoryDatabase extends Context.Tag("@sendwright/core/storage/memory/MemoryDatabase")<
@@ -123,18 +123,18 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       rateCards: [],
       jobs: new Map(),
       open: new Map(),
-      earlier: new Map(),
+      idempotency: new Map(),
       beats: new Map(),
       paces: new Map(),
       pairs: new Map(),
       usage: new Map(),
       lastAccepted: new Map(),
-      lastTaken: new Map(),
+      lastLimitsApplied: new Map(),
       lastDue: new Map(),
       endpoints: new Map(),
       deliveries: new Map(),
       inbound: new Map(),
-      parked: [],
+      earlyReports: [],
       ids: Ids.make(randomBytes),
       nextPosition: () => {
         position += 1
@@ -162,7 +162,7 @@ export const nextDue = (
   now: Instant
 ): Instant | null =>
   row.worker === null
-    ? Progress.nextDue(
+    ? Transitions.nextDue(
         job,
         row.recipients.map(({ recipient }) => recipient),
         now

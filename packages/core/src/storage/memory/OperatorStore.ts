@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as ApiKey from "../../domain/ApiKey.ts"
+import * as ApiKey from "../../domain/account/ApiKey.ts"
 import type { Operator } from "../../domain/Operator.ts"
 import * as Paging from "../../domain/Page.ts"
 import { OperatorStore } from "../OperatorStore.ts"

@@ -1,6 +1,6 @@
 /** The links between keys of a person, and the consent records filed under each. */
-import type { ConsentRecord } from "../../domain/Consent.ts"
-import * as Consent from "../../domain/Consent.ts"
+import type { ConsentRecord } from "../../domain/consent/Consent.ts"
+import * as Consent from "../../domain/consent/Consent.ts"
 import type { Key, Known } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Filed, Histories } from "../InboundSteps.ts"

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as RateCard from "../../domain/billing/RateCard.ts"
 import * as Paging from "../../domain/Page.ts"
-import * as RateCard from "../../domain/RateCard.ts"
 import { RateCardStore } from "../RateCardStore.ts"
 import { MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
 

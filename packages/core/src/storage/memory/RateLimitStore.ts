@@ -1,8 +1,8 @@
 /** Rate limits in process memory: of the memory stores, and of every store that has one process (docs/adr/0006). */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as RateLimit from "../../domain/account/RateLimit.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import * as RateLimit from "../../domain/RateLimit.ts"
 import { RateLimitStore } from "../RateLimitStore.ts"
 
 /** Keys whose allowance is whole again need not be kept; they are looked for when the map has grown this much. */

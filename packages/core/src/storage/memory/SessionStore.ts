@@ -1,21 +1,22 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Paging from "../../domain/Page.ts"
-import type { Session } from "../../domain/Session.ts"
-import * as Sessions from "../../domain/Session.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import * as Sessions from "../../domain/session/Session.ts"
 import type { Tx } from "../policy/JobRows.ts"
 import type { SessionRows } from "../policy/SessionRows.ts"
 import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
 import * as Events from "./Events.ts"
-import * as JobRows from "./JobRows.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { insert, MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
+import * as MemoryJobRows from "./MemoryJobRows.ts"
 
-const perform = <A>(verb: () => Tx<A, JobRows.Memory>) => Effect.sync(() => JobRows.perform(verb()))
+const perform = <A>(verb: () => Tx<A, MemoryJobRows.Memory>) =>
+  Effect.sync(() => MemoryJobRows.perform(verb()))
 
-const rowsOf = (db: Database): SessionRows<JobRows.Memory> => {
-  const { lockJobs, saveJobs } = JobRows.make(db)
+const rowsOf = (db: Database): SessionRows<MemoryJobRows.Memory> => {
+  const { lockJobs, saveJobs } = MemoryJobRows.make(db)
   return {
     lockJobs,
     saveJobs,
@@ -68,7 +69,7 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
     unblock: ({ now }) => perform(() => Policy.unblock(rowsOf(db), now)),
     markUnavailable: (command) => perform(() => Policy.mark(rowsOf(db), command, Sessions.unavailable)),
     markAvailable: (command) => perform(() => Policy.mark(rowsOf(db), command, Sessions.available)),
-    takeProbe: (command) => perform(() => Policy.takeProbe(rowsOf(db), command)),
+    acquireProbe: (command) => perform(() => Policy.acquireProbe(rowsOf(db), command)),
     returnProbe: (command) => perform(() => Policy.returnProbe(rowsOf(db), command)),
     countUnavailable: Effect.sync(
       () => [...db.sessions.values()].filter(({ value }) => value.outage !== null).length

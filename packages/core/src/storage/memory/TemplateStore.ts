@@ -1,11 +1,11 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Event from "../../domain/Event.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Paging from "../../domain/Page.ts"
-import * as Progress from "../../domain/Progress.ts"
-import type { Template } from "../../domain/Template.ts"
-import * as Templates from "../../domain/Template.ts"
+import type { Template } from "../../domain/template/Template.ts"
+import * as Templates from "../../domain/template/Template.ts"
+import * as Event from "../../domain/webhook/Event.ts"
 import { TemplateStore } from "../TemplateStore.ts"
 import * as Events from "./Events.ts"
 import type { Database } from "./MemoryDatabase.ts"
@@ -18,7 +18,7 @@ const resume = (db: Database, template: Template, now: Instant): void => {
   for (const row of db.jobs.values()) {
     const { content, status } = row.job
     if (content.kind !== "template" || content.templateId !== template.templateId) continue
-    const job = Progress.resumeForTemplate(row.job, session, now)
+    const job = Transitions.resumeForTemplate(row.job, session, now)
     if (job === row.job) continue
     putJob(db, { ...row, job, nextDue: nextDue(row, job, now) })
     const draft = Event.jobChanged(job, status)
@@ -38,10 +38,10 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
             const known = ofSession(sessionId).find(
               ({ language, name }) => name === content.name && language === content.language
             )
-            const kept = Templates.merge(known ?? null, content)
-            if (known !== undefined && kept === known) return known
+            const merged = Templates.merge(known ?? null, content)
+            if (known !== undefined && merged === known) return known
             const templateId = known?.templateId ?? db.templates.size + 1
-            const template = { ...kept, templateId, sessionId, updatedAt: now }
+            const template = { ...merged, templateId, sessionId, updatedAt: now }
             db.templates.set(templateId, template)
             Events.append(db, accountId, [Event.templateUpdated(template)], now)
             if (template.status === "approved") resume(db, template, now)

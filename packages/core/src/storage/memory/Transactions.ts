@@ -7,6 +7,6 @@ import * as Layer from "effect/Layer"
 import { Transactions } from "../Transactions.ts"
 
 export const layer: Layer.Layer<Transactions> = Layer.succeed(Transactions, {
-  isInside: Effect.succeed(false),
+  isEmbedded: Effect.succeed(false),
   atomically: Effect.uninterruptible
 })

@@ -2,15 +2,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Time from "../../domain/Instant.ts"
 import * as Paging from "../../domain/Page.ts"
-import type { Delivery } from "../../domain/Webhook.ts"
+import type { Delivery } from "../../domain/webhook/Webhook.ts"
 import * as Deliveries from "../policy/Deliveries.ts"
 import type { Tx } from "../policy/JobRows.ts"
 import { WebhookStore } from "../WebhookStore.ts"
-import * as JobRows from "./JobRows.ts"
 import type { DeliveryRow } from "./MemoryDatabase.ts"
 import { insert, MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
-import type { MemoryWebhooks } from "./WebhookRows.ts"
-import * as WebhookRows from "./WebhookRows.ts"
+import * as MemoryJobRows from "./MemoryJobRows.ts"
+import type { MemoryWebhooks } from "./MemoryWebhookRows.ts"
+import * as MemoryWebhookRows from "./MemoryWebhookRows.ts"
 
 const shown = (row: DeliveryRow): Delivery => ({
   id: row.id,
@@ -26,10 +26,10 @@ const shown = (row: DeliveryRow): Delivery => ({
 export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.effect(
   WebhookStore,
   Effect.map(MemoryDatabase, (db) => {
-    const rows = WebhookRows.make(db)
+    const rows = MemoryWebhookRows.make(db)
     const deliveries = Deliveries.make(rows)
 
-    const perform = <A>(verb: () => Tx<A, MemoryWebhooks>) => Effect.sync(() => JobRows.perform(verb()))
+    const perform = <A>(verb: () => Tx<A, MemoryWebhooks>) => Effect.sync(() => MemoryJobRows.perform(verb()))
 
     const find = (id: string): Delivery | null => {
       const row = db.deliveries.get(id)
@@ -48,7 +48,7 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
       remove: (id) => perform(() => Deliveries.remove(rows, id)),
       rotate: (command) => perform(() => Deliveries.rotate(rows, command)),
       send: (command) => perform(() => Deliveries.send(rows, command)),
-      exchange: (command) => perform(() => deliveries.exchange(command)),
+      settleAndClaim: (command) => perform(() => deliveries.settleAndClaim(command)),
       rescue: ({ now, worker }) => perform(() => rows.release(worker, now)),
       makeDue: ({ now }) =>
         Effect.sync(() => {

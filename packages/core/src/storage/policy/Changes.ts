@@ -4,13 +4,20 @@
  */
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import type { RecipientResult } from "../../domain/Job.ts"
-import * as Progress from "../../domain/Progress.ts"
-import type { Provider } from "../../domain/Session.ts"
-import type { Step } from "../JobSteps.ts"
+import type { RecipientResult } from "../../domain/job/Job.ts"
+import * as Transitions from "../../domain/job/Transitions.ts"
+import type { Provider } from "../../domain/session/Session.ts"
+import type { JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { CancelResult, Claim, Report, RetryResult, Settlement, Unparked } from "../JobStore.ts"
-import { maximumParked, parkedMs } from "../JobStore.ts"
+import type {
+  CancelResult,
+  Claim,
+  EarlyReportsApplied,
+  Report,
+  RetryResult,
+  Settlement
+} from "../JobStore.ts"
+import { earlyReportMs, maximumEarlyReports } from "../JobStore.ts"
 import type { Claimed, Claims } from "./Claims.ts"
 import type { Backend, EarlyReport, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
 
@@ -34,17 +41,17 @@ function* settle<B extends Backend>(
   for (const { fresh, job } of awaited) {
     const others = fresh.some(JobSteps.stopsJob) ? yield* rows.recipientsOf(job, "open") : []
     const step = JobSteps.settle(job, (place) => find(job, place), fresh, now, others)
-    if (step.moves.length > 0) steps.push(step)
+    if (step.changes.length > 0) steps.push(step)
   }
   yield* rows.saveJobs(steps, now)
-  for (const { answer, held } of steps) if (answer !== undefined) yield* rows.saveAnswer(held, answer)
+  for (const { answer, state } of steps) if (answer !== undefined) yield* rows.saveAnswer(state, answer)
   return steps.reduce((sum, { settled }) => sum + settled, 0)
 }
 
-const nothing: Claimed = { claimed: [], limits: [] }
+const nothing: Claimed = { claimed: [], limits: [], unreadable: [] }
 
-/** `JobStore.exchange`. People are locked before jobs, as by those who bring their word otherwise. */
-export function* exchange<B extends Backend>(
+/** `JobStore.settleAndClaim`. People are locked before jobs, as by those who bring their word otherwise. */
+export function* settleAndClaim<B extends Backend>(
   rows: JobRows<B>,
   claims: Claims<B>,
   {
@@ -61,14 +68,15 @@ export function* exchange<B extends Backend>(
   for (const { accountId } of brought) yield* rows.lockPeople(accountId)
   const settled = yield* settle(rows, settlements, now)
   for (const inbound of brought) yield* rows.applyInbound(inbound, now)
-  const { claimed, limits } = claim === null ? nothing : yield* claims.claim(claim, now)
-  return { settled, claimed, limits }
+  const claimed = claim === null ? nothing : yield* claims.claim(claim, now)
+  return { settled, ...claimed }
 }
 
 /** `JobStore.rescue`. */
 export function* rescue<B extends Backend>(
   rows: JobRows<B>,
   {
+    beats,
     beside = [],
     now,
     recoverable,
@@ -76,11 +84,15 @@ export function* rescue<B extends Backend>(
   }: {
     readonly worker: string
     readonly beside?: ReadonlyArray<string>
+    readonly beats?: ReadonlyMap<string, number>
     readonly now: Instant
     readonly recoverable: ReadonlyArray<Provider>
   }
 ): Tx<number, B> {
-  const workers = [worker, ...beside]
+  const workers: Array<string> = []
+  // In the order in which beats write them, and before anything is read that they have.
+  for (const each of [worker, ...beside].sort())
+    if (yield* rows.forgetWorker(each, beats?.get(each))) workers.push(each)
   const left: Array<{
     readonly job: B["job"]
     readonly awaited: ReadonlyArray<RecipientResult>
@@ -91,12 +103,32 @@ export function* rescue<B extends Backend>(
     left.push({ job, awaited, isRecoverable: provider !== null && recoverable.includes(provider) })
   }
   const all = left.flatMap(({ awaited }) => awaited)
-  const spared = Progress.spared(all, now)
+  const spared = Transitions.spared(all, now)
   const steps = left.map(({ awaited, isRecoverable, job }) =>
     JobSteps.rescue(job, awaited, isRecoverable, now, spared)
   )
   yield* rows.saveJobs(steps, now)
-  for (const each of workers) yield* rows.forgetWorker(each)
+  return steps.reduce((sum, { count }) => sum + count, 0)
+}
+
+/** `JobStore.giveBack`. */
+export function* giveBack<B extends Backend>(
+  rows: JobRows<B>,
+  { now, worker }: { readonly worker: string; readonly now: Instant }
+): Tx<number, B> {
+  yield* rows.forgetWorker(worker, undefined)
+  const steps: Array<ReturnType<typeof JobSteps.giveBack<B["job"]>>> = []
+  for (const { job } of yield* rows.lockJobsOf([worker])) {
+    const awaited = yield* rows.recipientsOf(job, "awaited")
+    steps.push(
+      JobSteps.giveBack(
+        job,
+        awaited.map(({ recipient }) => recipient),
+        now
+      )
+    )
+  }
+  yield* rows.saveJobs(steps, now)
   return steps.reduce((sum, { count }) => sum + count, 0)
 }
 
@@ -153,16 +185,16 @@ function* apply<B extends Backend>(
     ofJobs.map(({ group, job }) => ({ job, places: group.map(({ index }) => index) }))
   )
   const matched = new Set<Report>()
-  const steps: Array<Step<B["job"]>> = []
+  const steps: Array<JobChange<B["job"]>> = []
   for (const { group, job } of ofJobs) {
     const step = JobSteps.receive(job, (place) => find(job, place), group, now)
     for (const { report } of group) matched.add(report)
     for (const report of step.unmatched) matched.delete(report)
-    if (step.moves.length > 0) steps.push(step)
+    if (step.changes.length > 0) steps.push(step)
   }
   yield* rows.saveJobs(steps, now)
   return {
-    applied: steps.reduce((sum, { moves }) => sum + moves.length, 0),
+    applied: steps.reduce((sum, { changes }) => sum + changes.length, 0),
     unmatched: brought.flatMap(({ report }) => (matched.has(report) ? [] : [report]))
   }
 }
@@ -186,14 +218,17 @@ export function* receive<B extends Backend>(
     const { messageId, providerId } = report
     return messageId === null && providerId !== null ? [{ providerId, report }] : []
   })
-  if (sessionId !== null && early.length > 0) yield* rows.keepEarlyReports(sessionId, early, now)
+  if (sessionId !== null && early.length > 0) yield* rows.saveEarlyReports(sessionId, early, now)
   return received
 }
 
-/** `JobStore.unpark`. */
-export function* unpark<B extends Backend>(rows: JobRows<B>, now: Instant): Tx<Unparked, B> {
-  const forgotten = yield* rows.forgetEarlyReports(now - parkedMs, maximumParked)
-  const { applied } = yield* apply(rows, yield* rows.takeEarlyReports(), now)
+/** `JobStore.applyEarlyReports`. */
+export function* applyEarlyReports<B extends Backend>(
+  rows: JobRows<B>,
+  now: Instant
+): Tx<EarlyReportsApplied, B> {
+  const forgotten = yield* rows.forgetEarlyReports(now - earlyReportMs, maximumEarlyReports)
+  const { applied } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
   return { applied, forgotten }
 }
 

@@ -1,27 +1,28 @@
 /**
  * Claims: sessions have their turns, each within its pace, and get their due recipients in batches. Written once for all
- * stores: the decisions are `domain/Claiming`, the reads and writes {@link JobRows}.
+ * stores: the decisions are `domain/job/Claiming`, the reads and writes {@link JobRows}.
  *
  *     claim:        waitingSessions → serve each in turn, until the budget or the circle ends
  *     serve:        ready? → room → probe? → pace → claimOf, or probeOf
  *     claimOf:      dueOf → choose → give, until the session's part is full
  *     probeOf:      lockDueJobs → chooseProbe → give, until one may go
  */
-import * as Circuit from "../../domain/Circuit.ts"
-import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/Claiming.ts"
-import * as Claiming from "../../domain/Claiming.ts"
+
 import type { Instant } from "../../domain/Instant.ts"
-import * as Pacing from "../../domain/Pacing.ts"
-import * as Progress from "../../domain/Progress.ts"
-import type { Move, Step } from "../JobSteps.ts"
+import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/job/Claiming.ts"
+import * as Claiming from "../../domain/job/Claiming.ts"
+import * as Transitions from "../../domain/job/Transitions.ts"
+import * as Circuit from "../../domain/session/Circuit.ts"
+import * as Pacing from "../../domain/session/Pacing.ts"
+import type { JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { Claim, ClaimedJob, LimitsDue } from "../JobStore.ts"
-import { isAtRisk } from "../JobStore.ts"
+import type { Claim, ClaimedJob, LimitsDue, UnreadableJob } from "../JobStore.ts"
+import { isAtRisk, unreadableMs } from "../JobStore.ts"
+import * as DeferredLimits from "./DeferredLimits.ts"
 import type { Backend, ClaimStep, DueJob as JobOf, JobRows, Tx } from "./JobRows.ts"
-import * as Limits from "./Limits.ts"
 
 export interface Claims<B extends Backend> {
-  /** Gives due recipients to a worker, as `JobStore.exchange` says. */
+  /** Gives due recipients to a worker, as `JobStore.settleAndClaim` says. */
   readonly claim: (asked: Claim, now: Instant) => Tx<Claimed, B>
   /** Answers when the next recipient may be claimed, as `JobStore.nextDue` says. */
   readonly nextDue: (now: Instant, without?: ReadonlyArray<string>) => Tx<Instant | null, B>
@@ -31,6 +32,8 @@ export interface Claimed {
   readonly claimed: ReadonlyArray<ClaimedJob>
   /** Jobs whose limits are to be taken first. */
   readonly limits: ReadonlyArray<LimitsDue>
+  /** Jobs that were put off, since their contents cannot be read. */
+  readonly unreadable: ReadonlyArray<UnreadableJob>
 }
 
 /** A session's turn in one claim. */
@@ -42,6 +45,7 @@ interface Place {
   readonly first: { is: boolean }
   /** Those of the whole claim; this session's are added. */
   readonly limits: Array<LimitsDue>
+  readonly unreadable: Array<UnreadableJob>
 }
 
 /** A due job with its due recipients. */
@@ -57,7 +61,7 @@ interface Served {
 }
 
 /** Takes at most so many due recipients of the session whose turn it is. */
-type Take<B extends Backend> = (place: Place, limit: number) => Tx<Served, B>
+type ClaimRecipients<B extends Backend> = (place: Place, limit: number) => Tx<Served, B>
 
 const passed: Served = { jobs: [], recipients: 0, outcome: "passed" }
 const putOff: Served = { jobs: [], recipients: 0, outcome: "putOff" }
@@ -71,8 +75,8 @@ const isApproved = <B extends Backend>({ template }: JobOf<B>): boolean =>
 const countOf = (jobs: ReadonlyArray<ClaimedJob>): number =>
   jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
 
-/** One claim tells of so many jobs whose limits are to be taken, and looks for others no longer. */
-const limitsAtOnce = 100
+/** One claim tells of so many jobs that nobody gets, and looks for others no longer. */
+const reportedAtOnce = 100
 
 /** The sessions that `nextDue` reads first; each further page is four times as long. */
 const pageOfNextDue = 64
@@ -85,29 +89,48 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   let perJob = Number.POSITIVE_INFINITY
 
   /**
-   * The session's first due jobs, but for those whose limits are to be taken: these are put off and told of, and do not come
-   * again. None when nothing else is due.
+   * The session's first due jobs, but for those whose limits are to be taken or whose contents cannot be read: these are put
+   * off and told of, and do not come again. None when nothing else is due.
    */
-  function* lockDue({ first, limits, now, session }: Place, limit: number): Tx<ReadonlyArray<JobOf<B>>, B> {
+  function* lockDue(
+    { first, limits, now, session, unreadable }: Place,
+    limit: number
+  ): Tx<ReadonlyArray<JobOf<B>>, B> {
     for (;;) {
       const waits = first.is
       first.is = false
       const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit, waits })
-      const untaken = locked.filter(({ isUntaken }) => isUntaken)
-      if (untaken.length === 0) return locked
-      limits.push(...(yield* Limits.announce(rows, untaken, now)))
-      if (untaken.length < locked.length) return locked.filter(({ isUntaken }) => !isUntaken)
-      if (limits.length >= limitsAtOnce) return []
+      const pending = locked.filter(({ fault, hasPendingLimits }) => hasPendingLimits && fault === null)
+      limits.push(...(yield* DeferredLimits.announce(rows, pending, now)))
+      unreadable.push(...(yield* setAside(locked, now)))
+      const others = locked.filter(({ fault, hasPendingLimits }) => !hasPendingLimits && fault === null)
+      if (others.length > 0 || locked.length === 0) return others
+      if (limits.length + unreadable.length >= reportedAtOnce) return []
     }
   }
 
-  /** The session's first due jobs that fit behind those that are `taken`, `most` at most, with their due recipients. */
-  function* dueOf(place: Place, jobs: number, taken: number, most: number): Tx<ReadonlyArray<Due<B>>, B> {
+  /** Puts off those of the locked jobs whose contents cannot be read, and tells of them. */
+  function* setAside(locked: ReadonlyArray<JobOf<B>>, now: Instant): Tx<ReadonlyArray<UnreadableJob>, B> {
+    const unreadable = locked.flatMap(({ fault, job }) => (fault === null ? [] : [{ fault, job }]))
+    if (unreadable.length === 0) return []
+    const jobs = unreadable.map(({ job }) => job)
+    // One that waits untouched gets a row first.
+    yield* rows.saveClaims(
+      [],
+      jobs.map((state) => ({ state, changes: [], drafts: [] })),
+      now
+    )
+    yield* rows.putOff(jobs, now + unreadableMs)
+    return unreadable.map(({ fault, job: { job } }) => ({ jobId: job.id, cause: fault }))
+  }
+
+  /** The session's first due jobs that fit behind those that are `claimed`, `most` at most, with their due recipients. */
+  function* dueOf(place: Place, jobs: number, claimed: number, most: number): Tx<ReadonlyArray<Due<B>>, B> {
     const { now } = place
-    const limit = most - taken
+    const limit = most - claimed
     const locked = yield* lockDue(place, jobs)
     if (locked.length === 0) return []
-    const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), taken, most))
+    const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), claimed, most))
     const open = found.reduce((sum, each) => sum + openOf(each), 0)
     if (open > 0) perJob = open / found.length
     const approved = found.filter(isApproved).map(({ job }) => job)
@@ -138,9 +161,13 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     { chosen, mistimed, paused }: Claiming.Choice<Due<B>>
   ): Tx<ReadonlyArray<ClaimedJob>, B> {
     const { id, pacing } = session
-    const others: Array<Step<B["job"]>> = mistimed.map(({ job }) => ({ held: job, moves: [], drafts: [] }))
+    const others: Array<JobChange<B["job"]>> = mistimed.map(({ job }) => ({
+      state: job,
+      changes: [],
+      drafts: []
+    }))
     for (const { job } of paused)
-      others.push(...JobSteps.become(job, Progress.pauseForTemplate(job.job, now)))
+      others.push(...JobSteps.withJob(job, Transitions.pauseForTemplate(job.job, now)))
     const interval = chosen.length === 0 ? null : pacing.pair_interval_ms
     let times = new Map<string, Instant>()
     if (interval !== null) {
@@ -152,15 +179,15 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const messaged = new Set<string>()
     for (const { of, recipients } of chosen) {
       let ready = recipients
-      let deferred: ReadonlyArray<Move> = []
+      let deferred: ReadonlyArray<RecipientChange> = []
       if (interval !== null) {
-        const apart = Claiming.keepApart(recipients, times, interval, now)
+        const apart = Claiming.spaceApart(recipients, times, interval, now)
         ready = apart.ready
         deferred = apart.deferred.map((after) => ({ before: after, after, fence: null }))
         for (const { phone } of ready) messaged.add(phone)
       }
       if (ready.length === 0) {
-        others.push({ held: of.job, moves: deferred, drafts: [] })
+        others.push({ state: of.job, changes: deferred, drafts: [] })
         continue
       }
       const step = JobSteps.claim(of.job, ready, worker, now, session)
@@ -221,11 +248,16 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** At most `room` due recipients of the session, within its pace, which is locked. */
-  function* claimPaced(place: Place, room: number, perSecond: number, take: Take<B>): Tx<Served, B> {
+  function* claimPaced(
+    place: Place,
+    room: number,
+    perSecond: number,
+    claimRecipients: ClaimRecipients<B>
+  ): Tx<Served, B> {
     const { now, session } = place
     // Read again: the one that came with the session was read without the lock.
     const arrival = yield* rows.arrival(session.id)
-    const served = yield* take(place, Pacing.grant(arrival, perSecond, room, now).granted)
+    const served = yield* claimRecipients(place, Pacing.grant(arrival, perSecond, room, now).granted)
     if (served.recipients > 0)
       yield* rows.saveArrival(session.id, Pacing.grant(arrival, perSecond, served.recipients, now).arrival)
     return served
@@ -247,12 +279,14 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** At most `room` due recipients of the session, within its pace when it has one. */
-  function* claimWithin(place: Place, room: number, take: Take<B>): Tx<Served, B> {
+  function* claimWithin(place: Place, room: number, claimRecipients: ClaimRecipients<B>): Tx<Served, B> {
     const { id, pacing } = place.session
     const { messages_per_second: perSecond, pair_interval_ms: interval } = pacing
     // Another commit that has the pacing locked serves the session at this moment.
     if ((perSecond !== null || interval !== null) && !(yield* rows.tryLockPacing(id))) return passed
-    return perSecond === null ? yield* take(place, room) : yield* claimPaced(place, room, perSecond, take)
+    return perSecond === null
+      ? yield* claimRecipients(place, room)
+      : yield* claimPaced(place, room, perSecond, claimRecipients)
   }
 
   /** The session's part of what is left of the claim. */
@@ -273,6 +307,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       let at: Turn = Claiming.beginTurn(turn)
       const first = { is: true }
       const limits: Array<LimitsDue> = []
+      const unreadable: Array<UnreadableJob> = []
       let budget: Budget = { left: asked.limit, atRiskLeft: asked.atRisk?.limit ?? asked.limit }
       for (const limit of Claiming.pageSizes(asked.limit)) {
         if (budget.left <= 0) break
@@ -280,7 +315,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         for (const session of page) {
           if (budget.left <= 0) break
           const atRisk = isAtRisk(asked, session.provider)
-          const place = { session, worker: asked.worker, now, first, limits }
+          const place = { session, worker: asked.worker, now, first, limits, unreadable }
           const served = yield* serve(place, asked, budget, atRisk)
           at = Claiming.afterTurn(at, session.id, served.outcome)
           budget = Claiming.spend(budget, served.recipients, atRisk)
@@ -289,7 +324,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         if (Claiming.isLastPage(page, limit, until)) break
       }
       turn = Claiming.nextAfter(at)
-      return { claimed, limits }
+      return { claimed, limits, unreadable }
     },
 
     nextDue: function* (now, without = []) {

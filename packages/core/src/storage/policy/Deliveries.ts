@@ -1,37 +1,38 @@
 /**
- * Webhooks: endpoints have their turns, and their deliveries are claimed, settled, replayed and rescued. Written once for
- * all stores: the decisions are `domain/Delivering` and `domain/Webhook`, the reads and writes {@link WebhookRows}.
+ * Webhooks: endpoints have their turns, and their deliveries are claimed, settled, replayed and rescued. Written once
+ * for all stores: the decisions are `domain/webhook/Delivering` and `domain/webhook/Webhook`, the reads and writes
+ * {@link WebhookRows}.
  *
  *     exchange:     settle → claim
- *     settle:       lockInHand → attempted → the endpoints that this changes
+ *     settle:       lockClaimed → attempted → the endpoints that this changes
  *     claim:        dueEndpoints → those that are ready get the same share each, within their room and their pace
  */
-import * as ApiKey from "../../domain/ApiKey.ts"
-import * as Delivering from "../../domain/Delivering.ts"
-import * as Event from "../../domain/Event.ts"
+import * as ApiKey from "../../domain/account/ApiKey.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import * as Pacing from "../../domain/Pacing.ts"
-import type { Change, Endpoint, EndpointSecret } from "../../domain/Webhook.ts"
-import * as Webhook from "../../domain/Webhook.ts"
+import * as Pacing from "../../domain/session/Pacing.ts"
+import * as Delivering from "../../domain/webhook/Delivering.ts"
+import * as Event from "../../domain/webhook/Event.ts"
+import type { Change, Endpoint, EndpointSecret } from "../../domain/webhook/Webhook.ts"
+import * as Webhook from "../../domain/webhook/Webhook.ts"
 import { groupBy } from "../JobSteps.ts"
 import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../WebhookStore.ts"
 import { replayLimit } from "../WebhookStore.ts"
 import type { Tx } from "./JobRows.ts"
 import type { AttemptedDelivery, DueEndpoint, WebhookBackend, WebhookRows } from "./WebhookRows.ts"
 
-/** What an exchange answers, as `WebhookStore.exchange` says. */
-export interface Exchanged {
+/** What an exchange answers, as `WebhookStore.settleAndClaim` says. */
+export interface SettledAndClaimed {
   readonly settled: number
   readonly claimed: ReadonlyArray<ClaimedDelivery>
   readonly disabled: ReadonlyArray<Endpoint>
 }
 
 export interface Deliveries<B extends WebhookBackend> {
-  readonly exchange: (command: {
+  readonly settleAndClaim: (command: {
     readonly now: Instant
     readonly settlements: ReadonlyArray<DeliverySettlement>
     readonly claim: DeliveryClaim | null
-  }) => Tx<Exchanged, B>
+  }) => Tx<SettledAndClaimed, B>
   /** Answers when the next delivery may be claimed, as `WebhookStore.nextDue` says. */
   readonly nextDue: (query: {
     readonly now: Instant
@@ -75,19 +76,19 @@ function* settle<B extends WebhookBackend>(
   rows: WebhookRows<B>,
   settlements: ReadonlyArray<DeliverySettlement>,
   now: Instant
-): Tx<Omit<Exchanged, "claimed">, B> {
+): Tx<Omit<SettledAndClaimed, "claimed">, B> {
   if (settlements.length === 0) return { settled: 0, disabled: [] }
-  const inHand = new Map<string, B["delivery"]>()
-  for (const delivery of yield* rows.lockInHand([
+  const claimed = new Map<string, B["delivery"]>()
+  for (const delivery of yield* rows.lockClaimed([
     ...new Set(settlements.map(({ deliveryId }) => deliveryId))
   ]))
-    inHand.set(delivery.id, delivery)
+    claimed.set(delivery.id, delivery)
   const attempted: Array<AttemptedDelivery<B> & { readonly settlement: DeliverySettlement }> = []
   for (const settlement of settlements) {
     const { attempt, deliveryId, fence, next } = settlement
-    const delivery = inHand.get(deliveryId)
+    const delivery = claimed.get(deliveryId)
     if (delivery === undefined || !Delivering.isAwaited(delivery, fence)) continue
-    inHand.delete(deliveryId)
+    claimed.delete(deliveryId)
     const after = Delivering.attempted(delivery, { at: attempt.at, next })
     attempted.push({ delivery: after, attempt, settlement })
   }
@@ -182,7 +183,7 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
   }
 
   return {
-    exchange: function* (command) {
+    settleAndClaim: function* (command) {
       const { disabled, settled } = yield* settle(rows, command.settlements, command.now)
       const claimed = command.claim === null ? [] : yield* claim(command.claim, command.now)
       return { settled, disabled, claimed }

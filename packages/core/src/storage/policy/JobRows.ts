@@ -3,17 +3,18 @@
  * The rules are written once, in this folder, over these operations; memory, SQLite and PostgreSQL implement them
  * (docs/adr/0025, docs/stores.md).
  */
-import type { Outage } from "../../domain/Circuit.ts"
-import type { WaitingSession } from "../../domain/Claiming.ts"
+
+import type { LimitWait, PendingLimits, Plan } from "../../domain/account/Plan.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import type { Content, Job, RecipientResult } from "../../domain/Job.ts"
-import type { Pacing } from "../../domain/Pacing.ts"
-import type { LimitWait, Plan, Untaken } from "../../domain/Plan.ts"
-import type { Provider } from "../../domain/Session.ts"
-import type { Template } from "../../domain/Template.ts"
+import type { WaitingSession } from "../../domain/job/Claiming.ts"
+import type { Content, Job, RecipientResult } from "../../domain/job/Job.ts"
+import type { Outage } from "../../domain/session/Circuit.ts"
+import type { Pacing } from "../../domain/session/Pacing.ts"
+import type { Provider } from "../../domain/session/Session.ts"
+import type { Template } from "../../domain/template/Template.ts"
 import type { Inbound } from "../InboundStore.ts"
-import type { Held, Move, Step, Tracked } from "../JobSteps.ts"
-import type { AcceptSend, Earlier, Report } from "../JobStore.ts"
+import type { FencedRecipient, JobChange, JobState, RecipientChange } from "../JobSteps.ts"
+import type { AcceptSend, IdempotencyRecord, Report } from "../JobStore.ts"
 
 /** The types by which one kind of database is spoken to. */
 export interface Driver {
@@ -26,9 +27,9 @@ export interface Driver {
 /** The types that one kind of database brings. */
 export interface Backend extends Driver {
   /** A job as its rows hold it. The rules hand it back as they got it. */
-  readonly job: Held
+  readonly job: JobState
   /** A job whose limits are to be taken, as its rows hold it. */
-  readonly untaken: UntakenJob
+  readonly pending: PendingLimitsJob
   /** The facts of an acceptance, with what the insert needs of the same read. The rules hand them back to it. */
   readonly facts: AcceptanceFacts
 }
@@ -56,11 +57,11 @@ export interface AcceptanceQuery {
 /** The facts that an acceptance is decided by. */
 export interface AcceptanceFacts {
   /** The send that has the Idempotency-Key already; null when none has. */
-  readonly earlier: Earlier | null
+  readonly record: IdempotencyRecord | null
   /**
    * True when an open transaction of an embedder may have the key: to write it would wait for that, with the account locked.
    */
-  readonly isKeyInHand: boolean
+  readonly isKeyLocked: boolean
   /** Units of the content's kind that the account sent on the day of `now`. */
   readonly usedToday: number
   readonly lastAcceptedAt: Instant | null
@@ -74,18 +75,20 @@ export interface DueJob<B extends Backend> {
   readonly template: Template["status"] | null
   readonly dueAt: Instant
   /** True when its limits are to be taken first: nothing of it may go before. */
-  readonly isUntaken: boolean
+  readonly hasPendingLimits: boolean
+  /** Why its content cannot be read: then it has none, and is only put off. Null of all others. */
+  readonly fault: Error | null
 }
 
 /** A due job whose limits are not taken yet. */
-export interface UntakenJob extends Untaken {
+export interface PendingLimitsJob extends PendingLimits {
   readonly jobId: string
 }
 
 /** Recipients of a job that were claimed, and those of the same job that were put off meanwhile. */
 export interface ClaimStep<B extends Backend> {
-  readonly step: Step<B["job"]>
-  readonly deferred: ReadonlyArray<Move>
+  readonly step: JobChange<B["job"]>
+  readonly deferred: ReadonlyArray<RecipientChange>
 }
 
 /** A recipient's place. */
@@ -169,7 +172,7 @@ export interface JobRows<B extends Backend> {
   readonly tryLockTemplate: (job: B["job"]) => Tx<Template["status"] | null, B>
 
   /**
-   * The recipients of locked jobs that are due (`Progress.isDue`), by the job's id, each job's by index: of all in the
+   * The recipients of locked jobs that are due (`Transitions.isDue`), by the job's id, each job's by index: of all in the
    * order of the jobs the first `limit`. A job without any may be left out.
    */
   readonly dueRecipients: (query: {
@@ -180,11 +183,12 @@ export interface JobRows<B extends Backend> {
 
   /**
    * Writes claims and other steps of locked jobs: recipients, the jobs' rows with their next due time
-   * (`Progress.nextDue`) and the events. Claims come apart from other steps, so that a store may write them at less cost.
+   * (`Transitions.nextDue`) and the events. Claims come apart from other steps, so that a store may write them at less
+   * cost.
    */
   readonly saveClaims: (
     claims: ReadonlyArray<ClaimStep<B>>,
-    others: ReadonlyArray<Step<B["job"]>>,
+    others: ReadonlyArray<JobChange<B["job"]>>,
     now: Instant
   ) => Tx<void, B>
 
@@ -196,10 +200,10 @@ export interface JobRows<B extends Backend> {
    * the ids that are given. Waits for other commits. The account's acceptances are locked until the commit: before the verb,
    * or by this operation.
    */
-  readonly lockUntaken: (
+  readonly lockPendingLimits: (
     accountId: string,
     jobIds: ReadonlyArray<string>
-  ) => Tx<ReadonlyArray<B["untaken"]>, B>
+  ) => Tx<ReadonlyArray<B["pending"]>, B>
 
   /** The account's plan as it is now, its template recipients of the day, and the last acceptances of its API keys. */
   readonly limitFacts: (query: {
@@ -216,13 +220,13 @@ export interface JobRows<B extends Backend> {
   >
 
   /**
-   * Writes what became of jobs that `lockUntaken` has answered. Of those without a wait the limits are taken: they are due,
-   * and `acceptanceFacts` counts their units on this day and `now` as an acceptance of their keys. The others are due when
-   * their waits are over.
+   * Writes what became of jobs that `lockPendingLimits` has answered. Of those without a wait the limits are taken:
+   * they are due, and `acceptanceFacts` counts their units on this day and `now` as an acceptance of their keys. The
+   * others are due when their waits are over.
    */
   readonly saveLimits: (
     accountId: string,
-    jobs: ReadonlyArray<readonly [job: B["untaken"], wait: LimitWait | null]>,
+    jobs: ReadonlyArray<readonly [job: B["pending"], wait: LimitWait | null]>,
     now: Instant
   ) => Tx<void, B>
 
@@ -234,7 +238,7 @@ export interface JobRows<B extends Backend> {
 
   /**
    * Writes the job, its recipients (`Job.newRecipient`) and its Idempotency-Key, so that `acceptanceFacts` finds its
-   * units in the day's usage and its time as the last acceptance of its key. With `limitsAfterCommit` it finds neither, and
+   * units in the day's usage and its time as the last acceptance of its key. With `isEmbedded` it finds neither, and
    * the job is one whose limits are not taken. Answers false when another has the key meanwhile, and has written nothing
    * then; that can only be where the account is not locked.
    *
@@ -257,16 +261,19 @@ export interface JobRows<B extends Backend> {
   /** Finds recipients of locked jobs by their places; undefined where there is none. */
   readonly recipientsAt: (
     wanted: ReadonlyArray<{ readonly job: B["job"]; readonly places: ReadonlyArray<number> }>
-  ) => Tx<(job: B["job"], place: number) => Tracked | undefined, B>
+  ) => Tx<(job: B["job"], place: number) => FencedRecipient | undefined, B>
 
   /**
    * Recipients of a locked job, by index. `open`: queued or sending. `lost`: failed or unknown. `awaited`: an outcome of
    * theirs is awaited.
    */
-  readonly recipientsOf: (job: B["job"], which: "open" | "lost" | "awaited") => Tx<ReadonlyArray<Tracked>, B>
+  readonly recipientsOf: (
+    job: B["job"],
+    which: "open" | "lost" | "awaited"
+  ) => Tx<ReadonlyArray<FencedRecipient>, B>
 
   /** Writes steps of locked jobs as {@link saveClaims} does. */
-  readonly saveJobs: (steps: ReadonlyArray<Step<B["job"]>>, now: Instant) => Tx<void, B>
+  readonly saveJobs: (steps: ReadonlyArray<JobChange<B["job"]>>, now: Instant) => Tx<void, B>
 
   /** Keeps the answer of a direct message with its Idempotency-Key. The job is locked. */
   readonly saveAnswer: (job: B["job"], answer: string) => Tx<void, B>
@@ -278,7 +285,11 @@ export interface JobRows<B extends Backend> {
   readonly lockJobsOf: (
     workers: ReadonlyArray<string>
   ) => Tx<ReadonlyArray<{ readonly job: B["job"]; readonly provider: Provider | null }>, B>
-  readonly forgetWorker: (worker: string) => Tx<void, B>
+  /**
+   * Forgets that the worker said that it lives, and lets nobody say so for it until the commit. Answers false, and does
+   * nothing, when its last count is another one than `beats`, where that is told; 0 is the count of one that said nothing.
+   */
+  readonly forgetWorker: (worker: string, beats: number | undefined) => Tx<boolean, B>
 
   /** The session's messages by the platform's ids; of several with one id the first. Takes no lock. */
   readonly findByProviderIds: (
@@ -286,13 +297,13 @@ export interface JobRows<B extends Backend> {
     providerIds: ReadonlyArray<string>
   ) => Tx<ReadonlyMap<string, RecipientPlace>, B>
 
-  readonly keepEarlyReports: (
+  readonly saveEarlyReports: (
     sessionId: string,
     reports: ReadonlyArray<EarlyReport>,
     now: Instant
   ) => Tx<void, B>
   /** Removes and answers kept reports, some hundreds at most, whose message is known by now, the oldest first. */
-  readonly takeEarlyReports: () => Tx<
+  readonly removeMatchedReports: () => Tx<
     ReadonlyArray<{ readonly sessionId: string; readonly report: Report }>,
     B
   >

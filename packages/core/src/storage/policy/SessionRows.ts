@@ -1,7 +1,8 @@
 /** The operations that a database supplies for the rules of sessions, with those of the jobs that follow them. */
-import type { Draft } from "../../domain/Event.ts"
+
 import type { Instant } from "../../domain/Instant.ts"
-import type { Session } from "../../domain/Session.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import type { Draft } from "../../domain/webhook/Event.ts"
 import type { Backend, JobRows, Tx } from "./JobRows.ts"
 
 export interface SessionRows<B extends Backend> extends Pick<JobRows<B>, "lockJobs" | "saveJobs"> {

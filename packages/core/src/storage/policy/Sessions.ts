@@ -1,20 +1,21 @@
 /**
  * The verbs that change what a session may send: its state, blocks, outages. Written once for all stores: the decisions
- * are `domain/Session` and `domain/Circuit`, the reads and writes {@link SessionRows}.
+ * are `domain/session/Session` and `domain/session/Circuit`, the reads and writes {@link SessionRows}.
  */
-import * as Circuit from "../../domain/Circuit.ts"
-import * as Event from "../../domain/Event.ts"
+
 import type { Instant } from "../../domain/Instant.ts"
-import * as Progress from "../../domain/Progress.ts"
-import type { Session } from "../../domain/Session.ts"
-import * as Sessions from "../../domain/Session.ts"
+import * as Transitions from "../../domain/job/Transitions.ts"
+import * as Circuit from "../../domain/session/Circuit.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import * as Sessions from "../../domain/session/Session.ts"
+import * as Event from "../../domain/webhook/Event.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { ProbeAnswer } from "../SessionStore.ts"
 import type { Backend, Tx } from "./JobRows.ts"
 import type { SessionRows } from "./SessionRows.ts"
 
 /** Writes the changed session with its events; its running jobs pause or go on with it. */
-function* become<B extends Backend>(
+function* saveChanged<B extends Backend>(
   rows: SessionRows<B>,
   before: Session,
   after: Session,
@@ -25,7 +26,9 @@ function* become<B extends Backend>(
   yield* rows.appendEvents(after.accountId, Event.sessionChanged(before, after), now)
   const ids = yield* rows.jobsToFollow(after.id, Sessions.obstacle(after) !== null)
   const jobs = ids.length === 0 ? [] : yield* rows.lockJobs(ids)
-  const steps = jobs.flatMap((held) => JobSteps.become(held, Progress.followSession(held.job, after, now)))
+  const steps = jobs.flatMap((state) =>
+    JobSteps.withJob(state, Transitions.followSession(state.job, after, now))
+  )
   yield* rows.saveJobs(steps, now)
   return after
 }
@@ -38,7 +41,7 @@ function* change<B extends Backend>(
   step: (session: Session) => Session
 ): Tx<{ readonly before: Session; readonly after: Session } | null, B> {
   const before = yield* rows.lockSession(id)
-  return before === null ? null : { before, after: yield* become(rows, before, step(before), now) }
+  return before === null ? null : { before, after: yield* saveChanged(rows, before, step(before), now) }
 }
 
 interface Of {
@@ -67,7 +70,7 @@ export function* block<B extends Backend>(
 /** `SessionStore.unblock`. */
 export function* unblock<B extends Backend>(rows: SessionRows<B>, now: Instant): Tx<number, B> {
   const over = yield* rows.lockUnblockable(now)
-  for (const session of over) yield* become(rows, session, Sessions.unblock(session, now), now)
+  for (const session of over) yield* saveChanged(rows, session, Sessions.unblock(session, now), now)
   return over.length
 }
 
@@ -81,8 +84,8 @@ export function* mark<B extends Backend>(
   return changed !== null && changed.before !== changed.after
 }
 
-/** `SessionStore.takeProbe`. */
-export function* takeProbe<B extends Backend>(rows: SessionRows<B>, { id, now }: Of): Tx<ProbeAnswer, B> {
+/** `SessionStore.acquireProbe`. */
+export function* acquireProbe<B extends Backend>(rows: SessionRows<B>, { id, now }: Of): Tx<ProbeAnswer, B> {
   const session = yield* rows.lockSession(id)
   if (session === null || session.outage === null) return "available"
   if (!Circuit.mayProbeDirectly(session.outage, now)) return "refused"

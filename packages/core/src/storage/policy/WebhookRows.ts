@@ -2,10 +2,11 @@
  * The operations that a database supplies for the rules of webhooks: plain reads and writes, none with a decision of its
  * own. The rules are `policy/Deliveries`, over these operations (docs/adr/0029, docs/stores.md).
  */
-import type { DeliveryState, WaitingEndpoint } from "../../domain/Delivering.ts"
-import type { Draft, Type } from "../../domain/Event.ts"
+
 import type { Instant } from "../../domain/Instant.ts"
-import type { Attempt, Endpoint } from "../../domain/Webhook.ts"
+import type { DeliveryState, WaitingEndpoint } from "../../domain/webhook/Delivering.ts"
+import type { Draft, Type } from "../../domain/webhook/Event.ts"
+import type { Attempt, Endpoint } from "../../domain/webhook/Webhook.ts"
 import type { Driver, Tx } from "./JobRows.ts"
 
 /** The types that one kind of database brings. */
@@ -13,12 +14,12 @@ export interface WebhookBackend extends Driver {
   /** An endpoint as its row keeps it. The rules hand it back as they got it. */
   readonly endpoint: { readonly value: Endpoint }
   /** A delivery as its row keeps it, likewise. */
-  readonly delivery: HeldDelivery
+  readonly delivery: DeliveryRecord
   /** The key of an event. */
   readonly event: unknown
 }
 
-export interface HeldDelivery extends DeliveryState {
+export interface DeliveryRecord extends DeliveryState {
   readonly id: string
   readonly endpointId: string
 }
@@ -89,7 +90,7 @@ export interface WebhookRows<B extends WebhookBackend> {
   readonly saveClaims: (deliveries: ReadonlyArray<B["delivery"]>, worker: string) => Tx<void, B>
 
   /** Locks and answers the deliveries that a worker has in hand, by their ids, in that order. Waits for other commits. */
-  readonly lockInHand: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["delivery"]>, B>
+  readonly lockClaimed: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["delivery"]>, B>
   /** Writes deliveries that were locked and attempted (`Delivering.attempted`), each with its attempt. */
   readonly saveAttempts: (attempted: ReadonlyArray<AttemptedDelivery<B>>) => Tx<void, B>
 

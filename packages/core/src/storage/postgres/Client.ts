@@ -19,10 +19,10 @@ export interface Transactions {
   /** That of the open transaction that the fiber is in; undefined outside, and after the transaction's end. */
   readonly connectionOf: (fiber: Fiber.RuntimeFiber<unknown, unknown>) => Connection | undefined
   /** True while the running fiber is in an open transaction. */
-  readonly isInside: Effect.Effect<boolean>
+  readonly isEmbedded: Effect.Effect<boolean>
 }
 
-const heldBy = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Connection | undefined =>
+const currentConnection = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Connection | undefined =>
   Option.getOrUndefined(Context.getOption(fiber.currentContext, Client.TransactionConnection))?.[0]
 
 export const make = (
@@ -35,7 +35,7 @@ export const make = (
     /** A fiber may outlive the transaction it was forked in: from the end of the body on, it is outside. */
     const whileOpen = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
       Effect.withFiberRuntime((fiber) => {
-        const connection = heldBy(fiber)
+        const connection = currentConnection(fiber)
         if (connection === undefined || open.has(connection)) return body
         open.add(connection)
         return Effect.ensuring(
@@ -45,7 +45,7 @@ export const make = (
       })
 
     const connectionOf: Transactions["connectionOf"] = (fiber) => {
-      const connection = heldBy(fiber)
+      const connection = currentConnection(fiber)
       return connection !== undefined && open.has(connection) ? connection : undefined
     }
 
@@ -55,6 +55,8 @@ export const make = (
         withTransaction: <R, E, A>(body: Effect.Effect<A, E, R>) => withTransaction(whileOpen(body))
       }),
       connectionOf,
-      isInside: Effect.withFiberRuntime<boolean>((fiber) => Effect.succeed(connectionOf(fiber) !== undefined))
+      isEmbedded: Effect.withFiberRuntime<boolean>((fiber) =>
+        Effect.succeed(connectionOf(fiber) !== undefined)
+      )
     }
   })

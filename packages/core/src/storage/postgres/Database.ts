@@ -27,20 +27,21 @@ import { insertInto, onKeyConflict } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, SqlValue } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
-import { real } from "../sql/Rows.ts"
+import { real } from "../sql/RowReader.ts"
 import * as TransactionClient from "./Client.ts"
-import * as Groups from "./Groups.ts"
+import * as GroupCommit from "./GroupCommit.ts"
 import { applicationName, migrate } from "./Migrator.ts"
 import {
   failure,
   isLockTimeout,
   joined,
-  lineOf,
+  makePrepare,
   onConnection,
   perform,
+  pipelineOf,
   Refused,
   transact
-} from "./Statements.ts"
+} from "./PipelinedConnection.ts"
 
 export interface Options {
   /** `postgres://user:password@host:port/database`, with libpq's parameters such as `sslmode`. */
@@ -83,7 +84,7 @@ const arrayOf = (rows: ReadonlyArray<ReadonlyArray<SqlValue>>, at: number): stri
   return `{${elements}}`
 }
 
-type Rows = ReadonlyArray<ReadonlyArray<SqlValue>>
+type SqlRows = ReadonlyArray<ReadonlyArray<SqlValue>>
 
 /**
  * All rows in one statement: an exchange with the server costs more than they do. An array for each column, which is
@@ -95,7 +96,7 @@ type Rows = ReadonlyArray<ReadonlyArray<SqlValue>>
 const writeRows = (
   columns: ReadonlyArray<Column>,
   text: (parameters: ReadonlyArray<string>, common: number) => string
-): ((rows: Rows) => readonly [text: string, ...parameters: ReadonlyArray<SqlValue>]) => {
+): ((rows: SqlRows) => readonly [text: string, ...parameters: ReadonlyArray<SqlValue>]) => {
   const texts = columns.map((_, common) =>
     text(
       columns.map(({ type }, at) => (at < common ? `?::${type}` : `?::${type}[]`)),
@@ -276,7 +277,9 @@ function* databaseTime(): Program<Instant> {
 
 const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
   Effect.gen(function* () {
-    const { client, connectionOf, isInside } = yield* TransactionClient.make(poolOfClient)
+    const { client, connectionOf, isEmbedded } = yield* TransactionClient.make(poolOfClient)
+
+    const prepare = makePrepare()
 
     const inTransaction = <A>(
       operation: string,
@@ -287,7 +290,7 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
         const connection = connectionOf(fiber)
         if (connection === undefined) return otherwise
         return client
-          .withTransaction(joined(connection, verb))
+          .withTransaction(joined(connection, prepare, verb))
           .pipe(
             Effect.catchAll((error) =>
               failure(operation, error instanceof SqlError ? new Refused(error.cause) : error)
@@ -296,10 +299,10 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
       })
 
     const alone = <A>(operation: string, verb: () => Program<A>) =>
-      onConnection(pool, operation, (connection) => perform(verb(), lineOf(connection)))
+      onConnection(pool, operation, (connection) => perform(verb(), pipelineOf(connection, prepare)))
 
     const askTime = onConnection(poolForWork, "StoreTime", (connection) =>
-      perform(databaseTime(), lineOf(connection))
+      perform(databaseTime(), pipelineOf(connection, prepare))
     )
 
     const writeOver =
@@ -308,15 +311,15 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
         inTransaction(
           operation,
           impatient(verb),
-          onConnection(through, operation, (connection) => transact(connection, verb))
+          onConnection(through, operation, (connection) => transact(connection, prepare, verb))
         )
 
     const write = writeOver(pool)
-    const writeTogether = Groups.make(pool, dialect.serialize)
+    const writeInGroup = GroupCommit.make(pool, prepare, dialect.serialize)
     const writeApart = <A>(operation: string, verb: () => Program<A>, serialized?: string) =>
       serialized === undefined
-        ? onConnection(pool, operation, (connection) => transact(connection, verb))
-        : writeTogether(serialized, operation, verb)
+        ? onConnection(pool, operation, (connection) => transact(connection, prepare, verb))
+        : writeInGroup(serialized, operation, verb)
 
     return Context.make(Database, {
       dialect,
@@ -334,8 +337,8 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
       writeApart,
       work: writeOver(poolForWork),
       hasOneOwner: false,
-      commitsTogether: false,
-      isInside,
+      commitsInGroups: false,
+      isEmbedded,
       atomically: Atomically.over(client),
       read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb))
     }).pipe(

@@ -8,7 +8,7 @@ import type { Driver, Migration } from "../sql/Migrations.ts"
 import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
 import { changes, get, script } from "../sql/Program.ts"
-import { lineOf, perform, Refused } from "./Statements.ts"
+import { makePrepare, perform, pipelineOf, Refused } from "./PipelinedConnection.ts"
 
 const connectTimeout = 5_000
 
@@ -88,9 +88,10 @@ const prepareDatabase = async (
     await client.query("BEGIN")
     await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
     await client.query("SELECT pg_advisory_xact_lock(hashtextextended('sendwright migration', 0))")
-    await perform(migrateAll(migrations, now, driver), lineOf(client))
+    const line = pipelineOf(client, makePrepare())
+    await perform(migrateAll(migrations, now, driver), line)
     await client.query("COMMIT")
-    await perform(verify(migrations), lineOf(client))
+    await perform(verify(migrations), line)
   } finally {
     // Ends what is open, too.
     await client.end().catch(() => {})

@@ -1,10 +1,10 @@
 /** Rate limits that hold over all nodes: one statement, which the row's lock makes exact. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as RateLimit from "../../domain/RateLimit.ts"
+import * as RateLimit from "../../domain/account/RateLimit.ts"
 import { RateLimitStore } from "../RateLimitStore.ts"
 import { get, run } from "../sql/Program.ts"
-import { real } from "../sql/Rows.ts"
+import { real } from "../sql/RowReader.ts"
 import { Pool } from "./Database.ts"
 
 // `RateLimit.decide` as one statement: it writes when the request is allowed, and answers nothing when it is not.
@@ -27,11 +27,11 @@ export const layer: Layer.Layer<RateLimitStore, never, Pool> = Layer.effect(
         const interval = periodMs / limit
         const latest = RateLimit.latest(rule, now)
         const row = yield* get(consume, key, now + interval, now, interval, now, interval, latest)
-        if (row !== undefined) return RateLimit.told(true, real(row, "arrival"), rule, now)
+        if (row !== undefined) return RateLimit.decisionOf(true, real(row, "arrival"), rule, now)
         const found = yield* get(find, key)
         const arrival = found === undefined ? now : real(found, "arrival")
         if (arrival > latest) yield* run(cut, latest, key, latest)
-        return RateLimit.told(false, Math.min(arrival, latest), rule, now)
+        return RateLimit.decisionOf(false, Math.min(arrival, latest), rule, now)
       })
   }))
 )

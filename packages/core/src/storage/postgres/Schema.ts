@@ -325,7 +325,7 @@ ALTER TABLE sendwright_recipient ADD COLUMN pricing TEXT;
 `
 }
 
-const taken: Migration = {
+const claimedRanges: Migration = {
   id: 5,
   name: "recipients taken by their job's row",
   statements: `
@@ -560,12 +560,23 @@ CREATE TABLE sendwright_late_acceptance (public_key TEXT COLLATE "C" NOT NULL PR
 `
 }
 
+const requeued: Migration = {
+  id: 17,
+  name: "requeued",
+  // An earlier build lets a repeated report undo an operator's retry.
+  compatibleFrom: 15,
+  statements: `
+-- When an operator had it sent again; null when nobody did.
+ALTER TABLE sendwright_recipient ADD COLUMN requeued_at BIGINT;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
   platforms,
   pricing,
-  taken,
+  claimedRanges,
   references,
   heartbeats,
   people,
@@ -576,5 +587,6 @@ export const migrations: ReadonlyArray<Migration> = [
   parking,
   outages,
   writtenOnce,
-  limitsAfterCommit
+  limitsAfterCommit,
+  requeued
 ]

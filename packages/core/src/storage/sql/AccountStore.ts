@@ -1,7 +1,7 @@
 /** Accounts, a row each. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Account } from "../../domain/Account.ts"
+import type { Account } from "../../domain/account/Account.ts"
 import * as Page from "../../domain/Page.ts"
 import { AccountStore } from "../AccountStore.ts"
 import { accounts } from "./codec/Account.ts"
@@ -10,7 +10,7 @@ import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { limited, newestFirst, seq } from "./Rows.ts"
+import { limited, newestFirst, seq } from "./RowReader.ts"
 
 const insert = insertInto("sendwright_account", accounts.names)
 

@@ -1,7 +1,7 @@
 /** API keys, a row each with its secrets' hashes. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as ApiKey from "../../domain/ApiKey.ts"
+import * as ApiKey from "../../domain/account/ApiKey.ts"
 import * as Memo from "../../domain/Memo.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Identity } from "../ApiKeyStore.ts"
@@ -14,7 +14,7 @@ import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, SqlValue } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integerOrNull, limited, newestFirst, seq, text } from "./Rows.ts"
+import { integerOrNull, limited, newestFirst, seq, text } from "./RowReader.ts"
 
 const insert = insertInto("sendwright_api_key", apiKeys.names)
 
@@ -51,7 +51,7 @@ const toIdentity = (identity: string): Identity => {
 }
 
 /** How many are kept read. */
-const keptIdentities = 1024
+const cachedIdentities = 1024
 
 function* findKey(publicKey: string, statement = byPublicKey): Program<ApiKey.ApiKey | null> {
   const row = yield* get(statement, publicKey)
@@ -70,7 +70,7 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
   Effect.map(Database, (db) => {
     const findIdentity = identity(db.dialect)
     // By all that was read, so that what is kept is what is stored.
-    const identities = Memo.make<Identity>(keptIdentities)
+    const identities = Memo.make<Identity>(cachedIdentities)
     return {
       create: (key) =>
         db.write("ApiKeyStore.create", function* () {

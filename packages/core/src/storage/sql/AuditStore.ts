@@ -9,7 +9,7 @@ import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { SqlParameter } from "./Program.ts"
 import { all, run } from "./Program.ts"
-import { limited, newestFirst, seq } from "./Rows.ts"
+import { limited, newestFirst, seq } from "./RowReader.ts"
 
 const insert = insertInto("sendwright_audit", auditEntries.names)
 
@@ -31,9 +31,9 @@ export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(
   AuditStore,
   Effect.map(Database, (db) => ({
     serialize: (target) => db.write("AuditStore.serialize", () => db.dialect.serialize(`act on ${target}`)),
-    append: ({ entry, keptSince }) =>
+    append: ({ entry, retainSince }) =>
       db.write("AuditStore.append", function* () {
-        yield* run(prune, keptSince)
+        yield* run(prune, retainSince)
         yield* run(insert, ...auditEntries.write(entry))
       }),
     list: ({ page, ...query }) =>

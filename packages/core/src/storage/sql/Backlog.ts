@@ -14,7 +14,7 @@ import type { Dialect } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, integerOrNull, limited, seq, text, textOrNull } from "./Rows.ts"
+import { integer, integerOrNull, limited, seq, text, textOrNull } from "./RowReader.ts"
 
 /** The name that serializes whoever takes from the session's backlog. */
 export const serialized = (sessionId: string): string => `backlog ${sessionId}`
@@ -75,7 +75,7 @@ const insertBatch = insertInto("sendwright_batch", batches.names)
  * Takes what waits up to the batch's last job. The session's backlog is serialized. Who does so has locked jobs, and waits
  * for no ended batch that another still has locked: the next one forgets that.
  */
-export const taking = ({ skipLocked }: Dialect) => {
+export const claiming = ({ skipLocked }: Dialect) => {
   const forgetEnded = `DELETE FROM sendwright_batch WHERE session = ? AND first IN (
       SELECT ended.first FROM sendwright_batch AS ended
       WHERE ended.session = ? AND ended.first < ? AND ended.worker IS NULL${skipLocked("ended")}
@@ -142,11 +142,11 @@ const lastPassed = `SELECT job.seq FROM sendwright_job AS job
     ), ?) ORDER BY ${place} DESC LIMIT 1`
 
 /** Sets the session's cursor behind the jobs that have rows already. The session's backlog is serialized. */
-function* passOver(take: ReturnType<typeof taking>, session: string, now: Instant): Program<void> {
+function* passOver(claimBatch: ReturnType<typeof claiming>, session: string, now: Instant): Program<void> {
   const first = yield* get(firstPassed, session, session)
   const last = yield* get(lastPassed, session, session, session, Number.MAX_SAFE_INTEGER)
   if (first === undefined || last === undefined || seq(last) < seq(first)) return
-  yield* take({ session, first: seq(first), last: seq(last), worker: null, open: 0 }, "", now)
+  yield* claimBatch({ session, first: seq(first), last: seq(last), worker: null, open: 0 }, "", now)
 }
 
 /**
@@ -165,12 +165,12 @@ export function* tidy(
   after: string
 ): Program<string | null> {
   const { trySerialize } = dialect
-  const take = taking(dialect)
+  const claimBatch = claiming(dialect)
   const found = yield* all(untidied, after, tidiedAtOnce)
   for (const row of found) {
     const session = text(row, "session")
     const passes = integerOrNull(row, "passes")
-    if (passes === 1 && (yield* trySerialize(serialized(session)))) yield* passOver(take, session, now)
+    if (passes === 1 && (yield* trySerialize(serialized(session)))) yield* passOver(claimBatch, session, now)
     if (passes !== null || integer(row, "at") >= now - idleMs) continue
     const account = textOrNull(row, "account")
     if (account === null || (yield* trySerialize(serializedAccept(account)))) yield* run(forgetBusy, session)

@@ -4,14 +4,14 @@
  * for a later one. A write of another process changes the version: of the job's row, or of the batch's that tells of the
  * job. Of a batch this process knows the version also after it has written some of its jobs itself.
  */
-import type { Step, Tracked } from "../JobSteps.ts"
+import type { FencedRecipient, JobChange } from "../JobSteps.ts"
 import type { StoredJob } from "./codec/Job.ts"
 
 /** The recipients of a job as they were claimed together. */
-export type Recipients = ReadonlyMap<number, Tracked>
+export type Recipients = ReadonlyMap<number, FencedRecipient>
 
 interface Claimed {
-  readonly held: StoredJob
+  readonly state: StoredJob
   /** Of the job's row, or of the batch's, which all of its jobs share. */
   readonly version: { current: string }
   readonly recipients: Recipients
@@ -19,7 +19,7 @@ interface Claimed {
 
 export interface ClaimCache {
   /** @param version the version of the rows that tell of the claims, once these are written */
-  readonly put: (claims: ReadonlyArray<Step<StoredJob>>, version: string) => void
+  readonly put: (claims: ReadonlyArray<JobChange<StoredJob>>, version: string) => void
   /**
    * This process has written some jobs of the batch, which was locked at a version, and knows the others as it knew them.
    * Does nothing when it knew them at another version: then another process has written some of them.
@@ -30,7 +30,7 @@ export interface ClaimCache {
   /** The job as it was claimed. */
   readonly jobOf: (jobId: string) => StoredJob | undefined
   /** The recipients that were claimed of the job; undefined when its row is not as the claim left it. */
-  readonly recipientsOf: (held: StoredJob) => Recipients | undefined
+  readonly recipientsOf: (state: StoredJob) => Recipients | undefined
 }
 
 /** The most jobs: as many as lanes have in hand where each has one recipient. */
@@ -47,15 +47,15 @@ export const make = (): ClaimCache => {
   return {
     put: (steps, current) => {
       const version = { current }
-      for (const { held, moves } of steps) {
-        claims.delete(held.job.id)
+      for (const { changes, state } of steps) {
+        claims.delete(state.job.id)
         forgetOldest(claims)
-        const recipients = new Map<number, Tracked>()
-        for (const { after, fence } of moves) recipients.set(after.index, { recipient: after, fence })
-        claims.set(held.job.id, { held, version, recipients })
-        if (held.batch === null || batches.get(held.batch) === version) continue
+        const recipients = new Map<number, FencedRecipient>()
+        for (const { after, fence } of changes) recipients.set(after.index, { recipient: after, fence })
+        claims.set(state.job.id, { state, version, recipients })
+        if (state.batch === null || batches.get(state.batch) === version) continue
         forgetOldest(batches)
-        batches.set(held.batch, version)
+        batches.set(state.batch, version)
       }
     },
     renew: (batch, locked, written) => {
@@ -68,13 +68,13 @@ export const make = (): ClaimCache => {
     jobOf: (jobId) => {
       const claim = claims.get(jobId)
       if (claim === undefined) return undefined
-      const { held, version } = claim
+      const { state, version } = claim
       // Only a batch goes on after others of its jobs were written.
-      return held.version === version.current ? held : { ...held, version: version.current }
+      return state.version === version.current ? state : { ...state, version: version.current }
     },
     recipientsOf: ({ fence, job, version }) => {
       const claim = claims.get(job.id)
-      return claim?.held.fence === fence && claim.version.current === version ? claim.recipients : undefined
+      return claim?.state.fence === fence && claim.version.current === version ? claim.recipients : undefined
     }
   }
 }

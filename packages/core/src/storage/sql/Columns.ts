@@ -8,7 +8,7 @@
 import * as Struct from "effect/Struct"
 import type * as Database from "./Database.ts"
 import type { Row, SqlValue } from "./Program.ts"
-import * as Rows from "./Rows.ts"
+import * as RowReader from "./RowReader.ts"
 
 type Written = string | number | null
 
@@ -82,19 +82,19 @@ const column =
 
 const asIs = <A extends Written>(field: A): Written => field
 
-export const text = column("text", Rows.text, asIs)
-export const textOrNull = column("text", Rows.textOrNull, asIs)
-export const integer = column("bigint", Rows.integer, asIs)
-export const integerOrNull = column("bigint", Rows.integerOrNull, asIs)
-export const flag = column("bigint", Rows.flag, (field) => (field ? 1 : 0))
+export const text = column("text", RowReader.text, asIs)
+export const textOrNull = column("text", RowReader.textOrNull, asIs)
+export const integer = column("bigint", RowReader.integer, asIs)
+export const integerOrNull = column("bigint", RowReader.integerOrNull, asIs)
+export const flag = column("bigint", RowReader.flag, (field) => (field ? 1 : 0))
 
 /** One of some words. */
 export const word = <A extends string>(name: string, words: ReadonlyArray<A>): Column<A> =>
-  column<A>("text", Rows.oneOf(words), asIs)(name)
+  column<A>("text", RowReader.oneOf(words), asIs)(name)
 
 /** JSON of our own writing, as text. */
 export const json = <A>(name: string): Column<A> => ({
-  ...column<A>("text", Rows.json, JSON.stringify)(name),
+  ...column<A>("text", RowReader.json, JSON.stringify)(name),
   isJson: true
 })
 
@@ -159,8 +159,8 @@ const make = <R, const Fields extends ReadonlyArray<keyof R>>(
     toRow: (values) => Object.fromEntries(names.map((name, at) => [name, values[at] ?? null])),
     without: <Field extends keyof R>(...some: ReadonlyArray<Field>) => {
       const left = new Set<keyof R>(some)
-      const isKept = (field: keyof R): field is Exclude<keyof R, Field> => !left.has(field)
-      return make<Omit<R, Field>, ReadonlyArray<Exclude<keyof R, Field>>>(columns, fields.filter(isKept))
+      const isIncluded = (field: keyof R): field is Exclude<keyof R, Field> => !left.has(field)
+      return make<Omit<R, Field>, ReadonlyArray<Exclude<keyof R, Field>>>(columns, fields.filter(isIncluded))
     },
     only: <const Some extends ReadonlyArray<keyof R>>(...some: Some) =>
       make<Pick<R, Some[number]>, Some>(columns, some)

@@ -123,9 +123,9 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
     /** True when nobody else has the database open for as long as this process has. */
     readonly hasOneOwner: boolean
     /** Whether writes and work that are asked for in the same turn of the event loop share a commit. */
-    readonly commitsTogether: boolean
+    readonly commitsInGroups: boolean
     /** True while the running fiber is in an open transaction of the embedder; see `storage/Transactions`. */
-    readonly isInside: Effect.Effect<boolean>
+    readonly isEmbedded: Effect.Effect<boolean>
     /** Makes one transaction of several verbs; see `storage/Transactions`. */
     readonly atomically: <A, E, R>(operation: Effect.Effect<A, E, R>) => Effect.Effect<A, E | StorageError, R>
     /** Runs the verb against committed state (or the caller's own transaction); it may not write. */

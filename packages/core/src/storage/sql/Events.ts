@@ -1,16 +1,17 @@
 /** The outbox: events and their deliveries, written in the commit of the change that they tell. */
-import * as Delivering from "../../domain/Delivering.ts"
-import type { Draft } from "../../domain/Event.ts"
-import * as Event from "../../domain/Event.ts"
+
 import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Delivering from "../../domain/webhook/Delivering.ts"
+import type { Draft } from "../../domain/webhook/Event.ts"
+import * as Event from "../../domain/webhook/Event.ts"
 import type { Addressed, NewDelivery } from "../Outbox.ts"
 import * as Outbox from "../Outbox.ts"
 import { begun, events as eventColumns, newDelivery } from "./codec/Delivery.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all } from "./Program.ts"
-import { flag, integer, json, text } from "./Rows.ts"
+import { flag, integer, json, text } from "./RowReader.ts"
 
 const insertEvents = insertRows("sendwright_event", eventColumns.names, {
   returned: ["id"]

@@ -6,10 +6,10 @@ import * as Page from "../../domain/Page.ts"
 import { InboundStore } from "../InboundStore.ts"
 import { unattributedItems } from "./codec/Unattributed.ts"
 import { Database } from "./Database.ts"
-import * as Inbound from "./Inbound.ts"
+import * as InboundRows from "./InboundRows.ts"
 import * as People from "./People.ts"
 import { all } from "./Program.ts"
-import { limited, newestFirst, seq } from "./Rows.ts"
+import { limited, newestFirst, seq } from "./RowReader.ts"
 
 const listed = `SELECT * FROM sendwright_unattributed WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`
 
@@ -17,7 +17,7 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
   InboundStore,
   Effect.gen(function* () {
     const db = yield* Database
-    const apply = Inbound.make(db.dialect, Ids.make(yield* Ids.RandomBytes))
+    const apply = InboundRows.make(db.dialect, Ids.make(yield* Ids.RandomBytes))
     return {
       receive: ({ now, ...inbound }) =>
         db.write("InboundStore.receive", () => apply(inbound, now), People.serialized(inbound.accountId)),

@@ -4,30 +4,30 @@ import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type * as Job from "../../domain/Job.ts"
+import type * as Job from "../../domain/job/Job.ts"
 import * as Page from "../../domain/Page.ts"
 import type { AcceptSend } from "../JobStore.ts"
 import { JobStore } from "../JobStore.ts"
-import { accept } from "../policy/Accepting.ts"
+import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
-import * as Limits from "../policy/Limits.ts"
+import * as DeferredLimits from "../policy/DeferredLimits.ts"
 import type { StorageError } from "../StorageError.ts"
-import * as SqlAccepting from "./Accepting.ts"
+import * as AcceptanceRows from "./AcceptanceRows.ts"
 import * as Backlog from "./Backlog.ts"
-import { kindsOf } from "./codec/Job.ts"
+import { storedKindsOf } from "./codec/Job.ts"
 import { recipients } from "./codec/Recipient.ts"
 import { Database } from "./Database.ts"
-import * as Inbound from "./Inbound.ts"
-import * as JobRows from "./JobRows.ts"
-import * as Jobs from "./Jobs.ts"
-import * as SqlLimits from "./Limits.ts"
+import * as SqlLimits from "./DeferredLimitRows.ts"
+import * as InboundRows from "./InboundRows.ts"
+import * as JobTable from "./JobTable.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
+import * as RangeClaim from "./RangeClaim.ts"
 import { keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
-import { end, limited, newestFirst, seq } from "./Rows.ts"
-import * as Taken from "./Taken.ts"
-import * as Workers from "./Workers.ts"
+import { end, limited, newestFirst, seq } from "./RowReader.ts"
+import * as SqlJobRows from "./SqlJobRows.ts"
+import * as WorkerRows from "./WorkerRows.ts"
 
 // Reading
 
@@ -52,20 +52,20 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const db = yield* Database
     const { dialect } = db
     const ids = Ids.make(yield* Ids.RandomBytes)
-    const rows = Jobs.make(dialect, ids)
+    const rows = JobTable.make(dialect, ids)
     // A worker that is found where no other process can be is dead: none of this process could take anything yet.
-    const found = db.hasOneOwner ? yield* db.read("JobStore.holders", () => Workers.holders()) : []
+    const found = db.hasOneOwner ? yield* db.read("JobStore.workers", () => WorkerRows.workers()) : []
     const former = new Set(found.map(({ worker }) => worker))
-    const jobRows = JobRows.make(rows, Inbound.make(dialect, ids))
+    const jobRows = SqlJobRows.make(rows, InboundRows.make(dialect, ids))
     const claims = Claims.make(jobRows)
 
     const pageOfRecipients = rows.recipientsOf(
-      `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${Taken.isTaken} THEN 'sending' ELSE status END)
+      `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${RangeClaim.isInRange} THEN 'sending' ELSE status END)
         ORDER BY seq ${limited}`
     )
     const listBy = (column: "public_key" | "account", more = "") => `${rows.select(", job.seq")}
       WHERE job.${column} = ?${more} AND job.kind = ? AND job.seq < ? AND job.seq >= ?
-        AND ${Jobs.status} = coalesce(?, ${Jobs.status}) AND job.created_at >= ? AND job.created_at < ?
+        AND ${JobTable.status} = coalesce(?, ${JobTable.status}) AND job.created_at >= ? AND job.created_at < ?
       ORDER BY job.seq DESC ${limited}`
     const lastLookedAt = (column: "public_key" | "account") => `SELECT seq FROM sendwright_job
       WHERE ${column} = ? AND kind = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ${Page.mostLookedAt - 1}`
@@ -79,23 +79,23 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     /** What is left over of backlogs; by commits of a few sessions each. */
     const tidyAll = (now: Instant, after = ""): Effect.Effect<void, StorageError> =>
       Effect.flatMap(
-        db.work("JobStore.tidy", () => Backlog.tidy(dialect, SqlAccepting.serialized, now, after)),
+        db.work("JobStore.tidy", () => Backlog.tidy(dialect, AcceptanceRows.serialized, now, after)),
         (last) => (last === null ? Effect.void : tidyAll(now, last))
       )
 
     // The facts of an acceptance belong to the account: the key, the day's usage, the last acceptance.
     const acceptWith = (rows: typeof jobRows, command: AcceptSend) =>
-      db.write("JobStore.accept", () => accept(rows, command), SqlAccepting.serialized(command.accountId))
-    const keyAwaited = { ...jobRows, acceptanceFacts: SqlAccepting.facts(dialect, true) }
+      db.write("JobStore.accept", () => accept(rows, command), AcceptanceRows.serialized(command.accountId))
+    const keyAwaited = { ...jobRows, acceptanceFacts: AcceptanceRows.facts(dialect, true) }
 
     const acceptSerialized = (command: AcceptSend) =>
       Effect.flatMap(acceptWith(jobRows, command), (result) =>
-        result._tag === "KeyInHand"
+        result._tag === "KeyLocked"
           ? db
               .write(
                 "JobStore.accept",
-                () => SqlAccepting.awaitKey(command),
-                SqlAccepting.repetitionsOf(command)
+                () => AcceptanceRows.awaitKey(command),
+                AcceptanceRows.repetitionsOf(command)
               )
               .pipe(Effect.zipRight(acceptWith(keyAwaited, command)))
           : Effect.succeed(result)
@@ -105,42 +105,43 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       Effect.gen(function* () {
         const { content } = command
         // Whoever sends the same content would wait until the transaction ends that has written it first.
-        if (!(yield* db.read("JobStore.accept", () => SqlAccepting.isFrozen(content))))
-          yield* db.writeApart("JobStore.accept", () => Jobs.freeze(content))
+        if (!(yield* db.read("JobStore.accept", () => AcceptanceRows.isFrozen(content))))
+          yield* db.writeApart("JobStore.accept", () => JobTable.freeze(content))
         return yield* db.write("JobStore.accept", () => accept(jobRows, command))
       })
 
     return {
-      earlier: ({ key, publicKey }) =>
-        db.read("JobStore.earlier", () => SqlAccepting.earlierTo(publicKey, key)),
+      findByIdempotencyKey: ({ key, publicKey }) =>
+        db.read("JobStore.findByIdempotencyKey", () => AcceptanceRows.findRecord(publicKey, key)),
 
       accept: (command) =>
-        command.limitsAfterCommit === true ? acceptEmbedded(command) : acceptSerialized(command),
+        command.isEmbedded === true ? acceptEmbedded(command) : acceptSerialized(command),
 
-      commitsTogether: db.commitsTogether,
+      commitsInGroups: db.commitsInGroups,
 
-      exchange: (command) => db.work("JobStore.exchange", () => Changes.exchange(jobRows, claims, command)),
+      settleAndClaim: (command) =>
+        db.work("JobStore.settleAndClaim", () => Changes.settleAndClaim(jobRows, claims, command)),
 
-      takeLimits: (command) =>
+      applyLimits: (command) =>
         db.write(
-          "JobStore.takeLimits",
-          () => Limits.take(jobRows, command),
-          SqlAccepting.serialized(command.accountId)
+          "JobStore.applyLimits",
+          () => DeferredLimits.apply(jobRows, command),
+          AcceptanceRows.serialized(command.accountId)
         ),
 
       limitWait: (jobId) => db.read("JobStore.limitWait", () => SqlLimits.wait(jobId)),
 
-      beat: ({ beats, dispatchesAt, workers }) =>
-        db.work("JobStore.beat", function* () {
-          for (const worker of [...workers].sort()) yield* Workers.beat(worker, beats, dispatchesAt)
+      heartbeat: ({ beats, dispatchesAt, workers }) =>
+        db.work("JobStore.heartbeat", function* () {
+          for (const worker of [...workers].sort()) yield* WorkerRows.heartbeat(worker, beats, dispatchesAt)
         }),
 
-      holders: db.read("JobStore.holders", function* () {
-        const found = yield* Workers.holders()
-        return found.map((holder) => ({ ...holder, isDead: former.has(holder.worker) }))
+      workers: db.read("JobStore.workers", function* () {
+        const found = yield* WorkerRows.workers()
+        return found.map((known) => ({ ...known, isDead: former.has(known.worker) }))
       }),
 
-      dispatchesAt: db.read("JobStore.dispatchesAt", Workers.dispatchesAt),
+      dispatchesAt: db.read("JobStore.dispatchesAt", WorkerRows.dispatchesAt),
 
       makeDue: ({ now }) =>
         db.work("JobStore.makeDue", function* () {
@@ -152,11 +153,13 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       rescue: (command) => db.work("JobStore.rescue", () => Changes.rescue(jobRows, command)),
 
+      giveBack: (command) => db.work("JobStore.giveBack", () => Changes.giveBack(jobRows, command)),
+
       receive: (command) => db.work("JobStore.receive", () => Changes.receive(jobRows, command)),
 
-      unpark: ({ now }) =>
+      applyEarlyReports: ({ now }) =>
         Effect.zipLeft(
-          db.work("JobStore.unpark", () => Changes.unpark(jobRows, now)),
+          db.work("JobStore.applyEarlyReports", () => Changes.applyEarlyReports(jobRows, now)),
           tidyAll(now)
         ),
 
@@ -173,7 +176,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           const [before, limit] = newestFirst(page)
           const since = createdAfter ?? -end
           const isFiltered = [status, createdAfter, createdBefore].some((filter) => filter !== undefined)
-          const kinds = kindsOf(kind)
+          const kinds = storedKindsOf(kind)
           let least: number | null = null
           for (const stored of isFiltered ? kinds : []) {
             const lookedAt = yield* get(list.lastLookedAt, owner, stored, before)
@@ -204,17 +207,17 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       results: ({ jobId, page, status }) =>
         db.read("JobStore.results", function* () {
-          const held = yield* rows.find(jobId)
-          if (held === undefined) return { items: [], next: null }
+          const stored = yield* rows.find(jobId)
+          if (stored === undefined) return { items: [], next: null }
           const found = yield* rows.recipients(
             pageOfRecipients,
-            recipientKey(held.seq, page.after === null ? 0 : page.after + 1),
-            recipientKey(held.seq, lastPlace),
+            recipientKey(stored.seq, page.after === null ? 0 : page.after + 1),
+            recipientKey(stored.seq, lastPlace),
             status ?? null,
-            ...Taken.ends(held),
+            ...RangeClaim.ends(stored),
             page.limit + 1
           )
-          const recipients = found.map((each) => Taken.tell(held, each).recipient)
+          const recipients = found.map((each) => RangeClaim.effectiveRecipient(stored, each).recipient)
           return Page.cut(recipients, page.limit, ({ index }) => index)
         }),
 
@@ -230,7 +233,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       retry: (command) => db.write("JobStore.retry", () => Changes.retry(jobRows, command)),
 
       usage: ({ accountId, day }) =>
-        db.read("JobStore.usage", () => SqlAccepting.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? 0)),
+        db.read("JobStore.usage", () => AcceptanceRows.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? 0)),
 
       // As a part of work, not as a read: its statements are planned as a claim's are.
       nextDue: (now, without) => db.work("JobStore.nextDue", () => claims.nextDue(now, without))

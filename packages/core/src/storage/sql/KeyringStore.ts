@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import type { Remembered } from "../../domain/Keyring.ts"
 import * as Keyring from "../../domain/Keyring.ts"
 import * as Page from "../../domain/Page.ts"
-import type { EndpointSecret } from "../../domain/Webhook.ts"
+import type { EndpointSecret } from "../../domain/webhook/Webhook.ts"
 import type { SealedPlace } from "../KeyringStore.ts"
 import { KeyringStore } from "../KeyringStore.ts"
 import { apiKeys } from "./codec/ApiKey.ts"
@@ -12,7 +12,7 @@ import { endpoints } from "./codec/Endpoint.ts"
 import { Database } from "./Database.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { integer, integerOrNull, limited, seq, text } from "./Rows.ts"
+import { integer, integerOrNull, limited, seq, text } from "./RowReader.ts"
 
 const toRemembered = (row: Row): Remembered => ({
   id: text(row, "id"),

@@ -1,7 +1,7 @@
 /** Operators, a row each with the hashes of their tokens. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as ApiKey from "../../domain/ApiKey.ts"
+import * as ApiKey from "../../domain/account/ApiKey.ts"
 import type { Operator } from "../../domain/Operator.ts"
 import * as Page from "../../domain/Page.ts"
 import { OperatorStore } from "../OperatorStore.ts"
@@ -10,7 +10,7 @@ import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { limited, newestFirst, seq } from "./Rows.ts"
+import { limited, newestFirst, seq } from "./RowReader.ts"
 
 const insert = `${insertInto("sendwright_operator", operators.names)} ON CONFLICT (name) DO NOTHING`
 

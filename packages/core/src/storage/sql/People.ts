@@ -1,6 +1,6 @@
 /** The links between keys of a person, and the consent records filed under each. */
-import type { ConsentRecord } from "../../domain/Consent.ts"
-import { scopes } from "../../domain/Consent.ts"
+import type { ConsentRecord } from "../../domain/consent/Consent.ts"
+import { scopes } from "../../domain/consent/Consent.ts"
 import type { Key, Known } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Filed, Histories } from "../InboundSteps.ts"
@@ -9,7 +9,7 @@ import type { Dialect } from "./Database.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program, SqlParameter } from "./Program.ts"
 import { all, run } from "./Program.ts"
-import { flag, integer, integerOrNull, text } from "./Rows.ts"
+import { flag, integer, integerOrNull, text } from "./RowReader.ts"
 
 /**
  * Whoever links two keys reads what is recorded of both, and whoever records something reads the links: one after the
@@ -23,8 +23,8 @@ const insertLink = `INSERT INTO sendwright_person_link (account, person, other, 
   ON CONFLICT (account, person, other) DO UPDATE SET told = excluded.told`
 
 export function* link(accountId: string, links: ReadonlyArray<Known>): Program<void> {
-  for (const { at, other, person, told } of links)
-    yield* run(insertLink, accountId, person, other, told ? 1 : 0, at)
+  for (const { at, other, person, reportedTogether } of links)
+    yield* run(insertLink, accountId, person, other, reportedTogether ? 1 : 0, at)
 }
 
 const kinds = scopes
@@ -80,7 +80,7 @@ export const make = ({ elements, lookUp }: Dialect) => {
           found.push({
             person: text(row, "person"),
             other: text(row, "other"),
-            told: flag(row, "told"),
+            reportedTogether: flag(row, "told"),
             at: integer(row, "at")
           })
         next = Person.circle(found)

@@ -1,19 +1,19 @@
 /** Rate cards, a row each. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { RateCard } from "../../domain/billing/RateCard.ts"
 import * as Page from "../../domain/Page.ts"
-import type { RateCard } from "../../domain/RateCard.ts"
 import { RateCardStore } from "../RateCardStore.ts"
 import { rateCards } from "./codec/RateCard.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import { all, get, run } from "./Program.ts"
-import { limited, newestFirst, seq, text } from "./Rows.ts"
+import { limited, newestFirst, seq, text } from "./RowReader.ts"
 
 const insert = insertInto("sendwright_rate_card", rateCards.names)
 
 /** How many cards are kept read. */
-const kept = 64
+const maximumCached = 64
 
 export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
   RateCardStore,
@@ -47,7 +47,7 @@ export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
           const row = yield* get("SELECT * FROM sendwright_rate_card WHERE seq = ?", seq(found))
           const card = rateCards.read(row ?? found)
           const [oldest] = cards.keys()
-          if (cards.size >= kept && oldest !== undefined) cards.delete(oldest)
+          if (cards.size >= maximumCached && oldest !== undefined) cards.delete(oldest)
           cards.set(id, card)
           return card
         })

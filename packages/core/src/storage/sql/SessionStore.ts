@@ -4,8 +4,8 @@ import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
-import type { Session } from "../../domain/Session.ts"
-import * as Sessions from "../../domain/Session.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import * as Sessions from "../../domain/session/Session.ts"
 import type { SessionRows } from "../policy/SessionRows.ts"
 import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
@@ -15,12 +15,12 @@ import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertInto } from "./Insert.ts"
-import type { Sql } from "./JobRows.ts"
-import type { JobRows } from "./Jobs.ts"
-import * as Jobs from "./Jobs.ts"
+import type { StoredJobs } from "./JobTable.ts"
+import * as JobTable from "./JobTable.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, limited, newestFirst, seq, text } from "./Rows.ts"
+import { integer, limited, newestFirst, seq, text } from "./RowReader.ts"
+import type { Sql } from "./SqlJobRows.ts"
 
 const insert = insertInto("sendwright_session", sessions.names)
 
@@ -62,6 +62,9 @@ const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOI
 
 const byId = "SELECT * FROM sendwright_session WHERE id = ?"
 
+/** Reads a session and locks it. */
+export const toChange = (dialect: Dialect): string => byId + dialect.forUpdate("sendwright_session")
+
 export function* findSession(id: string, statement = byId): Program<Session | null> {
   const row = yield* get(statement, id)
   return row === undefined ? null : readSession(row)
@@ -70,15 +73,15 @@ export function* findSession(id: string, statement = byId): Program<Session | nu
 const countUnavailable =
   "SELECT count(*) AS count FROM sendwright_session WHERE unavailable_since IS NOT NULL"
 
-const rowsOf = (jobs: JobRows, dialect: Dialect): SessionRows<Sql> => {
-  const toChange = byId + dialect.forUpdate("sendwright_session")
+const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => {
+  const locking = toChange(dialect)
   const toUnblock = unblockable + dialect.forUpdate("sendwright_session")
   return {
     lockJobs: jobs.lockAll,
     saveJobs: function* (steps, now) {
       yield* jobs.save(steps, now)
     },
-    lockSession: (id) => findSession(id, toChange),
+    lockSession: (id) => findSession(id, locking),
     lockUnblockable: function* (now) {
       return (yield* all(toUnblock, now, Time.latestWritten(now))).map(readSession)
     },
@@ -97,8 +100,8 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
-    const rows = rowsOf(Jobs.make(db.dialect, ids), db.dialect)
-    const toChange = byId + db.dialect.forUpdate("sendwright_session")
+    const rows = rowsOf(JobTable.make(db.dialect, ids), db.dialect)
+    const locking = toChange(db.dialect)
     return {
       create: (session) =>
         db.write("SessionStore.create", function* () {
@@ -116,7 +119,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
         }),
       change: ({ change: fields, id, now }) =>
         db.write("SessionStore.change", function* () {
-          const found = yield* findSession(id, toChange)
+          const found = yield* findSession(id, locking)
           if (found === null) return null
           const session: Session = { ...found, ...fields, updatedAt: now }
           yield* run(change, ...settings.write(session), id)
@@ -129,7 +132,8 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
         db.write("SessionStore.markUnavailable", () => Policy.mark(rows, command, Sessions.unavailable)),
       markAvailable: (command) =>
         db.write("SessionStore.markAvailable", () => Policy.mark(rows, command, Sessions.available)),
-      takeProbe: (command) => db.write("SessionStore.takeProbe", () => Policy.takeProbe(rows, command)),
+      acquireProbe: (command) =>
+        db.write("SessionStore.acquireProbe", () => Policy.acquireProbe(rows, command)),
       returnProbe: (command) => db.write("SessionStore.returnProbe", () => Policy.returnProbe(rows, command)),
       countUnavailable: db.read("SessionStore.countUnavailable", function* () {
         const row = yield* get(countUnavailable)

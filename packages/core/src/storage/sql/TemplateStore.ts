@@ -1,28 +1,28 @@
 /** Templates, a row each. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Event from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Page from "../../domain/Page.ts"
-import * as Progress from "../../domain/Progress.ts"
-import type { Template, TemplateContent } from "../../domain/Template.ts"
-import * as Templates from "../../domain/Template.ts"
+import type { Template, TemplateContent } from "../../domain/template/Template.ts"
+import * as Templates from "../../domain/template/Template.ts"
+import * as Event from "../../domain/webhook/Event.ts"
 import * as JobSteps from "../JobSteps.ts"
 import { TemplateStore } from "../TemplateStore.ts"
 import { readable, readTemplate, templates } from "./codec/Template.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertInto } from "./Insert.ts"
-import type { JobRows } from "./Jobs.ts"
-import * as Jobs from "./Jobs.ts"
+import type { StoredJobs } from "./JobTable.ts"
+import * as JobTable from "./JobTable.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, limited, text } from "./Rows.ts"
-import { findSession } from "./SessionStore.ts"
+import { integer, limited, text } from "./RowReader.ts"
+import { findSession, toChange } from "./SessionStore.ts"
 
 /** How many templates are kept read. */
-const kept = 256
+const maximumCached = 256
 
 const byName = "SELECT * FROM sendwright_template WHERE session = ? AND name = ? AND language = ?"
 
@@ -45,25 +45,33 @@ function* write(
   sessionId: string,
   now: Instant
 ): Program<Template> {
-  const kept = Templates.merge(known, content)
-  if (known !== null && kept === known) return known
-  const row = { ...kept, content: kept, sessionId, updatedAt: now }
+  const merged = Templates.merge(known, content)
+  if (known !== null && merged === known) return known
+  const row = { ...merged, content: merged, sessionId, updatedAt: now }
   if (known !== null) {
     yield* run(update, ...imported.write(row), known.templateId)
-    return { ...kept, templateId: known.templateId, sessionId, updatedAt: now }
+    return { ...merged, templateId: known.templateId, sessionId, updatedAt: now }
   }
   const answer = yield* get(insert, ...inserted.write(row))
-  return { ...kept, templateId: integer(answer ?? {}, "id"), sessionId, updatedAt: now }
+  return { ...merged, templateId: integer(answer ?? {}, "id"), sessionId, updatedAt: now }
 }
 
-/** The jobs that were paused for the template go on. */
-function* resume(rows: JobRows, { sessionId, templateId }: Template, now: Instant): Program<void> {
-  const session = yield* findSession(sessionId)
+/**
+ * The jobs that were paused for the template go on, or wait for the session as it is. It is locked before its jobs, as by
+ * all who change it: one that is being connected is waited for.
+ */
+function* resume(
+  rows: StoredJobs,
+  lockSession: string,
+  { sessionId, templateId }: Template,
+  now: Instant
+): Program<void> {
+  const session = yield* findSession(sessionId, lockSession)
   if (session === null) return
   const paused = yield* all(pausedJobs, sessionId, templateId)
-  const held = yield* rows.lockAll(paused.map((row) => text(row, "id")))
-  const steps = held.flatMap((each) =>
-    JobSteps.become(each, Progress.resumeForTemplate(each.job, session, now))
+  const locked = yield* rows.lockAll(paused.map((row) => text(row, "id")))
+  const steps = locked.flatMap((each) =>
+    JobSteps.withJob(each, Transitions.resumeForTemplate(each.job, session, now))
   )
   yield* rows.save(steps, now)
 }
@@ -73,7 +81,8 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
-    const rows = Jobs.make(db.dialect, ids)
+    const rows = JobTable.make(db.dialect, ids)
+    const lockSession = toChange(db.dialect)
 
     /** As they were read last, by number: one object for all sends lets what is worked out of it be kept. */
     const read = new Map<number, { readonly row: Row; readonly template: Template }>()
@@ -86,7 +95,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
       }
       const template = readTemplate(row)
       const [oldest] = read.keys()
-      if (read.size >= kept && oldest !== undefined) read.delete(oldest)
+      if (read.size >= maximumCached && oldest !== undefined) read.delete(oldest)
       read.set(id, { row, template })
       return template
     }
@@ -104,7 +113,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
             templates.push(template)
             if (template === known) continue
             drafts.push(Event.templateUpdated(template))
-            if (template.status === "approved") yield* resume(rows, template, now)
+            if (template.status === "approved") yield* resume(rows, lockSession, template, now)
           }
           yield* Events.append(ids, accountId, drafts, now)
           return templates

@@ -6,5 +6,5 @@ import { Database } from "./Database.ts"
 
 export const layer: Layer.Layer<Transactions, never, Database> = Layer.effect(
   Transactions,
-  Effect.map(Database, ({ atomically, isInside }) => ({ atomically, isInside }))
+  Effect.map(Database, ({ atomically, isEmbedded }) => ({ atomically, isEmbedded }))
 )

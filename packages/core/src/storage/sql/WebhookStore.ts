@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
-import type { Delivery } from "../../domain/Webhook.ts"
+import type { Delivery } from "../../domain/webhook/Webhook.ts"
 import * as Deliveries from "../policy/Deliveries.ts"
 import { WebhookStore } from "../WebhookStore.ts"
 import { attempts, deliveries as deliveryColumns, events } from "./codec/Delivery.ts"
@@ -13,8 +13,8 @@ import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { limited, newestFirst, seq, text } from "./Rows.ts"
-import * as WebhookRows from "./WebhookRows.ts"
+import { limited, newestFirst, seq, text } from "./RowReader.ts"
+import * as SqlWebhookRows from "./SqlWebhookRows.ts"
 
 const insert = insertInto("sendwright_endpoint", endpoints.names)
 
@@ -65,7 +65,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
   WebhookStore,
   Effect.gen(function* () {
     const db = yield* Database
-    const rows = WebhookRows.make(db.dialect, Ids.make(yield* Ids.RandomBytes))
+    const rows = SqlWebhookRows.make(db.dialect, Ids.make(yield* Ids.RandomBytes))
     const deliveries = Deliveries.make(rows)
     return {
       create: (endpoint) =>
@@ -90,7 +90,8 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
       remove: (id) => db.write("WebhookStore.remove", () => Deliveries.remove(rows, id)),
       rotate: (command) => db.write("WebhookStore.rotate", () => Deliveries.rotate(rows, command)),
       send: (command) => db.write("WebhookStore.send", () => Deliveries.send(rows, command)),
-      exchange: (command) => db.work("WebhookStore.exchange", () => deliveries.exchange(command)),
+      settleAndClaim: (command) =>
+        db.work("WebhookStore.settleAndClaim", () => deliveries.settleAndClaim(command)),
       rescue: ({ now, worker }) => db.work("WebhookStore.rescue", () => rows.release(worker, now)),
       makeDue: ({ now }) =>
         db.work("WebhookStore.makeDue", () => changes(makeDue, now, now, now, Time.latestWritten(now))),

@@ -16,7 +16,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
-import * as Turn from "../../loop/Turn.ts"
+import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import * as Lock from "./Lock.ts"
 import { lostError, type Transaction } from "./Transaction.ts"
 
@@ -24,7 +24,7 @@ import { lostError, type Transaction } from "./Transaction.ts"
  * How long a turn of the event loop may be used by steps of a request, in milliseconds. Longer than by work in pieces:
  * who is put off misses the commit of those who were not.
  */
-const requestsMs = 3 * Turn.longestMs
+const requestsMs = 3 * EventLoopBudget.longestMs
 /** The embedder's statement texts are not ours to bound, so the least recently used are dropped. */
 const clientStatements = 200
 
@@ -55,7 +55,7 @@ export interface Sessions {
   readonly client: SqliteClient.SqliteClient
   readonly root: Session
   /** True while the running fiber is in an open transaction. */
-  readonly isInside: Effect.Effect<boolean>
+  readonly isEmbedded: Effect.Effect<boolean>
   /** Where the fiber is. */
   readonly of: (fiber: Fiber.RuntimeFiber<unknown, unknown>) => Session
   /**
@@ -79,30 +79,30 @@ export const make = (
     const sessions = new WeakMap<Connection, Session>()
 
     const of = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Session => {
-      const held = Context.getOption(fiber.currentContext, Client.TransactionConnection)
-      return Option.isSome(held) ? (sessions.get(held.value[0]) ?? root) : root
+      const inherited = Context.getOption(fiber.currentContext, Client.TransactionConnection)
+      return Option.isSome(inherited) ? (sessions.get(inherited.value[0]) ?? root) : root
     }
 
     const within: Sessions["within"] = (session, step, atRoot) =>
       Effect.suspend(() => {
         const current = nearest(session)
         if (current === root && atRoot !== undefined) return atRoot
-        if (current.lock.isFree() && !Turn.isSpent(requestsMs)) return step(current)
+        if (current.lock.isFree() && !EventLoopBudget.isSpent(requestsMs)) return step(current)
         const turn = Effect.suspend(() => (current.open ? Effect.asSome(step(current)) : Effect.succeedNone))
         return Effect.flatMap(
-          Lock.under(current.lock, Effect.zipRight(Turn.taken, turn)),
+          Lock.under(current.lock, Effect.zipRight(EventLoopBudget.yieldIfSpent, turn)),
           Option.match({ onNone: () => within(session, step, atRoot), onSome: Effect.succeed })
         )
       })
 
     const recent = <Result>(prepare: (text: string) => Sqlite.Statement<Array<unknown>, Result>) => {
-      const kept = new Map<string, Sqlite.Statement<Array<unknown>, Result>>()
+      const statements = new Map<string, Sqlite.Statement<Array<unknown>, Result>>()
       return (text: string): Sqlite.Statement<Array<unknown>, Result> => {
-        const statement = kept.get(text) ?? prepare(text)
-        kept.delete(text)
-        kept.set(text, statement)
-        const [oldest] = kept.keys()
-        if (kept.size > clientStatements && oldest !== undefined) kept.delete(oldest)
+        const statement = statements.get(text) ?? prepare(text)
+        statements.delete(text)
+        statements.set(text, statement)
+        const [oldest] = statements.keys()
+        if (statements.size > clientStatements && oldest !== undefined) statements.delete(oldest)
         return statement
       }
     }
@@ -186,7 +186,7 @@ export const make = (
     const root = openSession("root", undefined)
 
     const reserve = Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Lock.take(root.lock, restore), () => {
+      Effect.flatMap(Lock.acquire(root.lock, restore), () => {
         const session = openSession("reserved", root)
         const end = Effect.sync(() => {
           session.open = false
@@ -247,7 +247,7 @@ export const make = (
                 // A fiber that was forked inside may be in a nested transaction of its own.
                 return Effect.zipRight(Lock.under(session.lock, settle), exit)
               }
-              return Turn.taken.pipe(
+              return EventLoopBudget.yieldIfSpent.pipe(
                 Effect.zipRight(
                   attempt("Failed to begin transaction", () => {
                     if (nested) db.exec(`SAVEPOINT ${name}`)
@@ -260,7 +260,7 @@ export const make = (
             const enter = (from: Session): Effect.Effect<A, E | SqlError, R> => {
               const parent = nearest(from)
               const free = Effect.sync(parent.lock.release)
-              return Effect.flatMap(Lock.take(parent.lock, restore), () =>
+              return Effect.flatMap(Lock.acquire(parent.lock, restore), () =>
                 parent.open
                   ? Effect.ensuring(transact(parent), free)
                   : Effect.zipRight(
@@ -310,7 +310,9 @@ export const make = (
       // SQLite has no syntax for; neither can be written as a type of an assignment.
     ) as SqliteClient.SqliteClient
 
-    const isInside = Effect.withFiberRuntime<boolean>((fiber) => Effect.succeed(nearest(of(fiber)) !== root))
+    const isEmbedded = Effect.withFiberRuntime<boolean>((fiber) =>
+      Effect.succeed(nearest(of(fiber)) !== root)
+    )
 
-    return { client, root, isInside, of, within }
+    return { client, root, isEmbedded, of, within }
   })

@@ -23,11 +23,11 @@ import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import { perform } from "../sql/Program.ts"
 import * as Client from "./Client.ts"
-import * as Commits from "./Commits.ts"
 import * as Dialect from "./Dialect.ts"
-import * as File from "./File.ts"
+import * as GroupCommit from "./GroupCommit.ts"
 import * as Lock from "./Lock.ts"
 import { migrate } from "./Migrator.ts"
+import * as Open from "./Open.ts"
 import * as Ownership from "./Ownership.ts"
 import * as Transaction from "./Transaction.ts"
 
@@ -61,14 +61,14 @@ const closedError = () => new Sqlite.SqliteError("The database is closed", "SQLI
 
 /** Executes statements, each prepared once: those of a write in a transaction only, those of a read without writing. */
 const executorsOf = (db: Sqlite.Database): { readonly writing: Execute; readonly reading: Execute } => {
-  const kept = new Map<string, Sqlite.Statement<Array<SqlParameter>, Row>>()
+  const statements = new Map<string, Sqlite.Statement<Array<SqlParameter>, Row>>()
   const executing =
     (guard: (statement: Sqlite.Statement<Array<SqlParameter>, Row>) => void): Execute =>
     ({ parameters, text, wants }) => {
-      let statement = kept.get(text)
+      let statement = statements.get(text)
       if (statement === undefined) {
         statement = db.prepare<Array<SqlParameter>, Row>(text)
-        kept.set(text, statement)
+        statements.set(text, statement)
       }
       guard(statement)
       if (wants !== "row" && wants !== "rows")
@@ -93,7 +93,7 @@ const make = Effect.fnUntraced(function* (
 ) {
   const transaction = Transaction.make(db, ownership)
   const sessions = yield* Client.make(db, transaction, options.filename)
-  const commits = Commits.make(transaction, sessions.root.lock)
+  const commits = GroupCommit.make(transaction, sessions.root.lock)
   let closed = false
 
   const { reading, writing } = executorsOf(db)
@@ -101,7 +101,7 @@ const make = Effect.fnUntraced(function* (
   const refused = (operation: string) => failure(operation, closedError())
 
   const enqueue = <A>(
-    queue: Commits.Queue,
+    queue: GroupCommit.Queue,
     operation: string,
     verb: () => Program<A>
   ): Effect.Effect<A, StorageError> =>
@@ -118,7 +118,7 @@ const make = Effect.fnUntraced(function* (
     })
 
   const savepoint = db.prepare("SAVEPOINT sendwright_verb")
-  const keep = db.prepare("RELEASE sendwright_verb")
+  const releaseSavepoint = db.prepare("RELEASE sendwright_verb")
   const undo = db.prepare("ROLLBACK TO sendwright_verb")
 
   const at = <A>(operation: string, step: () => A): Effect.Effect<A, StorageError> =>
@@ -133,19 +133,19 @@ const make = Effect.fnUntraced(function* (
     })
 
   const writeIn =
-    (queue: Commits.Queue) =>
+    (queue: GroupCommit.Queue) =>
     <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> => {
       const joined = at(operation, () => {
         if (!db.inTransaction) throw Transaction.lostError()
         savepoint.run()
         try {
           const value = perform(verb(), writing)
-          keep.run()
+          releaseSavepoint.run()
           return value
         } catch (cause) {
           if (db.inTransaction) {
             undo.run()
-            keep.run()
+            releaseSavepoint.run()
           }
           throw cause
         }
@@ -173,8 +173,8 @@ const make = Effect.fnUntraced(function* (
     write: writeIn(commits.requests),
     writeApart: writeIn(commits.requests),
     work: writeIn(commits.work),
-    commitsTogether: true,
-    isInside: sessions.isInside,
+    commitsInGroups: true,
+    isEmbedded: sessions.isEmbedded,
     atomically: Atomically.over(sessions.client),
     read
   }).pipe(Context.add(SqlClient, sessions.client), Context.add(SqliteClient, sessions.client))
@@ -189,7 +189,7 @@ export const layer = (
 ): Layer.Layer<Database | SqlClient | SqliteClient, StorageError | MigrationError> =>
   Layer.scopedContext(
     Effect.gen(function* () {
-      const { db, own } = yield* File.open(options.filename)
+      const { db, own } = yield* Open.open(options.filename)
       if (options.migrations !== undefined) {
         yield* migrate(db, options.migrations, yield* Clock.currentTimeMillis)
       }

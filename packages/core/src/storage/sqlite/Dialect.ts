@@ -1,13 +1,14 @@
 /** What SQLite has its own words for. */
-import { groupAlike } from "../sql/Alike.ts"
+
 import type { Dialect } from "../sql/Database.ts"
+import { groupEqual } from "../sql/GroupEqual.ts"
 import { insertInto, insertRows, onKeyConflict } from "../sql/Insert.ts"
 import type { SqlValue } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
 import { rangesOf } from "../sql/Ranges.ts"
 
 /** Whether two rows differ in their last column only. */
-const areAlike = (a: ReadonlyArray<SqlValue>, b: ReadonlyArray<SqlValue>): boolean => {
+const areEqual = (a: ReadonlyArray<SqlValue>, b: ReadonlyArray<SqlValue>): boolean => {
   for (let column = a.length - 2; column >= 0; column--) if (a[column] !== b[column]) return false
   return true
 }
@@ -64,7 +65,7 @@ const inserting =
     const insert = `INSERT INTO ${table} (${names}) SELECT ${values} FROM json_each(?)`
     return function* (rows) {
       const version = nextVersion()
-      for (const group of groupAlike(rows, areAlike)) {
+      for (const group of groupEqual(rows, areEqual)) {
         const keys = JSON.stringify(group.map((row) => row.at(-1)))
         yield* run(insert, ...group[0].slice(0, -1), version, keys)
       }
@@ -81,7 +82,7 @@ const updating =
     const updateScattered = `${update} IN (SELECT atom FROM json_each(?))`
     return function* (rows) {
       const written = nextVersion()
-      for (const group of groupAlike(rows, areAlike)) {
+      for (const group of groupEqual(rows, areEqual)) {
         const values = [...group[0].slice(0, -1), written]
         const keys = group.map((row) => Number(row.at(-1)))
         const ranges = rangesOf(keys.map((key) => ({ key, next: key + 1 })))

@@ -61,7 +61,7 @@ export const namesOf = (path: string): number => {
 const table =
   "CREATE TABLE IF NOT EXISTS sendwright_owner (id INTEGER PRIMARY KEY CHECK (id = 1), token TEXT NOT NULL) STRICT"
 
-const takeOver = `INSERT INTO sendwright_owner (id, token) VALUES (1, ?)
+const replaceOwner = `INSERT INTO sendwright_owner (id, token) VALUES (1, ?)
   ON CONFLICT (id) DO UPDATE SET token = excluded.token`
 
 export interface Options {
@@ -80,7 +80,7 @@ export const make = (db: Sqlite.Database, options: Options): Ownership => {
   const { onLost, onRelocked, path, relock, token } = options
   const files = filesOf(path)
   db.exec(table)
-  db.prepare(takeOver).run(token)
+  db.prepare(replaceOwner).run(token)
   const owner = db.prepare<[], string>("SELECT token FROM sendwright_owner WHERE id = 1").pluck()
   const opened = files.database.map((file) => [file, identityOf(file)] as const)
   let locked = identityOf(files.lock)

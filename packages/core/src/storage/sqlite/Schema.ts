@@ -343,7 +343,7 @@ ALTER TABLE sendwright_job ADD COLUMN version TEXT NOT NULL DEFAULT '';
 `
 }
 
-const taken: Migration = {
+const claimedRanges: Migration = {
   id: 7,
   name: "recipients taken by their job's row",
   statements: `
@@ -639,6 +639,17 @@ CREATE TABLE sendwright_late_acceptance (public_key TEXT NOT NULL PRIMARY KEY, a
 `
 }
 
+const requeued: Migration = {
+  id: 19,
+  name: "requeued",
+  // An earlier build lets a repeated report undo an operator's retry.
+  compatibleFrom: 17,
+  statements: `
+-- When an operator had it sent again; null when nobody did.
+ALTER TABLE sendwright_recipient ADD COLUMN requeued_at INTEGER;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -646,7 +657,7 @@ export const migrations: ReadonlyArray<Migration> = [
   platforms,
   pricing,
   versions,
-  taken,
+  claimedRanges,
   references,
   heartbeats,
   people,
@@ -657,5 +668,6 @@ export const migrations: ReadonlyArray<Migration> = [
   parking,
   outages,
   writtenOnce,
-  limitsAfterCommit
+  limitsAfterCommit,
+  requeued
 ]

@@ -22,7 +22,7 @@ export interface Hanging {
 
 /** What the platform can be made to do with a message. */
 export interface Situations {
-  readonly takes: Meeting
+  readonly accepts: Meeting
   /** It has it, and looks at it first. */
   readonly holds: Meeting | Absent
   /** For good. */
@@ -39,7 +39,7 @@ export interface Situations {
 }
 
 /** A message that the platform has taken. One that it has dropped as a repetition is not taken again. */
-export interface Taken {
+export interface ReceivedMessage {
   /** Ours; null where the platform is not told. */
   readonly messageId: string | null
   readonly to: string
@@ -72,7 +72,7 @@ export interface Platform {
   /** null = it does not say for how long it is busy. */
   readonly retryAfterMs: number | null
   /** All of them, in their order. */
-  readonly taken: (() => ReadonlyArray<Taken>) | Absent
+  readonly received: (() => ReadonlyArray<ReceivedMessage>) | Absent
   /** Of a sender with `templates`: more than a page of them, by name. */
   readonly templates: {
     readonly names: ReadonlyArray<string>

@@ -6,13 +6,13 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import * as TestEnvironment from "effect/TestContext"
 import * as TestServices from "effect/TestServices"
-import * as Catalogue from "../../domain/Catalogue.ts"
 import * as Ids from "../../domain/Ids.ts"
-import type { Failure } from "../../domain/Recipient.ts"
+import type { Failure } from "../../domain/job/Recipient.ts"
+import * as FailureCatalogue from "../../domain/session/FailureCatalogue.ts"
 import * as Either from "../../effect/Either.ts"
 import type { OutboundMessage, SendResult } from "../../sender/Sender.ts"
 import * as Fixtures from "../Fixtures.ts"
-import type { Subject, Taken } from "./Platform.ts"
+import type { ReceivedMessage, Subject } from "./Platform.ts"
 import { Absent } from "./Platform.ts"
 
 export type Make = Effect.Effect<Subject, never, Scope.Scope>
@@ -73,7 +73,7 @@ const open = (context: TestContext, { platform, sender }: Subject) => {
     expect(failure.message).not.toMatch(/\[object |undefined/)
     expect(failure.message.length).toBeLessThanOrEqual(1024)
     expect(failure.provider_code === null || failure.provider_code.length > 0).toBe(true)
-    const known = Catalogue.find(failure.code)
+    const known = FailureCatalogue.find(failure.code)
     if (known !== undefined) expect(failure.permanent, `${failure.code} is`).toBe(known.permanent)
     discreet(failure)
   }
@@ -93,18 +93,18 @@ const open = (context: TestContext, { platform, sender }: Subject) => {
     return result
   }
 
-  const taken = (message: OutboundMessage): ReadonlyArray<Taken> =>
-    platform.taken instanceof Absent
-      ? skip(platform.taken.reason)
+  const taken = (message: OutboundMessage): ReadonlyArray<ReceivedMessage> =>
+    platform.received instanceof Absent
+      ? skip(platform.received.reason)
       : platform
-          .taken()
+          .received()
           .filter(({ messageId, to }) =>
             messageId === null ? to === message.to : messageId === message.messageId
           )
 
   /** What is said of a message is so on the platform, as far as it shows that. */
   const confirmed = (message: OutboundMessage, result: SendResult): SendResult => {
-    if (platform.taken instanceof Absent || result._tag === "Ambiguous") return result
+    if (platform.received instanceof Absent || result._tag === "Ambiguous") return result
     const has = result._tag === "Accepted" || result._tag === "Held"
     const found = taken(message)
     expect(found, `the platform has what is ${result._tag}`).toHaveLength(has ? 1 : 0)

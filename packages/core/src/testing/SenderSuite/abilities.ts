@@ -29,7 +29,7 @@ export const suite = (make: Make): void => {
         repeatable(opened)
         const message = opened.given(opened.platform.situations.resets)(opened.message())
         expect((yield* opened.send(message))._tag).toBe("Ambiguous")
-        const again = opened.platform.situations.takes({ ...message, attempt: 2 })
+        const again = opened.platform.situations.accepts({ ...message, attempt: 2 })
         yield* TestClock.adjust("1 minute")
         expect((yield* opened.send(again))._tag).toBe("Accepted")
         expect(opened.taken(message)).toHaveLength(1)
@@ -39,8 +39,8 @@ export const suite = (make: Make): void => {
     test(make, "sends once what it is given twice at once, and nothing else twice", (opened) =>
       Effect.gen(function* () {
         repeatable(opened)
-        const message = opened.platform.situations.takes(opened.message())
-        const other = opened.platform.situations.takes({ ...opened.message(), to: message.to })
+        const message = opened.platform.situations.accepts(opened.message())
+        const other = opened.platform.situations.accepts({ ...opened.message(), to: message.to })
         const given = [message, message, other]
         const results = yield* Effect.forEach(given, opened.send, { concurrency: "unbounded" })
         expect(results.map(({ _tag }) => _tag)).toEqual(["Accepted", "Accepted", "Accepted"])
@@ -54,7 +54,7 @@ export const suite = (make: Make): void => {
     test(make, "finds what the platform took, under its id of it", (opened) =>
       Effect.gen(function* () {
         const ask = lookUp(opened)
-        const message = opened.platform.situations.takes(opened.message())
+        const message = opened.platform.situations.accepts(opened.message())
         const sent = yield* opened.send(message)
         expect(sent._tag).toBe("Accepted")
         const found = yield* ask(message)
@@ -67,7 +67,7 @@ export const suite = (make: Make): void => {
         const ask = lookUp(opened)
         const message = opened.given(opened.platform.situations.resets)(opened.message())
         expect((yield* opened.send(message))._tag).toBe("Ambiguous")
-        const found = yield* ask(opened.platform.situations.takes(message))
+        const found = yield* ask(opened.platform.situations.accepts(message))
         expect(found?._tag).toBe("Accepted")
       })
     )
@@ -75,12 +75,12 @@ export const suite = (make: Make): void => {
     test(make, "finds nothing of what was never sent or was refused, whoever else has a message", (opened) =>
       Effect.gen(function* () {
         const ask = lookUp(opened)
-        const other = opened.platform.situations.takes(opened.message())
+        const other = opened.platform.situations.accepts(opened.message())
         yield* opened.send(other)
         expect(yield* ask({ ...opened.message(), to: other.to })).toBeNull()
         const refused = opened.given(opened.platform.situations.refuses)(opened.message())
         yield* opened.send(refused)
-        expect(yield* ask(opened.platform.situations.takes(refused))).toBeNull()
+        expect(yield* ask(opened.platform.situations.accepts(refused))).toBeNull()
       })
     )
 

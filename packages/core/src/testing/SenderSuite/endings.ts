@@ -43,7 +43,7 @@ export const suite = (make: Make): void => {
           Effect.fork(opened.sender.send(message))
         )
         yield* Effect.forEach(hanging, ({ arrived }) => soon(arrived, "The request did not arrive."))
-        const other = opened.send(opened.platform.situations.takes(opened.message()))
+        const other = opened.send(opened.platform.situations.accepts(opened.message()))
         expect((yield* soon(other, "It waits for those that hang."))._tag).toBe("Accepted")
         yield* Fiber.interruptAll(fibers)
       })

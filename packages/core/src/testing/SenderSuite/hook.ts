@@ -27,7 +27,7 @@ export const suite = (make: Make): void => {
     test(make, "brings the report of an accepted message, by an id that we know", (opened) =>
       Effect.gen(function* () {
         const { hook, receive } = receiving(opened)
-        const message = opened.platform.situations.takes(opened.message())
+        const message = opened.platform.situations.accepts(opened.message())
         const sent = yield* opened.send(message)
         const providerId = sent._tag === "Accepted" ? sent.providerId : null
         const result = yield* receive(hook.signed(hook.delivered(message, providerId), now))

@@ -10,14 +10,14 @@ export const suite = (make: Make): void => {
   describe("an attempt", () => {
     test(make, "is accepted when the platform takes it", ({ message, platform, send }) =>
       Effect.gen(function* () {
-        expect((yield* send(platform.situations.takes(message())))._tag).toBe("Accepted")
+        expect((yield* send(platform.situations.accepts(message())))._tag).toBe("Accepted")
       })
     )
 
     test(make, "brings a text to its number, under the platform's id of it", (opened) =>
       Effect.gen(function* () {
         const { message, platform, send, taken } = opened
-        const text = platform.situations.takes(
+        const text = platform.situations.accepts(
           message({ content: { kind: "direct", text: "Hello Zoë 🎉", linkPreview: true } })
         )
         const result = yield* send(text)
@@ -30,7 +30,7 @@ export const suite = (make: Make): void => {
     test(make, "brings a template with its values to its number", ({ message, platform, send, taken }) =>
       Effect.gen(function* () {
         const content = { kind: "template", templateId: 1, template: Fixtures.template() } as const
-        const template = platform.situations.takes(message({ content, values: ["Zoë 🎉"] }))
+        const template = platform.situations.accepts(message({ content, values: ["Zoë 🎉"] }))
         expect((yield* send(template))._tag).toBe("Accepted")
         expect(taken(template)).toMatchObject([
           { to: template.to, content: expect.stringContaining("Zoë 🎉") }
@@ -96,7 +96,7 @@ export const suite = (make: Make): void => {
         const { message, platform, send } = opened
         const refuses = opened.given(platform.situations.refuses)
         const messages = Array.from({ length: 200 }, (_, index) =>
-          index % 3 === 0 ? refuses(message()) : platform.situations.takes(message())
+          index % 3 === 0 ? refuses(message()) : platform.situations.accepts(message())
         )
         const results = yield* Effect.forEach(messages, send, { concurrency: "unbounded" })
         expect(results.map(({ _tag }) => _tag)).toEqual(
@@ -106,9 +106,9 @@ export const suite = (make: Make): void => {
           result._tag === "Accepted" && result.providerId !== null ? [result.providerId] : []
         )
         expect(new Set(providerIds).size).toBe(providerIds.length)
-        if (platform.taken instanceof Function) {
+        if (platform.received instanceof Function) {
           expect(new Set(providerIds)).toEqual(
-            new Set(platform.taken().flatMap(({ providerId }) => providerId ?? []))
+            new Set(platform.received().flatMap(({ providerId }) => providerId ?? []))
           )
         }
       })

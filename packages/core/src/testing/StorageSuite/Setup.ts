@@ -28,7 +28,7 @@ export const owner: Effect.Effect<Owner, unknown, Stores> = Effect.gen(function*
 /** Claims at a time, up to a limit. */
 export const claim = Effect.fnUntraced(function* (limit = 250, at = now, worker = "worker-1") {
   const jobs = yield* JobStore
-  const { claimed } = yield* jobs.exchange({
+  const { claimed } = yield* jobs.settleAndClaim({
     now: at,
     settlements: [],
     claim: { worker, limit }
@@ -47,10 +47,10 @@ export const find = Effect.fnUntraced(function* (jobId: string) {
   return (yield* jobs.find(jobId)) ?? (yield* Effect.dieMessage("The job is gone."))
 })
 
-/** The events that wait for an endpoint that takes all of them, oldest first. */
+/** Claims the events that wait for an endpoint of all events, oldest first: the next call answers those that came since. */
 export const events = Effect.fnUntraced(function* (at = now + 1) {
   const webhooks = yield* WebhookStore
-  const claimed = yield* webhooks.exchange({
+  const claimed = yield* webhooks.settleAndClaim({
     now: at,
     settlements: [],
     claim: Fixtures.deliveryClaim({ worker: "events" })

@@ -52,11 +52,11 @@ export const suite = (layer: Stored) =>
         const first = Fixtures.send(who, { key: "k", phones: 2 })
         yield* jobs.accept(first)
         const again = yield* jobs.accept(Fixtures.send(who, { key: "k", phones: 2 }))
-        expect(again).toMatchObject({ _tag: "Replayed", earlier: { jobId: first.jobId, recipients: 2 } })
-        expect(yield* jobs.earlier({ publicKey: who.publicKey, key: "k" })).toMatchObject({
+        expect(again).toMatchObject({ _tag: "Replayed", record: { jobId: first.jobId, recipients: 2 } })
+        expect(yield* jobs.findByIdempotencyKey({ publicKey: who.publicKey, key: "k" })).toMatchObject({
           jobId: first.jobId
         })
-        expect(yield* jobs.earlier({ publicKey: who.publicKey, key: "other" })).toBeNull()
+        expect(yield* jobs.findByIdempotencyKey({ publicKey: who.publicKey, key: "other" })).toBeNull()
       }).pipe(Effect.provide(layer))
     )
 
@@ -70,7 +70,7 @@ export const suite = (layer: Stored) =>
         const changed = { ...Fixtures.send(who), idempotency: { key: "k", fingerprint: "other" } }
         expect(yield* jobs.accept(changed)).toMatchObject({
           _tag: "KeyConflict",
-          earlier: { jobId: first.jobId }
+          record: { jobId: first.jobId }
         })
         expect(yield* jobs.accept(Fixtures.send(other, { key: "k" }))).toMatchObject({ _tag: "Accepted" })
       }).pipe(Effect.provide(layer))
@@ -142,7 +142,7 @@ export const suite = (layer: Stored) =>
         const refused = Fixtures.send(who, { key: "k", demand })
         expect((yield* jobs.accept(refused))._tag).toBe("QuotaExhausted")
         expect(yield* jobs.find(refused.jobId)).toBeNull()
-        expect(yield* jobs.earlier({ publicKey: who.publicKey, key: "k" })).toBeNull()
+        expect(yield* jobs.findByIdempotencyKey({ publicKey: who.publicKey, key: "k" })).toBeNull()
         expect(yield* jobs.usage({ accountId: who.accountId, day: Time.utcDay(now) })).toEqual({
           template: 0,
           direct: 0
@@ -162,7 +162,7 @@ export const suite = (layer: Stored) =>
         // Another send under the same job id cannot be written, after its other decisions have passed.
         const broken = Fixtures.send(who, { key: "broken", jobId: first.jobId, phones: 3 })
         expect(Exit.isFailure(yield* Effect.exit(jobs.accept(broken)))).toBe(true)
-        expect(yield* jobs.earlier({ publicKey: who.publicKey, key: "broken" })).toBeNull()
+        expect(yield* jobs.findByIdempotencyKey({ publicKey: who.publicKey, key: "broken" })).toBeNull()
         expect((yield* jobs.usage({ accountId: who.accountId, day: Time.utcDay(now) })).template).toBe(2)
         expect(yield* results(first.jobId)).toHaveLength(2)
         expect((yield* jobs.accept(Fixtures.send(who, { key: "broken" })))._tag).toBe("Accepted")
@@ -178,7 +178,7 @@ export const suite = (layer: Stored) =>
           _tag: "Accepted",
           claimed: { jobId: command.jobId, recipients: [{ index: 0, attempts: 1 }] }
         })
-        const { claimed } = yield* jobs.exchange({
+        const { claimed } = yield* jobs.settleAndClaim({
           now,
           settlements: [],
           claim: { worker: "other", limit: 10 }

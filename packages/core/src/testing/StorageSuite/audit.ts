@@ -70,11 +70,11 @@ export const suite = (layer: Stored) => {
           Fixtures.auditEntry({ operation: "accounts.change", at: now + 2, address: null, requestId: null }),
           Fixtures.auditEntry({ operator: "bob", target: null, at: now + 3 })
         ]
-        for (const entry of entries) yield* audit.append({ entry, keptSince: 0 })
+        for (const entry of entries) yield* audit.append({ entry, retainSince: 0 })
         const newest = [...entries].reverse()
         expect(yield* audit.list({ page })).toEqual({ items: newest, next: null })
         const first = yield* audit.list({ page: { limit: 3, after: null } })
-        yield* audit.append({ entry: Fixtures.auditEntry({ at: now + 4, operator: "eve" }), keptSince: 0 })
+        yield* audit.append({ entry: Fixtures.auditEntry({ at: now + 4, operator: "eve" }), retainSince: 0 })
         const rest = yield* audit.list({ page: { limit: 3, after: first.next } })
         expect([...first.items, ...rest.items]).toEqual(newest)
         const found = (query: Omit<Audit.Query, "page">) =>
@@ -93,10 +93,10 @@ export const suite = (layer: Stored) => {
         const audit = yield* AuditStore
         const old = Audit.prunedAtOnce + 20
         for (let at = 0; at < old; at++) {
-          yield* audit.append({ entry: Fixtures.auditEntry({ at }), keptSince: 0 })
+          yield* audit.append({ entry: Fixtures.auditEntry({ at }), retainSince: 0 })
         }
         const left = Effect.fnUntraced(function* (at: number) {
-          yield* audit.append({ entry: Fixtures.auditEntry({ at }), keptSince: now })
+          yield* audit.append({ entry: Fixtures.auditEntry({ at }), retainSince: now })
           const items: Array<number> = []
           for (let after: number | null = null; ; ) {
             const found: Effect.Effect.Success<ReturnType<typeof audit.list>> = yield* audit.list({
@@ -125,7 +125,7 @@ export const suite = (layer: Stored) => {
           Effect.gen(function* () {
             yield* audit.serialize(account.id)
             yield* accounts.create(account)
-            yield* audit.append({ entry: Fixtures.auditEntry({ target: account.id }), keptSince: 0 })
+            yield* audit.append({ entry: Fixtures.auditEntry({ target: account.id }), retainSince: 0 })
             return yield* accounts.find(account.id)
           })
         )
@@ -139,7 +139,7 @@ export const suite = (layer: Stored) => {
       Effect.gen(function* () {
         const accounts = yield* AccountStore
         const audit = yield* AuditStore
-        const { atomically, isInside } = yield* Transactions
+        const { atomically, isEmbedded } = yield* Transactions
         const account = Fixtures.account({ name: "0" })
         yield* accounts.create(account)
         const increment = atomically(
@@ -152,7 +152,7 @@ export const suite = (layer: Stored) => {
           })
         )
         // Memory's verbs do not wait for each other.
-        if (!(yield* atomically(isInside))) return
+        if (!(yield* atomically(isEmbedded))) return
         yield* Effect.all(
           Array.from({ length: 10 }, () => increment),
           { concurrency: "unbounded" }
@@ -164,9 +164,9 @@ export const suite = (layer: Stored) => {
     it.effect("leaves nothing when it fails or is interrupted", () =>
       Effect.gen(function* () {
         const accounts = yield* AccountStore
-        const { atomically, isInside } = yield* Transactions
+        const { atomically, isEmbedded } = yield* Transactions
         // Memory has no rollback.
-        if (!(yield* atomically(isInside))) return
+        if (!(yield* atomically(isEmbedded))) return
         const account = Fixtures.account()
         const failure = new StorageError({ operation: "test", cause: "test" })
         const failed = atomically(Effect.zipRight(accounts.create(account), failure))

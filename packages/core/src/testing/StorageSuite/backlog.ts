@@ -29,7 +29,7 @@ const settle = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>, 
   const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
     recipients.map(({ index }) => ({ jobId, fence, index, outcome: accepted }))
   )
-  return (yield* (yield* JobStore).exchange({ now: at, settlements, claim: null })).settled
+  return (yield* (yield* JobStore).settleAndClaim({ now: at, settlements, claim: null })).settled
 })
 
 const statuses = Effect.fnUntraced(function* (jobIds: ReadonlyArray<string>) {
@@ -90,7 +90,7 @@ export const suite = (layer: Stored): void => {
           expect(idsOf(taken)).toEqual([send.jobId])
           yield* settle(taken, at + 1)
           expect(yield* jobs.nextDue(at + 2)).toBeNull()
-          yield* jobs.unpark({ now: at + 30 * Time.second })
+          yield* jobs.applyEarlyReports({ now: at + 30 * Time.second })
         }
       }).pipe(Effect.provide(layer))
     )
@@ -126,7 +126,7 @@ export const suite = (layer: Stored): void => {
           [ids[3], 2, 2]
         ])
         expect(yield* settle(again, now + 5)).toBe(2)
-        expect((yield* jobs.holders).filter(({ worker }) => worker.startsWith("worker-"))).toEqual([])
+        expect((yield* jobs.workers).filter(({ worker }) => worker.startsWith("worker-"))).toEqual([])
       }).pipe(Effect.provide(layer))
     )
 

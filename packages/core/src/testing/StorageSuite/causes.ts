@@ -29,7 +29,7 @@ const running = Effect.gen(function* () {
       index,
       outcome: Outcome.Accepted({ providerId: null, status: "accepted" })
     }))
-    yield* jobs.exchange({ now, settlements, claim: null })
+    yield* jobs.settleAndClaim({ now, settlements, claim: null })
     return settlements.length
   })
   return { accountId, sessionId, jobs, jobId, become, step }
@@ -91,7 +91,7 @@ export const suite = (layer: Stored): void => {
         yield* sessions.transition({ id: sessionId, state: "disconnected", reason: "gone", now })
         const outcome = Outcome.Accepted({ providerId: null, status: "accepted" })
         const settlements = [0, 1].map((index) => ({ jobId, fence: job?.fence ?? -1, index, outcome }))
-        yield* jobs.exchange({ now, settlements, claim: null })
+        yield* jobs.settleAndClaim({ now, settlements, claim: null })
         expect(yield* find(jobId)).toMatchObject({
           status: "paused",
           pauseReason: "session_disconnected",
@@ -118,7 +118,7 @@ export const suite = (layer: Stored): void => {
           index,
           outcome: outcomeOf(index)
         }))
-        yield* jobs.exchange({ now, settlements, claim: null })
+        yield* jobs.settleAndClaim({ now, settlements, claim: null })
         const ended = (yield* results(command.jobId)).map(({ providerId, status }) => [status, providerId])
         expect(ended).toEqual(
           Array.from({ length: 12 }, (_, index) =>

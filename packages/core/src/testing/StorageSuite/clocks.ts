@@ -1,8 +1,8 @@
 /** A clock that was ahead makes nothing wait once it is right again, whatever it has written (docs/adr/0021). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Event from "../../domain/Event.ts"
 import * as Time from "../../domain/Instant.ts"
+import * as Event from "../../domain/webhook/Event.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import type { ClaimedJob } from "../../storage/JobStore.ts"
@@ -29,7 +29,7 @@ const settle = Effect.fnUntraced(function* (
   const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
     recipients.map(({ index }) => ({ jobId, fence, index, outcome: outcomeOf(index) }))
   )
-  yield* jobs.exchange({ now: at, settlements, claim: null })
+  yield* jobs.settleAndClaim({ now: at, settlements, claim: null })
 })
 
 const accepted = () => Outcome.Accepted({ providerId: null, status: "accepted" })
@@ -54,7 +54,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         yield* jobs.accept(Fixtures.send(yield* owner, { phones: 3, now: ahead }))
-        const retry = Outcome.Retry({ at: ahead + 1000, failure, uncertain: false })
+        const retry = Outcome.Retry({ at: ahead + 1000, failure, maybeSent: false })
         yield* settle(yield* claim(2, ahead), ahead, () => retry)
         // The third is due and taken while the clock is set back, and handed in by the right one.
         yield* settle(yield* claim(1, ahead), now, accepted)
@@ -69,7 +69,7 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         yield* jobs.accept(Fixtures.send(who, { phones: 2 }))
         const waits = yield* claim(1, now)
-        yield* settle(waits, now, () => Outcome.Retry({ at: now + 2 * skew, failure, uncertain: false }))
+        yield* settle(waits, now, () => Outcome.Retry({ at: now + 2 * skew, failure, maybeSent: false }))
         // The other is handed in by the clock that is ahead, so the job was written later than now.
         yield* settle(yield* claim(1, now), ahead, accepted)
         yield* jobs.accept(Fixtures.send(who))
@@ -83,7 +83,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         yield* jobs.accept(Fixtures.send(yield* owner))
-        const retry = Outcome.Retry({ at: now + skew, failure, uncertain: false })
+        const retry = Outcome.Retry({ at: now + skew, failure, maybeSent: false })
         yield* settle(yield* claim(1, now), now, () => retry)
         expect(yield* jobs.makeDue({ now })).toBe(0)
         expect(yield* jobs.nextDue(now)).toBe(now + skew)
@@ -100,7 +100,7 @@ export const suite = (layer: Stored): void => {
         const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
         const take = (at: number) =>
           Effect.map(
-            store.exchange({ now: at, settlements: [], claim: Fixtures.deliveryClaim() }),
+            store.settleAndClaim({ now: at, settlements: [], claim: Fixtures.deliveryClaim() }),
             ({ claimed }) => claimed
           )
         const fail = Effect.fnUntraced(function* (at: number, next: number | null) {
@@ -111,7 +111,7 @@ export const suite = (layer: Stored): void => {
             next,
             disable: null
           }))
-          yield* store.exchange({ now: at, settlements, claim: null })
+          yield* store.settleAndClaim({ now: at, settlements, claim: null })
         })
         const waiting = yield* send(now)
         yield* fail(now, now + skew)
@@ -125,7 +125,7 @@ export const suite = (layer: Stored): void => {
         yield* fail(now + 6, now + 7)
         const fresh = yield* send(ahead)
         const due = yield* take(ahead - 1)
-        yield* store.exchange({
+        yield* store.settleAndClaim({
           now: ahead - 1,
           settlements: due
             .filter(({ deliveryId }) => deliveryId === attempted)

@@ -1,8 +1,8 @@
 /** Deliveries in the hands of a worker, and at an operator's word. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Event from "../../domain/Event.ts"
 import * as Ids from "../../domain/Ids.ts"
+import * as Event from "../../domain/webhook/Event.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -20,7 +20,10 @@ const make = Effect.gen(function* () {
   const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
   const claim = (at: number, limit = 100) => {
     const lease = Fixtures.deliveryClaim({ limit })
-    return Effect.map(store.exchange({ now: at, settlements: [], claim: lease }), ({ claimed }) => claimed)
+    return Effect.map(
+      store.settleAndClaim({ now: at, settlements: [], claim: lease }),
+      ({ claimed }) => claimed
+    )
   }
   const nextDue = store.nextDue({ now, full: [] })
   const settle = (delivery: ClaimedDelivery | undefined, next: DeliverySettlement["next"], at: number) => {
@@ -32,7 +35,7 @@ const make = Effect.gen(function* () {
       disable: null
     }
     return Effect.map(
-      store.exchange({ now: at, settlements: [settlement], claim: null }),
+      store.settleAndClaim({ now: at, settlements: [settlement], claim: null }),
       ({ settled }) => settled
     )
   }
@@ -97,7 +100,7 @@ export const suite = (layer: Stored): void => {
         for (let n = 0; n < 5; n++) yield* send(now)
         const claim = (some: Partial<DeliveryClaim>) =>
           Effect.map(
-            store.exchange({ now, settlements: [], claim: Fixtures.deliveryClaim(some) }),
+            store.settleAndClaim({ now, settlements: [], claim: Fixtures.deliveryClaim(some) }),
             ({ claimed }) => claimed.length
           )
         expect(yield* claim({ full: [endpoint.id] })).toBe(0)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Recipient from "../../domain/Recipient.ts"
+import * as Recipient from "../../domain/job/Recipient.ts"
 import type { ClaimedJob, Settlement } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -14,7 +14,7 @@ const outcomes = (job: ClaimedJob, outcome: Outcome): ReadonlyArray<Settlement> 
 
 const settle = Effect.fnUntraced(function* (settlements: ReadonlyArray<Settlement>, at = now) {
   const jobs = yield* JobStore
-  return (yield* jobs.exchange({ now: at, settlements, claim: null })).settled
+  return (yield* jobs.settleAndClaim({ now: at, settlements, claim: null })).settled
 })
 
 const accept = Effect.fnUntraced(function* (some: Parameters<typeof Fixtures.send>[1] = {}) {
@@ -79,7 +79,7 @@ export const suite = (layer: Stored) => {
         const jobs = yield* JobStore
         yield* accept()
         const job = yield* only(yield* claim())
-        yield* settle(outcomes(job, Outcome.Retry({ at: now + 5000, failure, uncertain: false })))
+        yield* settle(outcomes(job, Outcome.Retry({ at: now + 5000, failure, maybeSent: false })))
         expect(yield* claim(250, now + 4999)).toEqual([])
         expect(yield* jobs.nextDue(now)).toBe(now + 5000)
         const again = yield* only(yield* claim(250, now + 5000))
@@ -96,7 +96,7 @@ export const suite = (layer: Stored) => {
         let settlements: ReadonlyArray<Settlement> = []
         let windows = 0
         while ((yield* find(small.jobId)).status !== "completed" && windows < 50) {
-          const { claimed } = yield* jobs.exchange({
+          const { claimed } = yield* jobs.settleAndClaim({
             now,
             settlements,
             claim: { worker: "w", limit: 50 }
@@ -120,7 +120,11 @@ export const suite = (layer: Stored) => {
         expect(yield* jobs.nextDue(now, [...without, second ?? ""])).toBeNull()
         const taken = (without: ReadonlyArray<string>) =>
           Effect.map(
-            jobs.exchange({ now: now + 10, settlements: [], claim: { worker: "w", limit: 1, without } }),
+            jobs.settleAndClaim({
+              now: now + 10,
+              settlements: [],
+              claim: { worker: "w", limit: 1, without }
+            }),
             ({ claimed }) => claimed.map(({ sessionId }) => sessionId)
           )
         expect(yield* taken(without)).toEqual([second])
@@ -196,7 +200,7 @@ export const suite = (layer: Stored) => {
       Effect.gen(function* () {
         yield* accept()
         const job = yield* only(yield* claim())
-        yield* settle(outcomes(job, Outcome.Released({ uncertain: false })))
+        yield* settle(outcomes(job, Outcome.Released({ maybeSent: false })))
         const again = yield* only(yield* claim())
         expect(again.recipients[0]?.attempts).toBe(1)
       }).pipe(Effect.provide(layer))
@@ -237,7 +241,9 @@ export const suite = (layer: Stored) => {
           answer: "said"
         }
         expect(yield* settle([settlement])).toBe(1)
-        expect((yield* jobs.earlier({ publicKey: who.publicKey, key: "d" }))?.answer).toBe("said")
+        expect((yield* jobs.findByIdempotencyKey({ publicKey: who.publicKey, key: "d" }))?.answer).toBe(
+          "said"
+        )
       }).pipe(Effect.provide(layer))
     )
   })

@@ -1,9 +1,9 @@
 /** Whose turn it is among webhook endpoints, and what becomes of deliveries when their endpoint changes. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Event from "../../domain/Event.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Endpoint } from "../../domain/Webhook.ts"
+import * as Event from "../../domain/webhook/Event.ts"
+import type { Endpoint } from "../../domain/webhook/Webhook.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../../storage/WebhookStore.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
@@ -27,11 +27,11 @@ const make = Effect.gen(function* () {
   })
   const claim = (some: Partial<DeliveryClaim> = {}, at = now) =>
     Effect.map(
-      store.exchange({ now: at, settlements: [], claim: Fixtures.deliveryClaim(some) }),
+      store.settleAndClaim({ now: at, settlements: [], claim: Fixtures.deliveryClaim(some) }),
       ({ claimed }) => claimed
     )
   const settle = (settlements: ReadonlyArray<DeliverySettlement>, at = now) =>
-    store.exchange({ now: at, settlements, claim: null })
+    store.settleAndClaim({ now: at, settlements, claim: null })
   const statuses = ({ id }: Endpoint) =>
     Effect.map(store.deliveries({ endpointId: id, page }), ({ items }) =>
       items.map(({ attempts, status }) => [status, attempts.length])

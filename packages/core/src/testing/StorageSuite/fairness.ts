@@ -48,7 +48,7 @@ const accept = (who: Owner, some: Parameters<typeof Fixtures.send>[1] = {}) =>
 /** Claims, and settles all of it as accepted. */
 const serve = Effect.fnUntraced(function* (asked: Partial<Claim> = {}) {
   const jobs = yield* JobStore
-  const { claimed } = yield* jobs.exchange({
+  const { claimed } = yield* jobs.settleAndClaim({
     now,
     settlements: [],
     claim: { worker: "worker-1", limit: 16, ...asked }
@@ -57,7 +57,7 @@ const serve = Effect.fnUntraced(function* (asked: Partial<Claim> = {}) {
   const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
     recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
   )
-  yield* jobs.exchange({ now, settlements, claim: null })
+  yield* jobs.settleAndClaim({ now, settlements, claim: null })
   return claimed
 })
 
@@ -167,11 +167,11 @@ const cases = {
         expect(yield* jobs.rescue({ worker: "worker-1", now, recoverable })).toBe(2)
       }
       const claims = (["p.1", "p.2"] as const).map((worker) =>
-        jobs.exchange({ now, settlements: [], claim: { worker, limit: 1 } })
+        jobs.settleAndClaim({ now, settlements: [], claim: { worker, limit: 1 } })
       )
       for (const each of claims) yield* each
       expect(yield* jobs.rescue({ worker: "p.1", beside: ["p.2", "p.3"], now, recoverable })).toBe(2)
-      expect(yield* jobs.holders).toEqual([])
+      expect(yield* jobs.workers).toEqual([])
       const times = yield* Effect.forEach(jobIds, (jobId) =>
         Effect.map(results(jobId), ([recipient]) => [recipient?.status, recipient?.nextAt])
       )
@@ -180,7 +180,7 @@ const cases = {
         ["sending", now + 60_000]
       ])
       // One alone is counted.
-      yield* jobs.exchange({ now: now + 60_000, settlements: [], claim: { worker: "q.1", limit: 1 } })
+      yield* jobs.settleAndClaim({ now: now + 60_000, settlements: [], claim: { worker: "q.1", limit: 1 } })
       yield* jobs.rescue({ worker: "q.1", beside: ["q.2"], now, recoverable })
       const codes = yield* Effect.forEach(jobIds, (jobId) =>
         Effect.map(results(jobId), ([recipient]) => recipient?.failure?.code ?? null)
@@ -197,7 +197,9 @@ const cases = {
       for (const each of [first, third]) yield* accept(each, { phones: 3 })
       const claimed = yield* claim(16)
       expect([first, second, third].map((each) => countOf(claimed, each))).toEqual([3, 1, 3])
-      const suspects = claimed.flatMap(({ recipients }) => recipients.filter(({ suspect }) => suspect))
+      const suspects = claimed.flatMap(({ recipients }) =>
+        recipients.filter(({ poisonSuspect }) => poisonSuspect)
+      )
       expect(suspects).toHaveLength(1)
     }
   ),

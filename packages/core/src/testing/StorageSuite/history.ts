@@ -6,10 +6,10 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Ids from "../../domain/Ids.ts"
-import * as Job from "../../domain/Job.ts"
-import * as Recipient from "../../domain/Recipient.ts"
-import type { RetrySelection } from "../../domain/RetrySelection.ts"
-import type { State } from "../../domain/Session.ts"
+import * as Job from "../../domain/job/Job.ts"
+import * as Recipient from "../../domain/job/Recipient.ts"
+import type { RetrySelection } from "../../domain/job/RetrySelection.ts"
+import type { State } from "../../domain/session/Session.ts"
 import type { ClaimedJob, Settlement } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -24,9 +24,9 @@ const outcome = FastCheck.constantFrom<Outcome>(
   Outcome.Failed({ failure }),
   Outcome.Unknown({ failure }),
   Outcome.Skipped({ failure }),
-  Outcome.Retry({ at: now + 3, failure, uncertain: false }),
-  Outcome.Retry({ at: now + 3, failure, uncertain: true }),
-  Outcome.Released({ uncertain: false })
+  Outcome.Retry({ at: now + 3, failure, maybeSent: false }),
+  Outcome.Retry({ at: now + 3, failure, maybeSent: true }),
+  Outcome.Released({ maybeSent: false })
 )
 
 const pick = FastCheck.nat(50)
@@ -139,7 +139,7 @@ const make = Effect.gen(function* () {
   }
 
   const claim = Effect.fnUntraced(function* (limit: number) {
-    const { claimed } = yield* jobs.exchange({
+    const { claimed } = yield* jobs.settleAndClaim({
       now: time,
       settlements: [],
       claim: { worker: "w", limit }
@@ -159,7 +159,7 @@ const make = Effect.gen(function* () {
       if (counts) live.delete(keyOf(each))
       return counts
     })
-    const { settled } = yield* jobs.exchange({ now: time, settlements, claim: null })
+    const { settled } = yield* jobs.settleAndClaim({ now: time, settlements, claim: null })
     expect(settled).toBe(counting.length)
   })
 
@@ -285,7 +285,7 @@ const make = Effect.gen(function* () {
   const checkEvents = Effect.gen(function* () {
     const webhooks = yield* WebhookStore
     const claim = Fixtures.deliveryClaim({ worker: "events" })
-    const { claimed } = yield* webhooks.exchange({ now: time + 1, settlements: [], claim })
+    const { claimed } = yield* webhooks.settleAndClaim({ now: time + 1, settlements: [], claim })
     const told = claimed.map(
       ({
         body

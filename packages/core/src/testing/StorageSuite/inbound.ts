@@ -16,7 +16,7 @@ import { claim, events, failure, listen, now, owner, results } from "./Setup.ts"
 
 const [phone, userId] = ["34600000001", "ES.1"]
 
-const nothing: InboundItem = { id: null, told: null, message: null, word: null, unattributed: null }
+const nothing: InboundItem = { id: null, identity: null, message: null, word: null, unattributed: null }
 
 const person = (phone: string | null, userId: string | null = null) => ({ phone, userId })
 
@@ -33,14 +33,14 @@ const word = (status: Word["status"], at: number, some: Partial<Word> = {}): Wor
 const said = (who: ReturnType<typeof person>, said: Word, id: string | null = null): InboundItem => ({
   ...nothing,
   id,
-  told: { person: who, formerly: null },
+  identity: { person: who, formerly: null },
   word: said
 })
 
 const met = (
   who: ReturnType<typeof person>,
   formerly: ReturnType<typeof person> | null = null
-): InboundItem => ({ ...nothing, told: { person: who, formerly } })
+): InboundItem => ({ ...nothing, identity: { person: who, formerly } })
 
 const account = Effect.gen(function* () {
   const inbound = yield* InboundStore
@@ -390,7 +390,7 @@ export const suite = (layer: Stored): void => {
         }
       }
       const settle = (settlements: ReadonlyArray<Settlement>, at = now + 1) =>
-        Effect.map(jobs.exchange({ now: at, settlements, claim: null }), ({ settled }) => settled)
+        Effect.map(jobs.settleAndClaim({ now: at, settlements, claim: null }), ({ settled }) => settled)
       const statuses = Effect.map(results(command.jobId), (all) => all.map(({ status }) => status))
       const history = Effect.map(some.consents.history({ accountId, phone }), (all) =>
         all.map(({ status }) => status)

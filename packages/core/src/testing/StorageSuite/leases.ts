@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
-import type { Reported } from "../../domain/Recipient.ts"
+import type { Reported } from "../../domain/job/Recipient.ts"
 import type { Report } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -27,7 +27,7 @@ const claimed = Effect.fnUntraced(function* (phones: number, limit = 250) {
     { at = now, fence = job.fence } = {}
   ) => {
     const settlements = outcomes.map(([index, outcome]) => ({ jobId, fence, index, outcome }))
-    return Effect.map(jobs.exchange({ now: at, settlements, claim: null }), ({ settled }) => settled)
+    return Effect.map(jobs.settleAndClaim({ now: at, settlements, claim: null }), ({ settled }) => settled)
   }
   const report = (index: number, status: Reported): Report => {
     const messageId = Ids.messageId(jobId, index)
@@ -158,11 +158,11 @@ export const suite = (layer: Stored): void => {
         const { jobs, settle } = yield* claimed(4, 3)
         yield* settle([
           [0, taken],
-          [1, Outcome.Released({ uncertain: false })]
+          [1, Outcome.Released({ maybeSent: false })]
         ])
         expect(yield* claim()).toEqual([])
         expect(yield* jobs.nextDue(now)).toBeNull()
-        yield* settle([[2, Outcome.Retry({ at: now + 50, failure, uncertain: false })]])
+        yield* settle([[2, Outcome.Retry({ at: now + 50, failure, maybeSent: false })]])
         expect(yield* jobs.nextDue(now)).toBe(now)
         const [next] = yield* claim()
         expect(next?.recipients.map(({ index }) => index)).toEqual([1, 3])
@@ -193,7 +193,7 @@ export const suite = (layer: Stored): void => {
           taken,
           failed,
           Outcome.Unknown({ failure }),
-          Outcome.Released({ uncertain: false })
+          Outcome.Released({ maybeSent: false })
         ]) {
           expect(yield* settle([[0, outcome]], { at: late + 1 })).toBe(0)
         }
@@ -208,7 +208,7 @@ export const suite = (layer: Stored): void => {
         const { jobId, jobs, report, settle } = yield* claimed(4)
         yield* settle([
           [0, taken],
-          [1, Outcome.Retry({ at: now + 60_000, failure, uncertain: false })]
+          [1, Outcome.Retry({ at: now + 60_000, failure, maybeSent: false })]
         ])
         yield* jobs.receive({ now, reports: [report(2, "sent")] })
         expect(yield* jobs.rescue({ worker: "worker-1", now: now + 20_000, recoverable: [] })).toBe(1)
@@ -226,8 +226,8 @@ export const suite = (layer: Stored): void => {
         const { jobId, jobs, settle } = yield* claimed(3)
         yield* jobs.cancel({ jobId, now })
         yield* settle([
-          [0, Outcome.Retry({ at: now, failure, uncertain: false })],
-          [1, Outcome.Released({ uncertain: false })]
+          [0, Outcome.Retry({ at: now, failure, maybeSent: false })],
+          [1, Outcome.Released({ maybeSent: false })]
         ])
         expect(yield* claim()).toEqual([])
         yield* settle([[2, taken]])
@@ -243,6 +243,42 @@ export const suite = (layer: Stored): void => {
         yield* jobs.rescue({ worker: "worker-1", now: now + 20_000, recoverable: ["sandbox"] })
         expect(yield* find(jobId)).toMatchObject({ status: "canceled", completedAt: now + 20_000 })
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["unknown", "canceled"])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("tells of who may have the message why that is not known", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, settle } = yield* claimed(3, 2)
+        // The attempt of the first is under way when its worker dies; the second is to be attempted again.
+        yield* settle([[1, Outcome.Retry({ at: now + 9999, failure, maybeSent: true })]])
+        yield* jobs.rescue({ worker: "worker-1", now, recoverable: ["sandbox"] })
+        yield* jobs.cancel({ jobId, now })
+        const reasons = Effect.map(results(jobId), (all) =>
+          all.map(({ failure, status }) => [status, failure?.code ?? null])
+        )
+        expect(yield* reasons).toEqual([
+          ["unknown", "outcome_unknown"],
+          ["unknown", failure.code],
+          ["canceled", null]
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("tells it also when its worker stops meanwhile", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, settle } = yield* claimed(2)
+        yield* jobs.cancel({ jobId, now })
+        yield* settle([
+          [0, Outcome.Released({ maybeSent: true })],
+          [1, Outcome.Released({ maybeSent: false })]
+        ])
+        expect((yield* results(jobId)).map(({ failure, status }) => [status, failure?.code ?? null])).toEqual(
+          [
+            ["unknown", "outcome_unknown"],
+            ["canceled", null]
+          ]
+        )
+        expect((yield* find(jobId)).status).toBe("canceled")
       }).pipe(Effect.provide(layer))
     )
 

@@ -3,11 +3,11 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
+import * as Plan from "../../domain/account/Plan.ts"
+import * as RateLimit from "../../domain/account/RateLimit.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Job } from "../../domain/Job.ts"
+import type { Job } from "../../domain/job/Job.ts"
 import type { Paged } from "../../domain/Page.ts"
-import * as Plan from "../../domain/Plan.ts"
-import * as RateLimit from "../../domain/RateLimit.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { JobStore, limitsLeaseMs } from "../../storage/JobStore.ts"
@@ -41,7 +41,7 @@ const acceptLate = Effect.fnUntraced(function* (
   who: Fixtures.Owner,
   some: Parameters<typeof Fixtures.send>[1] = {}
 ) {
-  const sent = { ...Fixtures.send(who, some), limitsAfterCommit: true }
+  const sent = { ...Fixtures.send(who, some), isEmbedded: true }
   yield* (yield* JobStore).accept(sent)
   return sent
 })
@@ -50,7 +50,7 @@ const acceptLate = Effect.fnUntraced(function* (
 const limitsOf = Effect.fnUntraced(function* (at: number) {
   const jobs = yield* JobStore
   const claim = { worker: "limits", limit: 250 }
-  const { claimed, limits } = yield* jobs.exchange({ now: at, settlements: [], claim })
+  const { claimed, limits } = yield* jobs.settleAndClaim({ now: at, settlements: [], claim })
   expect(claimed).toEqual([])
   return limits
 })
@@ -232,11 +232,11 @@ export const suite = (layer: Stored): void => {
         const jobs = yield* JobStore
         const who = yield* owner
         yield* planned(who, { minimum_wait_ms: 1000 })
-        const sent = { ...Fixtures.send(who, { key: "k", phones: 2 }), limitsAfterCommit: true }
+        const sent = { ...Fixtures.send(who, { key: "k", phones: 2 }), isEmbedded: true }
         expect(yield* jobs.accept(sent)).toMatchObject({ _tag: "Accepted", claimed: null })
-        const earlier = { jobId: sent.jobId, kind: "template", recipients: 2 }
-        expect(yield* jobs.accept(sent)).toMatchObject({ _tag: "Replayed", earlier })
-        expect(yield* jobs.accept({ ...sent, limitsAfterCommit: false })).toMatchObject({ _tag: "Replayed" })
+        const record = { jobId: sent.jobId, kind: "template", recipients: 2 }
+        expect(yield* jobs.accept(sent)).toMatchObject({ _tag: "Replayed", record })
+        expect(yield* jobs.accept({ ...sent, isEmbedded: false })).toMatchObject({ _tag: "Replayed" })
         const used = Effect.map(jobs.usage({ accountId: who.accountId, day }), ({ template }) => template)
         expect(yield* used).toBe(0)
         const told = yield* limitsOf(now)
@@ -245,7 +245,7 @@ export const suite = (layer: Stored): void => {
         // In time no claim tells of it again, and none takes it.
         expect(yield* limitsOf(now + 1)).toEqual([])
         const command = { accountId: who.accountId, jobIds: [sent.jobId, sent.jobId], now: now + 2 }
-        const taken = yield* Effect.all([jobs.takeLimits(command), jobs.takeLimits(command)], {
+        const taken = yield* Effect.all([jobs.applyLimits(command), jobs.applyLimits(command)], {
           concurrency: "unbounded"
         })
         expect(taken.sort()).toEqual([0, 1])
@@ -274,21 +274,21 @@ export const suite = (layer: Stored): void => {
         const { jobId } = yield* acceptLate(who, { phones: 3 })
         const plain = Fixtures.send(who, { phones: 1, now: now + 1 })
         yield* jobs.accept(plain)
-        const first = yield* jobs.exchange({
+        const first = yield* jobs.settleAndClaim({
           now: now + 1,
           settlements: [],
           claim: { worker: "w", limit: 1 }
         })
         expect(first).toMatchObject({ claimed: [{ jobId: plain.jobId }], limits: [{ jobId }] })
         const { accountId } = who
-        expect(yield* jobs.takeLimits({ accountId, jobIds: [jobId], now: now + 2 })).toBe(0)
+        expect(yield* jobs.applyLimits({ accountId, jobIds: [jobId], now: now + 2 })).toBe(0)
         const wait = { limiter: "daily_template_recipients", until: midnight }
         expect(yield* jobs.limitWait(jobId)).toEqual(wait)
         expect(yield* jobs.nextDue(now + 2)).toBe(midnight)
         expect(yield* limitsOf(midnight - 1)).toEqual([])
         expect(yield* find(jobId)).toMatchObject({ status: "queued", counts: { queued: 3 } })
         expect(yield* limitsOf(midnight)).toMatchObject([{ jobId, dueAt: midnight }])
-        expect(yield* jobs.takeLimits({ accountId, jobIds: [jobId], now: midnight + 1 })).toBe(1)
+        expect(yield* jobs.applyLimits({ accountId, jobIds: [jobId], now: midnight + 1 })).toBe(1)
         expect(yield* jobs.usage({ accountId, day })).toEqual({ template: 1, direct: 0 })
         const tomorrow = Time.utcDay(midnight)
         expect(yield* jobs.usage({ accountId, day: tomorrow })).toEqual({ template: 3, direct: 0 })
@@ -304,7 +304,7 @@ export const suite = (layer: Stored): void => {
         const sent = yield* Effect.forEach([0, 1, 2, 3], (n) => acceptLate(who, { now: now + n }))
         const jobIds = sent.map(({ jobId }) => jobId)
         expect((yield* limitsOf(now + 4)).map(({ jobId }) => jobId)).toEqual(jobIds)
-        expect(yield* jobs.takeLimits({ accountId: who.accountId, jobIds, now: now + 5 })).toBe(1)
+        expect(yield* jobs.applyLimits({ accountId: who.accountId, jobIds, now: now + 5 })).toBe(1)
         const waits = yield* Effect.forEach(jobIds, (jobId) => jobs.limitWait(jobId))
         expect(waits.map((wait) => (wait === null ? null : wait.until))).toEqual([
           null,
@@ -328,9 +328,9 @@ export const suite = (layer: Stored): void => {
         expect(yield* limitsOf(now + limitsLeaseMs - 1)).toEqual([])
         expect(yield* limitsOf(now + limitsLeaseMs)).toMatchObject([{ jobId }])
         const command = { accountId: who.accountId, jobIds: [jobId], now: now + limitsLeaseMs }
-        expect(yield* jobs.takeLimits(command)).toBe(1)
+        expect(yield* jobs.applyLimits(command)).toBe(1)
         // The first one lives after all.
-        expect(yield* jobs.takeLimits(command)).toBe(0)
+        expect(yield* jobs.applyLimits(command)).toBe(0)
         expect((yield* jobs.usage({ accountId: who.accountId, day })).template).toBe(2)
       }).pipe(Effect.provide(layer))
     )
@@ -349,7 +349,7 @@ export const suite = (layer: Stored): void => {
         expect((yield* jobs.usage({ accountId, day })).template).toBe(0)
         yield* sessions.transition({ id, state: "connected", reason: null, now: now + Time.hour })
         expect(yield* limitsOf(now + Time.hour)).toMatchObject([{ jobId: paused.jobId }])
-        expect(yield* jobs.takeLimits({ accountId, jobIds, now: now + Time.hour })).toBe(1)
+        expect(yield* jobs.applyLimits({ accountId, jobIds, now: now + Time.hour })).toBe(1)
         expect((yield* jobs.usage({ accountId, day: Time.utcDay(now + Time.hour) })).template).toBe(1)
         expect((yield* find(canceled.jobId)).status).toBe("canceled")
       }).pipe(Effect.provide(layer))
@@ -364,7 +364,7 @@ export const suite = (layer: Stored): void => {
         const late = yield* Effect.forEach(Array.from({ length: 30 }), () => acceptLate(who))
         const plain = Array.from({ length: 30 }, () => jobs.accept(Fixtures.send(who, { demand })))
         const takes = late.map(({ jobId }) =>
-          jobs.takeLimits({ accountId: who.accountId, jobIds: [jobId], now })
+          jobs.applyLimits({ accountId: who.accountId, jobIds: [jobId], now })
         )
         const both = Effect.all(
           [Effect.all(plain, { concurrency: "unbounded" }), Effect.all(takes, { concurrency: "unbounded" })],
@@ -384,7 +384,7 @@ export const suite = (layer: Stored): void => {
         const ids: Array<string> = []
         for (let n = 0; n < 7; n++) {
           const sent = Fixtures.send(who)
-          yield* jobs.accept(n % 3 === 0 ? sent : { ...sent, limitsAfterCommit: true })
+          yield* jobs.accept(n % 3 === 0 ? sent : { ...sent, isEmbedded: true })
           ids.unshift(sent.jobId)
         }
         for (const status of [undefined, "queued"] as const) {

@@ -22,7 +22,7 @@ const bereaved = Effect.fnUntraced(function* (phones: number, deaths: number) {
 
 const indexes = (limit: number) =>
   Effect.map(claim(limit), (claimed) =>
-    claimed.map(({ recipients }) => recipients.map(({ index, suspect }) => [index, suspect]))
+    claimed.map(({ recipients }) => recipients.map(({ index, poisonSuspect }) => [index, poisonSuspect]))
   )
 
 export const suite = (layer: Stored): void => {
@@ -30,11 +30,11 @@ export const suite = (layer: Stored): void => {
     it.effect("is known while it has recipients in hand or has said that it lives", () =>
       Effect.gen(function* () {
         const { jobs } = yield* bereaved(2, 0)
-        expect(yield* jobs.holders).toEqual([])
+        expect(yield* jobs.workers).toEqual([])
         yield* claim(1, now, "silent")
-        yield* jobs.beat({ workers: ["idle", "loud"], beats: 7, dispatchesAt: null })
-        yield* jobs.beat({ workers: ["loud"], beats: 8, dispatchesAt: null })
-        expect([...(yield* jobs.holders)].sort((a, b) => a.beats - b.beats)).toEqual([
+        yield* jobs.heartbeat({ workers: ["idle", "loud"], beats: 7, dispatchesAt: null })
+        yield* jobs.heartbeat({ workers: ["loud"], beats: 8, dispatchesAt: null })
+        expect([...(yield* jobs.workers)].sort((a, b) => a.beats - b.beats)).toEqual([
           { worker: "silent", beats: 0, isDead: false },
           { worker: "idle", beats: 7, isDead: false },
           { worker: "loud", beats: 8, isDead: false }
@@ -46,12 +46,12 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         expect(yield* jobs.dispatchesAt).toBeNull()
-        yield* jobs.beat({ workers: ["asked"], beats: 1, dispatchesAt: null })
+        yield* jobs.heartbeat({ workers: ["asked"], beats: 1, dispatchesAt: null })
         expect(yield* jobs.dispatchesAt).toBeNull()
-        yield* jobs.beat({ workers: ["a", "b"], beats: 1, dispatchesAt: now })
-        yield* jobs.beat({ workers: ["b"], beats: 2, dispatchesAt: now + 5000 })
+        yield* jobs.heartbeat({ workers: ["a", "b"], beats: 1, dispatchesAt: now })
+        yield* jobs.heartbeat({ workers: ["b"], beats: 2, dispatchesAt: now + 5000 })
         expect(yield* jobs.dispatchesAt).toBe(now + 5000)
-        yield* jobs.beat({ workers: ["b"], beats: 3, dispatchesAt: null })
+        yield* jobs.heartbeat({ workers: ["b"], beats: 3, dispatchesAt: null })
         expect(yield* jobs.dispatchesAt).toBe(now)
         yield* jobs.rescue({ worker: "a", now, recoverable })
         expect(yield* jobs.dispatchesAt).toBeNull()
@@ -62,12 +62,86 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { jobs } = yield* bereaved(1, 0)
         yield* claim(1, now, "w")
-        yield* jobs.beat({ workers: ["w"], beats: 1, dispatchesAt: null })
+        yield* jobs.heartbeat({ workers: ["w"], beats: 1, dispatchesAt: null })
         expect(yield* jobs.rescue({ worker: "w", now, recoverable })).toBe(1)
-        expect(yield* jobs.holders).toEqual([])
+        expect(yield* jobs.workers).toEqual([])
         expect(yield* jobs.rescue({ worker: "w", now, recoverable })).toBe(0)
-        yield* jobs.beat({ workers: ["w"], beats: 2, dispatchesAt: null })
-        expect(yield* jobs.holders).toEqual([{ worker: "w", beats: 2, isDead: false }])
+        yield* jobs.heartbeat({ workers: ["w"], beats: 2, dispatchesAt: null })
+        expect(yield* jobs.workers).toEqual([{ worker: "w", beats: 2, isDead: false }])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("keeps what it has when it said again that it lives", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs } = yield* bereaved(3, 0)
+        const rescue = (...beats: ReadonlyArray<readonly [string, number]>) => {
+          const [worker, ...beside] = beats.map(([worker]) => worker)
+          return jobs.rescue({ worker: worker ?? "", beside, beats: new Map(beats), now, recoverable })
+        }
+        const held = Effect.map(jobs.workers, (holders) => holders.map(({ worker }) => worker).sort())
+        yield* claim(3, now, "w")
+        yield* jobs.heartbeat({ workers: ["w"], beats: 3, dispatchesAt: null })
+        // It was seen before its first word, and before its last.
+        expect(yield* rescue(["w", 0])).toBe(0)
+        expect(yield* rescue(["w", 2])).toBe(0)
+        expect(yield* held).toEqual(["w"])
+        expect((yield* results(jobId)).map(({ crashCount }) => crashCount)).toEqual([0, 0, 0])
+        expect(yield* rescue(["w", 3])).toBe(3)
+        yield* claim(3, now, "silent")
+        yield* jobs.heartbeat({ workers: ["lives"], beats: 4, dispatchesAt: null })
+        expect(yield* rescue(["silent", 1])).toBe(0)
+        // Each is judged by itself.
+        expect(yield* rescue(["lives", 3], ["silent", 0])).toBe(3)
+        expect(yield* held).toEqual(["lives"])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("what a worker gives back of which nothing was attempted", () => {
+    it.effect("is due again, at no cost of an attempt, and no death is counted", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs } = yield* bereaved(3, 1)
+        const before = yield* results(jobId)
+        const [job] = yield* claim(2, now, "w")
+        yield* jobs.heartbeat({ workers: ["w"], beats: 1, dispatchesAt: null })
+        expect(yield* jobs.giveBack({ worker: "another", now })).toBe(0)
+        expect(yield* jobs.giveBack({ worker: "w", now: now + 1 })).toBe(2)
+        expect(yield* jobs.workers).toEqual([])
+        const after = yield* results(jobId)
+        expect(
+          after.map(({ attempts, crashCount, maybeSent }) => ({ attempts, crashCount, maybeSent }))
+        ).toEqual(before.map(({ attempts, crashCount, maybeSent }) => ({ attempts, crashCount, maybeSent })))
+        // What was claimed then is another claim's.
+        const outcome = Outcome.Accepted({ providerId: "p", status: "accepted" })
+        const late = { jobId, fence: job?.fence ?? 0, index: 0, outcome }
+        const { settled } = yield* jobs.settleAndClaim({ now: now + 1, settlements: [late], claim: null })
+        expect(settled).toBe(0)
+        const again = yield* claim(3, now + 1, "v")
+        expect(again.flatMap(({ recipients }) => recipients.map(({ attempts }) => attempts))).toEqual([
+          2, 1, 1
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is canceled with its job, and a whole backlog goes back as one job does", () =>
+      Effect.gen(function* () {
+        const who = yield* owner
+        const jobs = yield* JobStore
+        const commands = Array.from({ length: 3 }, () => Fixtures.send(who, { phones: 2 }))
+        for (const command of commands) yield* jobs.accept(command)
+        yield* claim(6, now, "w")
+        const [canceled] = commands
+        yield* jobs.cancel({ jobId: canceled?.jobId ?? "", now })
+        expect(yield* jobs.giveBack({ worker: "w", now })).toBe(6)
+        const statuses = yield* Effect.forEach(commands, ({ jobId }) =>
+          Effect.map(jobs.find(jobId), (job) => [job?.status, job?.counts.canceled])
+        )
+        expect(statuses).toEqual([
+          ["canceled", 2],
+          ["processing", 0],
+          ["processing", 0]
+        ])
+        expect((yield* claim(6, now, "v")).flatMap(({ recipients }) => recipients)).toHaveLength(4)
       }).pipe(Effect.provide(layer))
     )
   })
@@ -77,11 +151,11 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { jobs } = yield* bereaved(1, 1)
         const [job] = yield* claim(1)
-        expect(job?.recipients[0]).toMatchObject({ uncertain: true, attempts: 2 })
-        const outcome = Outcome.Retry({ at: now, failure, uncertain: false })
+        expect(job?.recipients[0]).toMatchObject({ maybeSent: true, attempts: 2 })
+        const outcome = Outcome.Retry({ at: now, failure, maybeSent: false })
         const settlement = { jobId: job?.jobId ?? "", fence: job?.fence ?? -1, index: 0, outcome }
-        yield* jobs.exchange({ now, settlements: [settlement], claim: null })
-        expect((yield* claim(1))[0]?.recipients[0]).toMatchObject({ uncertain: false, attempts: 3 })
+        yield* jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
+        expect((yield* claim(1))[0]?.recipients[0]).toMatchObject({ maybeSent: false, attempts: 3 })
       }).pipe(Effect.provide(layer))
     )
 
@@ -111,11 +185,11 @@ export const suite = (layer: Stored): void => {
           yield* claim(1)
           yield* jobs.rescue({ worker: "worker-1", now, recoverable })
           const [job] = yield* claim(1)
-          const outcome = Outcome.Retry({ at: now, failure, uncertain: true })
+          const outcome = Outcome.Retry({ at: now, failure, maybeSent: true })
           const settlement = { jobId, fence: job?.fence ?? -1, index: 0, outcome }
-          yield* jobs.exchange({ now, settlements: [settlement], claim: null })
+          yield* jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
         }
-        expect((yield* results(jobId))[0]).toMatchObject({ status: "sending", attempts: 8, lost: 0 })
+        expect((yield* results(jobId))[0]).toMatchObject({ status: "sending", attempts: 8, crashCount: 0 })
       }).pipe(Effect.provide(layer))
     )
 

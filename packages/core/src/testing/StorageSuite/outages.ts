@@ -30,11 +30,11 @@ const settle = Effect.fnUntraced(function* (
   at: number
 ) {
   const settlements = settlementsOf(claimed, outcome)
-  yield* (yield* JobStore).exchange({ now: at, settlements, claim: null })
+  yield* (yield* JobStore).settleAndClaim({ now: at, settlements, claim: null })
 })
 
 const accepted = Outcome.Accepted({ providerId: null, status: "accepted" })
-const released = Outcome.Released({ uncertain: false })
+const released = Outcome.Released({ maybeSent: false })
 
 /** A session with a job under way of which one recipient was accepted, whose platform has stopped to answer. */
 const outage = Effect.fnUntraced(function* (phones: number) {
@@ -169,7 +169,7 @@ export const suite = (layer: Stored): void => {
         ])
         // Late words on a probe of an outage that is over change nothing.
         yield* sessions.returnProbe({ id, attempted: true, now: now + minute })
-        expect(yield* sessions.takeProbe({ id, now: now + minute })).toBe("available")
+        expect(yield* sessions.acquireProbe({ id, now: now + minute })).toBe("available")
         expect((yield* sessions.find(id))?.outage).toBeNull()
       }).pipe(Effect.provide(layer))
     )
@@ -245,13 +245,13 @@ export const suite = (layer: Stored): void => {
     it.effect("gives a probe to one of many messages that ask for it", () =>
       Effect.gen(function* () {
         const { id, sessions } = yield* outage(2)
-        expect(yield* sessions.takeProbe({ id, now: now + 1 })).toBe("refused")
-        const asked = Array.from({ length: 8 }, () => sessions.takeProbe({ id, now: now + second }))
+        expect(yield* sessions.acquireProbe({ id, now: now + 1 })).toBe("refused")
+        const asked = Array.from({ length: 8 }, () => sessions.acquireProbe({ id, now: now + second }))
         const answers = yield* Effect.all(asked, { concurrency: "unbounded" })
         expect(answers.filter((answer) => answer === "granted")).toHaveLength(1)
         expect(answers.filter((answer) => answer === "refused")).toHaveLength(7)
         expect(yield* claim(250, now + second)).toEqual([])
-        expect(yield* sessions.takeProbe({ id: "nobody", now })).toBe("available")
+        expect(yield* sessions.acquireProbe({ id: "nobody", now })).toBe("available")
       }).pipe(Effect.provide(layer))
     )
 
@@ -298,7 +298,7 @@ export const suite = (layer: Stored): void => {
         expect(counted(yield* claim(250, now + second))).toBe(1)
         for (const behind of [1, 500, second]) {
           expect(yield* claim(250, now + second - behind, "another")).toEqual([])
-          expect(yield* sessions.takeProbe({ id, now: now + second - behind })).toBe("refused")
+          expect(yield* sessions.acquireProbe({ id, now: now + second - behind })).toBe("refused")
         }
       }).pipe(Effect.provide(layer))
     )
@@ -310,10 +310,10 @@ export const suite = (layer: Stored): void => {
           yield* sessions.markAvailable({ id, now: endedAt })
           yield* sessions.markUnavailable({ id, now: endedAt - 2 * second })
           const probe = yield* claim(250, endedAt)
-          expect(yield* sessions.takeProbe({ id, now: endedAt })).toBe("refused")
+          expect(yield* sessions.acquireProbe({ id, now: endedAt })).toBe("refused")
           yield* settle(probe, released, endedAt)
           yield* sessions.returnProbe({ id, attempted: true, now: endedAt })
-          return yield* sessions.takeProbe({ id, now: endedAt + second })
+          return yield* sessions.acquireProbe({ id, now: endedAt + second })
         })
         const at = now - (now % 2) + minute
         expect([yield* granted(at), yield* granted(at + 5 * minute + 1)]).toEqual(["refused", "granted"])
@@ -327,7 +327,7 @@ export const suite = (layer: Stored): void => {
         const { sessionId: id } = who
         const jobId = yield* accept(who, 3)
         const tried = yield* claim(250)
-        yield* settle(tried, Outcome.Retry({ at: now + second, failure, uncertain: false }), now)
+        yield* settle(tried, Outcome.Retry({ at: now + second, failure, maybeSent: false }), now)
         yield* sessions.markUnavailable({ id, now: now + minute })
         const probe = yield* claim(250, now + 2 * minute)
         expect(probe).toMatchObject([{ jobId, recipients: [{ attempts: 2, firstAttemptAt: now + minute }] }])
@@ -485,7 +485,7 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const jobs = yield* JobStore
         const jobId = yield* accept(who, 1)
-        const again = (at: number) => Outcome.Retry({ at, failure, uncertain: false })
+        const again = (at: number) => Outcome.Retry({ at, failure, maybeSent: false })
         const first = yield* claim(1, now + 5)
         expect(first[0]?.recipients[0]?.firstAttemptAt).toBe(now + 5)
         yield* settle(first, again(now + 100), now + 50)

@@ -40,7 +40,7 @@ const send = Effect.fnUntraced(function* (limit: number, at: number, worker = "w
       outcome: Outcome.Accepted({ providerId: null, status: "accepted" })
     }))
   )
-  yield* jobs.exchange({ now: at, settlements, claim: null })
+  yield* jobs.settleAndClaim({ now: at, settlements, claim: null })
   return count(claimed)
 })
 

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Event from "../../domain/Event.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
+import * as Event from "../../domain/webhook/Event.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
@@ -145,7 +145,7 @@ export const suite = (layer: Stored): void => {
               ? Outcome.Failed({ failure })
               : Outcome.Accepted({ providerId: null, status: "sent" })
         }))
-        yield* jobs.exchange({ now, settlements, claim: null })
+        yield* jobs.settleAndClaim({ now, settlements, claim: null })
         const pages = yield* walk((page) => jobs.results({ jobId, status: "failed", page }))
         expect(pages.map((page) => page.map(({ index }) => index))).toEqual([[0, 2], [4]])
         expect(yield* jobs.results({ jobId: "nobody", page: { limit: 5, after: null } })).toEqual({

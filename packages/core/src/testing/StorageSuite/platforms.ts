@@ -2,9 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as ExternalText from "../../domain/ExternalText.ts"
-import * as Recipient from "../../domain/Recipient.ts"
+import * as Recipient from "../../domain/job/Recipient.ts"
 import type { Report, Settlement } from "../../storage/JobStore.ts"
-import { JobStore, maximumParked, Outcome, parkedMs } from "../../storage/JobStore.ts"
+import { earlyReportMs, JobStore, maximumEarlyReports, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import { TemplateStore } from "../../storage/TemplateStore.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -22,7 +22,7 @@ const job = Effect.fnUntraced(function* (phones: number) {
     const settlements = (taken?.recipients ?? []).map(
       ({ index }): Settlement => ({ jobId, fence: taken?.fence ?? -1, index, outcome: outcome(index) })
     )
-    return (yield* jobs.exchange({ now, settlements, claim: null })).settled
+    return (yield* jobs.settleAndClaim({ now, settlements, claim: null })).settled
   })
   return { ...who, jobs, jobId, take }
 })
@@ -103,6 +103,39 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("fails those, too, whose attempts were settled beside it and were to be made again", () =>
+      Effect.gen(function* () {
+        const { accountId, jobId, take } = yield* job(6)
+        yield* listen(accountId)
+        const { sequence: before = 0 } = (yield* results(jobId))[0] ?? {}
+        const outcomes = [
+          Outcome.Retry({ at: now + 1000, failure, maybeSent: false }),
+          Outcome.Released({ maybeSent: false }),
+          stopping(),
+          Outcome.Released({ maybeSent: true }),
+          Outcome.Retry({ at: now + 1000, failure, maybeSent: true })
+        ]
+        expect(yield* take(5, (index) => outcomes[index] ?? stopping())).toBe(5)
+        expect(yield* find(jobId)).toMatchObject({
+          status: "completed",
+          counts: { ...Recipient.noCounts, failed: 4, unknown: 2 }
+        })
+        const ended = yield* results(jobId)
+        expect(ended.map(({ nextAt, status }) => [status, nextAt])).toEqual([
+          ["failed", null],
+          ["failed", null],
+          ["failed", null],
+          ["unknown", null],
+          ["unknown", null],
+          ["failed", null]
+        ])
+        // Claimed and ended, but for the last, which was not claimed.
+        expect(ended.map(({ sequence }) => sequence - before)).toEqual([2, 2, 2, 2, 2, 1])
+        expect(yield* claim(250, now + 2000)).toEqual([])
+        expect((yield* events()).filter(({ type }) => type.startsWith("recipient."))).toHaveLength(6)
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("completes a job of which some was taken, and leaves each what it had", () =>
       Effect.gen(function* () {
         const { jobId, take } = yield* job(5)
@@ -163,10 +196,13 @@ export const suite = (layer: Stored): void => {
         const reports = [report("p0"), report("p1"), report("strange")]
         const early = yield* jobs.receive({ now, sessionId, reports })
         expect(early).toEqual({ applied: 0, unmatched: reports })
-        expect((yield* jobs.unpark({ now })).applied).toBe(0)
+        expect((yield* jobs.applyEarlyReports({ now })).applied).toBe(0)
         yield* take(2, accepted)
-        expect(yield* jobs.unpark({ now: now + 5000 })).toEqual({ applied: 2, forgotten: new Map() })
-        expect((yield* jobs.unpark({ now: now + 5000 })).applied).toBe(0)
+        expect(yield* jobs.applyEarlyReports({ now: now + 5000 })).toEqual({
+          applied: 2,
+          forgotten: new Map()
+        })
+        expect((yield* jobs.applyEarlyReports({ now: now + 5000 })).applied).toBe(0)
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "delivered"])
       }).pipe(Effect.provide(layer))
     )
@@ -177,7 +213,7 @@ export const suite = (layer: Stored): void => {
         const ids = [0, 1].map((index) => ExternalText.id(`${"😀".repeat(600)}${index}`))
         yield* jobs.receive({ now, sessionId, reports: [report(ids[0] ?? "")] })
         yield* take(2, (index) => Outcome.Accepted({ providerId: ids[index] ?? null, status: "accepted" }))
-        expect((yield* jobs.unpark({ now })).applied).toBe(1)
+        expect((yield* jobs.applyEarlyReports({ now })).applied).toBe(1)
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "accepted"])
         yield* jobs.receive({ now, sessionId, reports: [report(ids[1] ?? "")] })
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "delivered"])
@@ -189,11 +225,14 @@ export const suite = (layer: Stored): void => {
         const { jobId, jobs, sessionId, take } = yield* job(2)
         const other = yield* owner
         yield* jobs.receive({ now, sessionId: other.sessionId, reports: [report("p0")] })
-        const strange = Array.from({ length: maximumParked - 1 }, (_, n) => report(`strange ${n}`))
+        const strange = Array.from({ length: maximumEarlyReports - 1 }, (_, n) => report(`strange ${n}`))
         yield* jobs.receive({ now, sessionId, reports: [report("p0"), ...strange, report("p1")] })
-        expect(yield* jobs.unpark({ now })).toEqual({ applied: 0, forgotten: new Map([[sessionId, 1]]) })
+        expect(yield* jobs.applyEarlyReports({ now })).toEqual({
+          applied: 0,
+          forgotten: new Map([[sessionId, 1]])
+        })
         yield* take(2, accepted)
-        expect(yield* jobs.unpark({ now })).toEqual({ applied: 1, forgotten: new Map() })
+        expect(yield* jobs.applyEarlyReports({ now })).toEqual({ applied: 1, forgotten: new Map() })
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["accepted", "delivered"])
       }).pipe(Effect.provide(layer))
     )
@@ -204,9 +243,9 @@ export const suite = (layer: Stored): void => {
         const other = yield* owner
         yield* take(1, accepted)
         yield* jobs.receive({ now, sessionId: other.sessionId, reports: [report("p0")] })
-        expect((yield* jobs.unpark({ now })).applied).toBe(0)
+        expect((yield* jobs.applyEarlyReports({ now })).applied).toBe(0)
         expect((yield* results(jobId))[0]?.status).toBe("accepted")
-        expect((yield* jobs.unpark({ now: now + parkedMs })).applied).toBe(0)
+        expect((yield* jobs.applyEarlyReports({ now: now + earlyReportMs })).applied).toBe(0)
         const ours = { ...report("p0"), messageId: null }
         expect((yield* jobs.receive({ now, reports: [ours] })).applied).toBe(0)
       }).pipe(Effect.provide(layer))

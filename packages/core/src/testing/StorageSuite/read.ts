@@ -89,7 +89,7 @@ export const suite = (layer: Stored) =>
         for (const { fence, jobId, recipients } of yield* claim()) {
           const outcome = Outcome.Unknown({ failure })
           const settlements = recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
-          yield* jobs.exchange({ now, settlements, claim: null })
+          yield* jobs.settleAndClaim({ now, settlements, claim: null })
           const messageId = Ids.messageId(jobId, 0)
           const report = { messageId, status: "sent", at: now, failure: null, providerId: null } as const
           yield* jobs.receive({ now, reports: [report] })

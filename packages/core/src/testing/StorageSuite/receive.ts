@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
-import * as Recipient from "../../domain/Recipient.ts"
+import * as Recipient from "../../domain/job/Recipient.ts"
 import type { Report } from "../../storage/JobStore.ts"
-import { JobStore } from "../../storage/JobStore.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, events, failure, find, listen, now, owner, results } from "./Setup.ts"
+import { claim, events, everyLost, failure, find, listen, now, owner, results } from "./Setup.ts"
 
 const sent = Effect.fnUntraced(function* (phones: number) {
   const jobs = yield* JobStore
@@ -20,7 +20,7 @@ const sent = Effect.fnUntraced(function* (phones: number) {
       index,
       outcome: { _tag: "Accepted", providerId: `p${index}`, status: "accepted" } as const
     }))
-    yield* jobs.exchange({ now, settlements, claim: null })
+    yield* jobs.settleAndClaim({ now, settlements, claim: null })
   }
   const report = (index: number, status: Recipient.Reported, at = now + 10): Report => ({
     messageId: Ids.messageId(command.jobId, index),
@@ -85,6 +85,86 @@ export const suite = (layer: Stored) =>
         yield* jobs.receive({ now: now + 1, reports: [report(0, "failed")] })
         yield* jobs.receive({ now: now + 2, reports: [report(0, "delivered")] })
         expect((yield* results(jobId))[0]).toMatchObject({ status: "delivered", failure: null })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of an attempt before an operator's retry changes nothing but that the message arrived", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId, report } = yield* sent(1)
+        const statuses = Effect.map(results(jobId), (all) => all.map(({ status }) => status))
+        const old = [report(0, "sent", now + 1000), report(0, "failed", now + 2000)]
+        yield* jobs.receive({ now: now + 3000, reports: old })
+        yield* jobs.retry({ jobId, now: now + 10_000, selection: everyLost })
+        const ignored = { applied: 0, unmatched: [] }
+        expect(yield* jobs.receive({ now: now + 10_000, reports: old })).toEqual(ignored)
+        // A time that is not believed is that of the coming.
+        expect(
+          yield* jobs.receive({ now: now + 10_001, reports: [report(0, "failed", now + 10_001)] })
+        ).toEqual(ignored)
+        expect(yield* statuses).toEqual(["queued"])
+        const [job] = yield* claim(1, now + 11_000)
+        expect(yield* jobs.receive({ now: now + 11_000, reports: old })).toEqual(ignored)
+        expect(yield* statuses).toEqual(["sending"])
+        const outcome = Outcome.Accepted({ providerId: "second", status: "accepted" })
+        const settlement = { jobId, fence: job?.fence ?? -1, index: 0, outcome }
+        yield* jobs.settleAndClaim({ now: now + 12_000, settlements: [settlement], claim: null })
+        const late = [...old, report(0, "failed", now + 13_000)]
+        expect(yield* jobs.receive({ now: now + 13_000, reports: late })).toEqual(ignored)
+        expect(yield* statuses).toEqual(["accepted"])
+        const own = { ...report(0, "failed", now + 14_000), providerId: "second" }
+        expect(yield* jobs.receive({ now: now + 14_000, reports: [own] })).toMatchObject({ applied: 1 })
+        expect(yield* statuses).toEqual(["failed"])
+        yield* jobs.retry({ jobId, now: now + 20_000, selection: everyLost })
+        yield* jobs.receive({ now: now + 21_000, reports: [report(0, "delivered", now + 9000)] })
+        expect(yield* statuses).toEqual(["delivered"])
+        expect(yield* claim(1, now + 22_000)).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "of the message that was accepted since an operator's retry counts, though the platform's clock is behind",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const { jobId, report } = yield* sent(1)
+          yield* jobs.receive({ now: now + 1000, reports: [report(0, "failed", now + 1000)] })
+          yield* jobs.retry({ jobId, now: now + 10_000, selection: everyLost })
+          const [job] = yield* claim(1, now + 10_100)
+          const outcome = Outcome.Accepted({ providerId: "second", status: "accepted" })
+          const settlement = { jobId, fence: job?.fence ?? -1, index: 0, outcome }
+          yield* jobs.settleAndClaim({ now: now + 10_200, settlements: [settlement], claim: null })
+          const behind = { ...report(0, "failed", now + 8000), providerId: "second" }
+          expect(yield* jobs.receive({ now: now + 11_000, reports: [behind] })).toMatchObject({ applied: 1 })
+          expect((yield* results(jobId))[0]?.status).toBe("failed")
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of long before an operator's retry changes nothing while it is attempted again", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId, report } = yield* sent(1)
+        const minute = 60_000
+        yield* jobs.receive({ now: now + 1000, reports: [report(0, "failed", now + 1000)] })
+        yield* jobs.retry({ jobId, now: now + 10 * minute, selection: everyLost })
+        yield* claim(1, now + 11 * minute)
+        // It counts from when it came, since it is too old to be believed.
+        const late = { ...report(0, "failed", now + 11 * minute), reportedAt: now + 1000 }
+        yield* jobs.receive({ now: now + 11 * minute, reports: [late] })
+        expect((yield* results(jobId))[0]?.status).toBe("sending")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of the same second as an operator's retry counts, once it was attempted again", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId, report } = yield* sent(1)
+        const at = now - (now % 1000) + 10_000
+        yield* jobs.receive({ now: at, reports: [report(0, "failed", at)] })
+        yield* jobs.retry({ jobId, now: at + 300, selection: everyLost })
+        yield* claim(1, at + 400)
+        yield* jobs.receive({ now: at + 900, reports: [report(0, "sent", at)] })
+        expect((yield* results(jobId))[0]?.status).toBe("sent")
       }).pipe(Effect.provide(layer))
     )
 

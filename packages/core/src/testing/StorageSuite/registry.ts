@@ -1,7 +1,7 @@
 /** Accounts, sessions, keys, templates, consents, rate cards, rate limits. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Plan from "../../domain/Plan.ts"
+import * as Plan from "../../domain/account/Plan.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"

@@ -35,7 +35,7 @@ export const suite = (layer: Stored): void => {
                 return { jobId, fence, index, outcome }
               })
             )
-            yield* jobs.exchange({ now, settlements, claim: null })
+            yield* jobs.settleAndClaim({ now, settlements, claim: null })
           }
           expect(served.sort()).toEqual([...expected].sort())
         }
@@ -51,7 +51,7 @@ export const suite = (layer: Stored): void => {
         yield* jobs.accept(Fixtures.send(other, { phones: 4 }))
         const take = (recoverable: ReadonlyArray<string>) =>
           Effect.map(
-            jobs.exchange({
+            jobs.settleAndClaim({
               now,
               settlements: [],
               claim: {
@@ -85,7 +85,7 @@ export const suite = (layer: Stored): void => {
             served.push(jobId)
             const outcome = Outcome.Accepted({ providerId: null, status: "accepted" })
             const settlements = recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
-            yield* jobs.exchange({ now: now + 1, settlements, claim: null })
+            yield* jobs.settleAndClaim({ now: now + 1, settlements, claim: null })
           }
         }
         expect(served).toEqual(accepted.flatMap(({ jobId }) => [jobId, jobId]))

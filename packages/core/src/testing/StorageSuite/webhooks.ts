@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Event from "../../domain/Event.ts"
 import * as Time from "../../domain/Instant.ts"
+import * as Event from "../../domain/webhook/Event.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { ClaimedDelivery, DeliverySettlement } from "../../storage/WebhookStore.ts"
@@ -20,7 +20,7 @@ const claim = Effect.fnUntraced(function* (at = now, limit = 100) {
     settlements: [],
     claim: Fixtures.deliveryClaim({ limit })
   }
-  return (yield* store.exchange(command)).claimed
+  return (yield* store.settleAndClaim(command)).claimed
 })
 
 const settlement = (
@@ -41,7 +41,8 @@ const handIn = Effect.fnUntraced(function* (
   some: Partial<DeliverySettlement>
 ) {
   const store = yield* WebhookStore
-  return (yield* store.exchange({ now, settlements: [settlement(delivery, some)], claim: null })).disabled
+  return (yield* store.settleAndClaim({ now, settlements: [settlement(delivery, some)], claim: null }))
+    .disabled
 })
 
 const settle = Effect.fnUntraced(function* (
@@ -50,8 +51,11 @@ const settle = Effect.fnUntraced(function* (
   at = now
 ) {
   const store = yield* WebhookStore
-  return (yield* store.exchange({ now: at, settlements: [settlement(delivery, some, at)], claim: null }))
-    .settled
+  return (yield* store.settleAndClaim({
+    now: at,
+    settlements: [settlement(delivery, some, at)],
+    claim: null
+  })).settled
 })
 
 /** Records a consent, and with it one event. */
@@ -138,11 +142,11 @@ export const suite = (layer: Stored) =>
         yield* append(accountId)
         const [lost] = yield* claim()
         const jobs = yield* JobStore
-        expect(yield* jobs.holders).toEqual([{ worker: "w", beats: 0, isDead: false }])
+        expect(yield* jobs.workers).toEqual([{ worker: "w", beats: 0, isDead: false }])
         expect(yield* store.rescue({ worker: "another", now })).toBe(0)
         // Also by a clock that is behind the one that took it.
         expect(yield* store.rescue({ worker: "w", now: now - day })).toBe(1)
-        expect(yield* jobs.holders).toEqual([])
+        expect(yield* jobs.workers).toEqual([])
         const [fresh] = yield* claim(now - day)
         expect(fresh).toMatchObject({ deliveryId: lost?.deliveryId, attempts: 0 })
         expect(yield* settle(lost, {}, now + 30_001)).toBe(0)

@@ -22,12 +22,12 @@ const run = Effect.gen(function* () {
   for (let job = 0; job < jobsOfRun; job++) yield* jobs.accept(Fixtures.send(who))
   for (let batch = 0; batch < batches; batch++) {
     const claim = { worker: "worker-1", limit: jobsOfRun / batches }
-    const { claimed } = yield* jobs.exchange({ now, settlements: [], claim })
+    const { claimed } = yield* jobs.settleAndClaim({ now, settlements: [], claim })
     const settlements = claimed.map(({ fence, jobId }) => {
       const outcome = Outcome.Accepted({ providerId: null, status: "accepted" })
       return { jobId, fence, index: 0, outcome }
     })
-    expect((yield* jobs.exchange({ now, settlements, claim: null })).settled).toBe(jobsOfRun / batches)
+    expect((yield* jobs.settleAndClaim({ now, settlements, claim: null })).settled).toBe(jobsOfRun / batches)
   }
 })
 

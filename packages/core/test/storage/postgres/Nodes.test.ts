@@ -11,8 +11,8 @@ import * as Schedule from "effect/Schedule"
 import Pg from "pg"
 import { migratedDatabase } from "../../../../../test/support/Postgres.ts"
 import * as Ids from "../../../src/domain/Ids.ts"
-import type { Pacing as PacingOf } from "../../../src/domain/Pacing.ts"
-import * as Pacing from "../../../src/domain/Pacing.ts"
+import type { Pacing as PacingOf } from "../../../src/domain/session/Pacing.ts"
+import * as Pacing from "../../../src/domain/session/Pacing.ts"
 import type { ClaimedJob, Report } from "../../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
@@ -93,10 +93,10 @@ describe("two nodes that claim simultaneously", () => {
         const [held = who, free = who] = paced
         yield* query("BEGIN")
         yield* query(lockPacing, held.sessionId)
-        const { claimed } = yield* jobs.exchange(claimBy("worker"))
+        const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
         expect(claimed.map(({ sessionId }) => sessionId)).toEqual([free.sessionId])
         yield* query("COMMIT")
-        const after = yield* jobs.exchange(claimBy("worker"))
+        const after = yield* jobs.settleAndClaim(claimBy("worker"))
         expect(after.claimed.map(({ sessionId }) => sessionId)).toEqual([held.sessionId])
       })
     )
@@ -111,16 +111,16 @@ describe("two nodes that claim simultaneously", () => {
       const [held = who, free = who] = each.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))
       // The one that was served is last in the next claim's turn, which so waits for the other.
       yield* jobs.accept(Fixtures.send(free))
-      const earlier = yield* jobs.exchange(claimBy("worker"))
+      const earlier = yield* jobs.settleAndClaim(claimBy("worker"))
       for (const session of each) yield* jobs.accept(Fixtures.send(session))
       yield* query("BEGIN")
       yield* query(lockBacklog, held.sessionId)
       const settlements = acceptances(earlier.claimed)
-      const { claimed, settled } = yield* jobs.exchange({ ...claimBy("worker"), settlements })
+      const { claimed, settled } = yield* jobs.settleAndClaim({ ...claimBy("worker"), settlements })
       expect(settled).toBe(countOf(earlier.claimed))
       expect(claimed.map(({ sessionId }) => sessionId)).toEqual([free.sessionId])
       yield* query("COMMIT")
-      const after = yield* jobs.exchange(claimBy("worker"))
+      const after = yield* jobs.settleAndClaim(claimBy("worker"))
       expect(after.claimed.map(({ sessionId }) => sessionId)).toEqual([held.sessionId])
     })
   )
@@ -130,12 +130,12 @@ describe("two nodes that claim simultaneously", () => {
       const { first, jobs, query } = yield* nodes
       const who = yield* Effect.provide(owner, first)
       yield* jobs.accept(Fixtures.send(who))
-      const { claimed } = yield* jobs.exchange(claimBy("worker"))
-      yield* jobs.exchange({ ...claimBy("worker"), settlements: acceptances(claimed), claim: null })
+      const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
+      yield* jobs.settleAndClaim({ ...claimBy("worker"), settlements: acceptances(claimed), claim: null })
       yield* jobs.accept(Fixtures.send(who))
       yield* query("BEGIN")
       yield* query("SELECT first FROM sendwright_batch FOR UPDATE")
-      expect((yield* jobs.exchange(claimBy("worker"))).claimed).toHaveLength(1)
+      expect((yield* jobs.settleAndClaim(claimBy("worker"))).claimed).toHaveLength(1)
       yield* query("COMMIT")
     })
   )
@@ -146,9 +146,9 @@ describe("two nodes that claim simultaneously", () => {
       const who = yield* Effect.provide(owner, first)
       const sends = [Fixtures.send(who), Fixtures.send(who)]
       for (const send of sends) yield* jobs.accept(send)
-      const { claimed } = yield* jobs.exchange(claimBy("worker"))
+      const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
       const settlements = acceptances(claimed.slice(0, 1))
-      yield* jobs.exchange({ ...claimBy("worker"), settlements, claim: null })
+      yield* jobs.settleAndClaim({ ...claimBy("worker"), settlements, claim: null })
       // The first has a row now, and of the second the batch tells.
       yield* query("BEGIN")
       yield* query("SELECT first FROM sendwright_batch FOR UPDATE")
@@ -188,10 +188,52 @@ describe("two nodes that claim simultaneously", () => {
       yield* query("BEGIN")
       // As the import does that finds no job to resume.
       yield* query("UPDATE sendwright_template SET status = 'approved' WHERE id = $1", String(templateId))
-      expect((yield* jobs.exchange(claimBy("worker"))).claimed).toEqual([])
+      expect((yield* jobs.settleAndClaim(claimBy("worker"))).claimed).toEqual([])
       yield* query("COMMIT")
-      expect((yield* jobs.exchange(claimBy("worker"))).claimed).toHaveLength(1)
+      expect((yield* jobs.settleAndClaim(claimBy("worker"))).claimed).toHaveLength(1)
       expect((yield* jobs.find(command.jobId))?.status).toBe("processing")
+    })
+  )
+
+  it.scopedLive("resume a job by its session as it is once whoever connects that has committed", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      const templates = Context.get(first, TemplateStore)
+      const become = (status: string) =>
+        templates.importAll({ ...who, contents: [Fixtures.template({ status })], now })
+      const [template] = yield* become("paused")
+      const command = Fixtures.send(who)
+      const { content } = command
+      if (template === undefined || content.kind !== "template") throw new Error("There is no template")
+      yield* jobs.accept({ ...command, content: { ...content, templateId: template.templateId } })
+      expect((yield* jobs.settleAndClaim(claimBy("worker"))).claimed).toEqual([])
+      yield* Context.get(first, SessionStore).transition({
+        id: who.sessionId,
+        state: "disconnected",
+        reason: "gone",
+        now
+      })
+      yield* query("BEGIN")
+      // As one does who connects it: the job stays paused for its template.
+      yield* query(
+        "UPDATE sendwright_session SET state = 'connected', reason = NULL WHERE id = $1",
+        who.sessionId
+      )
+      const importing = yield* Effect.fork(become("approved"))
+      const waiting = query(
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+      )
+      yield* Effect.race(
+        Effect.repeat(waiting, {
+          until: (found) => found.length > 0,
+          schedule: Schedule.spaced("5 millis")
+        }),
+        Fiber.join(importing)
+      )
+      yield* query("COMMIT")
+      yield* Fiber.join(importing)
+      expect(yield* jobs.find(command.jobId)).toMatchObject({ status: "processing", pauseReason: null })
     })
   )
 
@@ -212,13 +254,13 @@ describe("two nodes that claim simultaneously", () => {
       yield* cancel(0)
       yield* cancel(1)
       yield* cancel(3)
-      yield* jobs.unpark({ now })
+      yield* jobs.applyEarlyReports({ now })
       expect(yield* cursor).toEqual([2])
-      yield* jobs.unpark({ now })
+      yield* jobs.applyEarlyReports({ now })
       expect(yield* cursor).toEqual([2])
-      const { claimed } = yield* jobs.exchange(claimBy("worker"))
+      const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
       expect(claimed.map(({ jobId }) => jobId)).toEqual([sends[2]?.jobId])
-      yield* jobs.unpark({ now })
+      yield* jobs.applyEarlyReports({ now })
       // The one that is in hand, and the last.
       expect(yield* cursor).toEqual([3, 4])
       expect(yield* jobs.nextDue(now)).toBeNull()
@@ -231,7 +273,7 @@ describe("two nodes that claim simultaneously", () => {
       const who = yield* Effect.provide(owner, first)
       yield* jobs.accept(Fixtures.send(who))
       yield* query("INSERT INTO sendwright_busy SELECT 'idle ' || n FROM generate_series(1, 500) AS n")
-      yield* jobs.unpark({ now })
+      yield* jobs.applyEarlyReports({ now })
       const busy = yield* query("SELECT session FROM sendwright_busy")
       expect(busy.map(({ session }) => session)).toEqual([who.sessionId])
     })
@@ -244,7 +286,7 @@ describe("two nodes that claim simultaneously", () => {
       const who = yield* Effect.provide(owner, first)
       const sends = [Fixtures.send(who), Fixtures.send(who), Fixtures.send(who)]
       for (const send of sends) yield* jobs.accept(send)
-      const { claimed } = yield* jobs.exchange(claimBy("worker", 3))
+      const { claimed } = yield* jobs.settleAndClaim(claimBy("worker", 3))
       const outcome = (place: number) => ({
         now,
         settlements: claimed.slice(place, place + 1).map(({ fence, jobId }) => ({
@@ -256,9 +298,9 @@ describe("two nodes that claim simultaneously", () => {
         claim: null
       })
       yield* second.cancel({ jobId: claimed[1]?.jobId ?? "", now })
-      expect((yield* jobs.exchange(outcome(0))).settled).toBe(1)
-      expect((yield* jobs.exchange(outcome(1))).settled).toBe(1)
-      expect((yield* jobs.exchange(outcome(2))).settled).toBe(1)
+      expect((yield* jobs.settleAndClaim(outcome(0))).settled).toBe(1)
+      expect((yield* jobs.settleAndClaim(outcome(1))).settled).toBe(1)
+      expect((yield* jobs.settleAndClaim(outcome(2))).settled).toBe(1)
     })
   )
 
@@ -271,7 +313,7 @@ describe("two nodes that claim simultaneously", () => {
       const asked = Array.from({ length: 6 }, () => both).flat()
       const answers = yield* Effect.forEach(
         asked,
-        ({ exchange }, place) => exchange(claimBy(`worker-${place}`, 10)),
+        ({ settleAndClaim }, place) => settleAndClaim(claimBy(`worker-${place}`, 10)),
         { concurrency: "unbounded" }
       )
       const given = answers.map(({ claimed }) => claimed.map(({ jobId }) => jobId))
@@ -299,10 +341,10 @@ describe("two nodes that claim simultaneously", () => {
       )
       yield* Deferred.await(accepted)
       const waiting = yield* Effect.fork(second.accept(late))
-      expect((yield* second.exchange(claimBy("worker-1"))).claimed).toEqual([])
+      expect((yield* second.settleAndClaim(claimBy("worker-1"))).claimed).toEqual([])
       yield* Deferred.succeed(commits, undefined)
       yield* Effect.all([Fiber.join(open), Fiber.join(waiting)])
-      const { claimed } = yield* second.exchange(claimBy("worker-1"))
+      const { claimed } = yield* second.settleAndClaim(claimBy("worker-1"))
       expect(claimed.map(({ jobId }) => jobId)).toEqual([early.jobId, late.jobId])
     })
   )
@@ -319,7 +361,7 @@ describe("two nodes that claim simultaneously", () => {
         const asked = Array.from({ length: 3 }, () => both).flat()
         const answers = yield* Effect.forEach(
           asked,
-          ({ exchange }, place) => exchange(claimBy(`worker-${place}`, 4, at)),
+          ({ settleAndClaim }, place) => settleAndClaim(claimBy(`worker-${place}`, 4, at)),
           { concurrency: "unbounded" }
         )
         const given = answers.reduce((sum, { claimed }) => sum + countOf(claimed), 0)
@@ -340,7 +382,7 @@ describe("two nodes that claim simultaneously", () => {
       for (let at = now; at < now + 6000; at += 1000) {
         const answers = yield* Effect.forEach(
           Array.from({ length: 3 }, () => both).flat(),
-          ({ exchange }, place) => exchange(claimBy(`worker-${place}`, 5, at)),
+          ({ settleAndClaim }, place) => settleAndClaim(claimBy(`worker-${place}`, 5, at)),
           { concurrency: "unbounded" }
         )
         const phones = answers
@@ -359,10 +401,10 @@ describe("two nodes that claim simultaneously", () => {
       const taken: Array<string> = []
       yield* Effect.forEach(
         both,
-        ({ exchange }, place) =>
+        ({ settleAndClaim }, place) =>
           Effect.gen(function* () {
             for (let empty = 0; empty < 5; ) {
-              const { claimed } = yield* exchange(claimBy(`worker-${place}`, 7))
+              const { claimed } = yield* settleAndClaim(claimBy(`worker-${place}`, 7))
               empty = claimed.length === 0 ? empty + 1 : 0
               for (const { jobId, recipients } of claimed)
                 for (const { index } of recipients) taken.push(`${jobId} ${index}`)
@@ -372,7 +414,7 @@ describe("two nodes that claim simultaneously", () => {
                   return { jobId, fence, index, outcome }
                 })
               )
-              const { settled } = yield* exchange({ now, settlements, claim: null })
+              const { settled } = yield* settleAndClaim({ now, settlements, claim: null })
               expect(settled).toBe(settlements.length)
             }
           }),
@@ -411,7 +453,7 @@ describe("a node that takes up early reports", () => {
         const sessions = [yield* pacedSession(first, who, pacing), yield* pacedSession(first, who, pacing)]
         const sends = sessions.map((each) => Fixtures.send(each)).sort((a, b) => (a.jobId < b.jobId ? -1 : 1))
         for (const send of sends) yield* jobs.accept(send)
-        const { claimed } = yield* jobs.exchange(claimBy("worker"))
+        const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
         // The report on the job that is locked last is the older one.
         for (const { jobId, sessionId } of sends.toReversed()) {
           const report: Report = {
@@ -427,14 +469,14 @@ describe("a node that takes up early reports", () => {
           const outcome = Outcome.Accepted({ providerId: jobId, status: "accepted" })
           return { jobId, fence, index: 0, outcome }
         })
-        yield* jobs.exchange({ now: now + 2, settlements, claim: null })
+        yield* jobs.settleAndClaim({ now: now + 2, settlements, claim: null })
 
         const [low = "", high = ""] = sends.map(({ jobId }) => jobId)
         const lock = `SELECT job.id FROM sendwright_progress AS progress JOIN sendwright_job AS job ON job.seq = progress.seq
         WHERE job.id = $1 FOR UPDATE OF progress SKIP LOCKED`
         yield* query("BEGIN")
         expect(yield* query(lock, low)).toHaveLength(1)
-        const taking = yield* Effect.fork(jobs.unpark({ now: now + 3 }))
+        const taking = yield* Effect.fork(jobs.applyEarlyReports({ now: now + 3 }))
         const waiting = query(
           "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
@@ -460,9 +502,9 @@ describe("a node that delivers webhooks", () => {
         yield* webhooks.create(endpoint)
         const free = yield* listen(who.accountId)
         yield* jobs.accept(Fixtures.send(who))
-        yield* jobs.exchange(claimBy("worker"))
+        yield* jobs.settleAndClaim(claimBy("worker"))
         const deliveries = { now: now + 1, settlements: [], claim: Fixtures.deliveryClaim() }
-        const endpoints = Effect.map(webhooks.exchange(deliveries), ({ claimed }) => [
+        const endpoints = Effect.map(webhooks.settleAndClaim(deliveries), ({ claimed }) => [
           ...new Set(claimed.map(({ endpoint }) => endpoint.id))
         ])
         yield* query("BEGIN")

@@ -453,7 +453,7 @@ describe("a window that one node took", () => {
         const { jobId } = command
         yield* jobs.accept(command)
         const claim = { worker: "worker", limit: 250 }
-        const { claimed } = yield* jobs.exchange({ now, settlements: [], claim })
+        const { claimed } = yield* jobs.settleAndClaim({ now, settlements: [], claim })
         const messageId = `${jobId.slice(0, -3)}001`
         const report = {
           messageId,
@@ -467,7 +467,7 @@ describe("a window that one node took", () => {
         const settlements = claimed.flatMap(({ fence, recipients }) =>
           recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
         )
-        expect((yield* jobs.exchange({ now: now + 3, settlements, claim: null })).settled).toBe(2)
+        expect((yield* jobs.settleAndClaim({ now: now + 3, settlements, claim: null })).settled).toBe(2)
         const { items } = yield* jobs.results({ jobId, page: { limit: 2, after: null } })
         expect(items.map(({ deliveredAt, status }) => [status, deliveredAt])).toContainEqual([
           "delivered",

@@ -201,7 +201,20 @@ describe("opening", () => {
       const filename = join(yield* temporary(tmpdir()), "a.db")
       const core = fileURLToPath(new URL("../../..", import.meta.url))
       const folder = yield* temporary(join(core, "node_modules"))
-      const folders = ["domain", "loop", "storage", "storage/sql", "storage/sqlite"]
+      const folders = [
+        "domain",
+        "domain/account",
+        "domain/billing",
+        "domain/consent",
+        "domain/job",
+        "domain/session",
+        "domain/template",
+        "domain/webhook",
+        "runtime",
+        "storage",
+        "storage/sql",
+        "storage/sqlite"
+      ]
       const names = folders.flatMap((each) =>
         readdirSync(join(core, "src", each))
           .filter((file) => file.endsWith(".ts"))

@@ -1,6 +1,6 @@
 /** What is refused, by status: from the catalogue of problems, and from who may call a route. */
 import { Fault } from "@sendwright/core"
-import * as ApiKey from "@sendwright/core/domain/ApiKey"
+import * as ApiKey from "@sendwright/core/ApiKey"
 import * as Struct from "effect/Struct"
 import * as Examples from "../../api/Examples.ts"
 import { type Code, catalogue } from "../Problems.ts"

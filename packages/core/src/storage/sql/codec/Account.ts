@@ -1,6 +1,6 @@
 /** The columns of `sendwright_account`. */
-import type { Account } from "../../../domain/Account.ts"
-import * as Plan from "../../../domain/Plan.ts"
+import type { Account } from "../../../domain/account/Account.ts"
+import * as Plan from "../../../domain/account/Plan.ts"
 import { integer, json, table, text } from "../Columns.ts"
 import type { Row } from "../Program.ts"
 

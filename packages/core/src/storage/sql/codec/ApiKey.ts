@@ -1,6 +1,6 @@
 /** The columns of `sendwright_api_key`. */
-import type { ApiKey } from "../../../domain/ApiKey.ts"
-import * as ApiKeys from "../../../domain/ApiKey.ts"
+import type { ApiKey } from "../../../domain/account/ApiKey.ts"
+import * as ApiKeys from "../../../domain/account/ApiKey.ts"
 import { integer, integerOrNull, json, table, text, textOrNull, word } from "../Columns.ts"
 
 export const apiKeys = table<ApiKey>({

@@ -1,10 +1,10 @@
 /** The columns of `sendwright_consent`. */
-import type { ConsentRecord } from "../../../domain/Consent.ts"
-import * as Consent from "../../../domain/Consent.ts"
+import type { ConsentRecord } from "../../../domain/consent/Consent.ts"
+import * as Consent from "../../../domain/consent/Consent.ts"
 import * as Person from "../../../domain/Person.ts"
 import { integer, layout, table, text, textOrNull, word } from "../Columns.ts"
 import type { Row, SqlValue } from "../Program.ts"
-import * as Rows from "../Rows.ts"
+import * as RowReader from "../RowReader.ts"
 
 /** A record under one of its person's keys. A phone or user id that is the key is not written twice. */
 interface ConsentRow extends ConsentRecord {
@@ -58,8 +58,8 @@ const personOf = (key: Person.Key, { phone, userId }: Person.Person): Person.Per
 const { columns } = consents
 
 export const readConsent = (row: Row): ConsentRecord => {
-  const told = { phone: columns.phone.read(row), userId: columns.userId.read(row) }
-  const { phone, userId } = personOf(columns.person.read(row), told)
+  const named = { phone: columns.phone.read(row), userId: columns.userId.read(row) }
+  const { phone, userId } = personOf(columns.person.read(row), named)
   return {
     id: columns.id.read(row),
     phone,
@@ -92,8 +92,8 @@ interface PlacedRow extends ConsentRow {
 
 const expressions = (place: string) => ({ place, ...consents.expressions(({ name }) => `consent.${name}`) })
 
-const purposeOf = Rows.wordOf(Consent.scopes)
-const statusOf = Rows.wordOf(Consent.statuses)
+const purposeOf = RowReader.wordOf(Consent.scopes)
+const statusOf = RowReader.wordOf(Consent.statuses)
 
 const standing = layout<PlacedRow>()("place", "purpose", "status", "occurredAt")
 

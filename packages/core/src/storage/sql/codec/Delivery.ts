@@ -1,10 +1,11 @@
 /** The columns of the outbox: `sendwright_event`, `sendwright_delivery` and `sendwright_attempt`. */
-import type { DeliveryState } from "../../../domain/Delivering.ts"
-import * as Delivering from "../../../domain/Delivering.ts"
-import * as Events from "../../../domain/Event.ts"
+
 import type { Instant } from "../../../domain/Instant.ts"
-import type { Attempt } from "../../../domain/Webhook.ts"
-import * as Webhook from "../../../domain/Webhook.ts"
+import type { DeliveryState } from "../../../domain/webhook/Delivering.ts"
+import * as Delivering from "../../../domain/webhook/Delivering.ts"
+import * as Events from "../../../domain/webhook/Event.ts"
+import type { Attempt } from "../../../domain/webhook/Webhook.ts"
+import * as Webhook from "../../../domain/webhook/Webhook.ts"
 import { integer, integerOrNull, nullable, table, text, textOrNull, word } from "../Columns.ts"
 
 export const events = table<Events.Event>({

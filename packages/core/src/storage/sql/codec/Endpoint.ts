@@ -1,5 +1,5 @@
 /** The columns of `sendwright_endpoint`. */
-import type { Endpoint } from "../../../domain/Webhook.ts"
+import type { Endpoint } from "../../../domain/webhook/Webhook.ts"
 import { flag, integer, integerOrNull, json, table, text, textOrNull } from "../Columns.ts"
 
 export const endpoints = table<Endpoint>({

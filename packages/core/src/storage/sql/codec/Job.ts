@@ -3,16 +3,16 @@
  * which have nothing there (`sendwright_batch`). A job comes as one JSON text and is read by a literal, like a recipient.
  */
 import * as Arrays from "effect/Array"
+import * as Plan from "../../../domain/account/Plan.ts"
 import type { Instant } from "../../../domain/Instant.ts"
-import * as Job from "../../../domain/Job.ts"
-import * as Plan from "../../../domain/Plan.ts"
-import * as Progress from "../../../domain/Progress.ts"
-import type { Counts } from "../../../domain/Recipient.ts"
-import type { Held } from "../../JobSteps.ts"
+import * as Job from "../../../domain/job/Job.ts"
+import type { Counts } from "../../../domain/job/Recipient.ts"
+import * as Transitions from "../../../domain/job/Transitions.ts"
+import type { JobState } from "../../JobSteps.ts"
 import { integer, integerOrNull, layout, nullable, table, text, textOrNull, word } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
 import type { SqlValue } from "../Program.ts"
-import * as Rows from "../Rows.ts"
+import * as RowReader from "../RowReader.ts"
 
 /**
  * The kind of a template send that was accepted inside an embedder's transaction. Its number is not in the order of commits
@@ -25,7 +25,7 @@ type Kind = Job.Content["kind"] | typeof embedded
 export const contentKindOf = (kind: Kind): Job.Content["kind"] => (kind === embedded ? "template" : kind)
 
 /** The kinds by which jobs with such a content are listed. */
-export const kindsOf = (kind: Job.Content["kind"]): ReadonlyArray<Kind> =>
+export const storedKindsOf = (kind: Job.Content["kind"]): ReadonlyArray<Kind> =>
   kind === "template" ? [kind, embedded] : [kind]
 
 /** The limiter of a job whose limits were not asked for yet. */
@@ -90,13 +90,13 @@ export const newJob = jobs.without("seq", "answer")
 
 interface ProgressRow
   extends Pick<Job.Job, "completedAt" | "pauseReason" | "sessionId" | "status" | "updatedAt">,
-    Pick<Held, "fence" | "inFlight" | "worker">,
+    Pick<JobState, "fence" | "inFlight" | "worker">,
     Counts {
   readonly seq: number
   readonly nextAt: Instant | null
-  readonly takenFirst: number | null
-  readonly takenLast: number | null
-  readonly takenAt: Instant | null
+  readonly claimedFirst: number | null
+  readonly claimedLast: number | null
+  readonly claimedAt: Instant | null
 }
 
 const progressColumns = table<ProgressRow>({
@@ -119,9 +119,9 @@ const progressColumns = table<ProgressRow>({
   fence: integer("fence"),
   updatedAt: integer("updated_at"),
   completedAt: integerOrNull("completed_at"),
-  takenFirst: integerOrNull("taken_first"),
-  takenLast: integerOrNull("taken_last"),
-  takenAt: integerOrNull("taken_at"),
+  claimedFirst: integerOrNull("taken_first"),
+  claimedLast: integerOrNull("taken_last"),
+  claimedAt: integerOrNull("taken_at"),
   seq: integer("seq")
 })
 
@@ -144,9 +144,9 @@ const state = [
   "fence",
   "updatedAt",
   "completedAt",
-  "takenFirst",
-  "takenLast",
-  "takenAt"
+  "claimedFirst",
+  "claimedLast",
+  "claimedAt"
 ] as const
 
 /** Those come first that are the same for all jobs of most commits. */
@@ -173,16 +173,16 @@ export const batches = table<BatchRow>({
 })
 
 /** Recipients that a claim took by their job's row alone: the first and the last place, and when they were taken. */
-export interface Taken {
+export interface ClaimedRange {
   readonly first: number
   readonly last: number
   readonly at: Instant
 }
 
 /** A job, its number, and where its state is written. */
-export interface StoredJob extends Held {
+export interface StoredJob extends JobState {
   readonly seq: number
-  readonly taken: Taken | null
+  readonly claimedRange: ClaimedRange | null
   /** True when it has a row in `sendwright_progress`. */
   readonly hasRow: boolean
   /** The first job of the batch that tells of it; null where it has a row, and while it waits untouched. */
@@ -197,7 +197,7 @@ export interface StoredJob extends Held {
 
 /** @param nextAt when its recipients are due next */
 export const writeProgress = (
-  { fence, inFlight, job, seq, taken, worker }: StoredJob,
+  { claimedRange, fence, inFlight, job, seq, worker }: StoredJob,
   nextAt: Instant | null
 ): ReadonlyArray<SqlValue> => {
   const { at } = progress
@@ -222,10 +222,10 @@ export const writeProgress = (
   values[at.fence] = fence
   values[at.updatedAt] = job.updatedAt
   values[at.completedAt] = job.completedAt
-  if (taken !== null && inFlight > 0) {
-    values[at.takenFirst] = taken.first
-    values[at.takenLast] = taken.last
-    values[at.takenAt] = taken.at
+  if (claimedRange !== null && inFlight > 0) {
+    values[at.claimedFirst] = claimedRange.first
+    values[at.claimedLast] = claimedRange.last
+    values[at.claimedAt] = claimedRange.at
   }
   values[at.seq] = seq
   return values
@@ -304,13 +304,13 @@ export const waitingColumns = selectJob("NULL", "NULL")
 
 type Fixed = Omit<Accepted, "id"> & Pick<Job.Job, "content">
 
-const statusOf = Rows.wordOf(Job.statuses)
-const pauseReasonOf = Rows.wordOf(Job.pauseReasons)
+const statusOf = RowReader.wordOf(Job.statuses)
+const pauseReasonOf = RowReader.wordOf(Job.pauseReasons)
 const { at } = answered
 const { at: now } = changed
 const { at: inBatchAt } = batch
 
-const takenOf = (first: number | null, last: number | null, at: number | null): Taken | null =>
+const rangeOf = (first: number | null, last: number | null, at: number | null): ClaimedRange | null =>
   first === null || last === null || at === null ? null : { first, last, at }
 
 const ofRow = (array: Changed, fixed: Fixed): StoredJob => {
@@ -348,7 +348,7 @@ const ofRow = (array: Changed, fixed: Fixed): StoredJob => {
     inFlight: array[now.inFlight],
     worker: array[now.worker],
     fence: array[now.fence],
-    taken: takenOf(array[now.takenFirst], array[now.takenLast], array[now.takenAt]),
+    claimedRange: rangeOf(array[now.claimedFirst], array[now.claimedLast], array[now.claimedAt]),
     hasRow: true,
     batch: null,
     behind: undefined,
@@ -363,7 +363,7 @@ export const untouched = (seq: number, job: Job.Job, behind?: number | null): St
   inFlight: 0,
   worker: null,
   fence: 0,
-  taken: null,
+  claimedRange: null,
   hasRow: false,
   batch: null,
   behind,
@@ -381,7 +381,7 @@ export const inBatch = (
   inFlight: job.recipients,
   worker,
   fence: 1,
-  taken: { first: 0, last: job.recipients - 1, at },
+  claimedRange: { first: 0, last: job.recipients - 1, at },
   hasRow: false,
   batch: first,
   behind: undefined,
@@ -428,11 +428,11 @@ export const readJob = (
     })
     const batch = array[at.batch]
     if (batch === null) return untouched(seq, job, behind)
-    const takenAt = batch[inBatchAt.at]
-    return inBatch(seq, Progress.underWay(job, takenAt), {
+    const batchClaimedAt = batch[inBatchAt.at]
+    return inBatch(seq, Transitions.underWay(job, batchClaimedAt), {
       first: batch[inBatchAt.first],
       worker: batch[inBatchAt.worker],
-      at: takenAt,
+      at: batchClaimedAt,
       version: batch[inBatchAt.version]
     })
   }
@@ -459,9 +459,9 @@ export const readRenewed = (
 ): ReadonlyArray<StoredJob> => {
   const { at } = renewed
   return Arrays.flatMap(renewed.parseAll(text), (array) => {
-    const held = known.get(array[at.seq])
-    if (held === undefined || held.job.id !== array[at.id]) return []
+    const stored = known.get(array[at.seq])
+    if (stored === undefined || stored.job.id !== array[at.id]) return []
     const changed = array[at.changed]
-    return [changed === null ? held : ofRow(changed, held.job)]
+    return [changed === null ? stored : ofRow(changed, stored.job)]
   })
 }

@@ -1,5 +1,5 @@
 /** The columns of `sendwright_rate_card`. */
-import type { RateCard } from "../../../domain/RateCard.ts"
+import type { RateCard } from "../../../domain/billing/RateCard.ts"
 import { integer, json, table, text } from "../Columns.ts"
 
 export const rateCards = table<RateCard>({

@@ -4,10 +4,10 @@
  * same reason their reader is a literal: one that goes through the columns takes a fifth longer.
  */
 import type { Instant } from "../../../domain/Instant.ts"
-import type { RecipientResult } from "../../../domain/Job.ts"
-import * as Job from "../../../domain/Job.ts"
-import * as Recipient from "../../../domain/Recipient.ts"
-import type { Move, Tracked } from "../../JobSteps.ts"
+import type { RecipientResult } from "../../../domain/job/Job.ts"
+import * as Job from "../../../domain/job/Job.ts"
+import * as Recipient from "../../../domain/job/Recipient.ts"
+import type { FencedRecipient, RecipientChange } from "../../JobSteps.ts"
 import {
   flag,
   integer,
@@ -23,7 +23,7 @@ import {
 import type { Dialect } from "../Database.ts"
 import type { SqlValue } from "../Program.ts"
 import { placesPerJob } from "../RecipientKeys.ts"
-import * as Rows from "../Rows.ts"
+import * as RowReader from "../RowReader.ts"
 
 export interface RecipientRow extends Omit<RecipientResult, "index"> {
   readonly key: number
@@ -49,10 +49,11 @@ export const recipients = table<RecipientRow>({
   deliveredAt: integerOrNull("delivered_at"),
   readAt: integerOrNull("read_at"),
   fence: integerOrNull("fence"),
-  lost: integer("lost"),
-  uncertain: flag("uncertain"),
+  crashCount: integer("lost"),
+  maybeSent: flag("uncertain"),
   pricing: nullable(json("pricing")),
-  retryingSince: integerOrNull("retrying_since")
+  retryingSince: integerOrNull("retrying_since"),
+  requeuedAt: integerOrNull("requeued_at")
 })
 
 /** The columns of a new recipient's row; those come first that are the same for all recipients of most sends. */
@@ -99,8 +100,9 @@ export const changed = recipients.only(
   "status",
   "attempts",
   "retryingSince",
-  "lost",
-  "uncertain",
+  "requeuedAt",
+  "crashCount",
+  "maybeSent",
   "sequence",
   "nextAt",
   "fence",
@@ -112,14 +114,15 @@ export const changed = recipients.only(
   "pricing"
 )
 
-export const writeChanged = ({ after, fence }: Move): ReadonlyArray<SqlValue> => {
+export const writeChanged = ({ after, fence }: RecipientChange): ReadonlyArray<SqlValue> => {
   const { at } = changed
   const values = changed.blank()
   values[at.status] = after.status
   values[at.attempts] = after.attempts
   values[at.retryingSince] = after.retryingSince
-  values[at.lost] = after.lost
-  values[at.uncertain] = after.uncertain ? 1 : 0
+  values[at.requeuedAt] = after.requeuedAt
+  values[at.crashCount] = after.crashCount
+  values[at.maybeSent] = after.maybeSent ? 1 : 0
   values[at.sequence] = after.sequence
   values[at.nextAt] = after.nextAt
   values[at.fence] = fence
@@ -132,14 +135,18 @@ export const writeChanged = ({ after, fence }: Move): ReadonlyArray<SqlValue> =>
   return values
 }
 
+const haveEqualPricing = (a: Recipient.Pricing | null, b: Recipient.Pricing | null): boolean =>
+  a?.category === b?.category && a?.free === b?.free
+
 /** True of two steps that write the same into the columns of {@link changed}. Of many recipients, so it is a literal. */
-export const areAlike = (a: Move, b: Move): boolean =>
+export const areEqual = (a: RecipientChange, b: RecipientChange): boolean =>
   a.fence === b.fence &&
   a.after.status === b.after.status &&
   a.after.attempts === b.after.attempts &&
   a.after.retryingSince === b.after.retryingSince &&
-  a.after.lost === b.after.lost &&
-  a.after.uncertain === b.after.uncertain &&
+  a.after.requeuedAt === b.after.requeuedAt &&
+  a.after.crashCount === b.after.crashCount &&
+  a.after.maybeSent === b.after.maybeSent &&
   a.after.sequence === b.after.sequence &&
   a.after.nextAt === b.after.nextAt &&
   a.after.updatedAt === b.after.updatedAt &&
@@ -147,11 +154,10 @@ export const areAlike = (a: Move, b: Move): boolean =>
   a.after.sentAt === b.after.sentAt &&
   a.after.deliveredAt === b.after.deliveredAt &&
   a.after.readAt === b.after.readAt &&
-  a.after.pricing?.category === b.after.pricing?.category &&
-  a.after.pricing?.free === b.after.pricing?.free
+  haveEqualPricing(a.after.pricing, b.after.pricing)
 
 /** A recipient, and its row's key. */
-export interface StoredRecipient extends Tracked {
+export interface StoredRecipient extends FencedRecipient {
   readonly key: number
 }
 
@@ -168,10 +174,11 @@ const progress = layout<RecipientRow>()(
   "deliveredAt",
   "readAt",
   "fence",
-  "lost",
-  "uncertain",
+  "crashCount",
+  "maybeSent",
   "pricing",
-  "retryingSince"
+  "retryingSince",
+  "requeuedAt"
 )
 
 interface AnsweredRow extends RecipientRow {
@@ -202,7 +209,7 @@ export const recipientColumns = (dialect: Pick<Dialect, "json" | "jsonValue">): 
 
 const untouchedProgress = progress.ofRecord(recipients.columns, fresh)
 
-const statusOf = Rows.wordOf(Recipient.statuses)
+const statusOf = RowReader.wordOf(Recipient.statuses)
 const { at } = answered
 const { at: now } = progress
 
@@ -219,8 +226,9 @@ const toRecipient = (array: ReturnType<typeof answered.parse>): StoredRecipient 
       failure: state[now.failure],
       attempts: state[now.attempts],
       retryingSince: state[now.retryingSince],
-      lost: state[now.lost],
-      uncertain: state[now.uncertain] === 1,
+      requeuedAt: state[now.requeuedAt],
+      crashCount: state[now.crashCount],
+      maybeSent: state[now.maybeSent] === 1,
       providerId: state[now.providerId],
       market: array[at.market],
       price: array[at.price],

@@ -1,8 +1,9 @@
 /** The columns of `sendwright_session`. */
+
+import * as Keywords from "../../../domain/consent/Keywords.ts"
 import type { Instant } from "../../../domain/Instant.ts"
-import * as Keywords from "../../../domain/Keywords.ts"
-import type { Session } from "../../../domain/Session.ts"
-import * as Sessions from "../../../domain/Session.ts"
+import type { Session } from "../../../domain/session/Session.ts"
+import * as Sessions from "../../../domain/session/Session.ts"
 import type { Column } from "../Columns.ts"
 import { integer, integerOrNull, json, nullable, table, text, textOrNull, word } from "../Columns.ts"
 import type { Row, SqlValue } from "../Program.ts"
@@ -24,8 +25,8 @@ const ofKeywords = nullable(json<Keywords.Keywords>("keywords"))
 const keywords: Column<Keywords.Keywords> = {
   ...ofKeywords,
   read: (row) => {
-    const kept = ofKeywords.read(row)
-    return kept === null ? Keywords.standard : Keywords.stored(kept)
+    const stored = ofKeywords.read(row)
+    return stored === null ? Keywords.standard : Keywords.stored(stored)
   },
   write: (words) => ofKeywords.write(words.opt_out === null && words.opt_in === null ? null : words)
 }

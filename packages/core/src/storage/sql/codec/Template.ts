@@ -1,6 +1,6 @@
 /** The columns of `sendwright_template`. Its content holds all; the other columns are what templates are found by. */
-import type { Template } from "../../../domain/Template.ts"
-import * as Templates from "../../../domain/Template.ts"
+import type { Template } from "../../../domain/template/Template.ts"
+import * as Templates from "../../../domain/template/Template.ts"
 import { integer, json, table, text, word } from "../Columns.ts"
 import type { Row } from "../Program.ts"
 

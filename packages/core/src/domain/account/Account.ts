@@ -1,0 +1,13 @@
+/** The tenant: owns a plan, sessions, consents and webhook endpoints. */
+import type { Instant } from "../Instant.ts"
+import type { Plan } from "./Plan.ts"
+
+export interface Account {
+  readonly id: string
+  readonly name: string
+  /** ISO 4217. */
+  readonly currency: string
+  readonly plan: Plan
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+}

@@ -1,0 +1,147 @@
+/**
+ * Consent (decisions.md §4, §10): append-only records per account and person. A send needs consent of its phone for its
+ * purpose, the template's category or `direct`.
+ */
+import type { Instant } from "../Instant.ts"
+
+/** The purpose that a message is sent for. */
+export type Purpose = "marketing" | "utility" | "authentication" | "direct"
+/** The scope of a record: one purpose, or all of them. */
+export type Scope = Purpose | "all"
+export const scopes: ReadonlyArray<Scope> = ["all", "marketing", "utility", "authentication", "direct"]
+export const purposes: ReadonlyArray<Purpose> = ["marketing", "utility", "authentication", "direct"]
+
+export const statuses = ["granted", "revoked"] as const
+export type Status = (typeof statuses)[number]
+
+export interface ConsentRecord {
+  readonly id: string
+  /** Null when only a user id is known of the person. */
+  readonly phone: string | null
+  /** The platform's id of the person; null when none was told. */
+  readonly userId: string | null
+  readonly purpose: Scope
+  readonly status: Status
+  /** How it was given or withdrawn, in the account's words: `web-form`, `import`, `inbound-message`. */
+  readonly source: string
+  /** Evidence, in the account's words; null when none was given. */
+  readonly proof: string | null
+  readonly occurredAt: Instant
+  readonly recordedAt: Instant
+}
+
+/** The part of a record that decides. */
+export type Standing = Pick<ConsentRecord, "purpose" | "status" | "occurredAt">
+
+export type Verdict<R extends Standing = Standing> =
+  | { readonly _tag: "Granted"; readonly record: R }
+  | { readonly _tag: "Revoked"; readonly record: R }
+  | { readonly _tag: "Missing" }
+
+/** Why a message may not go. */
+export type Refusal<R extends Standing = Standing> = Exclude<Verdict<R>, { readonly _tag: "Granted" }>
+
+/**
+ * Of the records for the purpose and for `all`, the one that occurred last decides; of two that occurred at the
+ * same time, the one recorded last. `history` is in the order of recording.
+ */
+export const decide = <R extends Standing>(history: Iterable<R>, purpose: Purpose): Verdict<R> => {
+  let last: R | undefined
+  for (const record of history) {
+    if (record.purpose !== purpose && record.purpose !== "all") continue
+    if (last === undefined || record.occurredAt >= last.occurredAt) last = record
+  }
+  if (last === undefined) return { _tag: "Missing" }
+  return { _tag: last.status === "granted" ? "Granted" : "Revoked", record: last }
+}
+
+/** The verdicts that forbid, by their places. */
+export const refusals = <R extends Standing>(
+  verdicts: ReadonlyArray<Verdict<R>>
+): ReadonlyMap<number, Refusal<R>> => {
+  const found = new Map<number, Refusal<R>>()
+  verdicts.forEach((verdict, place) => {
+    if (verdict._tag !== "Granted") found.set(place, verdict)
+  })
+  return found
+}
+
+const allOrNone = <R extends Standing>(verdict: Verdict<R>): ReadonlyArray<R> =>
+  verdict._tag === "Missing" ? [] : [verdict.record]
+
+/** The records that decide for some purpose. */
+export const deciding = <R extends Standing>(history: ReadonlyArray<R>): ReadonlyArray<R> => [
+  ...new Set(purposes.flatMap((purpose) => allOrNone(decide(history, purpose))))
+]
+
+/**
+ * The last of each purpose and status, in the order of recording. What a history decides is among them, and so are the
+ * grants that a revocation has to stand behind: of two for one purpose the later decides, wherever the revocation
+ * stands.
+ */
+export type Last<R extends Standing> = ReadonlyMap<string, R>
+
+/** The last of each kind, with one more record. */
+export const withLast = <R extends Standing>(last: Last<R>, record: R): Last<R> => {
+  const kind = `${record.purpose} ${record.status}`
+  const before = last.get(kind)
+  if (before !== undefined && before.occurredAt > record.occurredAt) return last
+  const found = new Map(last)
+  found.delete(kind)
+  return found.set(kind, record)
+}
+
+/**
+ * The records of another that a history lacks to decide alike. Of two that occurred at the same time the revocation
+ * decides.
+ */
+export const lacking = <R extends Standing>(
+  history: ReadonlyArray<R>,
+  others: ReadonlyArray<R>
+): ReadonlyArray<R> => {
+  const revokedLast = [...deciding(history), ...others].toSorted(
+    (a, b) => Number(a.status === "revoked") - Number(b.status === "revoked")
+  )
+  const added: Array<R> = []
+  // Revocations last, so that none is outdone by a grant of the same time that is added with it.
+  for (const status of statuses) {
+    for (const purpose of purposes) {
+      const [decides] = allOrNone(decide(revokedLast, purpose))
+      if (decides?.status !== status) continue
+      const [decided] = allOrNone(decide([...history, ...added], purpose))
+      if (decided?.status !== status || decided.occurredAt !== decides.occurredAt) added.push(decides)
+    }
+  }
+  return added
+}
+
+const overlap = (a: Scope, b: Scope): boolean => a === b || a === "all" || b === "all"
+
+/** Sources of records that a platform dated, so that their times compare with each other. */
+export const inboundSources = { message: "inbound-message", platform: "platform" } as const
+
+const isInbound = (source: string): boolean =>
+  source === inboundSources.message || source === inboundSources.platform
+
+/**
+ * When a revocation occurred, so that it stands behind the grants that were before it. A grant that the platform dated
+ * was before it when it may have been: platforms tell whole seconds. One that the account registered always was, for
+ * that it is recorded tells its order, and the clocks of two machines do not.
+ *
+ * @param before what was recorded of the person before the revocation
+ * @param latest the last moment that the revocation's own time may stand for
+ */
+export const afterGrants = (
+  before: ReadonlyArray<Standing & Pick<ConsentRecord, "source">>,
+  revocation: Pick<Standing, "occurredAt" | "purpose">,
+  latest: Instant
+): Instant =>
+  before.reduce(
+    (occurredAt, grant) =>
+      grant.status === "granted" &&
+      overlap(grant.purpose, revocation.purpose) &&
+      (!isInbound(grant.source) || grant.occurredAt <= latest)
+        ? Math.max(occurredAt, grant.occurredAt)
+        : occurredAt,
+    revocation.occurredAt
+  )

@@ -1,0 +1,215 @@
+/**
+ * Jobs (decisions.md §4): one accepted send with a recipient per number. A direct message is a job of one
+ * recipient and kind `direct`, so that quota, idempotency, dispatch and history have a single path.
+ *
+ *   queued → processing → completed
+ *            processing ⇄ paused
+ *   queued | paused → canceled      processing → canceling → canceled
+ *   failed: one cause stopped the whole job before any recipient was accepted
+ */
+import type { Purpose } from "../consent/Consent.ts"
+import type { Instant } from "../Instant.ts"
+import * as Memo from "../Memo.ts"
+import type { Template, TemplateContent } from "../template/Template.ts"
+import * as Recipient from "./Recipient.ts"
+
+export type Status = "queued" | "processing" | "paused" | "canceling" | "canceled" | "completed" | "failed"
+export const statuses: ReadonlyArray<Status> = [
+  "queued",
+  "processing",
+  "paused",
+  "canceling",
+  "canceled",
+  "completed",
+  "failed"
+]
+
+export const pauseReasons = [
+  "session_disconnected",
+  "template_paused",
+  "provider_blocked",
+  "platform_unavailable"
+] as const
+export type PauseReason = (typeof pauseReasons)[number]
+
+/** The content that is sent, frozen at acceptance: a template edited later does not change a running job. */
+export type Content =
+  | { readonly kind: "template"; readonly templateId: number; readonly template: TemplateContent }
+  | { readonly kind: "direct"; readonly text: string; readonly linkPreview: boolean }
+
+export const kinds: ReadonlyArray<Content["kind"]> = ["template", "direct"]
+
+/** The part of a template that a send freezes: one object for all its sends, so that what is worked out of it is kept. */
+export const contentOf = Memo.ofObject((template: Template): Content => {
+  const { names: _, sessionId: __, templateId, updatedAt: ___, ...rest } = template
+  return { kind: "template", templateId, template: rest }
+})
+
+/** The purpose that consent is asked for. */
+export const purpose = (content: Content): Purpose =>
+  content.kind === "direct" ? "direct" : content.template.category
+
+export interface Job {
+  readonly id: string
+  readonly accountId: string
+  readonly sessionId: string
+  /** The API key that created it. */
+  readonly publicKey: string
+  readonly content: Content
+  /** The client's own name for it; null when it gave none. */
+  readonly reference: string | null
+  readonly status: Status
+  readonly pauseReason: PauseReason | null
+  /** How many recipients it has. */
+  readonly recipients: number
+  /** One number for each recipient status; sums to `recipients`. */
+  readonly counts: Recipient.Counts
+  readonly currency: string
+  /** Decimal; null when nothing could be priced. */
+  readonly estimatedCost: string | null
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+  readonly completedAt: Instant | null
+}
+
+export interface RecipientResult {
+  /** Its place in the job, from 0. */
+  readonly index: number
+  readonly phone: string
+  readonly externalId: string | null
+  /** Resolved values, in the order of the template's variables; empty for a direct message. */
+  readonly values: ReadonlyArray<string>
+  readonly status: Recipient.Status
+  readonly failure: Recipient.Failure | null
+  /** Raised when claimed, before the attempt is made. */
+  readonly attempts: number
+  /** The time of its first attempt, once that is to be repeated; null before, and when an operator has it sent again. */
+  readonly retryingSince: Instant | null
+  /** When an operator had it sent again; null when nobody did. */
+  readonly requeuedAt: Instant | null
+  /** How many workers in a row died over it, with no outcome in between. */
+  readonly crashCount: number
+  /** True when the platform may have it from an attempt that had no outcome, while another is to be made. */
+  readonly maybeSent: boolean
+  /** The platform's id of the message. */
+  readonly providerId: string | null
+  readonly market: string | null
+  /** Unit price by the rate card of the acceptance; null when the market has none. */
+  readonly price: string | null
+  /** The price as a receipt told it; null while none did. */
+  readonly pricing: Recipient.Pricing | null
+  /** Grows with each event of this recipient. */
+  readonly sequence: number
+  /** When the next attempt is due; null while in flight and after dispatch. */
+  readonly nextAt: Instant | null
+  readonly updatedAt: Instant
+  readonly sentAt: Instant | null
+  readonly deliveredAt: Instant | null
+  readonly readAt: Instant | null
+}
+
+/** True when nothing but receipts can still change it. */
+export const hasEnded = (status: Status): boolean =>
+  status === "completed" || status === "canceled" || status === "failed"
+
+/** A job that was canceled, or is about to be: nothing opens it again. */
+export const isCanceled = (status: Status): boolean => status === "canceled" || status === "canceling"
+
+/** True when its recipients may be dispatched. */
+export const dispatchable = (status: Status): boolean => status === "queued" || status === "processing"
+
+/** True when a claim may take recipients of it. Of those that wait for their platform one probes it now and then. */
+export const isClaimable = ({ pauseReason, status }: Pick<Job, "pauseReason" | "status">): boolean =>
+  dispatchable(status) || (status === "paused" && pauseReason === "platform_unavailable")
+
+/**
+ * A job's status after its counts changed. An ended job stays ended: later receipts change its counts only.
+ *
+ * @param stopped whether one cause stopped the whole job: then it is `failed` when the platform never took any of it
+ */
+export const rollup = (status: Status, counts: Recipient.Counts, stopped = false): Status => {
+  if (hasEnded(status)) return status
+  const open = counts.queued + counts.sending
+  if (open === 0) {
+    const reached = counts.accepted + counts.sent + counts.delivered + counts.read + counts.unknown
+    if (stopped && reached === 0 && status !== "canceling") return "failed"
+    const total = Recipient.statuses.reduce((sum, each) => sum + counts[each], 0)
+    return status === "canceling" || counts.canceled === total ? "canceled" : "completed"
+  }
+  const untouched = Recipient.statuses.every((each) => each === "queued" || counts[each] === 0)
+  return status === "queued" && !untouched ? "processing" : status
+}
+
+/** When a job ends, the time of it. */
+export const completedAt = (job: Pick<Job, "completedAt">, status: Status, now: Instant): Instant | null =>
+  hasEnded(status) ? (job.completedAt ?? now) : null
+
+/** The first times a recipient was seen sent, delivered and read; a later report never moves an earlier one. */
+export const stamp = (
+  recipient: Pick<RecipientResult, "sentAt" | "deliveredAt" | "readAt">,
+  reported: Recipient.Status,
+  at: Instant
+): Pick<RecipientResult, "sentAt" | "deliveredAt" | "readAt"> => ({
+  sentAt: recipient.sentAt ?? (reported === "sent" ? at : null),
+  deliveredAt: recipient.deliveredAt ?? (reported === "delivered" ? at : null),
+  readAt: recipient.readAt ?? (reported === "read" ? at : null)
+})
+
+/** A job as it is accepted. */
+export const newJob = (
+  accepted: Omit<
+    Job,
+    "id" | "status" | "pauseReason" | "counts" | "createdAt" | "updatedAt" | "completedAt"
+  > & {
+    readonly jobId: string
+    readonly now: Instant
+  }
+): Job => ({
+  id: accepted.jobId,
+  accountId: accepted.accountId,
+  sessionId: accepted.sessionId,
+  publicKey: accepted.publicKey,
+  content: accepted.content,
+  reference: accepted.reference,
+  status: "queued",
+  pauseReason: null,
+  recipients: accepted.recipients,
+  counts: { ...Recipient.noCounts, queued: accepted.recipients },
+  currency: accepted.currency,
+  estimatedCost: accepted.estimatedCost,
+  createdAt: accepted.now,
+  updatedAt: accepted.now,
+  completedAt: null
+})
+
+/**
+ * A recipient as it is accepted: due at once. Written out, since V8 takes 20 µs instead of 0.1 for a literal that
+ * begins with a spread and adds this much to it.
+ */
+export const newRecipient = (
+  recipient: Pick<RecipientResult, "phone" | "externalId" | "values" | "market" | "price">,
+  index: number,
+  now: Instant
+): RecipientResult => ({
+  index,
+  phone: recipient.phone,
+  externalId: recipient.externalId,
+  values: recipient.values,
+  status: "queued",
+  failure: null,
+  attempts: 0,
+  retryingSince: null,
+  requeuedAt: null,
+  crashCount: 0,
+  maybeSent: false,
+  providerId: null,
+  market: recipient.market,
+  price: recipient.price,
+  pricing: null,
+  sequence: 0,
+  nextAt: now,
+  updatedAt: now,
+  sentAt: null,
+  deliveredAt: null,
+  readAt: null
+})

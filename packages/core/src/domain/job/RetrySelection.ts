@@ -1,0 +1,49 @@
+/**
+ * Chooses the recipients that an operator sends to again (decisions.md §10). A recipient is chosen when every member
+ * that is there matches it. What could do harm is chosen only by name:
+ *
+ * - `unknown` only by `statuses`: the platform may have the message, and a retry may send it twice;
+ * - a permanent failure only by its code in `codes` or its phone in `phones`: unchanged, it fails again.
+ */
+import type { RecipientResult } from "./Job.ts"
+
+export const statuses = ["failed", "unknown"] as const
+export type Status = (typeof statuses)[number]
+
+/** Of a code that is asked for. */
+export const maximumCodeLength = 64
+
+export interface RetrySelection {
+  /** The failed when absent. */
+  readonly statuses?: ReadonlyArray<Status> | undefined
+  /** Codes of failures; any when absent. */
+  readonly codes?: ReadonlyArray<string> | undefined
+  /** Any when absent. */
+  readonly phones?: ReadonlyArray<string> | undefined
+}
+
+/** How many recipients of each status. */
+export type RetryCounts = Readonly<Record<Status, number>>
+
+const byDefault: ReadonlyArray<Status> = ["failed"]
+
+const matches = (names: ReadonlySet<string> | undefined, name: string | undefined): boolean =>
+  names === undefined || (name !== undefined && names.has(name))
+
+const setOf = (names: ReadonlyArray<string> | undefined): ReadonlySet<string> | undefined =>
+  names === undefined ? undefined : new Set(names)
+
+/** The status by which a recipient is chosen; null when it is not. */
+export const chooser = (
+  selection: RetrySelection
+): ((recipient: Pick<RecipientResult, "failure" | "phone" | "status">) => Status | null) => {
+  const wanted = selection.statuses ?? byDefault
+  const codes = setOf(selection.codes)
+  const phones = setOf(selection.phones)
+  const isNamed = codes !== undefined || phones !== undefined
+  return ({ failure, phone, status }) => {
+    const found = wanted.find((each) => each === status)
+    if (found === undefined || !matches(codes, failure?.code) || !matches(phones, phone)) return null
+    return found === "failed" && failure?.permanent === true && !isNamed ? null : found
+  }
+}

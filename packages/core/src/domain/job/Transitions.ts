@@ -1,0 +1,538 @@
+/**
+ * How a recipient and its job move on: the pure steps that every store runs inside its commit. Each answers the
+ * recipient as it is then; {@link apply} draws the sum: the job's counts and status, and the events that tell.
+ */
+
+import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
+import * as Occurrence from "../Occurrence.ts"
+import * as Retry from "../Retry.ts"
+import type * as Circuit from "../session/Circuit.ts"
+import * as Session from "../session/Session.ts"
+import * as Event from "../webhook/Event.ts"
+import * as Job from "./Job.ts"
+import * as Recipient from "./Recipient.ts"
+
+/** A recipient before and after a step; the same object when nothing changed. */
+export interface Change {
+  readonly before: Job.RecipientResult
+  readonly after: Job.RecipientResult
+}
+
+/** The fields that a step may change beside the status. */
+type FieldChanges = Partial<
+  Pick<
+    Job.RecipientResult,
+    | "attempts"
+    | "deliveredAt"
+    | "failure"
+    | "crashCount"
+    | "nextAt"
+    | "pricing"
+    | "providerId"
+    | "readAt"
+    | "requeuedAt"
+    | "retryingSince"
+    | "sentAt"
+    | "maybeSent"
+  >
+>
+
+/** Written out, since V8 takes many times as long for a literal of two spreads, and every step of every one is made here. */
+const changedTo = (
+  recipient: Job.RecipientResult,
+  status: Recipient.Status,
+  change: FieldChanges,
+  now: Instant
+): Job.RecipientResult => {
+  const {
+    attempts = recipient.attempts,
+    crashCount = recipient.crashCount,
+    deliveredAt = recipient.deliveredAt,
+    failure = recipient.failure,
+    maybeSent = recipient.maybeSent,
+    nextAt = recipient.nextAt,
+    pricing = recipient.pricing,
+    providerId = recipient.providerId,
+    readAt = recipient.readAt,
+    requeuedAt = recipient.requeuedAt,
+    retryingSince = recipient.retryingSince,
+    sentAt = recipient.sentAt
+  } = change
+  return {
+    index: recipient.index,
+    phone: recipient.phone,
+    externalId: recipient.externalId,
+    values: recipient.values,
+    status,
+    failure,
+    attempts,
+    retryingSince,
+    requeuedAt,
+    crashCount,
+    maybeSent,
+    providerId,
+    market: recipient.market,
+    price: recipient.price,
+    pricing,
+    sequence: recipient.sequence + (status === recipient.status ? 0 : 1),
+    nextAt,
+    updatedAt: now,
+    sentAt,
+    deliveredAt,
+    readAt
+  }
+}
+
+/** When it may be attempted; null when it may not. What was written by a clock that was ahead is due. */
+export const dueAt = ({ nextAt, status, updatedAt }: Job.RecipientResult, now: Instant): Instant | null => {
+  if (nextAt === null || Recipient.leftDispatch(status)) return null
+  return Time.isAhead(updatedAt, now) ? now : nextAt
+}
+
+/** True when it waits for a worker that comes at `now` or later. */
+export const isDue = (recipient: Job.RecipientResult, now: Instant): boolean => {
+  const at = dueAt(recipient, now)
+  return at !== null && at <= now
+}
+
+/** Not to be attempted before a time. */
+export const defer = (recipient: Job.RecipientResult, at: Instant, now: Instant): Job.RecipientResult => ({
+  ...recipient,
+  nextAt: at,
+  updatedAt: now
+})
+
+/** True from its claim until its outcome is stored: an attempt of it may be under way, or was when its worker died. */
+export const inFlight = (recipient: Job.RecipientResult): boolean =>
+  recipient.status === "sending" && recipient.nextAt === null
+
+/**
+ * True when so many workers died over it that its next attempt is its last. It is made alone, so that those who were
+ * merely in flight beside it are not parked with it.
+ */
+export const isPoisonSuspect = (recipient: Job.RecipientResult): boolean =>
+  recipient.crashCount >= Retry.poisonClaims - 1
+
+/** How many of the due recipients, in their order, may be taken together. */
+export const batchable = (due: ReadonlyArray<Job.RecipientResult>): number => {
+  const poisonSuspect = due.findIndex(isPoisonSuspect)
+  return poisonSuspect < 0 ? due.length : Math.max(1, poisonSuspect)
+}
+
+/** The time from which it is tried again, moved on by a time that does not count. */
+const retryingLater = (
+  { retryingSince }: Job.RecipientResult,
+  from: Instant,
+  until: Instant
+): Instant | null => (retryingSince === null ? null : retryingSince + Math.max(0, until - from))
+
+/**
+ * A worker takes it: the attempt counts from here, so that one that kills the process is counted too. The time for which
+ * it is tried again stands still while its platform does not answer.
+ */
+export const claim = (
+  recipient: Job.RecipientResult,
+  now: Instant,
+  silence: Circuit.Silence | null = null
+): Job.RecipientResult =>
+  changedTo(
+    recipient,
+    "sending",
+    {
+      attempts: recipient.attempts + 1,
+      nextAt: null,
+      retryingSince:
+        silence === null
+          ? recipient.retryingSince
+          : retryingLater(recipient, Math.max(silence.since, recipient.updatedAt), silence.until)
+    },
+    now
+  )
+
+/** The time of the first attempt of a recipient that was claimed. A claim is the last that happened to it. */
+export const firstAttemptAt = ({ retryingSince, updatedAt }: Job.RecipientResult): Instant =>
+  retryingSince ?? updatedAt
+
+/** The part of an outcome that {@link settle} reads; `storage/JobStore.Outcome` is one. */
+export type Settled =
+  | {
+      readonly _tag: "Accepted"
+      readonly providerId: string | null
+      readonly status: "accepted" | "sent"
+      readonly held?: Recipient.Failure
+    }
+  | { readonly _tag: "Failed"; readonly failure: Recipient.Failure; readonly stopsJob?: boolean }
+  | { readonly _tag: "Unknown" | "Skipped"; readonly failure: Recipient.Failure }
+  | {
+      readonly _tag: "Retry"
+      readonly at: Instant
+      readonly failure: Recipient.Failure
+      readonly maybeSent: boolean
+    }
+  | { readonly _tag: "Released"; readonly maybeSent: boolean }
+
+const settledFlags = { crashCount: 0, maybeSent: false }
+
+const endFields = (failure: Recipient.Failure | null): FieldChanges => ({
+  failure,
+  nextAt: null,
+  ...settledFlags
+})
+
+type SettledAs<Tag> = Extract<Settled, { readonly _tag: Tag }>
+
+const settleAccepted = (
+  recipient: Job.RecipientResult,
+  outcome: SettledAs<"Accepted">,
+  now: Instant
+): Job.RecipientResult => {
+  const status = Recipient.advance(recipient.status, outcome.status)
+  const { deliveredAt, readAt, sentAt } = Job.stamp(recipient, outcome.status, now)
+  const failure =
+    status === "failed" ? recipient.failure : status === "accepted" ? (outcome.held ?? null) : null
+  const providerId = outcome.providerId ?? recipient.providerId
+  return changedTo(
+    recipient,
+    status,
+    { failure, providerId, nextAt: null, crashCount: 0, maybeSent: false, sentAt, deliveredAt, readAt },
+    now
+  )
+}
+
+const endedAs = { Failed: "failed", Unknown: "unknown", Skipped: "skipped" } as const
+
+const settleEnded = (
+  recipient: Job.RecipientResult,
+  outcome: SettledAs<"Failed"> | SettledAs<"Unknown" | "Skipped">,
+  now: Instant
+): Job.RecipientResult => {
+  const status = Recipient.advance(recipient.status, endedAs[outcome._tag])
+  return status === recipient.status
+    ? changedTo(recipient, status, { nextAt: null, ...settledFlags }, now)
+    : changedTo(recipient, status, { failure: outcome.failure, nextAt: null, ...settledFlags }, now)
+}
+
+const isCanceled = ({ status }: Pick<Job.Job, "status">): boolean =>
+  status === "canceling" || status === "canceled"
+
+const unanswered: Recipient.Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message:
+    "The job was canceled after an attempt without an outcome; the platform may or may not have the message.",
+  permanent: false
+}
+
+/** The end of a recipient that a canceled job gives no further attempt. */
+const settleCanceled = (
+  recipient: Job.RecipientResult,
+  maybeSent: boolean,
+  failure: Recipient.Failure | null,
+  now: Instant
+): Job.RecipientResult =>
+  maybeSent
+    ? changedTo(recipient, "unknown", endFields(failure ?? unanswered), now)
+    : changedTo(recipient, "canceled", endFields(failure), now)
+
+const settleRetry = (
+  job: Pick<Job.Job, "status">,
+  recipient: Job.RecipientResult,
+  { at, failure, maybeSent }: SettledAs<"Retry">,
+  now: Instant
+): Job.RecipientResult => {
+  if (Recipient.leftDispatch(recipient.status)) return recipient
+  if (isCanceled(job)) return settleCanceled(recipient, maybeSent, failure, now)
+  const retryingSince = firstAttemptAt(recipient)
+  return changedTo(
+    recipient,
+    recipient.status,
+    { failure, nextAt: at, retryingSince, crashCount: 0, maybeSent },
+    now
+  )
+}
+
+const settleReleased = (
+  job: Pick<Job.Job, "status">,
+  recipient: Job.RecipientResult,
+  outcome: SettledAs<"Released">,
+  now: Instant
+): Job.RecipientResult => {
+  if (Recipient.leftDispatch(recipient.status)) return recipient
+  const maybeSent = recipient.maybeSent || outcome.maybeSent
+  if (isCanceled(job)) return settleCanceled(recipient, maybeSent, recipient.failure, now)
+  const attempts = recipient.attempts - 1
+  // An attempt that costs none takes no time, either. A claim is the last that happened to it.
+  const retryingSince = retryingLater(recipient, recipient.updatedAt, now)
+  return changedTo(recipient, recipient.status, { attempts, maybeSent, nextAt: now, retryingSince }, now)
+}
+
+/**
+ * The outcome of an attempt. A report may have overtaken it, and then it does not pull the status down. A
+ * canceling job gives its recipients no further attempt.
+ */
+export const settle = (
+  job: Pick<Job.Job, "status">,
+  recipient: Job.RecipientResult,
+  outcome: Settled,
+  now: Instant
+): Job.RecipientResult => {
+  switch (outcome._tag) {
+    case "Accepted":
+      return settleAccepted(recipient, outcome, now)
+    case "Failed":
+    case "Unknown":
+    case "Skipped":
+      return settleEnded(recipient, outcome, now)
+    case "Retry":
+      return settleRetry(job, recipient, outcome, now)
+    case "Released":
+      return settleReleased(job, recipient, outcome, now)
+  }
+}
+
+/** The part of a platform's report that {@link report} reads; `storage/JobStore.Report` is one. */
+interface PlatformReport {
+  readonly status: Recipient.Reported
+  readonly at: Instant
+  readonly reportedAt?: Instant
+  readonly failure: Recipient.Failure | null
+  readonly providerId: string | null
+  readonly pricing?: Recipient.Pricing
+}
+
+/**
+ * True of a report on an attempt before the operator's retry: nothing was attempted since, or it names another message
+ * than the one that was accepted since. Where names do not tell, its time does, however old that is: a platform repeats
+ * its reports, late ones too.
+ */
+const isBeforeRetry = (recipient: Job.RecipientResult, reported: PlatformReport, now: Instant): boolean => {
+  const { providerId, requeuedAt, status } = recipient
+  if (requeuedAt === null) return false
+  if (status === "queued") return true
+  const areNamed = providerId !== null && reported.providerId !== null
+  if (areNamed && Recipient.wasAccepted(status)) return reported.providerId !== providerId
+  return Occurrence.latest(reported.reportedAt ?? reported.at, now) < requeuedAt
+}
+
+/**
+ * Applies a report of the platform; the same object when it tells nothing new. A message of which it reports was attempted, also
+ * where the attempt was given back because its worker stopped. Of an attempt before an operator's retry only that the
+ * message arrived is news: its failure, or that it was sent, is what the retry was for. A report that tells no time that
+ * is believed (`Occurrence`) occurred when it came.
+ */
+export const report = (
+  recipient: Job.RecipientResult,
+  reported: PlatformReport,
+  now: Instant
+): Job.RecipientResult => {
+  const arrived = reported.status === "delivered" || reported.status === "read"
+  if (!arrived && isBeforeRetry(recipient, reported, now)) return recipient
+  const status = Recipient.advance(recipient.status, reported.status)
+  const pricing = recipient.pricing ?? reported.pricing ?? null
+  const stamps = Job.stamp(recipient, reported.status, reported.at)
+  const news =
+    status !== recipient.status ||
+    pricing !== recipient.pricing ||
+    stamps.sentAt !== recipient.sentAt ||
+    stamps.deliveredAt !== recipient.deliveredAt ||
+    stamps.readAt !== recipient.readAt
+  if (!news) return recipient
+  return changedTo(
+    recipient,
+    status,
+    {
+      ...stamps,
+      attempts: Math.max(1, recipient.attempts),
+      pricing,
+      failure:
+        status === "failed" ? (status === recipient.status ? recipient.failure : reported.failure) : null,
+      providerId: recipient.providerId ?? reported.providerId,
+      nextAt: Recipient.leftDispatch(status) ? null : recipient.nextAt
+    },
+    now
+  )
+}
+
+/**
+ * Suspects that ended with one process, and when each is due again: nobody knows which of them ended it. None is counted,
+ * and the next time each is attempted at a time of its own, so that the one that kills is alone. Empty for a single one.
+ */
+export const spared = (
+  awaited: ReadonlyArray<Job.RecipientResult>,
+  now: Instant
+): ReadonlyMap<Job.RecipientResult, Instant> => {
+  const suspects = awaited.filter((recipient) => inFlight(recipient) && isPoisonSuspect(recipient))
+  return new Map(
+    suspects.length < 2 ? [] : suspects.map((each, turn) => [each, now + turn * Retry.suspectsApartMs])
+  )
+}
+
+/**
+ * What becomes of an in-flight recipient whose worker died: the platform may have the message. Where a repetition
+ * does no harm, or the platform can be asked, it is due again at once; else it is `unknown`. So it is too, with the
+ * code `poisoned`, when too many workers in a row died over it: an attempt was under way each time (decisions.md §10).
+ * A canceling job gives no further attempt.
+ *
+ * @param recoverable whether the session's sender deduplicates or looks up
+ * @param sparedUntil when it is due again if this death is not counted ({@link spared})
+ */
+export const rescue = (
+  job: Pick<Job.Job, "status">,
+  recipient: Job.RecipientResult,
+  options: {
+    readonly recoverable: boolean
+    readonly now: Instant
+    readonly sparedUntil?: Instant | undefined
+  }
+): Job.RecipientResult => {
+  const { now, recoverable, sparedUntil } = options
+  if (!recoverable || job.status === "canceling")
+    return changedTo(recipient, "unknown", endFields(interrupted), now)
+  if (sparedUntil !== undefined)
+    return changedTo(recipient, "sending", { maybeSent: true, nextAt: sparedUntil }, now)
+  const crashCount = recipient.crashCount + 1
+  return crashCount >= Retry.poisonClaims
+    ? changedTo(recipient, "unknown", endFields(poisoned), now)
+    : changedTo(recipient, "sending", { crashCount, maybeSent: true, nextAt: now }, now)
+}
+
+const interrupted: Recipient.Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message: "The worker stopped during the attempt; the platform may or may not have the message.",
+  permanent: false
+}
+
+const poisoned: Recipient.Failure = {
+  code: "poisoned",
+  provider_code: null,
+  message: `${Retry.poisonClaims} workers in a row ended during its attempt; it is not tried again, and the platform may have it.`,
+  permanent: false
+}
+
+/**
+ * Canceled unless an attempt is under way or dispatch is over. One whose last attempt had no outcome is `unknown`:
+ * the platform may have it.
+ */
+export const cancel = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
+  Recipient.leftDispatch(recipient.status) || inFlight(recipient)
+    ? recipient
+    : settleCanceled(recipient, recipient.maybeSent, recipient.failure, now)
+
+/**
+ * Failed with the job's cause, before any attempt or between two; one that is under way has an outcome of its own, and
+ * one whose last attempt had none is `unknown`.
+ */
+export const abandon = (
+  recipient: Job.RecipientResult,
+  failure: Recipient.Failure,
+  now: Instant
+): Job.RecipientResult =>
+  Recipient.leftDispatch(recipient.status) || inFlight(recipient)
+    ? recipient
+    : changedTo(recipient, recipient.maybeSent ? "unknown" : "failed", endFields(failure), now)
+
+/** Queued afresh, at an operator's word: the one step that goes back. */
+export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
+  changedTo(
+    recipient,
+    "queued",
+    { failure: null, attempts: 0, retryingSince: null, requeuedAt: now, nextAt: now, ...settledFlags },
+    now
+  )
+
+/**
+ * The job after its recipients changed, and the events: the recipients' first, the job's last.
+ *
+ * @param stopped whether one cause stops the whole job
+ */
+export const apply = (
+  job: Job.Job,
+  changes: ReadonlyArray<Change>,
+  now: Instant,
+  stopped = false
+): { readonly job: Job.Job; readonly drafts: ReadonlyArray<Event.Draft> } => {
+  const counts = { ...job.counts }
+  const drafts: Array<Event.Draft> = []
+  let changed = false
+  for (const { before, after } of changes) {
+    if (before === after) continue
+    changed = true
+    if (before.status === after.status) continue
+    counts[before.status] -= 1
+    counts[after.status] += 1
+    const draft = Event.recipientChanged(job, after)
+    if (draft !== undefined) drafts.push(draft)
+  }
+  if (!changed) return { job, drafts }
+  const next = withStatus({ ...job, counts, updatedAt: now }, Job.rollup(job.status, counts, stopped), now)
+  const draft = Event.jobChanged(next, job.status)
+  if (draft !== undefined) drafts.push(draft)
+  return { job: next, drafts }
+}
+
+/** The job in a status, with the time of its end and without a pause reason that no longer holds. */
+export const withStatus = (job: Job.Job, status: Job.Status, now: Instant): Job.Job => ({
+  ...job,
+  status,
+  pauseReason: status === "paused" ? job.pauseReason : null,
+  completedAt: Job.completedAt(job, status, now),
+  updatedAt: now
+})
+
+/** When the job has work next: the earliest due recipient while it may be claimed and none is in flight. */
+export const nextDue = (
+  job: Pick<Job.Job, "pauseReason" | "status">,
+  recipients: Iterable<Job.RecipientResult>,
+  now: Instant
+): Instant | null => {
+  if (!Job.isClaimable(job)) return null
+  let next: Instant | null = null
+  for (const recipient of recipients) {
+    const at = dueAt(recipient, now)
+    if (at !== null && (next === null || at < next)) next = at
+  }
+  return next
+}
+
+/**
+ * A running job pauses when nothing may be sent over its session, and goes on when something may; the same job when
+ * nothing changes for it.
+ */
+export const followSession = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
+  const pauseReason = Session.obstacle(session)
+  if (pauseReason !== null && job.status === "processing") {
+    return { ...withStatus(job, "paused", now), pauseReason }
+  }
+  if (job.status !== "paused" || job.pauseReason === "template_paused" || job.pauseReason === pauseReason)
+    return job
+  return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
+}
+
+/** A job whose template may not be sent for now. */
+export const pauseForTemplate = (job: Job.Job, now: Instant): Job.Job => ({
+  ...withStatus(job, "paused", now),
+  pauseReason: "template_paused"
+})
+
+/** What was paused for its template goes on, unless the session is gone meanwhile; the same job when it was not. */
+export const resumeForTemplate = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
+  if (job.status !== "paused" || job.pauseReason !== "template_paused") return job
+  const pauseReason = Session.obstacle(session)
+  return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
+}
+
+/** A job of which nobody was attempted yet, once all of its recipients are claimed. */
+export const underWay = (job: Job.Job, now: Instant): Job.Job => {
+  const counts = { ...job.counts, queued: 0, sending: job.counts.queued }
+  return withStatus({ ...job, counts }, Job.rollup(job.status, counts), now)
+}
+
+/** The job on its way to `canceled`; the same one when it has ended. Its recipients follow by {@link cancel}. */
+export const canceling = (job: Job.Job, now: Instant): Job.Job =>
+  Job.hasEnded(job.status) || job.status === "canceling" ? job : withStatus(job, "canceling", now)
+
+/** The job open again for recipients that were queued afresh. */
+export const reopened = (job: Job.Job, now: Instant): Job.Job =>
+  Job.hasEnded(job.status) ? { ...job, status: "queued", completedAt: null, updatedAt: now } : job

@@ -1,0 +1,121 @@
+/** One connection of an account to a messaging platform; owns the templates mirrored from it. */
+
+import type { Keywords } from "../consent/Keywords.ts"
+import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
+import type { PauseReason } from "../job/Job.ts"
+import * as Circuit from "./Circuit.ts"
+import type { Pacing } from "./Pacing.ts"
+
+/** `sandbox`, `http`, `whatsapp_cloud`, or the name of a sender of yours. */
+export type Provider = string
+
+/** The name of a provider: it is a segment of its hooks' path as it is. */
+export const providerForm = /^[a-z][a-z0-9_-]{0,63}$/
+
+export const states = ["connected", "connecting", "disconnected"] as const
+export type State = (typeof states)[number]
+
+export interface Session {
+  readonly id: string
+  readonly accountId: string
+  readonly name: string
+  readonly provider: Provider
+  /** The provider's configuration as encrypted JSON; plain text never reaches a store. */
+  readonly config: string
+  readonly pacing: Pacing
+  /** Milliseconds for which a transient error is tried again (`Retry.sendWindow`); null = by what is sent. */
+  readonly retryForMs: number | null
+  /** By which words of an inbound text people withdraw and give consent. */
+  readonly keywords: Keywords
+  readonly state: State
+  /** Why it is not connected; null while it is. */
+  readonly reason: string | null
+  /** Until when the platform takes nothing more from it; null = it does. Its jobs pause meanwhile. */
+  readonly blockedUntil: Instant | null
+  /** Since when its platform does not answer, and when it is asked again; null = it does. Its jobs pause meanwhile. */
+  readonly outage: Circuit.Outage | null
+  /** The last outage that is over: what is tried again until a time has that much longer. Null when none was. */
+  readonly lastOutage: Circuit.Silence | null
+  /** When it last became connected; null while it is not. */
+  readonly connectedSince: Instant | null
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+}
+
+/** The session's own time for which a transient error is tried again, in seconds, as it is written (`retry_for`). */
+export const retryFor = ({ retryForMs }: Pick<Session, "retryForMs">): number | null =>
+  retryForMs === null ? null : retryForMs / Time.second
+
+/** True when the block has ended or was written by a clock ahead: one that still holds the platform tells again. */
+export const blockIsOver = (
+  { blockedUntil, updatedAt }: Pick<Session, "blockedUntil" | "updatedAt">,
+  now: Instant
+): boolean => blockedUntil !== null && (blockedUntil <= now || Time.isAhead(updatedAt, now))
+
+/** The parts of a session that decide if something may be sent over it. */
+export type Standing = Pick<Session, "blockedUntil" | "outage" | "state">
+
+/** The reason for which nothing may be sent over it now, but for a probe of its platform; null when something may. */
+export const obstacle = ({
+  blockedUntil,
+  outage,
+  state
+}: Standing): Exclude<PauseReason, "template_paused"> | null => {
+  if (state !== "connected") return "session_disconnected"
+  if (blockedUntil !== null) return "provider_blocked"
+  return outage === null ? null : "platform_unavailable"
+}
+
+/** The last time in which its platform did not answer, as far as it is known now; null when none was. */
+export const silence = (
+  { lastOutage, outage }: Pick<Session, "lastOutage" | "outage">,
+  now: Instant
+): Circuit.Silence | null => (outage === null ? lastOutage : { since: outage.since, until: now })
+
+/**
+ * The session in a state; the same one when it is there already for the same reason. To connect ends an outage: whoever
+ * connects has asked the platform. So does to disconnect: nobody asks the platform any more.
+ */
+export const transition = (
+  session: Session,
+  { reason, state }: Pick<Session, "reason" | "state">,
+  now: Instant
+): Session => {
+  const isConnected = state === "connected"
+  if (session.state === state && session.reason === reason && session.outage === null) return session
+  return {
+    ...session,
+    state,
+    reason: isConnected ? null : reason,
+    outage: null,
+    lastOutage: silence(session, now),
+    connectedSince: isConnected ? (session.connectedSince ?? now) : null,
+    updatedAt: now
+  }
+}
+
+/** The session that its platform blocks; of two times the later one holds. */
+export const block = (session: Session, until: Instant, now: Instant): Session => ({
+  ...session,
+  blockedUntil: Math.max(session.blockedUntil ?? 0, until),
+  updatedAt: now
+})
+
+export const unblock = (session: Session, now: Instant): Session => ({
+  ...session,
+  blockedUntil: null,
+  updatedAt: now
+})
+
+/** The session whose platform does not answer; the same one when that is known, and when it is not connected. */
+export const unavailable = (session: Session, now: Instant): Session =>
+  session.outage === null && session.state === "connected"
+    ? { ...session, outage: Circuit.begin(now), lastOutage: null, updatedAt: now }
+    : session
+
+/** The session whose platform answers; the same one when that is known. */
+export const available = (session: Session, now: Instant): Session =>
+  session.outage === null
+    ? session
+    : { ...session, outage: null, lastOutage: silence(session, now), updatedAt: now }

@@ -1,0 +1,229 @@
+/**
+ * Templates (decisions.md §3): mirrored from the platform and read once, at import (`PlatformTemplate`), into
+ * components and the variables a client must send.
+ */
+import * as Arr from "effect/Array"
+import * as Order from "effect/Order"
+import * as Schema from "effect/Schema"
+import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
+
+export const Category = Schema.Literal("marketing", "utility", "authentication")
+export type Category = typeof Category.Type
+
+export const Button = Schema.Struct({
+  /** `quick_reply`, `url`, `phone_number`, or whatever else the platform has. */
+  type: Schema.String,
+  text: Schema.String,
+  url: Schema.optional(Schema.String),
+  phone_number: Schema.optional(Schema.String)
+})
+export type Button = typeof Button.Type
+
+export const HeaderFormat = Schema.Literal("text", "image", "video", "document", "location")
+export type HeaderFormat = typeof HeaderFormat.Type
+
+export const Component = Schema.Union(
+  Schema.Struct({
+    type: Schema.Literal("header"),
+    format: HeaderFormat,
+    text: Schema.optional(Schema.String)
+  }),
+  Schema.Struct({ type: Schema.Literal("body"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("footer"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("buttons"), buttons: Schema.Array(Button) })
+)
+export type Component = typeof Component.Type
+
+export const Variable = Schema.Struct({
+  key: Schema.String,
+  /** Of a named placeholder: `body.first_name` is accepted on a send as `body.1` is. */
+  name: Schema.optional(Schema.String),
+  type: Schema.Literal("text", "media_url", "url_suffix"),
+  media_type: Schema.optional(Schema.Literal("image", "video", "document")),
+  required: Schema.Literal(true),
+  max_length: Schema.optional(Schema.Number),
+  example: Schema.optional(Schema.String)
+})
+export type Variable = typeof Variable.Type
+
+/** How a variable is known to the platform; kept inside. */
+export interface Binding {
+  /** `1`, `2`, …, or a name; empty for media. */
+  readonly placeholder: string
+  /** The platform's index among all buttons; null elsewhere. */
+  readonly buttonIndex: number | null
+}
+
+export interface TemplateContent {
+  readonly name: string
+  readonly language: string
+  readonly category: Category
+  /** `approved`, `pending`, `rejected`, `paused`, `disabled`, …: the platform's, in lower case. */
+  readonly status: string
+  readonly components: ReadonlyArray<Component>
+  /** In the order header, body, buttons. */
+  readonly variables: ReadonlyArray<Variable>
+  /** One for each variable. */
+  readonly bindings: ReadonlyArray<Binding>
+  readonly sendable: boolean
+  readonly unsendableReason: string | null
+  /** What the platform thinks of how people take it: `green`, `yellow`, `red`, …; null when it said nothing. */
+  readonly quality: string | null
+}
+
+export interface Template extends NumberedTemplate {
+  /** Ours, stable for (session, name, language). */
+  readonly templateId: number
+  readonly sessionId: string
+  readonly updatedAt: Instant
+}
+
+/** A template as the API shows it. */
+export const Wire = Schema.Struct({
+  template_id: Schema.Int,
+  name: Schema.String,
+  language: Schema.String,
+  category: Category,
+  status: Schema.String,
+  components: Schema.Array(Component),
+  variables: Schema.Array(Variable),
+  sendable: Schema.Boolean,
+  unsendable_reason: Schema.NullOr(Schema.String),
+  quality: Schema.NullOr(Schema.String),
+  updated_at: Schema.String
+}).annotations({ identifier: "Template" })
+export type Wire = typeof Wire.Type
+
+export const toWire = (template: Template): Wire => ({
+  template_id: template.templateId,
+  name: template.name,
+  language: template.language,
+  category: template.category,
+  status: template.status,
+  components: template.components,
+  variables: template.variables,
+  sendable: template.sendable,
+  unsendable_reason: template.unsendableReason,
+  quality: template.quality,
+  updated_at: Time.format(template.updatedAt)
+})
+
+export const headerLength = 60
+export const bodyLength = 1024
+export const mediaUrlLength = 2048
+export const suffixLength = 2000
+
+/** More cannot be sent: an object of values has no more members. */
+export const maximumVariables = 100
+
+const placeholder = /\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g
+
+/** Distinct placeholders in order of first appearance. */
+export const placeholders = (text: string): ReadonlyArray<string> => [
+  ...new Set([...text.matchAll(placeholder)].map((match) => match[1] ?? ""))
+]
+
+/** The names of its placeholders, in their order, each as often as it stands there. */
+export const placeholdersOf = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(placeholder)].map(([, name]) => name ?? "")
+
+/** Fills placeholders in one pass: a value that looks like a placeholder stays as it is. */
+export const fill = (text: string, values: ReadonlyMap<string, string>): string =>
+  text.replaceAll(placeholder, (whole, name: string) => values.get(name) ?? whole)
+
+/** The part of a template that a store keeps: its content, and the names that have a number. */
+export interface NumberedTemplate extends TemplateContent {
+  /**
+   * The names that its body's variables have or once had. A name's number is its place in this list, from 1, for as long
+   * as the template lives (decisions.md §10): `body.2` never comes to mean something else. Empty where positions are used.
+   */
+  readonly names: ReadonlyArray<string>
+}
+
+const isOfBody = (variable: Variable): boolean => variable.key.startsWith("body.")
+
+/** The body's variables under their lasting numbers, and in the order of these. */
+const numbered = (content: TemplateContent, known: ReadonlyArray<string>): NumberedTemplate => {
+  const found = content.variables.filter(isOfBody).flatMap(({ name }) => name ?? [])
+  const names = [...new Set([...known, ...found])]
+  const lasting = (variable: Variable): Variable =>
+    isOfBody(variable) && variable.name !== undefined
+      ? { ...variable, key: `body.${names.indexOf(variable.name) + 1}` }
+      : variable
+  const slots = Arr.zip(content.variables.map(lasting), content.bindings)
+  const [header, others] = Arr.span(slots, ([variable]) => !isOfBody(variable))
+  const [body, buttons] = Arr.span(others, ([variable]) => isOfBody(variable))
+  const ordered = Arr.sortWith(body, ([{ key }]) => Number(key.slice("body.".length)), Order.number)
+  const all = [...header, ...ordered, ...buttons]
+  return {
+    ...content,
+    variables: all.map(([variable]) => variable),
+    bindings: all.map(([, binding]) => binding),
+    names
+  }
+}
+
+/**
+ * The template that is kept of an import: the known one itself when nothing changed. A header has one variable at most,
+ * which is `header.1` whatever its name.
+ */
+export const merge = (known: NumberedTemplate | null, content: TemplateContent): NumberedTemplate => {
+  const merged = numbered(content, known?.names ?? [])
+  return known !== null && sameContent(known, merged) ? known : merged
+}
+
+/** A template as it was stored, maybe before a platform's quality and the numbers of names were kept. */
+export type Stored = Omit<NumberedTemplate, "quality" | "names"> &
+  Partial<Pick<NumberedTemplate, "quality" | "names">>
+
+/** Names were numbered by their order in the text; where a position has none. */
+const nameOf = (binding: Binding | undefined): string | undefined =>
+  binding === undefined || /^\d*$/.test(binding.placeholder) ? undefined : binding.placeholder
+
+const named = ({ key, ...rest }: Variable, name: string | undefined): Variable =>
+  name === undefined ? { key, ...rest } : { key, name, ...rest }
+
+/** The template as this version keeps it. */
+export const ofStored = ({ names, quality = null, ...stored }: Stored): NumberedTemplate => {
+  if (names !== undefined) return { ...stored, quality, names }
+  const variables = stored.variables.map((variable, place) =>
+    variable.type === "text" ? named(variable, nameOf(stored.bindings[place])) : variable
+  )
+  const inBody = variables.filter(isOfBody)
+  return {
+    ...stored,
+    quality,
+    variables,
+    names: inBody.flatMap(({ name }) => (name === undefined ? [] : [name]))
+  }
+}
+
+/** True when an import brings nothing new. */
+const sameContent = (a: TemplateContent, b: TemplateContent): boolean => {
+  const text = ({
+    bindings,
+    category,
+    components,
+    language,
+    name,
+    quality,
+    sendable,
+    status,
+    unsendableReason,
+    variables
+  }: TemplateContent) =>
+    JSON.stringify([
+      name,
+      language,
+      category,
+      status,
+      components,
+      variables,
+      bindings,
+      sendable,
+      unsendableReason,
+      quality
+    ])
+  return text(a) === text(b)
+}

@@ -1,0 +1,198 @@
+/**
+ * Variables (decisions.md §3): which values a template asks for, which of two given values wins, and what a value
+ * may be. The recipient's value wins over the common one; a blank one is a fault and does not fall through.
+ */
+import * as Fault from "../Fault.ts"
+import * as Memo from "../Memo.ts"
+import * as PublicUrl from "../PublicUrl.ts"
+import * as Text from "../Text.ts"
+import * as Url from "../Url.ts"
+import type { TemplateContent, Variable } from "./Template.ts"
+import { mediaUrlLength, suffixLength } from "./Template.ts"
+
+export type Values = Readonly<Record<string, string>>
+
+export interface Resolved {
+  /** In the order of the template's variables; of no use when there are faults. */
+  readonly values: ReadonlyArray<string>
+  readonly faults: ReadonlyArray<Fault.Fault>
+}
+
+/** A variable, and the fixed beginning of the address that it completes; "" when it completes none. */
+interface Asked {
+  readonly variable: Variable
+  /** In the order of the template's variables. */
+  readonly place: number
+  readonly base: string
+}
+
+/** Facts about a template's variables, worked out once. */
+interface Plan {
+  /** By each accepted name: `body.1`, and `body.first_name` for a named placeholder. */
+  readonly asked: ReadonlyMap<string, Asked>
+  /** For each variable, its accepted names, the canonical one first. */
+  readonly accepted: ReadonlyArray<ReadonlyArray<string>>
+  /** The hint for a name that is not among them. */
+  readonly unknown: string
+}
+
+const either = (names: ReadonlyArray<string>): string => names.map((name) => `\`${name}\``).join(" or ")
+
+const planOf = Memo.ofObject((template: TemplateContent): Plan => {
+  const asked = new Map<string, Asked>()
+  const buttons = template.components.flatMap((component) =>
+    component.type === "buttons" ? component.buttons : []
+  )
+  const accepted = template.variables.map((variable, place) => {
+    const binding = template.bindings[place]
+    const { key } = variable
+    const url = buttons[binding?.buttonIndex ?? -1]?.url
+    const each: Asked = { variable, place, base: url?.split("{{")[0] ?? "" }
+    asked.set(key, each)
+    if (variable.name === undefined) return [key]
+    const alias = `${key.split(".")[0]}.${variable.name}`
+    asked.set(alias, each)
+    return [key, alias]
+  })
+  const unknown =
+    accepted.length === 0
+      ? "The template asks for no variables."
+      : `The template asks for ${accepted.map(either).join(", ")} only.`
+  return { asked, accepted, unknown }
+})
+
+/** Control characters: NUL, newline, tab and the rest of C0, and DEL. */
+const control = /\p{Cc}/u
+
+/** All that a text may not have, in one look: most have nothing of it. */
+const unfit = /[\p{Cc}\p{Cs}]| {5}/u
+
+const textFault = (value: string): string | undefined => {
+  if (!unfit.test(value)) return undefined
+  if (!value.isWellFormed()) return "must be well-formed text (it has a lone surrogate)"
+  if (control.test(value)) return "must have no newline, tab, NUL or other control character"
+  return / {5}/.test(value) ? "must have no run of more than 4 spaces" : undefined
+}
+
+/** The platform fetches it, so that no network of the operator's is allowed here. */
+const mediaUrlFault = PublicUrl.make({ protocols: ["https"], maximum: mediaUrlLength, networks: [] }).fault
+
+/** The fault of a suffix's characters. */
+const suffixTextFault = (value: string): string | undefined => {
+  if (Text.isLonger(value, suffixLength)) return `must be at most ${suffixLength} characters`
+  if (!value.isWellFormed() || control.test(value)) return "must be percent-encodable text"
+  if (/[\s\\#]/.test(value)) return "must have no white space, backslash or fragment"
+  return /%(?![0-9A-Fa-f]{2})/.test(value) ? "must have no broken percent escape" : undefined
+}
+
+/** The fault of the address that a suffix completes: same origin, no way up, no fragment, no way out of its query. */
+const suffixPlaceFault = (value: string, base: string): string | undefined => {
+  const decoded = value.replaceAll(/%2e/gi, ".").replaceAll(/%2f/gi, "/").replaceAll(/%5c/gi, "\\")
+  if (decoded.startsWith("/") || decoded.includes("//") || decoded.includes("\\"))
+    return "must not begin a path of its own"
+  if (decoded.split(/[/?&=]/).some((segment) => segment === ".." || segment === "."))
+    return "must not leave its path"
+  if (base.includes("?") && /[&?]/.test(value)) return "must not leave its query"
+  const [whole, start] = [Url.parse(base + value), Url.parse(base)]
+  if (whole === undefined || start === undefined) return "must complete the template's URL"
+  const stays =
+    whole.origin === start.origin && whole.username === start.username && whole.href.startsWith(start.href)
+  return stays ? undefined : "must not leave the template's URL"
+}
+
+/** A suffix stays below the template's address. */
+const suffixFault = (value: string, base: string): string | undefined =>
+  suffixTextFault(value) ?? suffixPlaceFault(value, base)
+
+const valueFault = (variable: Variable, value: string, base: string): string | undefined => {
+  // Its length is looked at before its characters: nothing else has bounded it yet.
+  const { max_length: most = mediaUrlLength } = variable
+  if (Text.isLonger(value, most)) return `must be at most ${most} characters`
+  if (Text.isBlank(value)) return "must not be empty or blank"
+  switch (variable.type) {
+    case "text":
+      return textFault(value)
+    case "media_url":
+      return mediaUrlFault(value)
+    case "url_suffix":
+      return suffixFault(value, base)
+  }
+}
+
+/** Where values stand: a recipient's, or those common to all. */
+const pathOf = (recipient: number | null): ReadonlyArray<string | number> =>
+  recipient === null ? ["variables"] : ["recipients", recipient, "variables"]
+
+/**
+ * The faults of the names and values given in one place, the template's rules applied, at most as many as are told; the
+ * values go to their places.
+ */
+const check = (
+  template: TemplateContent,
+  given: Values,
+  recipient: number | null,
+  values: Array<string>
+): Array<Fault.Fault> => {
+  const { accepted, asked, unknown } = planOf(template)
+  // Nothing is given twice where nothing has two names.
+  const seen = asked.size > template.variables.length ? new Set<Asked>() : undefined
+  const faults: Array<Fault.Fault> = []
+  // A list of the names would be made for every recipient.
+  for (const name in given) {
+    if (faults.length >= Fault.maximum) break
+    const found = asked.get(name)
+    if (found === undefined) {
+      faults.push(Fault.make([...pathOf(recipient), name], "variable_unknown", unknown))
+      continue
+    }
+    if (seen?.has(found)) {
+      const message = `Give ${either(accepted[found.place] ?? [])}, not both: they name the same variable.`
+      faults.push(Fault.make([...pathOf(recipient), name], "variable_invalid", message))
+      continue
+    }
+    seen?.add(found)
+    const value = given[name] ?? ""
+    values[found.place] = value
+    const fault = valueFault(found.variable, value, found.base)
+    if (fault !== undefined)
+      faults.push(Fault.make([...pathOf(recipient), name], "variable_invalid", `\`${name}\` ${fault}.`))
+  }
+  return faults
+}
+
+/** The faults of the values common to all recipients, told once. */
+export const checkCommon = (
+  template: TemplateContent,
+  common: Values | undefined
+): ReadonlyArray<Fault.Fault> => (common === undefined ? [] : check(template, common, null, []))
+
+const find = (given: Values | undefined, names: ReadonlyArray<string>): string | undefined => {
+  if (given === undefined) return undefined
+  for (const name of names) if (Object.hasOwn(given, name)) return given[name]
+  return undefined
+}
+
+/** Resolves the values of each recipient: their own over the common ones, whose own faults are `checkCommon`'s. */
+export const resolve = (template: TemplateContent, common: Values | undefined) => {
+  const { accepted } = planOf(template)
+  const known = accepted.map((names) => find(common, names))
+  const commonValues = known.map((value) => value ?? "")
+  const missing = accepted.filter((_, place) => known[place] === undefined)
+  return (own: Values | undefined, index: number): Resolved => {
+    const values = commonValues.slice()
+    const faults = own === undefined ? [] : check(template, own, index, values)
+    for (const names of missing) {
+      if (find(own, names) !== undefined) continue
+      const [key = ""] = names
+      faults.push(Fault.make([...pathOf(index), key], "variable_missing", `${either(names)} is missing.`))
+    }
+    return { values, faults }
+  }
+}
+
+/** The variable of each value, in the order of the template's variables. */
+export const originsOf = (
+  template: TemplateContent,
+  own: Values | undefined
+): ReadonlyArray<"common" | "recipient"> =>
+  planOf(template).accepted.map((names) => (find(own, names) === undefined ? "common" : "recipient"))

@@ -1,0 +1,185 @@
+/**
+ * What the `data` of an event holds, by its type (decisions.md §7). The schemas are what the API describes to those who
+ * receive events, and their types are what `Event` writes, so that the two cannot differ.
+ */
+import * as Schema from "effect/Schema"
+import * as Consent from "../consent/Consent.ts"
+import * as Job from "../job/Job.ts"
+import * as Recipient from "../job/Recipient.ts"
+import * as Template from "../template/Template.ts"
+import * as Unattributed from "../Unattributed.ts"
+import type { Type } from "./Event.ts"
+
+const Id = Schema.String.annotations({ jsonSchema: { format: "uuid" } })
+const Time = Schema.String.annotations({ jsonSchema: { format: "date-time" } })
+const NullableText = Schema.NullOr(Schema.String)
+const NullableTime = Schema.NullOr(Time)
+const Count = Schema.Number.annotations({ jsonSchema: { type: "integer", minimum: 0 } })
+
+export const Failure = Schema.Struct({
+  code: Schema.String,
+  provider_code: NullableText,
+  message: Schema.String,
+  permanent: Schema.Boolean
+}).annotations({ identifier: "Failure" })
+
+export const Counts = Schema.Struct({
+  queued: Count,
+  sending: Count,
+  accepted: Count,
+  sent: Count,
+  delivered: Count,
+  read: Count,
+  failed: Count,
+  skipped: Count,
+  canceled: Count,
+  unknown: Count
+}).annotations({ identifier: "Counts" })
+
+export const JobData = Schema.Struct({
+  job_id: Id,
+  session_id: Id,
+  status: Schema.Literal(...Job.statuses),
+  template_id: Count,
+  reference: NullableText,
+  recipients: Count,
+  counts: Counts,
+  pause_reason: NullableText,
+  created_at: Time,
+  completed_at: NullableTime
+}).annotations({ identifier: "JobEventData" })
+export type JobData = typeof JobData.Type
+
+const progress = {
+  reference: NullableText,
+  external_id: NullableText,
+  status: Schema.Literal(...Recipient.statuses),
+  error: Schema.NullOr(Failure),
+  attempts: Count,
+  sequence: Count.annotations({
+    jsonSchema: { type: "integer", minimum: 0, description: "Grows with each event of this recipient." }
+  }),
+  sent_at: NullableTime,
+  delivered_at: NullableTime,
+  read_at: NullableTime
+}
+
+export const RecipientData = Schema.Struct({
+  job_id: Id,
+  message_id: Id,
+  session_id: Id,
+  phone: Schema.String,
+  ...progress
+}).annotations({ identifier: "RecipientEventData" })
+export type RecipientData = typeof RecipientData.Type
+
+/** Of a direct message. */
+export const MessageData = Schema.Struct({
+  message_id: Id,
+  session_id: Id,
+  to: Schema.String,
+  ...progress
+}).annotations({ identifier: "MessageEventData" })
+export type MessageData = typeof MessageData.Type
+
+/** Changes as an event of their own would tell each. */
+export const BatchData = Schema.Struct({
+  changes: Schema.Array(Schema.Struct({ type: Schema.String, data: RecipientData }))
+}).annotations({ identifier: "RecipientBatchEventData" })
+
+export const ReceivedData = Schema.Struct({
+  message_id: Schema.String,
+  session_id: Id,
+  from: NullableText,
+  user_id: NullableText,
+  text: Schema.String,
+  received_at: Time
+}).annotations({ identifier: "ReceivedEventData" })
+export type ReceivedData = typeof ReceivedData.Type
+
+export const UnattributedData = Schema.Struct({
+  unattributed_id: Id,
+  session_id: Id,
+  kind: Schema.Literal(...Unattributed.kinds),
+  message_id: NullableText,
+  text: Schema.String,
+  occurred_at: Time
+}).annotations({ identifier: "UnattributedEventData" })
+export type UnattributedData = typeof UnattributedData.Type
+
+export const SessionData = Schema.Struct({
+  session_id: Id,
+  name: Schema.String,
+  provider: Schema.String,
+  state: Schema.Literal("connected", "connecting", "disconnected"),
+  reason: NullableText,
+  unavailable_since: NullableTime
+}).annotations({ identifier: "SessionEventData" })
+export type SessionData = typeof SessionData.Type
+
+export const TemplateData = Schema.Struct({
+  template_id: Count,
+  session_id: Id,
+  name: Schema.String,
+  language: Schema.String,
+  category: Template.Category,
+  status: Schema.String,
+  quality: NullableText
+}).annotations({ identifier: "TemplateEventData" })
+export type TemplateData = typeof TemplateData.Type
+
+export const ConsentData = Schema.Struct({
+  consent_id: Id,
+  phone: NullableText,
+  user_id: NullableText,
+  purpose: Schema.Literal(...Consent.scopes),
+  source: Schema.String,
+  occurred_at: Time
+}).annotations({ identifier: "ConsentEventData" })
+export type ConsentData = typeof ConsentData.Type
+
+export const WebhookTestData = Schema.Struct({
+  account_id: Id,
+  webhook_id: Id,
+  message: Schema.String
+}).annotations({ identifier: "WebhookTestEventData" })
+export type WebhookTestData = typeof WebhookTestData.Type
+
+export const WebhookDisabledData = Schema.Struct({
+  webhook_id: Id,
+  url: Schema.String,
+  reason: Schema.String
+}).annotations({ identifier: "WebhookDisabledEventData" })
+export type WebhookDisabledData = typeof WebhookDisabledData.Type
+
+export const byType = {
+  "job.processing": JobData,
+  "job.paused": JobData,
+  "job.completed": JobData,
+  "job.failed": JobData,
+  "job.canceled": JobData,
+  "recipient.accepted": RecipientData,
+  "recipient.sent": RecipientData,
+  "recipient.delivered": RecipientData,
+  "recipient.read": RecipientData,
+  "recipient.failed": RecipientData,
+  "recipient.skipped": RecipientData,
+  "recipient.unknown": RecipientData,
+  "recipient.batch": BatchData,
+  "message.accepted": MessageData,
+  "message.sent": MessageData,
+  "message.delivered": MessageData,
+  "message.read": MessageData,
+  "message.failed": MessageData,
+  "message.received": ReceivedData,
+  "inbound.unattributed": UnattributedData,
+  "session.connected": SessionData,
+  "session.disconnected": SessionData,
+  "session.unavailable": SessionData,
+  "session.available": SessionData,
+  "template.updated": TemplateData,
+  "consent.granted": ConsentData,
+  "consent.revoked": ConsentData,
+  "webhook.test": WebhookTestData,
+  "webhook.disabled": WebhookDisabledData
+} as const satisfies { readonly [T in Type]: Schema.Schema.AnyNoContext }

@@ -1,0 +1,136 @@
+/** Webhook endpoints, deliveries (one event to one endpoint) and attempts (one HTTP request of a delivery). */
+
+import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
+import type { Type } from "./Event.ts"
+import { batchType, matches } from "./Event.ts"
+
+export interface EndpointSecret {
+  /** The secret encrypted at rest. */
+  readonly sealed: string
+  readonly createdAt: Instant
+  /** null = the current one; otherwise an old one that signs until then. */
+  readonly expiresAt: Instant | null
+}
+
+/** The place that an endpoint's secrets are sealed for. */
+export const place = (endpointId: string): string => `webhook|${endpointId}`
+
+export interface Endpoint {
+  readonly id: string
+  readonly accountId: string
+  readonly url: string
+  readonly events: ReadonlyArray<string>
+  readonly description: string | null
+  readonly enabled: boolean
+  /** Why it was disabled, by whom; null while it is enabled. */
+  readonly disabledReason: string | null
+  /** The current secret first. */
+  readonly secrets: ReadonlyArray<EndpointSecret>
+  /** Since when nothing but failures has come; null after a success. */
+  readonly failingSince: Instant | null
+  /** The most deliveries per second, over all nodes; null = as fast as it answers. */
+  readonly deliveriesPerSecond: number | null
+  /** True when changes of recipients come many to an event. */
+  readonly batchRecipients: boolean
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+}
+
+/** Of an endpoint's address and description, in code points; of its pace, in deliveries per second. */
+export const maximumUrl = 2048
+export const maximumDescription = 500
+export const maximumPace = 10_000
+
+/** The fields of an endpoint that an operator may change. */
+export type Change = Partial<
+  Pick<
+    Endpoint,
+    | "url"
+    | "events"
+    | "description"
+    | "enabled"
+    | "disabledReason"
+    | "deliveriesPerSecond"
+    | "batchRecipients"
+  >
+>
+
+/** `pending` waits for its next attempt, `exhausted` was given up after the schedule. */
+export const deliveryStatuses = ["pending", "delivered", "exhausted"] as const
+export type DeliveryStatus = (typeof deliveryStatuses)[number]
+
+/**
+ * Why an attempt was no success: another status than 2xx; no whole answer in time; no connection, or one that broke;
+ * an address that may not be reached; a secret that this server's key does not open.
+ */
+export const failures = ["status", "timeout", "connection", "address_refused", "secret_unreadable"] as const
+export type Failure = (typeof failures)[number]
+
+export interface Attempt {
+  /** From 1. */
+  readonly number: number
+  readonly at: Instant
+  /** The answer's HTTP status; null when there was none. */
+  readonly status: number | null
+  readonly durationMs: number
+  /** Why there was no success; null for a success. */
+  readonly reason: Failure | null
+  /** The start of the answer's body, at most 16 KiB. */
+  readonly excerpt: string
+}
+
+export interface Delivery {
+  readonly id: string
+  readonly endpointId: string
+  readonly eventId: string
+  readonly eventType: Type
+  readonly status: DeliveryStatus
+  readonly attempts: ReadonlyArray<Attempt>
+  /** When the next attempt is due; null unless pending. */
+  readonly nextAt: Instant | null
+  readonly createdAt: Instant
+}
+
+/** The endpoint with fields replaced; enabling it forgets why it was disabled. */
+export const change = (endpoint: Endpoint, fields: Change, now: Instant): Endpoint => {
+  const next = { ...endpoint, ...fields, updatedAt: now }
+  return next.enabled && !endpoint.enabled ? { ...next, disabledReason: null, failingSince: null } : next
+}
+
+/** An endpoint that answers with nothing but failures for this long is disabled. */
+export const disableAfterMs = 5 * Time.day
+
+/**
+ * The endpoint after an attempt: how long it has been failing, and whether that disabled it; the same one when nothing
+ * changes. Decided of the endpoint as it is, which may have recovered since the attempt began.
+ */
+export const afterAttempt = (
+  endpoint: Endpoint,
+  attempt: {
+    readonly delivered: boolean
+    /** A reason to disable it whatever it did before. */
+    readonly disable: string | null
+    readonly now: Instant
+  }
+): Endpoint => {
+  if (attempt.delivered)
+    return endpoint.failingSince === null ? endpoint : { ...endpoint, failingSince: null }
+  const { failingSince } = endpoint
+  const tooLong = failingSince !== null && attempt.now - failingSince >= disableAfterMs
+  const reason = attempt.disable ?? (tooLong ? "Every delivery failed for 5 days." : null)
+  const failing = failingSince === null ? { ...endpoint, failingSince: attempt.now } : endpoint
+  return reason === null || !endpoint.enabled
+    ? failing
+    : { ...failing, enabled: false, disabledReason: reason, updatedAt: attempt.now }
+}
+
+/**
+ * True when a kept event is one that the endpoint should have. Not what is about endpoints; nor a single change of a
+ * recipient when it gets those in batches, for it has it in a batch.
+ */
+export const misses = (endpoint: Endpoint, type: Type): boolean =>
+  type !== batchType &&
+  !type.startsWith("webhook.") &&
+  !(endpoint.batchRecipients && type.startsWith("recipient.")) &&
+  matches(endpoint.events, type)

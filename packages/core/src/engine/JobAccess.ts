@@ -1,0 +1,176 @@
+/** Reading and canceling jobs: a caller's own, and any for the operator. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { LimitWait } from "../domain/account/Plan.ts"
+import * as Money from "../domain/billing/Money.ts"
+import * as RateCard from "../domain/billing/RateCard.ts"
+import { JobEnded, NotFound } from "../domain/Errors.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { Job, PauseReason } from "../domain/job/Job.ts"
+import { dispatchable } from "../domain/job/Job.ts"
+import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
+import type { Page } from "../domain/Page.ts"
+import * as Circuit from "../domain/session/Circuit.ts"
+import type { Pacing } from "../domain/session/Pacing.ts"
+import { unpaced } from "../domain/session/Pacing.ts"
+import type { Session } from "../domain/session/Session.ts"
+import * as Sessions from "../domain/session/Session.ts"
+import { Signals } from "../runtime/Signals.ts"
+import { JobStore } from "../storage/JobStore.ts"
+import { RateCardStore } from "../storage/RateCardStore.ts"
+import { SessionStore } from "../storage/SessionStore.ts"
+import { Heartbeat } from "../worker/Heartbeat.ts"
+import type { Caller, JobDetail, JobQuery } from "./Operations.ts"
+import { spanIfTraced } from "./SpanIfTraced.ts"
+
+export interface DetailQuery {
+  readonly recipientStatus?: RecipientStatus | undefined
+  readonly page: Page
+}
+
+/** The wait for a session over which nothing may be sent; for a platform that does not answer until it is asked again. */
+const waitingForSession = (
+  { blockedUntil, outage }: Pick<Session, "blockedUntil" | "outage">,
+  obstacle: PauseReason,
+  now: Instant
+): JobDetail["waitingFor"] =>
+  obstacle === "platform_unavailable" && outage !== null
+    ? { limiter: "platform", until: Circuit.nextProbe(outage, now) }
+    : { limiter: "session", until: obstacle === "provider_blocked" ? blockedUntil : null }
+
+const waitOfPaused = (
+  { pauseReason }: Job,
+  session: Session | null,
+  obstacle: PauseReason | null,
+  now: Instant
+): JobDetail["waitingFor"] => {
+  if (pauseReason === "template_paused") return { limiter: "template", until: null }
+  return session === null || obstacle === null
+    ? { limiter: "session", until: null }
+    : waitingForSession(session, obstacle, now)
+}
+
+/** @param isDispatched true while anybody lives who takes what is due */
+const waitingFor = (
+  job: Job,
+  limit: LimitWait | null,
+  nextAt: Instant | null,
+  session: Session | null,
+  isDispatched: boolean,
+  now: Instant
+): JobDetail["waitingFor"] => {
+  const pacing = session?.pacing ?? unpaced
+  const obstacle = session === null ? null : Sessions.obstacle(session)
+  if (job.status === "paused") return waitOfPaused(job, session, obstacle, now)
+  if (!isOpen(job)) return null
+  if (limit !== null && limit.until > now) return limit
+  if (!isDispatched) return { limiter: "worker", until: null }
+  if (session !== null && obstacle !== null) return waitingForSession(session, obstacle, now)
+  if (job.counts.queued > 0) {
+    return pacing.messages_per_second === null ? null : { limiter: "pace", until: null }
+  }
+  return nextAt === null ? null : { limiter: "retry", until: nextAt }
+}
+
+/** True while a worker has something to do for the job, now or later. */
+const isOpen = ({ counts, status }: Job): boolean =>
+  dispatchable(status) && counts.queued + counts.sending > 0
+
+/** By its session's pace alone, when it has one: other jobs of the session and retries may make it later. */
+const expectedCompletionAt = (job: Job, { messages_per_second }: Pacing, now: Instant): Instant | null => {
+  const open = job.counts.queued + job.counts.sending
+  return messages_per_second === null || open === 0 || !dispatchable(job.status)
+    ? null
+    : now + Math.ceil((open * 1000) / messages_per_second)
+}
+
+const whole: Page = { limit: 250, after: null }
+
+export const make = Effect.gen(function* () {
+  const cards = yield* RateCardStore
+  const jobs = yield* JobStore
+  const heartbeat = yield* Heartbeat
+  const sessions = yield* SessionStore
+  const signals = yield* Signals
+
+  /** By the card that priced the send, since receipts name a category and never money. */
+  const actualCostOf = Effect.fnUntraced(function* ({
+    content,
+    createdAt,
+    currency,
+    estimatedCost,
+    id
+  }: Job) {
+    if (estimatedCost === null || content.kind !== "template") return null
+    const { category } = content.template
+    const delivered = yield* jobs.delivered(id)
+    const otherwise = delivered.some(({ pricing }) => pricing !== null && pricing.category !== category)
+    const card = otherwise ? yield* cards.inForce({ currency, now: createdAt }) : null
+    return Money.total(delivered.flatMap((each) => RateCard.cost(each, category, card) ?? []))
+  })
+
+  /** A job with a page of its results and what it cost. */
+  const detail = Effect.fnUntraced(function* (job: Job, query: DetailQuery) {
+    const { page, recipientStatus } = query
+    const results = yield* jobs.results({ jobId: job.id, status: recipientStatus, page })
+    const actualCost = yield* actualCostOf(job)
+    const waiting =
+      job.counts.sending > 0 ? yield* jobs.results({ jobId: job.id, status: "sending", page: whole }) : null
+    const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
+    const session = yield* sessions.find(job.sessionId)
+    const pacing = session?.pacing ?? unpaced
+    const now = yield* Clock.currentTimeMillis
+    const isDispatched = !isOpen(job) || (yield* heartbeat.isDispatched)
+    const limit = job.status === "queued" ? yield* jobs.limitWait(job.id) : null
+    const nextAt = due.length === 0 ? null : Math.min(...due)
+    const found: JobDetail = {
+      job,
+      results,
+      actualCost,
+      waitingFor: waitingFor(job, limit, nextAt, session, isDispatched, now),
+      expectedCompletionAt: expectedCompletionAt(job, pacing, now)
+    }
+    return found
+  })
+
+  /** Any account's; a direct message is no job to read, cancel or retry. */
+  const any = Effect.fnUntraced(function* (jobId: string) {
+    const job = yield* jobs.find(jobId)
+    return job?.content.kind === "template" ? job : yield* new NotFound({ what: "job" })
+  })
+
+  /** Another key's job is not told apart from one that does not exist. */
+  const own = (caller: Caller, jobId: string) =>
+    Effect.filterOrFail(
+      any(jobId),
+      ({ publicKey }) => publicKey === caller.key.publicKey,
+      () => new NotFound({ what: "job" })
+    )
+
+  const find = Effect.fnUntraced(function* (caller: Caller, jobId: string, query: DetailQuery) {
+    return yield* detail(yield* own(caller, jobId), query)
+  })
+
+  /** Of a job that was found: who owns it never changes. */
+  const cancelFound = Effect.fnUntraced(function* ({ id: jobId }: Job) {
+    const result = yield* jobs.cancel({ jobId, now: yield* Clock.currentTimeMillis })
+    if (result === null) return yield* new NotFound({ what: "job" })
+    if (result._tag === "Ended") return yield* new JobEnded({ status: result.job.status })
+    yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
+    return result.job
+  })
+
+  const cancel = (caller: Caller, jobId: string) => Effect.flatMap(own(caller, jobId), cancelFound)
+
+  const list = (caller: Caller, query: JobQuery) =>
+    jobs.list({ ...query, by: { publicKey: caller.key.publicKey }, kind: "template" })
+
+  return {
+    any,
+    detail,
+    cancelFound,
+    find: spanIfTraced("Engine.job", find),
+    list: spanIfTraced("Engine.jobs", list),
+    cancel: spanIfTraced("Engine.cancel", cancel)
+  }
+})

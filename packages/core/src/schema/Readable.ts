@@ -1,0 +1,76 @@
+/**
+ * What of an input can be read that has not its shape: so that the rules of an operation are looked at together with the
+ * shape, and a refusal has every fault at once (decisions.md §10 "Requests").
+ */
+import type * as Schema from "effect/Schema"
+import type * as AST from "effect/SchemaAST"
+import * as SchemaCompiler from "./SchemaCompiler.ts"
+import * as SchemaFaults from "./SchemaFaults.ts"
+
+/** Members that cannot be read are left out, and items are undefined, so that the others keep their places. */
+export type Readable<A> = A extends string | number | boolean | null | undefined
+  ? A
+  : A extends ReadonlyArray<infer Item>
+    ? ReadonlyArray<Readable<Item> | undefined>
+    : A extends object
+      ? { readonly [Name in keyof A]?: Readable<A[Name]> | undefined }
+      : unknown
+
+const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
+  typeof input === "object" && input !== null && !Array.isArray(input)
+
+const isPlain = (ast: AST.TypeLiteral, input: unknown): input is Readonly<Record<string, unknown>> =>
+  isRecord(input) && ast.indexSignatures.length === 0
+
+const struct = (ast: AST.TypeLiteral, input: Readonly<Record<string, unknown>>): unknown => {
+  const found: Record<string, unknown> = {}
+  for (const { name, type } of ast.propertySignatures) {
+    const key = String(name)
+    const member = Object.hasOwn(input, key) ? salvaged(type, input[key]) : undefined
+    if (member !== undefined) found[key] = member
+  }
+  return found
+}
+
+const array = (item: AST.AST, input: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  const decoded = SchemaCompiler.ofNode(item)
+  return input.map((each) => {
+    const found = decoded(each)
+    return found === SchemaCompiler.failed ? salvaged(item, each) : found
+  })
+}
+
+/** An array is read item by item: to decode it whole would go through thousands to the one that is wrong. */
+const salvaged = (ast: AST.AST, input: unknown): unknown => {
+  const structure = SchemaFaults.structureOf(ast)
+  if (structure === undefined || !Array.isArray(input)) {
+    const decoded = SchemaCompiler.ofNode(ast)(input)
+    if (decoded !== SchemaCompiler.failed) return decoded
+  }
+  if (structure === undefined) return undefined
+  if (structure !== ast) return salvaged(structure, input)
+  switch (ast._tag) {
+    case "Refinement":
+      return salvaged(ast.from, SchemaFaults.isTooLong(ast, input) ? undefined : input)
+    case "TypeLiteral":
+      return isPlain(ast, input) ? struct(ast, input) : undefined
+    case "TupleType": {
+      const [item] = ast.rest
+      return Array.isArray(input) && item !== undefined ? array(item.type, input) : []
+    }
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Reads what can be read; undefined when nothing can. An array that is none, or too long to be looked into, is empty.
+ * The assertion says that what is left is of the schema's shape part by part, which no type of its own can say.
+ */
+export const reader =
+  <A, I>({ ast }: Schema.Schema<A, I>): ((input: unknown) => Readable<A> | undefined) =>
+  // A body is asked for where it could not be decoded whole.
+  (input) =>
+    (ast._tag === "TypeLiteral" && isPlain(ast, input) ? struct(ast, input) : salvaged(ast, input)) as
+      | Readable<A>
+      | undefined

@@ -1,0 +1,138 @@
+/**
+ * The bodies of interface.md §2.3, §2.4 and §2.8, exactly: the same object in process and over HTTP. Schemas here
+ * hold the shape (types, what is required, bounds); rules that need more than the field itself are elsewhere.
+ */
+
+import * as Schema from "effect/Schema"
+import type { Fault } from "../domain/Fault.ts"
+import { Reference } from "../domain/job/Reference.ts"
+import * as Phone from "../domain/Phone.ts"
+import * as Template from "../domain/template/Template.ts"
+import * as ParseResult from "../effect/ParseResult.ts"
+import * as SchemaCompiler from "./SchemaCompiler.ts"
+
+const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
+  typeof input === "object" && input !== null && !Array.isArray(input)
+
+export const maximumRecipients = 250
+export const maximumMessageLength = 4096
+/** In code points. */
+export const maximumExternalId = 255
+/** In one object: as many as a template may ask for. */
+export const maximumVariables = Template.maximumVariables
+
+/** A loop, since it runs for every recipient. */
+const isFewStrings = (
+  input: Readonly<Record<string, unknown>>
+): input is Readonly<Record<string, string>> => {
+  let count = 0
+  for (const name in input) {
+    count += 1
+    if (count > maximumVariables || typeof input[name] !== "string") return false
+  }
+  return true
+}
+
+export const isVariables = (input: unknown): input is Readonly<Record<string, string>> =>
+  isRecord(input) && isFewStrings(input)
+
+/**
+ * A string-to-string object, kept as it came. `Schema.Record` would drop an own `__proto__` without a word, and a
+ * name nobody asked for must be told.
+ */
+const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declare(
+  [],
+  {
+    decode: () => (input, _, ast) => {
+      if (!isRecord(input)) return ParseResult.fail(new ParseResult.Type(ast, input))
+      if (isFewStrings(input)) return ParseResult.succeed(input)
+      const [first, ...rest] = Object.entries(input)
+        .filter(([, value]) => typeof value !== "string")
+        .map(
+          ([name, value]) =>
+            new ParseResult.Pointer(name, input, new ParseResult.Type(Schema.String.ast, value))
+        )
+      return ParseResult.fail(
+        first === undefined
+          ? new ParseResult.Type(ast, input)
+          : new ParseResult.Composite(ast, input, [first, ...rest])
+      )
+    },
+    encode: () => (input, _, ast) =>
+      isVariables(input) ? ParseResult.succeed(input) : ParseResult.fail(new ParseResult.Type(ast, input))
+  },
+  {
+    [SchemaCompiler.TestAnnotationId]: isVariables,
+    description: "Values by variable name: `header.1`, `header.media`, `body.1`, …, `button.0.1`.",
+    jsonSchema: { type: "object", additionalProperties: { type: "string" }, maxProperties: maximumVariables }
+  }
+)
+
+/** JSON Schema takes 1e300 for an integer, too. */
+const safeInteger = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
+
+/** Its members are in the order that `Idempotency` compares them in: what has it need not be copied. */
+export const Recipient = Schema.Struct({
+  external_id: Schema.optional(
+    Schema.String.annotations({
+      description: "Your reference for the recipient: well-formed text without NUL.",
+      jsonSchema: { maxLength: maximumExternalId }
+    })
+  ),
+  phone: Schema.String.annotations({
+    description: "Digits including a country calling code that exists, no separators.",
+    jsonSchema: { pattern: Phone.form.source }
+  }),
+  variables: Schema.optional(Variables)
+}).annotations({ identifier: "Recipient" })
+
+const reference = Schema.optional(
+  Reference.annotations({
+    description: "Your name for it, at most 255 characters: kept with it and told in every event of it."
+  })
+)
+
+export const TemplateMessageRequest = Schema.Struct({
+  template_id: Schema.Int.annotations({ description: "Id of the template.", jsonSchema: safeInteger }),
+  currency: Schema.optional(
+    Schema.String.annotations({ description: "ISO 4217 code; the account's when absent." })
+  ),
+  variables: Schema.optional(Variables),
+  reference,
+  recipients: Schema.Array(Recipient).pipe(Schema.minItems(1), Schema.maxItems(maximumRecipients))
+}).annotations({ identifier: "TemplateMessageRequest" })
+export type TemplateMessageRequest = typeof TemplateMessageRequest.Type
+
+export const DirectMessageRequest = Schema.Struct({
+  to: Schema.String.annotations({
+    description: "Digits including a country calling code that exists, no separators.",
+    jsonSchema: { pattern: Phone.form.source }
+  }),
+  message: Schema.String.annotations({
+    description: "Well-formed text without NUL that is not blank.",
+    jsonSchema: { minLength: 1, maxLength: maximumMessageLength }
+  }),
+  linkPreview: Schema.optional(
+    Schema.Boolean.annotations({ description: "Whether a link preview is made; false when absent." })
+  ),
+  reference
+}).annotations({ identifier: "DirectMessageRequest" })
+export type DirectMessageRequest = typeof DirectMessageRequest.Type
+
+/** The body of an {@link Unchecked} request whose text could not be read. */
+export const unreadable: unique symbol = Symbol.for("@sendwright/core/schema/Requests/unreadable")
+
+/**
+ * A body that nobody has looked at yet. The message operations take it in place of a typed request, because what
+ * they answer depends on all of it: the order of checks puts some of the body's faults before the idempotency key
+ * and some after it, and a refusal lists every fault.
+ */
+export class Unchecked {
+  readonly body: unknown
+  /** Of the rest of the request, and of the body's text: with one of them it is refused, and the refusal lists all. */
+  readonly faults: ReadonlyArray<Fault>
+  constructor(body: unknown, faults: ReadonlyArray<Fault> = []) {
+    this.body = body
+    this.faults = faults
+  }
+}

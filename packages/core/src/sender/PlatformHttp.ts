@@ -1,0 +1,124 @@
+/** How a sender asks its platform over HTTP, and what it means for the message that there is no answer. */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Fault from "../domain/Fault.ts"
+import type { Failure } from "../domain/job/Recipient.ts"
+import * as PublicUrl from "../domain/PublicUrl.ts"
+import * as Url from "../domain/Url.ts"
+import * as HttpClient from "../http/HttpClient.ts"
+import { SendResult } from "./Sender.ts"
+
+export interface Options {
+  /** To one platform at the most, as many as messages are under way at once; more than are needed cost time. */
+  readonly connections?: number
+  /** Networks that are not public and may hold a platform all the same (docs/adr/0023). This machine's own by default. */
+  readonly networks?: ReadonlyArray<PublicUrl.Network>
+}
+
+export interface PlatformHttp {
+  readonly exchange: HttpClient.HttpClient
+  /** Why a session may not have the URL in this field of its configuration; none for what is no text. */
+  readonly urlFaults: (field: string, url: unknown) => ReadonlyArray<Fault.Fault>
+}
+
+const maximumUrl = 2048
+const connectTimeoutMs = 10_000
+const setting = "SENDER_ALLOWED_NETWORKS"
+
+/** To platforms at allowed addresses only, looked at when a session is configured and at each connection. */
+export const make = ({
+  connections = 64,
+  networks = PublicUrl.loopback
+}: Options = {}): Effect.Effect<PlatformHttp, never, Scope.Scope> => {
+  const { allows, fault } = PublicUrl.make({
+    protocols: ["http", "https"],
+    maximum: maximumUrl,
+    networks,
+    setting
+  })
+  // With undici, which it is made of.
+  const connector = async () => {
+    const { make } = await import("../http/GuardedConnector.ts")
+    return make(allows, { timeoutMs: connectTimeoutMs })
+  }
+  return Effect.map(HttpClient.make({ connections }, connector), (exchange) => ({
+    exchange,
+    urlFaults: (field, url) => {
+      const found = typeof url === "string" ? fault(url) : undefined
+      return found === undefined
+        ? []
+        : [Fault.make(["config", field], "invalid_value", `\`${field}\` ${found}.`)]
+    }
+  }))
+}
+
+/** A platform that was not reached: trying again does no harm. */
+export const unreachable = (reason: string): Failure => ({
+  code: "provider_unreachable",
+  provider_code: null,
+  message:
+    reason === HttpClient.addressRefused
+      ? `The platform was not asked: its address is inside a network or reserved. Give the session a public URL, or allow the network by ${setting}.`
+      : `The platform could not be reached (${reason}).`,
+  permanent: false
+})
+
+/** A platform that may have the message. */
+export const unanswered = (reason: string): Failure => ({
+  code: "outcome_unknown",
+  provider_code: null,
+  message: `The platform did not answer (${reason}); it may have the message.`,
+  permanent: false
+})
+
+/** Where a redirect leads, without what may be secret in it; undefined when that is no web address. */
+const targetOf = (location: string | null, url: string): string | undefined => {
+  const target = location === null ? undefined : Url.parse(location, url)
+  if (target === undefined) return undefined
+  const { host, pathname, protocol } = target
+  return /^https?:$/.test(protocol) ? `${protocol}//${host}${pathname}`.slice(0, 200) : undefined
+}
+
+/**
+ * A redirect (3xx), of which the message says what to do; undefined for any other answer. Nobody has the message, and
+ * the fault is the session's address and no recipient's: it is tried again.
+ *
+ * @param asked who was asked, where, and by which field of the configuration
+ */
+export const redirected = (
+  { location, status }: Extract<HttpClient.Exchanged, { readonly _tag: "Answered" }>,
+  asked: { readonly who: string; readonly code: string; readonly url: string; readonly field: string }
+): Failure | undefined => {
+  if (status < 300 || status >= 400) return undefined
+  const target = targetOf(location, asked.url)
+  const [to, where] =
+    target === undefined ? ["", "the address that answers"] : [` to ${target}`, "that address"]
+  return {
+    code: asked.code,
+    provider_code: String(status),
+    message: `${asked.who} answered ${status}${to}; Sendwright does not follow redirects: set the session's \`${asked.field}\` to ${where}.`,
+    permanent: false
+  }
+}
+
+/** What may pass: the platform answered, and surely did not take it (RFC 9110 §15.5.9, §15.6; RFC 6585 §4). */
+export const mayPass = (status: number): boolean => status === 408 || status === 429 || status >= 500
+
+/** What became of an attempt; what an answer says is the sender's to tell. */
+export const meaning = (
+  exchanged: HttpClient.Exchanged,
+  answered: (answer: Extract<HttpClient.Exchanged, { readonly _tag: "Answered" }>) => SendResult
+): SendResult => {
+  switch (exchanged._tag) {
+    case "Unsent":
+      return SendResult.Transient({
+        failure: unreachable(exchanged.reason),
+        retryAfterMs: null,
+        answered: false
+      })
+    case "Lost":
+      return SendResult.Ambiguous({ failure: unanswered(exchanged.reason), answered: false })
+    case "Answered":
+      return answered(exchanged)
+  }
+}

@@ -1,0 +1,58 @@
+/** A session's line to its platform: the sender for its provider, with its configuration unsealed. */
+import * as Effect from "effect/Effect"
+import type { Session } from "../domain/session/Session.ts"
+import * as Either from "../effect/Either.ts"
+import { SecretBox } from "../secret/SecretBox.ts"
+import type { Sender } from "./Sender.ts"
+import { Senders } from "./Sender.ts"
+
+export interface SessionSender {
+  readonly sender: Sender
+  readonly config: unknown
+  /** The session's own time for which a transient error is tried again (`Retry.sendWindow`). */
+  readonly retryForMs: number | null
+}
+
+/** Undefined when this process has no sender for it, or cannot read its configuration with its key. */
+export type Resolve = (
+  session: Pick<Session, "id" | "provider" | "config" | "retryForMs"> | null
+) => Effect.Effect<SessionSender | undefined>
+
+/** How many configurations are kept unsealed. */
+const maximumCached = 1000
+
+/** Where a session's configuration is sealed. */
+export const place = (sessionId: string): string => `session|${sessionId}`
+
+export const make: Effect.Effect<Resolve, never, Senders | SecretBox> = Effect.gen(function* () {
+  const box = yield* SecretBox
+  const senders = yield* Senders
+  const known = new Map<string, unknown>()
+
+  const unseal = ({ config, id }: Pick<Session, "id" | "config">): Either.Either<unknown, unknown> => {
+    if (known.has(config)) return Either.right(known.get(config))
+    return Either.map(box.open(place(id), config), (text) => {
+      const plain: unknown = JSON.parse(text)
+      const [oldest] = known.keys()
+      if (known.size >= maximumCached && oldest !== undefined) known.delete(oldest)
+      known.set(config, plain)
+      return plain
+    })
+  }
+
+  return (session) => {
+    const sender = session === null ? undefined : senders.get(session.provider)
+    if (session === null || sender === undefined) return Effect.succeed(undefined)
+    // What needs no configuration needs no key to read it.
+    const { retryForMs } = session
+    if (sender.configure === undefined) return Effect.succeed({ sender, config: {}, retryForMs })
+    return Either.match(unseal(session), {
+      onLeft: () =>
+        Effect.as(
+          Effect.logError(`The configuration of session ${session.id} cannot be read with this SECRET_KEY`),
+          undefined
+        ),
+      onRight: (config) => Effect.succeed({ sender, config, retryForMs })
+    })
+  }
+})

@@ -1,0 +1,38 @@
+/** Applies what came of people, within a verb. */
+import type { Instant } from "../../domain/Instant.ts"
+import * as Person from "../../domain/Person.ts"
+import * as InboundSteps from "../InboundSteps.ts"
+import type { Inbound, Received } from "../InboundStore.ts"
+import { rememberedMs } from "../InboundStore.ts"
+import * as Events from "./Events.ts"
+import type { Database } from "./MemoryDatabase.ts"
+import * as People from "./People.ts"
+
+export const apply = (
+  db: Database,
+  { accountId, items: given, portfolio, sessionId }: Inbound,
+  now: Instant
+): Received => {
+  // The oldest first.
+  for (const [id, at] of db.inbound) {
+    if (now - at < rememberedMs) break
+    db.inbound.delete(id)
+  }
+  const ids = given.flatMap(({ id }) => (id === null || db.inbound.has(id) ? [] : [id]))
+  const items = InboundSteps.fresh(given, ids)
+  const links = People.linksFrom(db, accountId, InboundSteps.named(items, portfolio))
+  const learnt = InboundSteps.learn(items, portfolio, links, now)
+  const circle = Person.circle(Person.withLearnt(links, learnt))
+  const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
+  const histories = People.historiesOf(db, accountId, concerned)
+  const batch = { items, portfolio, learnt, circle, histories }
+  const filed = InboundSteps.records(batch, db.ids, now)
+  const drafts = InboundSteps.drafts(sessionId, items, filed)
+  for (const id of ids) db.inbound.set(id, now)
+  People.link(db, accountId, learnt.retained)
+  for (const each of filed) People.file(db, accountId, each)
+  for (const { unattributed } of items)
+    if (unattributed !== null) db.unattributed.push({ position: db.nextPosition(), value: unattributed })
+  Events.append(db, accountId, drafts, now)
+  return InboundSteps.received(learnt)
+}

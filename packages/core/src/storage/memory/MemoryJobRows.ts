@@ -1,0 +1,346 @@
+/**
+ * The jobs' operations over the tables in memory. A verb is one synchronous step: nothing comes between its operations,
+ * so there is nothing to lock.
+ */
+
+import * as Plan from "../../domain/account/Plan.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
+import type { WaitingSession } from "../../domain/job/Claiming.ts"
+import type { RecipientResult } from "../../domain/job/Job.ts"
+import * as Jobs from "../../domain/job/Job.ts"
+import * as Transitions from "../../domain/job/Transitions.ts"
+import * as Pacing from "../../domain/session/Pacing.ts"
+import type { Template } from "../../domain/template/Template.ts"
+import type { FencedRecipient, JobChange, RecipientChange } from "../JobSteps.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type {
+  AcceptanceFacts,
+  Backend,
+  JobRows,
+  PendingLimitsJob,
+  RecipientPlace,
+  Tx
+} from "../policy/JobRows.ts"
+import * as Events from "./Events.ts"
+import * as InboundRows from "./InboundRows.ts"
+import type { Database, JobRow } from "./MemoryDatabase.ts"
+import { nextDue, openJobs, putJob } from "./MemoryDatabase.ts"
+
+export interface Memory extends Backend {
+  readonly request: never
+  readonly reply: never
+  readonly job: JobRow
+  readonly pending: PendingLimitsJob
+  readonly facts: AcceptanceFacts
+}
+
+/** Runs a verb. It asks for nothing, so it is over with its first step. */
+export const perform = <A>(verb: Tx<A, Memory>): A => {
+  const step = verb.next()
+  if (step.done !== true) throw new TypeError("Memory was asked for something")
+  return step.value
+}
+
+export const keyOf = (publicKey: string, key: string): string => `${publicKey}|${key}`
+export const usageOf = (accountId: string, day: string, kind: string): string => `${accountId}|${day}|${kind}`
+const pairOf = (sessionId: string, phone: string): string => `${sessionId}|${phone}`
+
+const lastAcceptance = (db: Database, publicKey: string, now: Instant): Instant | null =>
+  Plan.lastOf(db.lastAccepted.get(publicKey) ?? null, db.lastLimitsApplied.get(publicKey) ?? null, now)
+
+const isOf: Record<"open" | "lost" | "awaited", (tracked: FencedRecipient) => boolean> = {
+  open: ({ recipient: { status } }) => status === "queued" || status === "sending",
+  lost: ({ recipient: { status } }) => status === "failed" || status === "unknown",
+  awaited: ({ fence }) => fence !== null
+}
+
+const statusOf = (db: Database, content: Jobs.Content): Template["status"] | null =>
+  (content.kind === "template" ? db.templates.get(content.templateId)?.status : undefined) ?? null
+
+const byDueTime = (a: JobRow, b: JobRow): number =>
+  (a.nextDue ?? 0) - (b.nextDue ?? 0) || a.position - b.position
+
+/** Writes a step of a job: its recipients, its row, its events. */
+const save = (
+  db: Database,
+  { changes, drafts, state }: JobChange<JobRow>,
+  now: Instant,
+  deferred: ReadonlyArray<RecipientChange> = []
+): void => {
+  const recipients = [...state.recipients]
+  for (const { after, fence } of deferred) recipients[after.index] = { recipient: after, fence }
+  for (const { after, fence } of changes) recipients[after.index] = { recipient: after, fence }
+  const row = { ...state, recipients }
+  putJob(db, { ...row, nextDue: nextDue(row, state.job, now) })
+  Events.append(db, state.job.accountId, drafts, now)
+}
+
+export const make = (db: Database): JobRows<Memory> => ({
+  waitingSessions: function* ({ after, limit, until }) {
+    const dueAt = new Map<string, Instant>()
+    for (const { job, nextDue } of openJobs(db)) {
+      if (nextDue !== null) dueAt.set(job.sessionId, Math.min(nextDue, dueAt.get(job.sessionId) ?? nextDue))
+    }
+    const ids = [...dueAt.keys()].sort()
+    const circle =
+      after < until
+        ? ids.filter((id) => id > after && id <= until)
+        : [...ids.filter((id) => id > after), ...ids.filter((id) => id <= until)]
+    const sessions = circle.flatMap((id): ReadonlyArray<WaitingSession> => {
+      const session = db.sessions.get(id)?.value
+      const at = dueAt.get(id)
+      if (session === undefined || at === undefined) return []
+      const { blockedUntil, lastOutage, outage, pacing, provider, state } = session
+      const arrival = db.paces.get(id) ?? null
+      return [{ id, provider, pacing, state, blockedUntil, outage, lastOutage, dueAt: at, arrival }]
+    })
+    return sessions.slice(0, limit)
+  },
+
+  pacing: function* (sessionId) {
+    return db.sessions.get(sessionId)?.value.pacing ?? Pacing.unpaced
+  },
+
+  lockPacing: function* () {},
+
+  tryLockPacing: function* () {
+    return true
+  },
+
+  tryLockOutage: function* (sessionId) {
+    return db.sessions.get(sessionId)?.value.outage ?? null
+  },
+
+  saveOutage: function* (sessionId, outage) {
+    const row = db.sessions.get(sessionId)
+    if (row !== undefined) db.sessions.set(sessionId, { ...row, value: { ...row.value, outage } })
+  },
+
+  arrival: function* (sessionId) {
+    return db.paces.get(sessionId) ?? null
+  },
+
+  saveArrival: function* (sessionId, arrival) {
+    db.paces.set(sessionId, arrival)
+  },
+
+  phoneTimes: function* ({ latest, now, phones, sessionId }) {
+    const times = new Map<string, Instant>()
+    for (const phone of phones) {
+      const at = db.pairs.get(pairOf(sessionId, phone))
+      if (at !== undefined && at > now && at <= latest) times.set(phone, at)
+    }
+    return times
+  },
+
+  savePhones: function* (sessionId, phones, nextAt) {
+    for (const phone of phones) db.pairs.set(pairOf(sessionId, phone), nextAt)
+  },
+
+  tryLockTemplate: function* ({ job: { content } }) {
+    return statusOf(db, content)
+  },
+
+  lockDueJobs: function* ({ limit, now, sessionId }) {
+    const due = openJobs(db, sessionId).filter(({ nextDue }) => nextDue !== null && nextDue <= now)
+    return due
+      .sort(byDueTime)
+      .slice(0, limit)
+      .map((job) => ({
+        job,
+        template: statusOf(db, job.job.content),
+        dueAt: job.nextDue ?? now,
+        hasPendingLimits: job.limiter !== null,
+        fault: null
+      }))
+  },
+
+  dueRecipients: function* ({ jobs, limit, now }) {
+    const due = new Map<string, ReadonlyArray<RecipientResult>>()
+    let left = limit
+    for (const { job, recipients } of jobs) {
+      const some: Array<RecipientResult> = []
+      for (const { recipient } of recipients) {
+        if (some.length === left) break
+        if (Transitions.isDue(recipient, now)) some.push(recipient)
+      }
+      left -= some.length
+      due.set(job.id, some)
+    }
+    return due
+  },
+
+  saveClaims: function* (claims, others, now) {
+    for (const { deferred, step } of claims) save(db, step, now, deferred)
+    for (const step of others) save(db, step, now)
+  },
+
+  putOff: function* (jobs, until) {
+    for (const job of jobs) putJob(db, { ...job, nextDue: until })
+  },
+
+  lockPendingLimits: function* (accountId, jobIds) {
+    return jobIds.flatMap((jobId): ReadonlyArray<PendingLimitsJob> => {
+      const row = db.jobs.get(jobId)
+      if (row === undefined || row.limiter === null || row.nextDue === null) return []
+      const { accountId: of, publicKey, recipients: units } = row.job
+      return of === accountId ? [{ jobId, publicKey, units }] : []
+    })
+  },
+
+  limitFacts: function* ({ accountId, now, publicKeys }) {
+    const lastAcceptedAt = new Map<string, Instant>()
+    for (const key of publicKeys) {
+      const at = lastAcceptance(db, key, now)
+      if (at !== null) lastAcceptedAt.set(key, at)
+    }
+    return {
+      plan: db.accounts.get(accountId)?.value.plan ?? Plan.defaults,
+      usedToday: db.usage.get(usageOf(accountId, Time.utcDay(now), "template")) ?? 0,
+      lastAcceptedAt
+    }
+  },
+
+  saveLimits: function* (accountId, jobs, now) {
+    const today = usageOf(accountId, Time.utcDay(now), "template")
+    for (const [{ jobId, publicKey, units }, wait] of jobs) {
+      const row = db.jobs.get(jobId)
+      if (row === undefined) continue
+      putJob(db, { ...row, limiter: wait === null ? null : wait.limiter, nextDue: wait?.until ?? now })
+      if (wait !== null) continue
+      db.usage.set(today, (db.usage.get(today) ?? 0) + units)
+      db.lastLimitsApplied.set(publicKey, now)
+    }
+  },
+
+  acceptanceFacts: function* ({ accountId, content, key, now, publicKey, sessionId }) {
+    return {
+      record: key === null ? null : (db.idempotency.get(keyOf(publicKey, key)) ?? null),
+      isKeyLocked: false,
+      usedToday: db.usage.get(usageOf(accountId, Time.utcDay(now), content.kind)) ?? 0,
+      lastAcceptedAt: lastAcceptance(db, publicKey, now),
+      lastDueAt: db.lastDue.get(sessionId) ?? null
+    }
+  },
+
+  insertJob: function* (command, job, dueAt, { usedToday }) {
+    const { demand, idempotency, isEmbedded, now, publicKey, recipients } = command
+    if (db.jobs.has(job.id)) throw new Error("A job with this id exists.")
+    const key = idempotency === null ? null : keyOf(publicKey, idempotency.key)
+    putJob(db, {
+      position: db.nextPosition(),
+      job,
+      recipients: recipients.map((each, index) => ({
+        recipient: Jobs.newRecipient(each, index, now),
+        fence: null
+      })),
+      nextDue: dueAt ?? now,
+      worker: null,
+      fence: 0,
+      inFlight: 0,
+      limiter: isEmbedded === true ? "none" : null,
+      key
+    })
+    if (isEmbedded !== true) {
+      db.usage.set(usageOf(job.accountId, Time.utcDay(now), job.content.kind), usedToday + demand.units)
+      db.lastAccepted.set(publicKey, now)
+    }
+    if (dueAt !== null) db.lastDue.set(job.sessionId, dueAt)
+    if (key === null || idempotency === null) return true
+    const { fingerprint } = idempotency
+    const { content, id, recipients: count } = job
+    db.idempotency.set(key, { fingerprint, jobId: id, kind: content.kind, recipients: count, answer: null })
+    return true
+  },
+
+  inserted: function* ({ id }) {
+    const row = db.jobs.get(id)
+    if (row === undefined) throw new Error(`There is no job "${id}".`)
+    return row
+  },
+
+  lockJobs: function* (ids) {
+    return ids.toSorted().flatMap((id) => db.jobs.get(id) ?? [])
+  },
+
+  recipientsAt: function* () {
+    return ({ recipients }, place) => recipients[place]
+  },
+
+  recipientsOf: function* ({ recipients }, which) {
+    return recipients.filter(isOf[which])
+  },
+
+  saveJobs: function* (steps, now) {
+    for (const step of steps) save(db, step, now)
+  },
+
+  saveAnswer: function* ({ key }, answer) {
+    const record = key === null ? undefined : db.idempotency.get(key)
+    if (key !== null && record !== undefined) db.idempotency.set(key, { ...record, answer })
+  },
+
+  lockJobsOf: function* (workers) {
+    return openJobs(db)
+      .filter(({ worker }) => worker !== null && workers.includes(worker))
+      .sort((a, b) => (a.job.id < b.job.id ? -1 : 1))
+      .map((job) => ({ job, provider: db.sessions.get(job.job.sessionId)?.value.provider ?? null }))
+  },
+
+  forgetWorker: function* (worker, beats) {
+    if (beats !== undefined && beats !== (db.beats.get(worker)?.beats ?? 0)) return false
+    db.beats.delete(worker)
+    return true
+  },
+
+  findByProviderIds: function* (sessionId, providerIds) {
+    const wanted = new Set(providerIds)
+    const places = new Map<string, RecipientPlace>()
+    for (const { job, recipients } of db.jobs.values()) {
+      if (job.sessionId !== sessionId) continue
+      for (const { recipient } of recipients) {
+        const { index, providerId } = recipient
+        if (providerId !== null && wanted.has(providerId) && !places.has(providerId))
+          places.set(providerId, { jobId: job.id, index })
+      }
+    }
+    return places
+  },
+
+  saveEarlyReports: function* (sessionId, reports, at) {
+    for (const { report } of reports) db.earlyReports.push({ sessionId, report, at })
+  },
+
+  removeMatchedReports: function* () {
+    const candidates = db.earlyReports.splice(0)
+    if (candidates.length === 0) return candidates
+    const known = new Set<string>()
+    for (const { job, recipients } of db.jobs.values())
+      for (const { recipient } of recipients) known.add(`${job.sessionId} ${recipient.providerId}`)
+    const isKnown = ({ report, sessionId }: (typeof candidates)[number]): boolean =>
+      known.has(`${sessionId} ${report.providerId}`)
+    db.earlyReports.push(...candidates.filter((each) => !isKnown(each)))
+    return candidates.filter(isKnown)
+  },
+
+  forgetEarlyReports: function* (until, most) {
+    const forgotten = new Map<string, number>()
+    const bySession = JobSteps.groupBy(
+      db.earlyReports.splice(0).filter(({ at }) => at > until),
+      ({ sessionId }) => sessionId
+    )
+    for (const [sessionId, reports] of bySession) {
+      const over = reports.length - most
+      if (over > 0) forgotten.set(sessionId, over)
+      for (const report of reports.slice(Math.max(0, over))) db.earlyReports.push(report)
+    }
+    return forgotten
+  },
+
+  lockPeople: function* () {},
+
+  applyInbound: function* (inbound, now) {
+    InboundRows.apply(db, inbound, now)
+  }
+})

@@ -1,0 +1,93 @@
+/**
+ * Accepting a send: the key, the quota, the minimum wait, and then everything that follows from it. Inside the embedder's
+ * transaction quota and minimum wait are left for after the commit (`policy/DeferredLimits`).
+ */
+
+import * as Idempotency from "../../domain/account/Idempotency.ts"
+import * as Plan from "../../domain/account/Plan.ts"
+import * as Claiming from "../../domain/job/Claiming.ts"
+import * as Job from "../../domain/job/Job.ts"
+import * as Pacing from "../../domain/session/Pacing.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type { AcceptSend } from "../JobStore.ts"
+import { AcceptResult } from "../JobStore.ts"
+import type { AcceptanceFacts, Backend, JobRows, Tx } from "./JobRows.ts"
+
+/** The refusal of the send; undefined when it is accepted. */
+const refusal = (
+  { demand, idempotency, isEmbedded, now }: AcceptSend,
+  facts: AcceptanceFacts
+): AcceptResult | undefined => {
+  const { record } = facts
+  if (record !== null && idempotency !== null)
+    return AcceptResult[Idempotency.decide(record, idempotency.fingerprint)]({ record })
+  if (facts.isKeyLocked && idempotency !== null) return AcceptResult.KeyLocked({ key: idempotency.key })
+  const decide = isEmbedded === true ? Plan.decideEmbedded : Plan.decide
+  const verdict = decide(demand, facts, now)
+  switch (verdict._tag) {
+    case "QuotaExhausted":
+      return AcceptResult.QuotaExhausted(verdict)
+    case "TooSoon":
+      return AcceptResult.TooSoon(verdict)
+    case "Allowed":
+      return undefined
+  }
+}
+
+/** A message that goes without waiting is counted by its session's pace and phones: what waits keeps its distance. */
+function* countSent<B extends Backend>(
+  rows: JobRows<B>,
+  { now, recipients, sessionId }: AcceptSend
+): Tx<void, B> {
+  const { messages_per_second: perSecond, pair_interval_ms: interval } = yield* rows.pacing(sessionId)
+  if (perSecond === null && interval === null) return
+  yield* rows.lockPacing(sessionId)
+  if (perSecond !== null) {
+    let arrival = yield* rows.arrival(sessionId)
+    for (const _ of recipients) arrival = Pacing.count(arrival, perSecond, now)
+    if (arrival !== null) yield* rows.saveArrival(sessionId, arrival)
+  }
+  if (interval !== null) {
+    const phones = new Set(recipients.map(({ phone }) => phone))
+    yield* rows.savePhones(sessionId, [...phones], now + interval)
+  }
+}
+
+/** `JobStore.accept`. */
+export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend): Tx<AcceptResult, B> {
+  const {
+    accountId,
+    claim,
+    content,
+    idempotency,
+    isEmbedded: embedded,
+    now,
+    publicKey,
+    recipients,
+    sessionId
+  } = command
+  const key = idempotency === null ? null : idempotency.key
+  const isEmbedded = embedded === true
+  const query = { publicKey, key, isEmbedded, accountId, sessionId, now, content }
+  const facts = yield* rows.acceptanceFacts(query)
+  const refused = refusal(command, facts)
+  if (refused !== undefined) return refused
+
+  const job = Job.newJob({ ...command, recipients: recipients.length })
+  // Its commit comes when the embedder likes, so it has no place among those that are due in their order.
+  const hasPlace = claim === null && !isEmbedded
+  const dueAt = hasPlace ? Claiming.firstDueAt(facts.lastDueAt, now) : null
+  if (!(yield* rows.insertJob(command, job, dueAt, facts))) {
+    const again = refusal(command, yield* rows.acceptanceFacts(query))
+    if (again === undefined) throw new Error("A send has the key of one that cannot be found")
+    return again
+  }
+  if (claim === null) return AcceptResult.Accepted({ job, claimed: null })
+
+  const state = yield* rows.inserted(job)
+  yield* countSent(rows, command)
+  const all = recipients.map((each, index) => Job.newRecipient(each, index, now))
+  const step = JobSteps.claim(state, all, claim, now, null)
+  yield* rows.saveClaims([{ step, deferred: [] }], [], now)
+  return AcceptResult.Accepted({ job: step.state.job, claimed: step.claimed })
+}

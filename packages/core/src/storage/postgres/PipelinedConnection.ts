@@ -1,0 +1,293 @@
+/** How a verb runs over a connection: named prepared statements, in a transaction, again after a collision. */
+import type { Connection } from "@effect/sql/SqlConnection"
+import * as Effect from "effect/Effect"
+import Pg from "pg"
+import { StorageError } from "../StorageError.ts"
+import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
+
+/** `int8` and sums, which the driver leaves as text; none of ours is beyond 2^53. */
+const toNumber = Number
+const int8 = 20
+
+const types: Pg.CustomTypesConfig = {
+  getTypeParser: (type, format) =>
+    type === int8 && format !== "binary" ? toNumber : Pg.types.getTypeParser(type, format)
+}
+
+interface Prepared {
+  readonly name: string
+  readonly text: string
+}
+
+/** The statement in PostgreSQL's notation of parameters, under a name that each connection prepares once. */
+export type Prepare = (text: string) => Prepared
+
+/** The names of one pool's statements. */
+export const makePrepare = (): Prepare => {
+  const prepared = new Map<string, Prepared>()
+  return (text) => {
+    const known = prepared.get(text)
+    if (known !== undefined) return known
+    let place = 0
+    const numbered = text.replaceAll("?", () => {
+      place += 1
+      return `$${place}`
+    })
+    const fresh = { name: `sendwright_${prepared.size + 1}`, text: numbered }
+    prepared.set(text, fresh)
+    return fresh
+  }
+}
+
+/**
+ * PostgreSQL's text has no NUL. What callers give us has none either; what platforms and receivers answer may have,
+ * and must not keep the rest of their answer from being recorded.
+ */
+const storable = (parameter: SqlParameter): SqlParameter =>
+  typeof parameter === "string" && parameter.includes("\0") ? parameter.replaceAll("\0", "\ufffd") : parameter
+
+/** What the driver or the server says; anything else that is thrown in a verb is a bug of ours. */
+export class Refused {
+  readonly cause: unknown
+  constructor(cause: unknown) {
+    this.cause = cause
+  }
+}
+
+const codeOf = (cause: unknown): string =>
+  cause instanceof Pg.DatabaseError && cause.code !== undefined ? cause.code : ""
+
+/**
+ * Serialization failure, deadlock, and a row that another committed after we had looked for it: nothing happened, and it
+ * passes when it is done again.
+ */
+const isCollision = (cause: unknown): boolean => ["40001", "40P01", "23505"].includes(codeOf(cause))
+
+/** A lock that was not given in time. */
+export const isLockTimeout = (cause: unknown): boolean =>
+  cause instanceof Refused && codeOf(cause.cause) === "55P03"
+
+/** Data exceptions, integrity constraints and program limits (PostgreSQL's documentation, appendix A). */
+const ofContent = /^(22|23|54)/
+
+/**
+ * Connections, transactions that only read or took too long, savepoints that were not made after an earlier failure,
+ * collisions, resources, locks, cancellations and stops, errors of the system.
+ */
+const passing = /^(08|25006|25P0[34]|3B001|40|53|55|57|58)/
+
+/** As `StorageError.contentRefused`. */
+const refusesContent = (cause: unknown): boolean | undefined => {
+  const code = codeOf(cause)
+  return ofContent.test(code) ? true : passing.test(code) ? false : undefined
+}
+
+/** How often a verb that collides is run. */
+const tries = 10
+
+export const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError> =>
+  cause instanceof Refused
+    ? Effect.fail(
+        new StorageError({ operation, cause: cause.cause, contentRefused: refusesContent(cause.cause) })
+      )
+    : Effect.die(cause)
+
+/** What one connection is told, in order; only what is asked is waited for. Both go out together. */
+export interface Pipeline {
+  /** What comes of it is known with the next answer: what fails here fails that. */
+  readonly send: (query: Query) => void
+  readonly query: (query: Query) => Promise<Pg.QueryResult<Row>>
+  readonly prepare: Prepare
+}
+
+type Query = string | Pg.QueryConfig
+
+const queryOf = ({ parameters, text, wants }: Statement, prepare: Prepare): Query => {
+  if (wants === "script") return text
+  const { name, text: numbered } = prepare(text)
+  return { name, text: numbered, values: parameters.map(storable), types }
+}
+
+/** Over a connection with `pipeline` on. */
+export const pipelineOf = (client: Pg.Client, prepare: Prepare): Pipeline => {
+  let failed: Refused | undefined
+  const { stream } = client.connection
+  const send = (query: Query, answered: (result: Pg.QueryResult<Row> | undefined) => void): void => {
+    // One write for all that is said in one step.
+    stream.cork()
+    process.nextTick(() => stream.uncork())
+    client.query<Row>(query, (error, result) => {
+      // The driver says null, whatever its types say.
+      if (error) failed ??= new Refused(error)
+      answered(error ? undefined : result)
+    })
+  }
+  return {
+    prepare,
+    send: (query) => send(query, () => {}),
+    query: (query) =>
+      new Promise((resolve, reject) => {
+        send(query, (result) => {
+          if (failed === undefined && result !== undefined) return resolve(result)
+          reject(failed)
+          failed = undefined
+        })
+      })
+  }
+}
+
+const nothing: Answer = { rows: [], changes: 0 }
+
+/** Runs a verb. Its last statements may be on their way still: what is asked next tells what became of them. */
+export const perform = async <A>(program: Program<A>, pipeline: Pipeline): Promise<A> => {
+  let step = program.next()
+  while (step.done !== true) {
+    let answer = nothing
+    if (step.value.wants === "nothing") pipeline.send(queryOf(step.value, pipeline.prepare))
+    else {
+      try {
+        const { rowCount, rows } = await pipeline.query(queryOf(step.value, pipeline.prepare))
+        answer = { rows, changes: rowCount ?? 0 }
+      } catch (cause) {
+        step = program.throw(cause)
+        continue
+      }
+    }
+    step = program.next(answer)
+  }
+  return step.value
+}
+
+const rollBack = async (client: Pg.PoolClient): Promise<boolean> => {
+  try {
+    await client.query("ROLLBACK")
+    return true
+  } catch {
+    // The connection is dropped then, and the server rolls back.
+    return false
+  }
+}
+
+// Every statement of ours has its index and asks for few rows by it. A table that was empty at its last ANALYZE looks
+// small to the planner, which would read the whole of it: row by row, or once to hash or merge it. So a plan that knows
+// the parameters is no better than one for all, and that one is made once.
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${[
+  "enable_seqscan = off",
+  "enable_hashjoin = off",
+  "enable_mergejoin = off",
+  "plan_cache_mode = force_generic_plan"
+]
+  .map((setting) => `SET LOCAL ${setting}`)
+  .join("; ")}`
+
+/** A transaction around the verb. Throws what made it fail, with nothing left open. */
+export const transact = async <A>(
+  client: Pg.PoolClient,
+  prepare: Prepare,
+  verb: () => Program<A>
+): Promise<A> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const pipeline = pipelineOf(client, prepare)
+      pipeline.send(begin)
+      const value = await perform(verb(), pipeline)
+      // A transaction that a statement broke is rolled back by COMMIT, without an error.
+      if ((await pipeline.query("COMMIT")).command !== "COMMIT") {
+        throw new Refused(new Error("The transaction was rolled back"))
+      }
+      return value
+    } catch (cause) {
+      const clean = await rollBack(client)
+      const again = clean && cause instanceof Refused && isCollision(cause.cause) && attempt < tries
+      if (!again) throw cause
+    }
+  }
+}
+
+const connect = (pool: Pg.Pool): Effect.Effect<Pg.PoolClient, Refused> =>
+  Effect.async((resume) => {
+    let waiting = true
+    pool.connect((error, client) => {
+      if (client === undefined) return resume(Effect.fail(new Refused(error)))
+      if (waiting) return resume(Effect.succeed(client))
+      client.release()
+    })
+    return Effect.sync(() => {
+      waiting = false
+    })
+  })
+
+/** Whether what failed left its connection in order. */
+export const isUsable = (cause: unknown): boolean => cause instanceof Refused && codeOf(cause.cause) !== ""
+
+/** Runs a step on a connection of its own. One that failed is not used again: its state is not known. */
+export const onConnection = <A>(
+  pool: Pg.Pool,
+  operation: string,
+  step: (client: Pg.PoolClient) => Promise<A>
+): Effect.Effect<A, StorageError> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.matchEffect(restore(connect(pool)), {
+      onFailure: (refused) => failure(operation, refused),
+      onSuccess: (client) =>
+        Effect.async<A, StorageError>((resume) => {
+          step(client).then(
+            (value) => {
+              client.release()
+              resume(Effect.succeed(value))
+            },
+            (cause: unknown) => {
+              client.release(!isUsable(cause))
+              resume(failure(operation, cause))
+            }
+          )
+        })
+    })
+  )
+
+// Inside the embedder's transaction
+
+const isResult = (value: unknown): value is Pg.QueryResult<Row> =>
+  typeof value === "object" && value !== null && "rows" in value && "fields" in value
+
+/** The embedder's connection reads by the embedder's types: what we read as numbers comes as text. */
+const toAnswer = (result: unknown): Answer => {
+  if (!isResult(result)) throw new TypeError("The connection answered something that is no result")
+  const numbers = result.fields.filter(({ dataTypeID }) => dataTypeID === int8).map(({ name }) => name)
+  const rows = result.rows.map((row) => {
+    const read = numbers.map((name) => [name, row[name] === null ? null : Number(row[name])] as const)
+    return { ...row, ...Object.fromEntries(read) }
+  })
+  return { rows, changes: result.rowCount ?? 0 }
+}
+
+export const joined = <A>(
+  connection: Connection,
+  prepare: Prepare,
+  verb: () => Program<A>
+): Effect.Effect<A, Refused> => {
+  const execute = ({ parameters, text }: Statement) =>
+    Effect.mapBoth(connection.executeRaw(prepare(text).text, parameters.map(storable)), {
+      onFailure: (error) => new Refused(error.cause),
+      onSuccess: toAnswer
+    })
+  const follow = (
+    program: Program<A>,
+    next: () => IteratorResult<Statement, A>
+  ): Effect.Effect<A, Refused> => {
+    try {
+      const step = next()
+      if (step.done === true) return Effect.succeed(step.value)
+      return Effect.matchEffect(execute(step.value), {
+        onFailure: (refused) => follow(program, () => program.throw(refused)),
+        onSuccess: (answer) => follow(program, () => program.next(answer))
+      })
+    } catch (cause) {
+      return cause instanceof Refused ? Effect.fail(cause) : Effect.die(cause)
+    }
+  }
+  return Effect.suspend(() => {
+    const program = verb()
+    return follow(program, () => program.next())
+  })
+}

@@ -1,0 +1,291 @@
+/** The statements of an acceptance: one that reads all its facts, and those that record it. */
+
+import * as Plan from "../../domain/account/Plan.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
+import type { Content, Job } from "../../domain/job/Job.ts"
+import type { JobChange } from "../JobSteps.ts"
+import type { AcceptSend, IdempotencyRecord } from "../JobStore.ts"
+import type { AcceptanceQuery } from "../policy/JobRows.ts"
+import * as Backlog from "./Backlog.ts"
+import type { StoredJob } from "./codec/Job.ts"
+import { contentKindOf, embedded, jobs, newJob, notAsked, untouched } from "./codec/Job.ts"
+import { accepted, begun, writeAccepted } from "./codec/Recipient.ts"
+import type { Dialect } from "./Database.ts"
+import { insertInto, onKeyConflict } from "./Insert.ts"
+import * as JobTable from "./JobTable.ts"
+import type { Program, Row } from "./Program.ts"
+import { get, run } from "./Program.ts"
+import { lastPlace, recipientKey } from "./RecipientKeys.ts"
+import { integer, integerOrNull, json, text, textOrNull } from "./RowReader.ts"
+import type { Sql } from "./SqlJobRows.ts"
+
+/** The name that serializes an account's accepts: the key, the day's usage and the last acceptance are its. */
+export const serialized = (accountId: string): string => `accept ${accountId}`
+
+const withKey = "FROM sendwright_job WHERE public_key = ? AND idempotency_key = ?"
+
+const recordColumns = jobs.only("id", "kind", "recipients", "answer")
+
+const selectRecord = `SELECT ${recordColumns.names.join(", ")}, fingerprint ${withKey}`
+
+export function* findRecord(publicKey: string, key: string): Program<IdempotencyRecord | null> {
+  const row = yield* get(selectRecord, publicKey, key)
+  if (row === undefined) return null
+  const { answer, id, kind, recipients } = recordColumns.read(row)
+  return {
+    // The row of an Idempotency-Key has one.
+    fingerprint: text(row, "fingerprint"),
+    jobId: id,
+    kind: contentKindOf(kind),
+    recipients,
+    answer
+  }
+}
+
+/**
+ * The newest jobs of a kind. Written as a range with its order, which PostgreSQL finds in the index of the owner's jobs
+ * alone: to take the order from the index of all jobs is to read all that others have sent since.
+ */
+const ofKind = (kind: Content["kind"]): string => `kind BETWEEN '${kind}' AND '${kind}'`
+const newestFirst = "ORDER BY kind DESC, seq DESC"
+
+/** How many jobs are looked through for the last of a day, where clocks differed at midnight. */
+const dayLookedAt = 100
+
+/** Selects the day's units, which its last job of the kind carries; its parameters are {@link ofDay}. */
+const totalOf = (kind: Content["kind"]): string => `SELECT day_total FROM (
+      SELECT seq, created_at, day_total FROM sendwright_job
+      WHERE account = ? AND ${ofKind(kind)} AND created_at < ? ${newestFirst} LIMIT ${dayLookedAt}
+    ) AS job WHERE created_at >= ? ORDER BY seq DESC LIMIT 1`
+
+/** Selects the units of the day whose limits were taken after an embedder's commit; its parameters are {@link lateOf}. */
+const lateUnits = "SELECT units FROM sendwright_late_usage WHERE account = ? AND day = ?"
+const lateOf = (accountId: string, now: Instant): readonly [string, Instant] => [
+  accountId,
+  Time.startOfUtcDay(now)
+]
+const lateAcceptance = "SELECT at FROM sendwright_late_acceptance WHERE public_key = ?"
+
+const totals = `SELECT (${totalOf("template")}) AS template, (${totalOf("direct")}) AS direct, (${lateUnits}) AS late`
+
+const ofDay = (accountId: string, now: Instant): readonly [string, Instant, Instant] => [
+  accountId,
+  Time.endOfUtcDay(now),
+  Time.startOfUtcDay(now)
+]
+
+interface Totals {
+  /** Those that jobs carry. */
+  readonly template: number
+  readonly direct: number
+  /** Template recipients whose limits were taken after an embedder's commit. */
+  readonly late: number
+}
+
+function* totalsOf(accountId: string, now: Instant): Program<Totals> {
+  const of = ofDay(accountId, now)
+  const row = (yield* get(totals, ...of, ...of, ...lateOf(accountId, now))) ?? {}
+  const total = (name: keyof Totals): number => integerOrNull(row, name) ?? 0
+  return { template: total("template"), direct: total("direct"), late: total("late") }
+}
+
+/** The units that the account sent on the UTC day of `now`, by kind. */
+export function* usage(
+  accountId: string,
+  now: Instant
+): Program<{ readonly template: number; readonly direct: number }> {
+  const { direct, late, template } = yield* totalsOf(accountId, now)
+  return { template: template + late, direct }
+}
+
+/** Selects of the newest job of a kind what is its owner's last. */
+const newest = (owner: "account" | "public_key", kind: Content["kind"], columns: string): string =>
+  `SELECT ${columns} FROM sendwright_job WHERE ${owner} = ? AND ${ofKind(kind)} ${newestFirst} LIMIT 1`
+
+const readFacts = ({ jsonArray, tryKey }: Dialect, kind: Content["kind"]): string => `SELECT
+    ${tryKey} AS free,
+    (SELECT id ${withKey}) AS earlier,
+    (${JobTable.findSnapshot}) AS snapshot,
+    (${newest("account", kind, jsonArray("created_at, day_total"))}) AS used,
+    (${newest("public_key", "template", jsonArray("seq, created_at"))}) AS template,
+    (${newest("public_key", "direct", jsonArray("seq, created_at"))}) AS direct,
+    (${Backlog.lastDue}) AS due_at,
+    (${Backlog.isBusy}) AS busy,
+    (${lateAcceptance}) AS late_at${kind === "template" ? `, (${lateUnits}) AS late` : ""}`
+
+type Pair = readonly [first: number, second: number]
+
+const pairOrNull = (row: Row, name: string): Pair | null =>
+  textOrNull(row, name) === null ? null : json<Pair>(row, name)
+
+const laterOf = (a: Pair | null, b: Pair | null): Pair | null =>
+  a === null || (b !== null && b[0] > a[0]) ? b : a
+
+/** When an API key's last send was accepted, of either kind, and inside an embedder's transaction or not. */
+const lastOfRow = (row: Row, now: Instant): Instant | null => {
+  const newest = laterOf(pairOrNull(row, "template"), pairOrNull(row, "direct"))
+  return Plan.lastOf(newest === null ? null : newest[1], integerOrNull(row, "late_at"), now)
+}
+
+/** @param isKeyAwaited true when whoever had the key in an open transaction was waited for */
+export const facts = (dialect: Dialect, isKeyAwaited = false) => {
+  const statements = { template: readFacts(dialect, "template"), direct: readFacts(dialect, "direct") }
+
+  function* usedToday(
+    newest: Pair | null,
+    accountId: string,
+    kind: Content["kind"],
+    now: Instant
+  ): Program<number> {
+    if (newest === null) return 0
+    const [at, total] = newest
+    // A new day begins, or clocks differ at its begin.
+    return Time.utcDay(at) === Time.utcDay(now) ? total : (yield* totalsOf(accountId, now))[kind]
+  }
+
+  return function* (query: AcceptanceQuery): Program<Sql["facts"]> {
+    const { accountId, content, isEmbedded, key, now, publicKey, sessionId } = query
+    if (isEmbedded && key !== null) yield* dialect.noteKey(publicKey, key)
+    const ofKey = [publicKey, key]
+    // Many transactions may have keys that are locked together.
+    const tried = [publicKey, isEmbedded ? null : key]
+    const of = [JobTable.digestOf(content), accountId, publicKey, publicKey, sessionId, sessionId, publicKey]
+    const late = content.kind === "template" ? lateOf(accountId, now) : []
+    const row = (yield* get(statements[content.kind], ...tried, ...ofKey, ...of, ...late)) ?? {}
+    const repeats = key !== null && textOrNull(row, "earlier") !== null
+    const total = yield* usedToday(pairOrNull(row, "used"), accountId, content.kind, now)
+    return {
+      record: repeats ? yield* findRecord(publicKey, key) : null,
+      isKeyLocked: !isEmbedded && !isKeyAwaited && integerOrNull(row, "free") === 0,
+      usedToday: content.kind === "template" ? total + (integerOrNull(row, "late") ?? 0) : total,
+      lastAcceptedAt: lastOfRow(row, now),
+      lastDueAt: integerOrNull(row, "due_at"),
+      dayTotal: total,
+      snapshot: integerOrNull(row, "snapshot"),
+      isBusy: integerOrNull(row, "busy") !== null
+    }
+  }
+}
+
+const readLast = ({ jsonArray }: Dialect): string => `SELECT
+    (${newest("public_key", "template", jsonArray("seq, created_at"))}) AS template,
+    (${newest("public_key", "direct", jsonArray("seq, created_at"))}) AS direct,
+    (${lateAcceptance}) AS late_at`
+
+/** The last acceptance of an API key. */
+export function* lastAcceptance(dialect: Dialect, publicKey: string, now: Instant): Program<Instant | null> {
+  const row = (yield* get(readLast(dialect), publicKey, publicKey, publicKey)) ?? {}
+  return lastOfRow(row, now)
+}
+
+/** Records a send. */
+export const inserting = (rows: JobTable.StoredJobs) => {
+  const insertJob = rows.dialect.insertJob(newJob.names, accepted.ordered, begun)
+  const insertEmbedded = rows.dialect.insertJob(newJob.names, accepted.ordered, begun, true)
+  return function* (
+    command: AcceptSend,
+    job: Job,
+    dueAt: Instant | null,
+    { dayTotal, isBusy, snapshot }: Sql["facts"]
+  ): Program<boolean> {
+    const { claim, content, demand, idempotency, now, recipients } = command
+    const isEmbedded = command.isEmbedded === true
+    if (recipients.length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
+    const frozen = snapshot ?? (yield* JobTable.freeze(content))
+    const insert = isEmbedded ? insertEmbedded : insertJob
+    yield* insert(
+      newJob.write({
+        id: job.id,
+        accountId: job.accountId,
+        sessionId: job.sessionId,
+        publicKey: job.publicKey,
+        kind: isEmbedded ? embedded : content.kind,
+        template: content.kind === "template" ? content.templateId : null,
+        snapshot: frozen,
+        reference: job.reference,
+        currency: job.currency,
+        estimatedCost: job.estimatedCost,
+        idempotencyKey: idempotency === null ? null : idempotency.key,
+        fingerprint: idempotency === null ? null : idempotency.fingerprint,
+        recipients: job.recipients,
+        createdAt: now,
+        dayTotal: isEmbedded ? null : dayTotal + demand.units,
+        backlogAt: dueAt,
+        limiter: isEmbedded ? notAsked : null
+      }),
+      (seq) => recipients.map((each, index) => writeAccepted(each, recipientKey(seq, index), now))
+    )
+    if (dueAt !== null && !isBusy) yield* run(Backlog.noteBusy, job.sessionId)
+    // It has no place in the backlog, so a row of its own says when it is due.
+    if (dueAt === null && claim === null) {
+      const inserted = yield* findInserted(job)
+      if (inserted === undefined) return false
+      yield* rows.save([unchanged(inserted)], now)
+    }
+    return true
+  }
+}
+
+const unchanged = (state: StoredJob): JobChange<StoredJob> => ({ state, changes: [], drafts: [] })
+
+const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
+
+function* findInserted(job: Job): Program<StoredJob | undefined> {
+  const row = yield* get(seqOfJob, job.id)
+  return row === undefined ? undefined : untouched(integer(row, "seq"), job)
+}
+
+/** The job that this commit has inserted. */
+export function* insertedJob(job: Job): Program<StoredJob> {
+  const inserted = yield* findInserted(job)
+  if (inserted === undefined) throw new Error(`Job ${job.id} is not there`)
+  return inserted
+}
+
+const keyOwnerColumns = jobs.only(
+  "id",
+  "accountId",
+  "sessionId",
+  "publicKey",
+  "kind",
+  "snapshot",
+  "currency",
+  "idempotencyKey",
+  "recipients",
+  "createdAt"
+)
+const lockKey = `${insertInto("sendwright_job", keyOwnerColumns.names)} ${onKeyConflict}`
+const removeJob = "DELETE FROM sendwright_job WHERE id = ?"
+
+/**
+ * Waits until no open transaction of an embedder has the command's Idempotency-Key. Only an insertion waits for another's,
+ * so one is made and taken back; outside the account's lock, which nobody else waits for meanwhile.
+ */
+export function* awaitKey(command: AcceptSend): Program<void> {
+  const { accountId, currency, idempotency, jobId, now, publicKey, sessionId } = command
+  if (idempotency === null) return
+  const row = keyOwnerColumns.write({
+    id: jobId,
+    accountId,
+    sessionId,
+    publicKey,
+    kind: embedded,
+    snapshot: 0,
+    currency,
+    idempotencyKey: idempotency.key,
+    recipients: 0,
+    createdAt: now
+  })
+  yield* run(lockKey, ...row)
+  yield* run(removeJob, jobId)
+}
+
+/** The name by which those wait together that repeat one send. */
+export const repetitionsOf = ({ idempotency, publicKey }: AcceptSend): string =>
+  `key ${publicKey} ${idempotency?.key ?? ""}`
+
+/** True when the content is written already. */
+export function* isFrozen(content: Content): Program<boolean> {
+  return (yield* get(JobTable.findSnapshot, JobTable.digestOf(content))) !== undefined
+}

@@ -1,0 +1,54 @@
+/** Applies what came of people, within a verb that is serialized by `People.serialized`. */
+import type { Ids } from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Person from "../../domain/Person.ts"
+import * as InboundSteps from "../InboundSteps.ts"
+import type { Inbound, Received } from "../InboundStore.ts"
+import { rememberedMs } from "../InboundStore.ts"
+import { unattributedItems } from "./codec/Unattributed.ts"
+import type { Dialect } from "./Database.ts"
+import * as Events from "./Events.ts"
+import { insertRows } from "./Insert.ts"
+import * as People from "./People.ts"
+import type { Program } from "./Program.ts"
+import { all, run } from "./Program.ts"
+import { text } from "./RowReader.ts"
+
+const insertUnattributed = insertRows("sendwright_unattributed", unattributedItems.names)
+
+export const make = (dialect: Dialect, ids: Ids) => {
+  const { elements } = dialect
+  const people = People.make(dialect)
+  // Without the WHERE SQLite would take the ON for a join's.
+  const remember = `INSERT INTO sendwright_inbound (id, at)
+    SELECT ${elements.value}, ? FROM ${elements.from} WHERE true ON CONFLICT (id) DO NOTHING RETURNING id`
+
+  return function* (
+    { accountId, items: given, portfolio, sessionId }: Inbound,
+    now: Instant
+  ): Program<Received> {
+    yield* run("DELETE FROM sendwright_inbound WHERE at <= ?", now - rememberedMs)
+    const known = given.flatMap(({ id }) => (id === null ? [] : [id]))
+    const added = known.length === 0 ? [] : yield* all(remember, now, JSON.stringify(known))
+    const items = InboundSteps.fresh(
+      given,
+      added.map((row) => text(row, "id"))
+    )
+    const links = yield* people.linksFrom(accountId, InboundSteps.named(items, portfolio))
+    const learnt = InboundSteps.learn(items, portfolio, links, now)
+    yield* People.link(accountId, learnt.retained)
+    const circle = Person.circle(Person.withLearnt(links, learnt))
+    const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
+    const histories = yield* people.historiesOf(accountId, concerned)
+    const batch = { items, portfolio, learnt, circle, histories }
+    const filed = InboundSteps.records(batch, ids, now)
+    yield* people.file(accountId, filed)
+    yield* insertUnattributed(
+      items.flatMap(({ unattributed }) =>
+        unattributed === null ? [] : [unattributedItems.write(unattributed)]
+      )
+    )
+    yield* Events.append(ids, accountId, InboundSteps.drafts(sessionId, items, filed), now)
+    return InboundSteps.received(learnt)
+  }
+}

@@ -1,0 +1,43 @@
+/** The workers that have something in hand, and the last word of each that it lives. */
+import type { Instant } from "../../domain/Instant.ts"
+import type { Program } from "./Program.ts"
+import { all, changes, get, run } from "./Program.ts"
+import { integer, integerOrNull, text } from "./RowReader.ts"
+
+const said = `INSERT INTO sendwright_worker (id, beats, dispatches_at) VALUES (?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET beats = excluded.beats, dispatches_at = excluded.dispatches_at`
+
+export function* heartbeat(worker: string, beats: number, dispatchesAt: Instant | null): Program<void> {
+  yield* run(said, worker, beats, dispatchesAt)
+}
+
+const silentIn = (table: string): string => `SELECT DISTINCT worker, 0 AS beats FROM ${table}
+  WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM sendwright_worker)`
+
+/** Each with its last count; 0 when it said nothing yet. */
+export function* workers(): Program<ReadonlyArray<{ readonly worker: string; readonly beats: number }>> {
+  const found = yield* all(
+    `SELECT id AS worker, beats FROM sendwright_worker
+     UNION ${silentIn("sendwright_progress")} UNION ${silentIn("sendwright_batch")} UNION ${silentIn("sendwright_delivery")}`
+  )
+  return found.map((row) => ({ worker: text(row, "worker"), beats: integer(row, "beats") }))
+}
+
+/** When one of a process that dispatches said last that it lives. */
+export function* dispatchesAt(): Program<Instant | null> {
+  const row = yield* get("SELECT max(dispatches_at) AS at FROM sendwright_worker")
+  return integerOrNull(row ?? {}, "at")
+}
+
+const silent = "INSERT INTO sendwright_worker (id, beats) VALUES (?, 0) ON CONFLICT (id) DO NOTHING"
+
+/** Whether it was forgotten: not when its count is another one than `beats`. A beat that comes meanwhile waits. */
+export function* forget(worker: string, beats: number | undefined): Program<boolean> {
+  if (beats === undefined) {
+    yield* run("DELETE FROM sendwright_worker WHERE id = ?", worker)
+    return true
+  }
+  // A row that is not there could not be locked.
+  if (beats === 0) yield* run(silent, worker)
+  return (yield* changes("DELETE FROM sendwright_worker WHERE id = ? AND beats = ?", worker, beats)) > 0
+}

@@ -1,0 +1,187 @@
+/** The database's file, or memory: opened for this process alone, and set to sync. */
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, unwatchFile, watchFile } from "node:fs"
+import { basename, dirname, join, resolve } from "node:path"
+import Sqlite from "better-sqlite3"
+import * as Effect from "effect/Effect"
+import * as Runtime from "effect/Runtime"
+import type * as Scope from "effect/Scope"
+import { RandomBytes } from "../../domain/Ids.ts"
+import { StorageError } from "../StorageError.ts"
+import * as Ownership from "./Ownership.ts"
+import { filesOf, namesOf } from "./Ownership.ts"
+
+/** How long the driver may wait for a foreign lock: the wait is synchronous, so the whole process stands still. */
+const busyTimeout = 250
+
+const opening = <A>(step: () => A): Effect.Effect<A, StorageError> =>
+  Effect.try({ try: step, catch: (cause) => new StorageError({ operation: "open", cause }) })
+
+/**
+ * Makes a file that its owner alone reads, where there is none: the driver would make it readable for all. The log and its
+ * index get the mode of their database. A file that is there keeps its mode, which somebody may have chosen.
+ */
+const makePrivate = (file: string): void => {
+  if (!existsSync(file)) closeSync(openSync(file, "a", 0o600))
+}
+
+/** Absolute and without links, so that two spellings of one file meet at one lock. */
+const locate = (filename: string): string => {
+  const path = resolve(filename)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  try {
+    return realpathSync(path)
+  } catch {
+    return join(realpathSync(dirname(path)), basename(path))
+  }
+}
+
+/**
+ * Keeps other processes out for as long as this one lives. The lock is one of the operating system's, on a file
+ * beside the database, so that kill -9 frees it and readers such as a backup still get at the database itself.
+ * The file stays: removing it would let two processes lock two files of one name.
+ */
+const lockOf = (path: string): Sqlite.Database => {
+  const file = filesOf(path).lock
+  makePrivate(file)
+  const lock = new Sqlite(file, { timeout: busyTimeout })
+  try {
+    lock.pragma("locking_mode = EXCLUSIVE")
+    lock.exec("BEGIN EXCLUSIVE")
+    return lock
+  } catch (cause) {
+    lock.close()
+    throw cause
+  }
+}
+
+const claim = (path: string): Effect.Effect<Sqlite.Database, StorageError> =>
+  Effect.try({
+    try: () => lockOf(path),
+    catch: (cause) =>
+      cause instanceof Sqlite.SqliteError && cause.code.startsWith("SQLITE_BUSY")
+        ? new StorageError({
+            operation: "open a database that is already open",
+            cause: new Error(
+              `${path} is open in another process, or twice in this one. One process owns a SQLite database: stop the other, or give this one its own file.`,
+              { cause }
+            )
+          })
+        : new StorageError({ operation: "open", cause })
+  })
+
+/** By each of its names a file would have another lock, and another write-ahead log. */
+const refuseNames = (path: string): Effect.Effect<void, StorageError> =>
+  Effect.flatMap(
+    opening(() => namesOf(path)),
+    (names) =>
+      names <= 1
+        ? Effect.void
+        : new StorageError({
+            operation: "open a database file that has several names",
+            cause: new Error(
+              `${path} has ${names} names (hard links). Remove the others, or open a copy: by each name another process could own it.`
+            )
+          })
+  )
+
+const connect = (path: string): Sqlite.Database => {
+  if (path !== ":memory:") makePrivate(path)
+  const db = new Sqlite(path, { timeout: busyTimeout })
+  const set = (pragma: string, value: string, expected: unknown): void => {
+    db.pragma(`${pragma} = ${value}`)
+    // The driver is compiled to lower `synchronous` at the first read of a WAL file: look after one.
+    db.prepare("SELECT count(*) FROM sqlite_schema").get()
+    const actual = db.pragma(pragma, { simple: true })
+    if (actual !== expected)
+      throw new Error(`SQLite refused ${pragma} = ${value} and keeps ${String(actual)}`)
+  }
+  try {
+    if (!db.memory) set("journal_mode", "WAL", "wal")
+    set("synchronous", "FULL", 2)
+    set("foreign_keys", "ON", 1)
+    // In KiB, taken as the file grows. The usual 2 MiB do not hold the pages that a deep backlog's batches touch; of more
+    // than 8 MiB no benchmark gains, and a service's memory would grow for as long as it takes to fill them.
+    set("cache_size", "-8192", -8192)
+    // In pages, 32 MiB. A checkpoint is made in the midst of somebody's commit, and copies each page once, however often it
+    // was written since the last one: of the usual 1000 pages it takes five times as long in all.
+    set("wal_autocheckpoint", "8000", 8000)
+    return db
+  } catch (cause) {
+    db.close()
+    throw cause
+  }
+}
+
+const close = (db: Sqlite.Database): Effect.Effect<void> => Effect.sync(() => db.close())
+
+export interface File {
+  readonly db: Sqlite.Database
+  /** Makes this process the database's owner. To be called once, when what can refuse the start has not. */
+  readonly own: Effect.Effect<Ownership.Ownership, StorageError, Scope.Scope>
+}
+
+/** Looks at the files while nobody uses the database, too; keeps no process alive. */
+const watched = (path: string, { look }: Ownership.Ownership) => {
+  const { database, lock } = filesOf(path)
+  const listener = (): void => {
+    try {
+      look()
+    } catch {
+      // It was told by `onLost`, and whoever uses the database next is told again.
+    }
+  }
+  return Effect.acquireRelease(
+    Effect.sync(() => {
+      for (const file of [...database, lock]) {
+        watchFile(file, { persistent: false, interval: Ownership.lookEveryMs }, listener)
+      }
+    }),
+    () =>
+      Effect.sync(() => {
+        for (const file of [...database, lock]) unwatchFile(file, listener)
+      })
+  )
+}
+
+/** For as long as the scope lasts. */
+export const open = (filename: string): Effect.Effect<File, StorageError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const path = filename === ":memory:" ? undefined : yield* opening(() => locate(filename))
+    if (path === undefined) {
+      const db = yield* Effect.acquireRelease(
+        opening(() => connect(filename)),
+        close
+      )
+      return { db, own: Effect.succeed(Ownership.unshared) }
+    }
+    yield* refuseNames(path)
+    const first = yield* claim(path)
+    const locks = [first]
+    yield* Effect.addFinalizer(() => Effect.forEach(locks, close, { discard: true }))
+    const db = yield* Effect.acquireRelease(
+      opening(() => connect(path)),
+      close
+    )
+    const own = Effect.gen(function* () {
+      const random = yield* RandomBytes
+      const log = Runtime.runFork(yield* Effect.runtime())
+      const ownership = yield* opening(() =>
+        Ownership.make(db, {
+          path,
+          token: Buffer.from(random(16)).toString("hex"),
+          relock: () => {
+            locks.push(lockOf(path))
+          },
+          onLost: (reason) => {
+            log(Effect.logError(reason))
+          },
+          onRelocked: () => {
+            log(Effect.logWarning(`${filesOf(path).lock} was removed, and is there and locked again.`))
+          }
+        })
+      )
+      yield* watched(path, ownership)
+      return ownership
+    })
+    return { db, own }
+  })

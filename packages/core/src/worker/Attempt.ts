@@ -1,0 +1,514 @@
+/**
+ * One attempt per recipient of a claimed window: consent once more, then the sender, then what the answer means
+ * (decisions.md §4). Used by the send worker, and inline by direct messages.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { constTrue, constVoid } from "effect/Function"
+import * as Random from "effect/Random"
+import type * as Consent from "../domain/consent/Consent.ts"
+import * as Ids from "../domain/Ids.ts"
+import * as Job from "../domain/job/Job.ts"
+import type { Failure } from "../domain/job/Recipient.ts"
+import * as Retry from "../domain/Retry.ts"
+import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
+import * as Sanitize from "../sender/Sanitize.ts"
+import type { OutboundMessage, Sender, SendResult } from "../sender/Sender.ts"
+import { canRecover, isAnswered, isCheckAnswered } from "../sender/Sender.ts"
+import type { SessionSender } from "../sender/SessionSender.ts"
+import type { Inbound } from "../storage/InboundStore.ts"
+import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
+import { Outcome } from "../storage/JobStore.ts"
+import type { SessionCircuit } from "./Circuits.ts"
+import * as PlatformOptOut from "./PlatformOptOut.ts"
+
+type ClaimedRecipient = ClaimedJob["recipients"][number]
+
+const consentGone = (refusal: Consent.Refusal): Failure => ({
+  code: "consent_required",
+  provider_code: null,
+  message:
+    refusal._tag === "Revoked"
+      ? "The recipient's consent was revoked before the message was sent."
+      : "The recipient has no registered consent.",
+  permanent: true
+})
+
+const senderMissing: Failure = {
+  code: "sender_missing",
+  provider_code: null,
+  message: "This process has no sender for the session's provider.",
+  permanent: false
+}
+
+const withdrawn: Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message:
+    "The consent was withdrawn after an attempt without an outcome; the platform may have the message.",
+  permanent: false
+}
+
+const senderDefect: Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message: "The sender broke during the attempt; the platform may or may not have the message.",
+  permanent: false
+}
+
+/** The platform refused a message after an attempt without an outcome, and cannot say what became of that one. */
+const refusedLater = ({ provider_code }: Failure): Failure => ({
+  code: "outcome_unknown",
+  provider_code,
+  message:
+    "The platform refused the message after an attempt without an outcome; it may have it from that one.",
+  permanent: false
+})
+
+/** A direct message that may not be tried again, because consent ended between two attempts. */
+export const withoutConsent = (refusal: Consent.Refusal, maybeSent: boolean): Outcome =>
+  maybeSent ? Outcome.Unknown({ failure: withdrawn }) : Outcome.Failed({ failure: consentGone(refusal) })
+
+// Looked up once: every message that arrives has one.
+const accepted = Outcome.Accepted
+
+export interface Attempted {
+  readonly outcome: Outcome
+  /** A failure that asks more of the engine than to be recorded; see `FailureCatalogue.Action`. */
+  readonly actionable: Failure | null
+  /** The opt-out that came with the answer. */
+  readonly optOut: Inbound | null
+  /** True when the platform answered, and false when it did not; null when nobody can tell. */
+  readonly answered: boolean | null
+  /** True when another attempt may pass, though its time may be over: while the platform does not answer it costs none. */
+  readonly mayPass: boolean
+}
+
+/** Beyond the recipient, in an order that matters to nobody. */
+const concernsOthers: ReadonlySet<FailureCatalogue.Action> = new Set([
+  "pause_template",
+  "disconnect_session",
+  "block_session",
+  "fail_job"
+])
+
+/** What waits until a pause is over: the platform has not taken it, and it costs no attempt. */
+const waits: ReadonlySet<FailureCatalogue.Action> = new Set([
+  "pause_template",
+  "disconnect_session",
+  "block_session"
+])
+
+/** It is tried again, if it has an attempt left. */
+interface Again {
+  readonly _tag: "Again"
+  readonly failure: Failure
+  readonly retryAfterMs: number | null
+  readonly maybeSent: boolean
+}
+
+/**
+ * What a sender's answer means for the recipient.
+ *
+ * @param maybeSent whether the platform may have it from an earlier attempt
+ */
+const meaningOf = (
+  result: SendResult,
+  { attempts }: ClaimedRecipient,
+  recoverable: boolean,
+  maybeSent: boolean
+): Outcome | Again => {
+  switch (result._tag) {
+    case "Accepted":
+      return accepted({ providerId: result.providerId, status: result.status })
+    case "Held":
+      return accepted({ providerId: result.providerId, status: "accepted", held: result.failure })
+    case "Rejected": {
+      // The answer says nothing of an attempt before it, unless both are one to the platform.
+      if (maybeSent && !recoverable) return Outcome.Unknown({ failure: refusedLater(result.failure) })
+      const stopsJob = FailureCatalogue.actionOf(result.failure) === "fail_job"
+      return Outcome.Failed({ failure: result.failure, stopsJob })
+    }
+    case "Transient": {
+      const { failure, retryAfterMs } = result
+      const action = FailureCatalogue.actionOf(failure)
+      if (waits.has(action)) return Outcome.Released({ maybeSent })
+      const rest = action === "rest_pair" ? Retry.pairRest(attempts) : null
+      // A sender of an embedder's own may have read no number out of a header.
+      const asked = retryAfterMs !== null && retryAfterMs > (rest ?? 0) ? retryAfterMs : rest
+      return { _tag: "Again", failure, retryAfterMs: asked, maybeSent }
+    }
+    case "Ambiguous": {
+      const { failure } = result
+      return recoverable
+        ? { _tag: "Again", failure, retryAfterMs: null, maybeSent: true }
+        : Outcome.Unknown({ failure })
+    }
+  }
+}
+
+/** Retries after a random backoff; gives up when its time or its attempts are used up. */
+const again = (
+  sessionSender: SessionSender | undefined,
+  { content }: ClaimedJob,
+  { attempts, firstAttemptAt }: ClaimedRecipient,
+  { failure, maybeSent, retryAfterMs }: Again
+): Effect.Effect<Outcome> =>
+  Effect.zipWith(Clock.currentTimeMillis, Random.next, (now, fraction) => {
+    const windowMs = Retry.sendWindow(Job.purpose(content), sessionSender?.retryForMs ?? null)
+    const isOfRecipient = FailureCatalogue.isOfRecipient(failure)
+    const at = Retry.nextSend({
+      attempts,
+      firstAttemptAt,
+      windowMs,
+      isOfRecipient,
+      now,
+      fraction,
+      retryAfterMs
+    })
+    if (at !== undefined) return Outcome.Retry({ at, failure, maybeSent })
+    return maybeSent ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
+  })
+
+const meaning = (
+  sessionSender: SessionSender | undefined,
+  job: ClaimedJob,
+  recipient: ClaimedRecipient,
+  said: SendResult,
+  maybeSent: boolean,
+  answered: boolean | null = isAnswered(said)
+): Effect.Effect<Attempted> => {
+  const result = Sanitize.sendResult(said, sessionSender?.config)
+  const recoverable = sessionSender !== undefined && canRecover(sessionSender.sender)
+  const meant = meaningOf(result, recipient, recoverable, maybeSent)
+  const mayPass = meant._tag === "Again"
+  const outcome = meant._tag === "Again" ? again(sessionSender, job, recipient, meant) : Effect.succeed(meant)
+  if (result._tag !== "Rejected" && result._tag !== "Transient")
+    return Effect.map(outcome, (outcome) => ({ outcome, actionable: null, optOut: null, answered, mayPass }))
+  const { failure } = result
+  const actionable = concernsOthers.has(FailureCatalogue.actionOf(failure)) ? failure : null
+  return Effect.zipWith(outcome, Clock.currentTimeMillis, (outcome, now) => ({
+    outcome,
+    actionable,
+    optOut: PlatformOptOut.read(job, recipient, failure, now),
+    answered,
+    mayPass
+  }))
+}
+
+/** A sender that breaks may have sent, so that is ambiguous. */
+const broken = (
+  sessionSender: SessionSender | undefined,
+  job: ClaimedJob,
+  recipient: ClaimedRecipient,
+  defect: unknown
+): Effect.Effect<Attempted> =>
+  Effect.zipRight(
+    Effect.logError("A sender broke", defect),
+    meaning(
+      sessionSender,
+      job,
+      recipient,
+      { _tag: "Ambiguous", failure: senderDefect },
+      recipient.maybeSent,
+      null
+    )
+  )
+
+/**
+ * True when a probe is not sent because of what the platform's own check says: nobody answers, or the session may send
+ * nothing. Any other answer says too little: a platform may answer a check and no message.
+ */
+const sparesProbe = (failure: Failure): boolean =>
+  !isCheckAnswered(failure) || (!failure.permanent && waits.has(FailureCatalogue.actionOf(failure)))
+
+/**
+ * True when nobody else can have the recipients of a claim meanwhile, as after a process was frozen (`Heartbeat.stillOwns`). It
+ * is asked directly before each message is sent.
+ */
+export type StillOwns = () => boolean
+
+/** Nothing was sent: others may have the recipient, and it is due again at no cost if they have not. */
+const givenUp: Attempted = {
+  outcome: Outcome.Released({ maybeSent: false }),
+  actionable: null,
+  optOut: null,
+  answered: null,
+  mayPass: false
+}
+
+/** Where the platform may have the message and can be asked, it is asked first. Dies when the sender breaks. */
+const tried = (
+  sessionSender: SessionSender | undefined,
+  job: ClaimedJob,
+  recipient: ClaimedRecipient,
+  refusal: Failure | undefined,
+  stillOwns: StillOwns
+): Effect.Effect<Attempted> => {
+  const { attempts, index, maybeSent, phone: to, values } = recipient
+  if (sessionSender === undefined) {
+    return meaning(
+      sessionSender,
+      job,
+      recipient,
+      { _tag: "Transient", failure: senderMissing, retryAfterMs: null },
+      maybeSent,
+      null
+    )
+  }
+  const { config, sender } = sessionSender
+  const message: OutboundMessage = {
+    messageId: Ids.messageId(job.jobId, index),
+    sessionId: job.sessionId,
+    to,
+    content: job.content,
+    values,
+    attempt: attempts,
+    config
+  }
+  const send = (maybeSent: boolean): Effect.Effect<Attempted> =>
+    stillOwns()
+      ? Effect.flatMap(sender.send(message), (result) =>
+          meaning(sessionSender, job, recipient, result, maybeSent)
+        )
+      : Effect.succeed(givenUp)
+  // Most messages; nothing else is made for them.
+  if (!maybeSent && !job.probe) return send(false)
+  const lookUp = (ask: NonNullable<Sender["lookUp"]>): Effect.Effect<Attempted> =>
+    Effect.flatMap(ask(message), (found) => {
+      if (found !== null) {
+        // A platform that cannot tell yet is not silent.
+        const answered = found._tag === "Ambiguous" ? (found.answered ?? null) : isAnswered(found)
+        return meaning(sessionSender, job, recipient, found, true, answered)
+      }
+      if (refusal === undefined) return send(false)
+      const outcome = Outcome.Skipped({ failure: refusal })
+      return Effect.succeed({ outcome, actionable: null, optOut: null, answered: true, mayPass: false })
+    })
+  const made = Effect.suspend(() =>
+    maybeSent && sender.lookUp !== undefined ? lookUp(sender.lookUp) : send(maybeSent)
+  )
+  // A probe is a person's message: where the platform can be asked otherwise, it is spared a time-out.
+  if (!job.probe || sender.check === undefined) return made
+  return Effect.flatMap(sender.check(config), (failure) =>
+    failure === null || !sparesProbe(failure)
+      ? made
+      : // Not the answer to a message, which alone ends an outage.
+        meaning(
+          sessionSender,
+          job,
+          recipient,
+          { _tag: "Transient", failure, retryAfterMs: null },
+          maybeSent,
+          isCheckAnswered(failure) ? null : false
+        )
+  )
+}
+
+/** One attempt. */
+export const attempt = (
+  sessionSender: SessionSender | undefined,
+  job: ClaimedJob,
+  recipient: ClaimedRecipient,
+  stillOwns: StillOwns
+): Effect.Effect<Attempted> =>
+  Effect.suspend(() => tried(sessionSender, job, recipient, undefined, stillOwns)).pipe(
+    Effect.catchAllDefect((defect) => broken(sessionSender, job, recipient, defect))
+  )
+
+const stopped: Failure = {
+  code: "outcome_unknown",
+  provider_code: null,
+  message: "The service stopped during the attempt; the platform may or may not have the message.",
+  permanent: false
+}
+
+/** The outcome of an attempt that costs none, in the place of another attempt or of the end. */
+const spared = (outcome: Outcome): Outcome =>
+  Outcome.Released({
+    maybeSent: outcome._tag === "Unknown" || (outcome._tag === "Retry" && outcome.maybeSent)
+  })
+
+/** The attempts of a job's window. */
+export interface Attempts {
+  /** Those who are attempted, in their order. */
+  readonly recipients: ReadonlyArray<ClaimedRecipient>
+  /** False once the platform does not answer. */
+  readonly goesOn: () => boolean
+  /** Dies when the sender breaks. */
+  readonly begin: (recipient: ClaimedRecipient) => Effect.Effect<Attempted>
+  readonly broken: (recipient: ClaimedRecipient, defect: unknown) => Effect.Effect<Attempted>
+  readonly record: (recipient: ClaimedRecipient, attempted: Attempted) => void
+  /**
+   * What became of those who are not under way, each once. For when nothing more is begun: who was not is due again at
+   * no cost.
+   */
+  readonly settlements: () => ReadonlyArray<Settlement>
+  /** How many are still to be settled. */
+  readonly remaining: () => number
+  /**
+   * What is under way was interrupted: due again at no cost where a repetition does no harm, else it is unknown. Its
+   * settlements follow.
+   */
+  readonly interruptPending: () => void
+  /** What the failures ask of the engine, each once. */
+  readonly actionableFailures: () => ReadonlyArray<Failure>
+}
+
+/**
+ * Prepares the attempts. While the session's circuit is open a failed attempt costs none.
+ *
+ * @param refusal why a recipient, by its place in the job's, may have nothing any more: consent is asked for once more
+ */
+export const prepareAttempts = (
+  sessionSender: SessionSender | undefined,
+  job: ClaimedJob,
+  circuit: SessionCircuit,
+  stillOwns: StillOwns,
+  refusal: (place: number) => Consent.Refusal | undefined
+): Attempts => {
+  const { fence, jobId } = job
+  const outcomes = new Map<number, Outcome>()
+  const actionableFailures: Array<Failure> = []
+  const optOuts = new Map<number, Inbound>()
+  const refusals = new Map<number, Failure>()
+  const allowed = job.recipients.filter((recipient, place) => {
+    const refused = refusal(place)
+    if (refused === undefined) return true
+    const failure = consentGone(refused)
+    if (!recipient.maybeSent) {
+      outcomes.set(recipient.index, Outcome.Skipped({ failure }))
+      return false
+    }
+    // The platform may have it from before: it is asked, or nobody knows.
+    refusals.set(recipient.index, failure)
+    if (sessionSender?.sender.lookUp !== undefined) return true
+    outcomes.set(recipient.index, Outcome.Unknown({ failure: withdrawn }))
+    return false
+  })
+  const begun = new Set<number>()
+  const record = ({ index }: ClaimedRecipient, attempted: Attempted): void => {
+    const { actionable, answered, mayPass, optOut, outcome } = attempted
+    circuit.ended(answered)
+    outcomes.set(index, mayPass && circuit.isOpen() ? spared(outcome) : outcome)
+    if (actionable !== null) actionableFailures.push(actionable)
+    if (optOut !== null) optOuts.set(index, optOut)
+  }
+  let remaining = job.recipients
+  return {
+    recipients: allowed,
+    goesOn: circuit.mayBegin,
+    begin: (recipient) => {
+      begun.add(recipient.index)
+      circuit.began()
+      return tried(sessionSender, job, recipient, refusals.get(recipient.index), stillOwns)
+    },
+    broken: (recipient, defect) => broken(sessionSender, job, recipient, defect),
+    record,
+    settlements: () => {
+      const settlements: Array<Settlement> = []
+      const inFlight: Array<ClaimedRecipient> = []
+      for (const recipient of remaining) {
+        const { index } = recipient
+        const outcome = outcomes.get(index)
+        if (outcome === undefined && begun.has(index)) inFlight.push(recipient)
+        else {
+          const settled = outcome ?? Outcome.Released({ maybeSent: false })
+          if (!begun.has(index)) circuit.unused()
+          const inbound = optOuts.get(index)
+          settlements.push({
+            jobId,
+            fence,
+            index,
+            outcome: settled,
+            ...(inbound === undefined ? {} : { inbound })
+          })
+        }
+      }
+      remaining = inFlight
+      return settlements
+    },
+    remaining: () => remaining.length,
+    interruptPending: () => {
+      const harmless = sessionSender === undefined || canRecover(sessionSender.sender)
+      for (const { index } of remaining) {
+        if (outcomes.has(index) || !begun.has(index)) continue
+        circuit.ended(null)
+        outcomes.set(
+          index,
+          harmless ? Outcome.Released({ maybeSent: true }) : Outcome.Unknown({ failure: stopped })
+        )
+      }
+    },
+    actionableFailures: () => actionableFailures.splice(0)
+  }
+}
+
+/** A window that could not even begin goes back as it was: nothing of it is attempted. */
+export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts => ({
+  ...prepareAttempts(undefined, job, circuit, constTrue, () => undefined),
+  recipients: []
+})
+
+/** Who watches attempts. */
+export interface Watch {
+  /** True when another one may begin. */
+  readonly goesOn: () => boolean
+  /** One was recorded. */
+  readonly answered: () => void
+}
+
+/** Makes the attempts of all windows, so many of them side by side. */
+export const run = (
+  windows: ReadonlyArray<Attempts>,
+  concurrency: number,
+  { answered, goesOn }: Watch = { goesOn: constTrue, answered: constVoid }
+): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const pending = (function* () {
+      for (const attempts of windows) {
+        for (const recipient of attempts.recipients) {
+          if (!goesOn()) return
+          if (!attempts.goesOn()) break
+          yield { attempts, recipient }
+        }
+      }
+    })()
+    let remaining = windows.reduce((sum, { recipients }) => sum + recipients.length, 0)
+    /** One after the other. Nothing is wrapped around each: a sender that breaks ends the loop. */
+    const pull: Effect.Effect<void> = Effect.suspend(() => {
+      let current = pending.next()
+      return Effect.whileLoop({
+        while: () => current.done !== true,
+        body: () => {
+          if (current.done === true) return Effect.dieMessage("A recipient was attempted after the last.")
+          remaining -= 1
+          return current.value.attempts.begin(current.value.recipient)
+        },
+        step: (attempted) => {
+          if (current.done !== true) current.value.attempts.record(current.value.recipient, attempted)
+          answered()
+          current = pending.next()
+        }
+      }).pipe(
+        Effect.catchAllDefect((defect) => {
+          if (current.done === true) return Effect.die(defect)
+          const { attempts, recipient } = current.value
+          return Effect.flatMap(attempts.broken(recipient, defect), (attempted) => {
+            attempts.record(recipient, attempted)
+            answered()
+            return pull
+          })
+        })
+      )
+    })
+    if (remaining <= 1) return yield* pull
+    /** A fiber goes on until it has to wait, and only then another begins: one is enough for who answers at once. */
+    const fibers: Array<Fiber.Fiber<void>> = []
+    while (fibers.length < concurrency && remaining > 0) {
+      fibers.push(yield* Effect.fork(pull))
+      yield* Effect.yieldNow()
+    }
+    for (const fiber of fibers) yield* Fiber.join(fiber)
+  })

@@ -1,0 +1,23 @@
+/**
+ * Outside effects never happen inside somebody's transaction (decisions.md §10): its rollback would forget them, and
+ * whoever repeats the operation would do them twice.
+ */
+import * as Effect from "effect/Effect"
+import { InsideTransaction } from "../domain/Errors.ts"
+import { Transactions } from "../storage/Transactions.ts"
+
+/** Runs an operation that acts outside the database, or refuses it by its name. */
+export type OutsideTransaction = (
+  operation: string
+) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | InsideTransaction, R>
+
+export const make: Effect.Effect<OutsideTransaction, never, Transactions> = Effect.map(
+  Transactions,
+  ({ isEmbedded }): OutsideTransaction =>
+    (operation) =>
+    (effect) =>
+      Effect.if(isEmbedded, {
+        onTrue: () => new InsideTransaction({ operation }),
+        onFalse: () => effect
+      })
+)

@@ -1,0 +1,110 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as EventLoopBudget from "../../src/runtime/EventLoopBudget.ts"
+
+/** How many turns the event loop has made since, for as long as it is asked. */
+const turns = Effect.acquireRelease(
+  Effect.sync(() => {
+    const counter = { count: 0, over: false }
+    const turn = (): void => {
+      counter.count += 1
+      if (!counter.over) setImmediate(turn)
+    }
+    setImmediate(turn)
+    return counter
+  }),
+  (counter) =>
+    Effect.sync(() => {
+      counter.over = true
+    })
+)
+
+const work = (ms: number): void => {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+
+describe("a turn of the event loop", () => {
+  it.scopedLive("gives its share to one, and the next turn to another, in the order in which they came", () =>
+    Effect.gen(function* () {
+      const counter = yield* turns
+      const done: Array<readonly [name: number, turn: number]> = []
+      const piece = (name: number) =>
+        Effect.map(EventLoopBudget.yieldIfSpent, () => {
+          work(EventLoopBudget.longestMs + 2)
+          done.push([name, counter.count])
+        })
+      yield* Effect.forEach([0, 1, 2, 3], piece, { concurrency: "unbounded" })
+      expect(done.map(([name]) => name)).toEqual([0, 1, 2, 3])
+      const at = done.map(([, turn]) => turn)
+      expect(new Set(at).size).toBe(4)
+    })
+  )
+
+  it.scopedLive(
+    "gives a smaller share while requests come, and the whole one when none came for a while",
+    () =>
+      Effect.gen(function* () {
+        yield* Effect.async<void>((resume) => {
+          setImmediate(() => resume(Effect.void))
+        })
+        EventLoopBudget.requestArrived()
+        const now = performance.now()
+        const share = EventLoopBudget.budgetMs(now)
+        expect(share).toBeLessThan(EventLoopBudget.longestMs)
+        expect(EventLoopBudget.budgetMs(now + 60_000)).toBe(EventLoopBudget.longestMs)
+        expect(EventLoopBudget.isSpent()).toBe(false)
+        work(share + 1)
+        expect(EventLoopBudget.isSpent()).toBe(true)
+      })
+  )
+
+  it.scopedLive("is shared while pieces of work take theirs, and not by steps of requests", () =>
+    Effect.gen(function* () {
+      yield* EventLoopBudget.yieldIfSpent
+      expect(EventLoopBudget.isShared()).toBe(false)
+      yield* EventLoopBudget.yieldIfSpentByWork
+      expect(EventLoopBudget.isShared()).toBe(true)
+      expect(EventLoopBudget.isShared(performance.now() + 60_000)).toBe(false)
+    })
+  )
+
+  it.scopedLive("is counted by each clock for itself", () =>
+    Effect.gen(function* () {
+      yield* EventLoopBudget.nextTurn
+      const [mine, other] = [Clock.make(), Clock.make()]
+      expect(EventLoopBudget.isSpent(1, mine)).toBe(false)
+      work(2)
+      expect(EventLoopBudget.isSpent(1, mine)).toBe(true)
+      expect(EventLoopBudget.isSpent(1, other)).toBe(false)
+    })
+  )
+
+  it.scopedLive("has room for many small pieces", () =>
+    Effect.gen(function* () {
+      const counter = yield* turns
+      yield* Effect.yieldNow()
+      const before = counter.count
+      yield* Effect.replicateEffect(EventLoopBudget.yieldIfSpent, 100)
+      expect(counter.count - before).toBeLessThan(5)
+    })
+  )
+
+  it.scopedLive("ends behind a long piece, though it was one of a few", () =>
+    Effect.gen(function* () {
+      const counter = yield* turns
+      function* pieces(): Generator<void, number> {
+        work(EventLoopBudget.longestMs + 2)
+        yield
+        return counter.count
+      }
+      // The turn is counted from where it is first asked for.
+      yield* EventLoopBudget.yieldIfSpent
+      const first = yield* EventLoopBudget.runInPieces(pieces())
+      const second = yield* EventLoopBudget.runInPieces(pieces())
+      const third = yield* EventLoopBudget.runInPieces(pieces())
+      expect(new Set([first, second, third]).size).toBe(3)
+    })
+  )
+})

@@ -1,0 +1,60 @@
+/** What a role answers: routes of the contract, and pages besides. */
+import type { Engine } from "@sendwright/core"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Api from "../api/Api.ts"
+import * as Service from "../api/Service.ts"
+import type { Described } from "./Description.ts"
+import type { Options, Page } from "./HttpApp.ts"
+import * as Metrics from "./Metrics.ts"
+
+type Routes = Pick<Options, "routes" | "pages">
+
+const metrics: readonly [string, Page] = [
+  "/metrics",
+  {
+    access: "operator",
+    role: "metrics",
+    contentType: "text/plain; version=0.0.4; charset=utf-8",
+    body: Metrics.text
+  }
+]
+
+type Description = typeof import("./Description.ts")
+
+/** Loaded when it is first asked for. */
+const description: Effect.Effect<Description> = Effect.promise(() => import("./Description.ts"))
+
+/** A page that is made when it is first asked for; all answers share its bytes, also those that nobody reads. */
+const once = (contentType: string, make: (module: Description) => string): Page => {
+  let made: Uint8Array | undefined
+  return {
+    access: "anyone",
+    contentType,
+    body: Effect.map(description, (module) => {
+      made ??= Buffer.from(make(module))
+      return made
+    })
+  }
+}
+
+const pages = (described: Described): ReadonlyMap<string, Page> =>
+  new Map([
+    [
+      "/openapi.json",
+      once("application/json; charset=utf-8", ({ openApi }) => JSON.stringify(openApi(described)))
+    ],
+    ["/docs", once("text/html; charset=utf-8", ({ docs, openApi }) => docs(openApi(described)))],
+    metrics
+  ])
+
+/** Nothing but how it is. */
+export const ofWorker = (engine: Context.Tag.Service<Engine.Engine>): Routes => ({
+  routes: Service.health.map(({ route }) => route(engine)),
+  pages: new Map([metrics])
+})
+
+export const ofApi = (engine: Context.Tag.Service<Engine.Engine>, baseUrl: string): Routes => {
+  const routes = Api.operations.map(({ route }) => route(engine))
+  return { routes, pages: pages({ baseUrl, routes, senders: engine.senders }) }
+}
