@@ -35,6 +35,9 @@ const some = (world: World): ReadonlyArray<string> => {
   return Array.from({ length: count }, (_, n) => Worlds.phones[(start + n) % Worlds.phones.length] ?? "")
 }
 
+/** Nobody has written to this one before the calm, or of this one. */
+const newcomer = "34600000099"
+
 /** What people write, and now and then what nobody should. */
 const textOf = (world: World, text: string): string => (world.draws() < 0.05 ? pick(world, odd) : text)
 
@@ -244,13 +247,19 @@ export const run = async (seed: number, store: Store = Stores.memory, steps = 12
     const [last = world.machines[0]] = world.machines.slice(-1)
     if (last === undefined) throw new Error("Nobody is left.")
     const { admin, drain } = last.engine
-    const calm = Effect.forEach(world.tenants, ({ sessionId }) =>
-      Effect.zipRight(
-        admin.sessions.connect(sessionId),
-        admin.templates.importAll(sessionId, [Worlds.template("APPROVED")])
-      )
+    // Whatever a life was like, each session sends once more, unless the quota of its day is used up.
+    const calm = Effect.forEach(world.tenants, ({ accountId, caller, sessionId, templateId }) =>
+      Effect.gen(function* () {
+        yield* admin.sessions.connect(sessionId)
+        yield* admin.templates.importAll(sessionId, [Worlds.template("APPROVED")])
+        yield* admin.consents.record(accountId, [{ phone: newcomer, source: "simulation" }])
+        const recipients = [{ phone: newcomer, variables: { "body.1": "calm" } }]
+        const request = { template_id: templateId, recipients }
+        yield* Effect.ignore(last.engine.send(caller, { idempotencyKey: "calm", request }))
+      })
     )
     begin(world, last, "calm", calm)
+    await world.time.pass(minute)
     await world.look()
     for (let quarter = 0; quarter < 4 * 14 && !isQuiet(world); quarter++) {
       begin(world, last, "work", drain)

@@ -764,20 +764,20 @@ describe("waiting", () => {
 describe("the event loop", () => {
   type Service = Effect.Effect.Success<typeof fresh>
   const loops: Record<string, (service: Service) => Effect.Effect<unknown, SqlError | StorageError>> = {
-    "plain statements": ({ sql }) => during(400, sql`SELECT count(*) FROM item`),
+    "plain statements": ({ sql }) => during(1000, sql`SELECT count(*) FROM item`),
     "statements of a transaction": ({ sql }) =>
-      sql.withTransaction(during(400, sql`INSERT INTO item (body) VALUES ('x')`)),
-    "short transactions": ({ sql }) => during(400, sql.withTransaction(Effect.void)),
-    reads: ({ db }) => during(400, db.read("ids", ids)),
+      sql.withTransaction(during(1000, sql`INSERT INTO item (body) VALUES ('x')`)),
+    "short transactions": ({ sql }) => during(1000, sql.withTransaction(Effect.void)),
+    reads: ({ db }) => during(1000, db.read("ids", ids)),
     writes: ({ db }) =>
       during(
-        400,
+        1000,
         db.write("touch", function* () {})
       ),
     "joined writes": ({ db, sql }) =>
       sql.withTransaction(
         during(
-          400,
+          1000,
           db.write("insert", () => run("INSERT INTO item (body) VALUES ('x')"))
         )
       )
