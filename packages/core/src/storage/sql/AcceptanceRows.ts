@@ -27,7 +27,7 @@ const withKey = "FROM sendwright_job WHERE public_key = ? AND idempotency_key = 
 
 const recordColumns = jobs.only("id", "kind", "recipients", "answer")
 
-const selectRecord = `SELECT ${recordColumns.names.join(", ")}, fingerprint ${withKey}`
+const selectRecord = `SELECT ${recordColumns.list}, fingerprint ${withKey}`
 
 export function* findRecord(publicKey: string, key: string): Program<IdempotencyRecord | null> {
   const row = yield* get(selectRecord, publicKey, key)

@@ -18,7 +18,7 @@ const changeable = accounts.only("name", "currency", "plan", "updatedAt")
 
 const update = `UPDATE sendwright_account SET ${changeable.assignments} WHERE id = ?`
 
-const byId = "SELECT * FROM sendwright_account WHERE id = ?"
+const byId = `SELECT ${accounts.list} FROM sendwright_account WHERE id = ?`
 
 export function* findAccount(id: string, statement = byId): Program<Account | null> {
   const row = yield* get(statement, id)
@@ -38,7 +38,7 @@ export const layer: Layer.Layer<AccountStore, never, Database> = Layer.effect(
     list: (page) =>
       db.read("AccountStore.list", function* () {
         const rows = yield* all(
-          `SELECT * FROM sendwright_account WHERE seq < ? ORDER BY seq DESC ${limited}`,
+          `SELECT seq, ${accounts.list} FROM sendwright_account WHERE seq < ? ORDER BY seq DESC ${limited}`,
           ...newestFirst(page)
         )
         return Page.map(Page.cut(rows, page.limit, seq), accounts.read)

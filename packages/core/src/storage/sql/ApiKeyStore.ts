@@ -18,7 +18,7 @@ import { integerOrNull, limited, newestFirst, seq, text } from "./RowReader.ts"
 
 const insert = insertInto("sendwright_api_key", apiKeys.names)
 
-const byPublicKey = "SELECT * FROM sendwright_api_key WHERE public_key = ?"
+const byPublicKey = `SELECT ${apiKeys.list} FROM sendwright_api_key WHERE public_key = ?`
 
 const changeable = apiKeys.only("name", "permissions", "status", "secrets")
 
@@ -87,7 +87,7 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
       list: ({ page, sessionId }) =>
         db.read("ApiKeyStore.list", function* () {
           const rows = yield* all(
-            `SELECT * FROM sendwright_api_key WHERE session = ? AND seq < ? ORDER BY seq DESC ${limited}`,
+            `SELECT seq, ${apiKeys.list} FROM sendwright_api_key WHERE session = ? AND seq < ? ORDER BY seq DESC ${limited}`,
             sessionId,
             ...newestFirst(page)
           )

@@ -45,7 +45,7 @@ export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(
         const where = ["seq < ?", ...given.map(([condition]) => condition)].join(" AND ")
         const [before, limit] = newestFirst(page)
         const rows = yield* all(
-          `SELECT * FROM sendwright_audit WHERE ${where} ORDER BY seq DESC ${limited}`,
+          `SELECT seq, ${auditEntries.list} FROM sendwright_audit WHERE ${where} ORDER BY seq DESC ${limited}`,
           before,
           ...given.map(([, value]) => value),
           limit

@@ -31,6 +31,11 @@ export interface Table<R, Fields extends ReadonlyArray<keyof R> = ReadonlyArray<
   readonly columns: Columns<R>
   readonly ordered: ReadonlyArray<Database.Column>
   readonly names: ReadonlyArray<string>
+  /**
+   * The names, for a `SELECT` of this table alone. A statement that is prepared names its columns: after `SELECT *` it
+   * fails for good once a later version has added one.
+   */
+  readonly list: string
   /** The names beside other tables', for a `SELECT`. */
   readonly of: (alias: string) => string
   /** Each column as SQL, for a {@link Layout}. */
@@ -139,6 +144,7 @@ const make = <R, const Fields extends ReadonlyArray<keyof R>>(
     columns,
     ordered: fields.map((field) => columns[field]),
     names,
+    list: names.join(", "),
     of: (alias) => names.map((name) => `${alias}.${name}`).join(", "),
     expressions: (as) => {
       const expressions: Partial<Record<keyof R, string>> = {}

@@ -10,7 +10,7 @@ import * as Event from "../../domain/webhook/Event.ts"
 import { ConsentStore } from "../ConsentStore.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import type { Answered } from "./codec/Consent.ts"
-import { histories, readConsent, standings } from "./codec/Consent.ts"
+import { consents, histories, readConsent, standings } from "./codec/Consent.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import * as People from "./People.ts"
@@ -18,10 +18,10 @@ import type { Program } from "./Program.ts"
 import { all, get } from "./Program.ts"
 import { integer, text } from "./RowReader.ts"
 
-const ofPhone = "SELECT * FROM sendwright_consent WHERE account = ? AND person = ? ORDER BY seq"
+const ofPhone = `SELECT ${consents.list} FROM sendwright_consent WHERE account = ? AND person = ? ORDER BY seq`
 
 // In all portfolios.
-const ofUser = `SELECT * FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ?
+const ofUser = `SELECT ${consents.list} FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ?
   ORDER BY recorded_at, person, seq`
 
 interface Asked {

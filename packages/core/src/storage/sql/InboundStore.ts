@@ -11,7 +11,7 @@ import * as People from "./People.ts"
 import { all } from "./Program.ts"
 import { limited, newestFirst, seq } from "./RowReader.ts"
 
-const listed = `SELECT * FROM sendwright_unattributed WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`
+const listed = `SELECT seq, ${unattributedItems.list} FROM sendwright_unattributed WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`
 
 export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
   InboundStore,

@@ -40,7 +40,7 @@ function* seqOf(jobId: string): Program<number | undefined> {
 
 const billed = recipients.only("phone", "price", "pricing")
 
-const delivered = `SELECT ${billed.names.join(", ")} FROM sendwright_recipient
+const delivered = `SELECT ${billed.list} FROM sendwright_recipient
   WHERE seq BETWEEN ? AND ? AND (delivered_at IS NOT NULL OR read_at IS NOT NULL) ORDER BY seq`
 
 const makeDue =

@@ -8,7 +8,6 @@ import type { EndpointSecret } from "../../domain/webhook/Webhook.ts"
 import type { SealedPlace } from "../KeyringStore.ts"
 import { KeyringStore } from "../KeyringStore.ts"
 import { apiKeys } from "./codec/ApiKey.ts"
-import { endpoints } from "./codec/Endpoint.ts"
 import { Database } from "./Database.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
@@ -41,21 +40,23 @@ function* sealedBy(): Program<ReadonlyArray<string>> {
 
 const secretsOf = (secrets: string): ReadonlyArray<EndpointSecret> => JSON.parse(secrets)
 
-const page = (table: string): string => `SELECT * FROM ${table} WHERE seq > ? ORDER BY seq ${limited}`
+const page = (table: string, columns: string): string =>
+  `SELECT seq, ${columns} FROM ${table} WHERE seq > ? ORDER BY seq ${limited}`
 
 const toPlace: Readonly<
   Record<SealedPlace["kind"], { readonly page: string; readonly of: (row: Row) => SealedPlace }>
 > = {
   session: {
-    page: page("sendwright_session"),
+    page: page("sendwright_session", "id, config"),
     of: (row) => ({ kind: "session", id: text(row, "id"), sealed: [text(row, "config")] })
   },
   webhook: {
-    page: page("sendwright_endpoint"),
-    of: (row) => {
-      const { id, secrets } = endpoints.read(row)
-      return { kind: "webhook", id, sealed: secrets.map(({ sealed }) => sealed) }
-    }
+    page: page("sendwright_endpoint", "id, secrets"),
+    of: (row) => ({
+      kind: "webhook",
+      id: text(row, "id"),
+      sealed: secretsOf(text(row, "secrets")).map(({ sealed }) => sealed)
+    })
   }
 }
 
@@ -119,7 +120,7 @@ export const layer = (isShared: boolean): Layer.Layer<KeyringStore, never, Datab
           }),
         apiKeys: (range) =>
           db.read("KeyringStore.apiKeys", function* () {
-            const rows = yield* all(page("sendwright_api_key"), ...fromStart(range))
+            const rows = yield* all(page("sendwright_api_key", apiKeys.list), ...fromStart(range))
             return Page.map(Page.cut(rows, range.limit, seq), apiKeys.read)
           })
       }

@@ -14,10 +14,10 @@ import { limited, newestFirst, seq } from "./RowReader.ts"
 
 const insert = `${insertInto("sendwright_operator", operators.names)} ON CONFLICT (name) DO NOTHING`
 
-const byName = "SELECT * FROM sendwright_operator WHERE name = ?"
+const byName = `SELECT ${operators.list} FROM sendwright_operator WHERE name = ?`
 
 /** An unknown name reads another operator, as in `ApiKeyStore`. */
-const byNameOrAny = `SELECT * FROM sendwright_operator WHERE seq = coalesce(
+const byNameOrAny = `SELECT ${operators.list} FROM sendwright_operator WHERE seq = coalesce(
   (SELECT seq FROM sendwright_operator WHERE name = ?), (SELECT max(seq) FROM sendwright_operator)
 )`
 
@@ -53,7 +53,7 @@ export const layer: Layer.Layer<OperatorStore, never, Database> = Layer.effect(
       list: (page) =>
         db.read("OperatorStore.list", function* () {
           const rows = yield* all(
-            `SELECT * FROM sendwright_operator WHERE seq < ? ORDER BY seq DESC ${limited}`,
+            `SELECT seq, ${operators.list} FROM sendwright_operator WHERE seq < ? ORDER BY seq DESC ${limited}`,
             ...newestFirst(page)
           )
           return Page.map(Page.cut(rows, page.limit, seq), operators.read)

@@ -40,7 +40,7 @@ export const make = ({ elements, lookUp }: Dialect) => {
   const ofLast = (column: string): string => `consent.${column} = (SELECT ${column} FROM sendwright_consent
     WHERE account = ? AND person = ${elements.value} AND purpose = kind.purpose AND status = kind.status
     ORDER BY occurred_at DESC, seq DESC LIMIT 1)`
-  const records = `SELECT consent.* FROM ${elements.from} CROSS JOIN (${kinds}) AS kind
+  const records = `SELECT ${consents.of("consent")} FROM ${elements.from} CROSS JOIN (${kinds}) AS kind
     ${lookUp(
       "sendwright_consent",
       "consent",

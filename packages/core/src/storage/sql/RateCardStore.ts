@@ -28,7 +28,7 @@ export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
       list: (page) =>
         db.read("RateCardStore.list", function* () {
           const rows = yield* all(
-            `SELECT * FROM sendwright_rate_card WHERE seq < ? ORDER BY seq DESC ${limited}`,
+            `SELECT seq, ${rateCards.list} FROM sendwright_rate_card WHERE seq < ? ORDER BY seq DESC ${limited}`,
             ...newestFirst(page)
           )
           return Page.map(Page.cut(rows, page.limit, seq), rateCards.read)
@@ -44,7 +44,10 @@ export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
           const id = text(found, "id")
           const known = cards.get(id)
           if (known !== undefined) return known
-          const row = yield* get("SELECT * FROM sendwright_rate_card WHERE seq = ?", seq(found))
+          const row = yield* get(
+            `SELECT ${rateCards.list} FROM sendwright_rate_card WHERE seq = ?`,
+            seq(found)
+          )
           const card = rateCards.read(row ?? found)
           const [oldest] = cards.keys()
           if (cards.size >= maximumCached && oldest !== undefined) cards.delete(oldest)

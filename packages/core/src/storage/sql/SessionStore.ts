@@ -54,13 +54,13 @@ const settings = sessions.only("name", "pacing", "retryForMs", "keywords", "conf
 const change = `UPDATE sendwright_session SET ${settings.assignments} WHERE id = ?`
 
 // By `Session.blockIsOver`.
-const unblockable = `SELECT * FROM sendwright_session
+const unblockable = `SELECT ${sessions.list} FROM sendwright_session
   WHERE blocked_until IS NOT NULL AND (blocked_until <= ? OR updated_at > ?) ORDER BY id`
 
 const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
   WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' ORDER BY job.id`
 
-const byId = "SELECT * FROM sendwright_session WHERE id = ?"
+const byId = `SELECT ${sessions.list} FROM sendwright_session WHERE id = ?`
 
 /** Reads a session and locks it. */
 export const toChange = (dialect: Dialect): string => byId + dialect.forUpdate("sendwright_session")
@@ -111,7 +111,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
       list: ({ accountId, page }) =>
         db.read("SessionStore.list", function* () {
           const rows = yield* all(
-            `SELECT * FROM sendwright_session WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`,
+            `SELECT seq, ${sessions.list} FROM sendwright_session WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`,
             accountId,
             ...newestFirst(page)
           )

@@ -31,7 +31,7 @@ export interface SqlWebhooks extends WebhookBackend {
   readonly event: number
 }
 
-const byId = "SELECT * FROM sendwright_endpoint WHERE id = ?"
+const byId = `SELECT seq, ${endpoints.list} FROM sendwright_endpoint WHERE id = ?`
 
 const changeable = endpoints.only(
   "url",
@@ -87,9 +87,9 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
   const firstDue = `(SELECT min(due_at) FROM sendwright_delivery WHERE endpoint = waiting.endpoint AND due_at IS NOT NULL)`
   // Goes no further than it answers, in the order of the jumps: endpoints are looked up one by one and the first due time is
   // a value. PostgreSQL turns a join, and an EXISTS too, around when that is cheaper, and its order is another one then.
-  const dueEndpoints = `${waiting} SELECT endpoint.*, ${enabled} AND waiting.endpoint <= ? AND ${firstDue} <= ? ${limited}`
+  const dueEndpoints = `${waiting} SELECT endpoint.seq, ${endpoints.of("endpoint")}, ${enabled} AND waiting.endpoint <= ? AND ${firstDue} <= ? ${limited}`
   const waitingEndpoints = `${waiting} SELECT endpoint.id, endpoint.deliveries_per_second, ${firstDue} AS due, ${enabled}`
-  const byIds = `SELECT * FROM sendwright_endpoint WHERE id IN (${named}) ORDER BY id`
+  const byIds = `SELECT seq, ${endpoints.list} FROM sendwright_endpoint WHERE id IN (${named}) ORDER BY id`
   const toChange = byId + dialect.forUpdate("sendwright_endpoint")
   const oldestDue = `SELECT ${claimedColumns.of("delivery")}, event.id AS event_id, event.body
     FROM sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event

@@ -24,7 +24,7 @@ import { findSession, toChange } from "./SessionStore.ts"
 /** How many templates are kept read. */
 const maximumCached = 256
 
-const byName = "SELECT * FROM sendwright_template WHERE session = ? AND name = ? AND language = ?"
+const byName = `SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND name = ? AND language = ?`
 
 const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
   WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' AND job.template = ?
@@ -121,7 +121,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
       find: ({ sessionId, templateId }) =>
         db.read("TemplateStore.find", function* () {
           const row = yield* get(
-            `SELECT ${readable.names.join(", ")} FROM sendwright_template WHERE id = ? AND session = ?`,
+            `SELECT ${readable.list} FROM sendwright_template WHERE id = ? AND session = ?`,
             templateId,
             sessionId
           )
@@ -135,7 +135,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
       listApproved: ({ category, language, name, page, sessionId }) =>
         db.read("TemplateStore.listApproved", function* () {
           const rows = yield* all(
-            `SELECT * FROM sendwright_template
+            `SELECT ${readable.list} FROM sendwright_template
              WHERE session = ? AND id > ? AND status = 'approved' AND category = coalesce(?, category)
                AND language = coalesce(?, language) AND name = coalesce(?, name)
              ORDER BY id ${limited}`,

@@ -18,7 +18,7 @@ import * as SqlWebhookRows from "./SqlWebhookRows.ts"
 
 const insert = insertInto("sendwright_endpoint", endpoints.names)
 
-const byId = "SELECT * FROM sendwright_endpoint WHERE id = ?"
+const byId = `SELECT seq, ${endpoints.list} FROM sendwright_endpoint WHERE id = ?`
 
 const select = `SELECT delivery.seq, delivery.id, endpoint.id AS endpoint_id, event.id AS event_id, event.type,
     delivery.status, delivery.next_at, delivery.created_at
@@ -31,7 +31,7 @@ const deliveryById = `${select} AND delivery.id = ?`
 
 const ofEndpoint = `${select} AND delivery.endpoint = ? AND delivery.seq < ? ORDER BY delivery.seq DESC ${limited}`
 
-const attemptsOf = "SELECT * FROM sendwright_attempt WHERE delivery = ? ORDER BY number"
+const attemptsOf = `SELECT ${attempts.list} FROM sendwright_attempt WHERE delivery = ? ORDER BY number`
 
 const shown = deliveryColumns.only("status", "nextAt", "createdAt")
 
@@ -80,7 +80,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
       list: ({ accountId, page }) =>
         db.read("WebhookStore.list", function* () {
           const found = yield* all(
-            `SELECT * FROM sendwright_endpoint WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`,
+            `SELECT seq, ${endpoints.list} FROM sendwright_endpoint WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`,
             accountId,
             ...newestFirst(page)
           )

@@ -12,11 +12,20 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import Pg from "pg"
 import { freshDatabase, migratedDatabase } from "../../../../../test/support/Postgres.ts"
+import { AccountStore } from "../../../src/storage/AccountStore.ts"
+import { ApiKeyStore } from "../../../src/storage/ApiKeyStore.ts"
+import { AuditStore } from "../../../src/storage/AuditStore.ts"
+import { ConsentStore } from "../../../src/storage/ConsentStore.ts"
+import { InboundStore } from "../../../src/storage/InboundStore.ts"
 import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
+import { KeyringStore } from "../../../src/storage/KeyringStore.ts"
+import { OperatorStore } from "../../../src/storage/OperatorStore.ts"
 import * as Database from "../../../src/storage/postgres/Database.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
 import { migrations } from "../../../src/storage/postgres/Schema.ts"
+import { RateCardStore } from "../../../src/storage/RateCardStore.ts"
 import { RateLimitStore } from "../../../src/storage/RateLimitStore.ts"
+import { SessionStore } from "../../../src/storage/SessionStore.ts"
 import { StorageError } from "../../../src/storage/StorageError.ts"
 import { integer, textOrNull } from "../../../src/storage/sql/Columns.ts"
 import * as Stores from "../../../src/storage/sql/Database.ts"
@@ -24,6 +33,8 @@ import type { Migration } from "../../../src/storage/sql/Migrations.ts"
 import { MigrationError } from "../../../src/storage/sql/Migrations.ts"
 import type { Program } from "../../../src/storage/sql/Program.ts"
 import { all, get, run, script } from "../../../src/storage/sql/Program.ts"
+import { TemplateStore } from "../../../src/storage/TemplateStore.ts"
+import { WebhookStore } from "../../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
 import * as StorageSuite from "../../../src/testing/StorageSuite/index.ts"
 import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
@@ -435,6 +446,72 @@ describe("the embedder's transaction", () => {
         expect(yield* jobs.find(command.jobId)).toBeNull()
         yield* sql.withTransaction(jobs.accept(command))
         expect((yield* jobs.find(command.jobId))?.counts.queued).toBe(3)
+      }).pipe(Effect.provide(context))
+    })
+  )
+})
+
+describe("a later build that adds columns", () => {
+  it.scopedLive("leaves the statements working that this one has prepared", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const context = yield* Layer.build(stores(url))
+      const other = yield* outside(url)
+      const { now } = Fixtures
+      const page = { limit: 10, after: null }
+      yield* Effect.gen(function* () {
+        const { accountId, publicKey, sessionId } = yield* owner
+        const [accounts, sessions, keys] = [yield* AccountStore, yield* SessionStore, yield* ApiKeyStore]
+        const [operators, audit, consents] = [yield* OperatorStore, yield* AuditStore, yield* ConsentStore]
+        const [cards, templates, webhooks] = [yield* RateCardStore, yield* TemplateStore, yield* WebhookStore]
+        const [jobs, inbound, keyring] = [yield* JobStore, yield* InboundStore, yield* KeyringStore]
+        const endpoint = Fixtures.endpoint(accountId)
+        const [phone, userId] = ["34600000001", "user"]
+        const { jobId } = Fixtures.send({ accountId, publicKey, sessionId })
+        yield* operators.create(Fixtures.operator("root"))
+        yield* audit.append({ entry: Fixtures.auditEntry(), retainSince: 0 })
+        yield* consents.record({ accountId, records: [Fixtures.consent(phone)] })
+        yield* cards.add(Fixtures.rateCard())
+        yield* templates.importAll({ accountId, sessionId, contents: [Fixtures.template()], now })
+        yield* webhooks.create(endpoint)
+        const verbs: ReadonlyArray<Effect.Effect<unknown, StorageError>> = [
+          accounts.find(accountId),
+          accounts.list(page),
+          accounts.change({ id: accountId, change: {}, now }),
+          sessions.find(sessionId),
+          sessions.list({ accountId, page }),
+          sessions.change({ id: sessionId, change: {}, now }),
+          sessions.unblock({ now }),
+          keys.list({ sessionId, page }),
+          keys.identify(publicKey),
+          keys.change({ publicKey, change: {} }),
+          operators.find("root"),
+          operators.list(page),
+          operators.revoke("root"),
+          audit.list({ page }),
+          consents.history({ accountId, phone }),
+          consents.history({ accountId, userId }),
+          consents.evidence({ accountId, phones: [phone], purpose: "utility" }),
+          inbound.unattributed({ accountId, page }),
+          cards.list(page),
+          cards.inForce({ currency: "EUR", now }),
+          templates.findNamed({ sessionId, name: "greeting", language: "en" }),
+          templates.listApproved({ sessionId, page }),
+          webhooks.find(endpoint.id),
+          webhooks.list({ accountId, page }),
+          webhooks.change({ id: endpoint.id, change: {}, now }),
+          webhooks.deliveries({ endpointId: endpoint.id, page }),
+          keyring.apiKeys(page),
+          jobs.accept(Fixtures.send({ accountId, publicKey, sessionId })),
+          jobs.settleAndClaim({ now, settlements: [], claim: { worker: "worker", limit: 1 } }),
+          jobs.find(jobId),
+          jobs.results({ jobId, page })
+        ]
+        yield* Effect.all(verbs)
+        const tables = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'sendwright%'"
+        for (const { tablename } of yield* query(other, tables))
+          yield* query(other, `ALTER TABLE ${String(tablename)} ADD COLUMN later TEXT`)
+        yield* Effect.all(verbs)
       }).pipe(Effect.provide(context))
     })
   )
