@@ -2,13 +2,14 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
 import Pg from "pg"
 import { StorageError } from "../StorageError.ts"
 import type { Driver, Migration } from "../sql/Migrations.ts"
 import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
 import { changes, get, script } from "../sql/Program.ts"
-import { makePrepare, perform, pipelineOf, Refused } from "./PipelinedConnection.ts"
+import { isLockTimeout, makePrepare, perform, pipelineOf, Refused } from "./PipelinedConnection.ts"
 
 const connectTimeout = 5_000
 
@@ -41,7 +42,14 @@ function* countOlder(id: number): Program<number> {
   return count
 }
 
+/**
+ * A statement that changes a table waits for all who have read it in an open transaction, such as a backup, and who
+ * comes later waits behind it. So it waits for a moment, lets the others by, and is tried again.
+ */
+const tables = { lockTimeout: "1s", pause: "4 seconds", tries: 12 } as const
+
 function* apply(statements: string): Program<boolean> {
+  yield* script(`SET LOCAL lock_timeout = '${tables.lockTimeout}'`)
   yield* script(statements)
   try {
     // Refused outside a transaction.
@@ -98,6 +106,9 @@ const prepareDatabase = async (
   }
 }
 
+const isKeptOut = (error: MigrationError | StorageError): error is MigrationError =>
+  error instanceof MigrationError && isLockTimeout(error.cause)
+
 export const migrate = (options: { readonly url: Redacted.Redacted }, migrations: ReadonlyArray<Migration>) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
     Effect.tryPromise({
@@ -107,4 +118,23 @@ export const migrate = (options: { readonly url: Redacted.Redacted }, migrations
           ? cause
           : new StorageError({ operation: "open", cause: cause instanceof Refused ? cause.cause : cause })
     })
+  ).pipe(
+    Effect.tapError((error) =>
+      isKeptOut(error)
+        ? Effect.logWarning(
+            `Migration "${error.migration}" waits for a transaction that has read a table which it changes; it is tried for a minute`
+          )
+        : Effect.void
+    ),
+    Effect.retry({ while: isKeptOut, times: tables.tries - 1, schedule: Schedule.spaced(tables.pause) }),
+    Effect.mapError((error) =>
+      isKeptOut(error)
+        ? new MigrationError({
+            migration: error.migration,
+            reason:
+              "a transaction that has read a table which it changes stayed open for a minute. Nothing was changed. Let it end, a backup, say, or end it (pg_stat_activity shows it), then start this one again.",
+            cause: error.cause
+          })
+        : error
+    )
   )

@@ -170,6 +170,34 @@ describe("a migration", () => {
     })
   )
 
+  it.scopedLive(
+    "that a reader keeps out holds up nobody else, and is applied when the reader has ended",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* freshDatabase
+        const context = yield* opened(url)
+        const running = Context.get(context, Stores.Database)
+        const reader = yield* outside(url)
+        const other = yield* outside(url)
+        yield* query(reader, "BEGIN")
+        yield* query(reader, "SELECT * FROM item")
+        const wider: Migration = {
+          id: 2,
+          name: "wider",
+          statements: "ALTER TABLE item ADD COLUMN later TEXT",
+          compatibleFrom: 1
+        }
+        const boot = yield* Effect.fork(Effect.scoped(opened(url, [table, wider])))
+        const waiting = "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'item'::regclass"
+        yield* query(other, waiting).pipe(Effect.repeat({ until: (rows) => rows.length > 0 }))
+        // It would fail after the 5 s that a verb waits for a lock.
+        yield* running.write("insert", insert(1))
+        yield* query(reader, "COMMIT")
+        yield* boot
+        expect(yield* query(other, "SELECT id, later FROM item")).toEqual([{ id: 1, later: null }])
+      })
+  )
+
   it.scopedLive("that fails or ends its transaction leaves nothing of the boot", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
