@@ -106,7 +106,7 @@ const prepareDatabase = async (
   }
 }
 
-const isKeptOut = (error: MigrationError | StorageError): error is MigrationError =>
+const isLockedOut = (error: MigrationError | StorageError): error is MigrationError =>
   error instanceof MigrationError && isLockTimeout(error.cause)
 
 export const migrate = (options: { readonly url: Redacted.Redacted }, migrations: ReadonlyArray<Migration>) =>
@@ -120,15 +120,15 @@ export const migrate = (options: { readonly url: Redacted.Redacted }, migrations
     })
   ).pipe(
     Effect.tapError((error) =>
-      isKeptOut(error)
+      isLockedOut(error)
         ? Effect.logWarning(
             `Migration "${error.migration}" waits for a transaction that has read a table which it changes; it is tried for a minute`
           )
         : Effect.void
     ),
-    Effect.retry({ while: isKeptOut, times: tables.tries - 1, schedule: Schedule.spaced(tables.pause) }),
+    Effect.retry({ while: isLockedOut, times: tables.tries - 1, schedule: Schedule.spaced(tables.pause) }),
     Effect.mapError((error) =>
-      isKeptOut(error)
+      isLockedOut(error)
         ? new MigrationError({
             migration: error.migration,
             reason:
