@@ -13,9 +13,21 @@ import {
   type PostgresServer,
   start as startPostgres
 } from "../test/support/PostgresServer.ts"
-import { type Child, start } from "./Child.ts"
+import { type Child, cpuUs, start } from "./Child.ts"
 import type { Figure } from "./Harness.ts"
 import type { Loader } from "./load.ts"
+
+/** A database of PostgreSQL. */
+export interface Database {
+  readonly url: string
+  /** Removes dead rows and tells the planner of those that there are, as the server does by itself within a minute. */
+  readonly vacuum: () => Promise<void>
+  /**
+   * CPU time that the server's processes for this database's connections have used, in microseconds; undefined where the
+   * server is not on this machine. What ends with a connection is lost.
+   */
+  readonly serverCpuUs: () => Promise<number | undefined>
+}
 
 export interface Bench {
   readonly quick: boolean
@@ -27,8 +39,8 @@ export interface Bench {
   /** A new empty folder. */
   readonly folder: (name: string) => string
   readonly loader: () => Promise<Child<Loader>>
-  /** The URL of a new database with `fsync` on. */
-  readonly database: () => Promise<string>
+  /** A new database with `fsync` on. */
+  readonly database: () => Promise<Database>
   /** A Redis that appends every command to its file; undefined where there is none to start. */
   readonly redis: (appendfsync: "everysec" | "always") => Promise<number | undefined>
   readonly say: (line: string) => void
@@ -84,12 +96,34 @@ const postgresUrl = (server: string, database: string): string => {
   return url.href
 }
 
-const query = async (url: string, text: string): Promise<void> => {
+const query = async (url: string, text: string): Promise<ReadonlyArray<Record<string, unknown>>> => {
   const client = new Pg.Client({ connectionString: url })
   await client.connect()
-  await client.query(text)
+  const { rows } = await client.query(text)
   await client.end()
+  return rows
 }
+
+const backends = `SELECT pid FROM pg_stat_activity
+  WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`
+
+/** @param isHere whether the server runs on this machine */
+const databaseAt = (url: string, isHere: boolean): Database => ({
+  url,
+  vacuum: async () => {
+    await query(url, "VACUUM ANALYZE")
+  },
+  serverCpuUs: async () => {
+    if (!isHere) return undefined
+    let sum = 0
+    for (const { pid } of await query(url, backends)) {
+      const used = cpuUs(Number(pid))
+      if (used === undefined) return undefined
+      sum += used
+    }
+    return sum
+  }
+})
 
 /** Runs `use` with all that it may ask for, and ends whatever it asked for. */
 export const withBench = async <A>(
@@ -128,7 +162,7 @@ export const withBench = async <A>(
       count += 1
       const name = `sendwright_bench_${process.pid}_${count}`
       await query(url, `CREATE DATABASE ${name}`)
-      return postgresUrl(url, name)
+      return databaseAt(postgresUrl(url, name), typeof server !== "string")
     },
     redis: (appendfsync) => startRedis(folder("redis"), appendfsync),
     say: (line) => console.log(line)

@@ -12,6 +12,8 @@ export interface Sample {
   readonly value: number
   /** CPU time of the measured process alone, per request or recipient. */
   readonly cpuUs?: number | undefined
+  /** CPU time of the database's server, the same. */
+  readonly serverCpuUs?: number | undefined
   readonly p50Ms?: number
   readonly p99Ms?: number
 }

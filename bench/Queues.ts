@@ -1,6 +1,6 @@
 /** The queues that drains and latencies are measured of. */
 import { join } from "node:path"
-import type { Bench } from "./Bench.ts"
+import type { Bench, Database } from "./Bench.ts"
 import { type Child, start } from "./Child.ts"
 import type { OwnQueue, Queue } from "./subjects/Queue.ts"
 
@@ -16,29 +16,35 @@ export const noRedis = "There is no redis-server here, so BullMQ is not measured
 
 const scriptOf = (name: string): URL => new URL(`./subjects/${name}-queue.js`, import.meta.url)
 
-const queue = (name: string, given: ReadonlyArray<string>): Promise<Child<Queue>> =>
-  start<Queue>(scriptOf(name), given)
+/** A queue, and the PostgreSQL database that it is kept in, if it is. */
+export type Measured<Q extends Queue> = Child<Q> & { readonly database: Database | null }
 
-export const sendwright = async (bench: Bench, store: Store): Promise<Child<OwnQueue>> =>
-  start<OwnQueue>(scriptOf("sendwright"), [
-    store,
-    store === "postgres" ? await bench.database() : join(bench.folder("queue"), "queue.db")
-  ])
+const inDatabase = async (name: string, database: Database): Promise<Measured<Queue>> =>
+  Object.assign(await start<Queue>(scriptOf(name), [database.url]), { database })
 
-type Named = ReadonlyArray<readonly [string, Child<Queue>]>
+const elsewhere = async (name: string, where: string): Promise<Measured<Queue>> =>
+  Object.assign(await start<Queue>(scriptOf(name), [where]), { database: null })
+
+export const sendwright = async (bench: Bench, store: Store): Promise<Measured<OwnQueue>> => {
+  const database = store === "postgres" ? await bench.database() : null
+  const where = database?.url ?? join(bench.folder("queue"), "queue.db")
+  return Object.assign(await start<OwnQueue>(scriptOf("sendwright"), [store, where]), { database })
+}
+
+type Named = ReadonlyArray<readonly [string, Measured<Queue>]>
 
 /** By how it syncs; none where there is no Redis. A quick run has the peers that targets name, and no others. */
 export const bullmqs = async (bench: Bench): Promise<Named> => {
-  const queues: Array<readonly [string, Child<Queue>]> = []
+  const queues: Array<readonly [string, Measured<Queue>]> = []
   for (const sync of bench.either(["everysec"] as const, ["everysec", "always"] as const)) {
     const port = await bench.redis(sync)
-    if (port !== undefined) queues.push([bullmq[sync], await queue("bullmq", [String(port)])])
+    if (port !== undefined) queues.push([bullmq[sync], await elsewhere("bullmq", String(port))])
   }
   return queues
 }
 
 export const graphileWorker = async (bench: Bench): Promise<Named> => [
-  [graphile, await queue("graphile", [await bench.database()])]
+  [graphile, await inDatabase("graphile", await bench.database())]
 ]
 
 /** Those that no target names. */
@@ -46,6 +52,6 @@ export const others = async (bench: Bench): Promise<Named> =>
   bench.quick
     ? []
     : [
-        [pgBoss, await queue("pgboss", [await bench.database()])],
-        [plainjob, await queue("plainjob", [join(bench.folder("plainjob"), "queue.db")])]
+        [pgBoss, await inDatabase("pgboss", await bench.database())],
+        [plainjob, await elsewhere("plainjob", join(bench.folder("plainjob"), "queue.db"))]
       ]

@@ -130,7 +130,7 @@ export const whole: Part = {
     const figures = []
     for (const [store, database] of [
       ["SQLite", `sqlite:${join(bench.folder("whole"), "host.db")}`],
-      ["PostgreSQL", await bench.database()]
+      ["PostgreSQL", (await bench.database()).url]
     ] as const) {
       const ours = `sendwright, ${store}`
       const samples = await throughput(bench, loader, database, recipients)

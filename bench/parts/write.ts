@@ -21,8 +21,8 @@ export const write: Part = {
     const writers = {
       SQLite: [await writer("sendwright", "sqlite", file("ours")), await writer("sqlite", file("direct"))],
       PostgreSQL: [
-        await writer("sendwright", "postgres", await bench.database()),
-        await writer("postgres", await bench.database())
+        await writer("sendwright", "postgres", (await bench.database()).url),
+        await writer("postgres", (await bench.database()).url)
       ]
     } as const
     const figures = []
