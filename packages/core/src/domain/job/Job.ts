@@ -129,15 +129,15 @@ export const isClaimable = ({ pauseReason, status }: Pick<Job, "pauseReason" | "
  */
 export const rollup = (status: Status, counts: Recipient.Counts, stopped = false): Status => {
   if (hasEnded(status)) return status
-  const open = counts.queued + counts.sending
-  if (open === 0) {
-    const reached = counts.accepted + counts.sent + counts.delivered + counts.read + counts.unknown
+  const { accepted, canceled, delivered, failed, queued, read, sending, sent, skipped, unknown } = counts
+  const reached = accepted + sent + delivered + read + unknown
+  const ended = reached + failed + skipped
+  if (queued + sending === 0) {
     if (stopped && reached === 0 && status !== "canceling") return "failed"
-    const total = Recipient.statuses.reduce((sum, each) => sum + counts[each], 0)
-    return status === "canceling" || counts.canceled === total ? "canceled" : "completed"
+    return status === "canceling" || ended === 0 ? "canceled" : "completed"
   }
-  const untouched = Recipient.statuses.every((each) => each === "queued" || counts[each] === 0)
-  return status === "queued" && !untouched ? "processing" : status
+  const isUntouched = sending + ended + canceled === 0
+  return status === "queued" && !isUntouched ? "processing" : status
 }
 
 /** When a job ends, the time of it. */

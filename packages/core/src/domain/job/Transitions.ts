@@ -466,20 +466,36 @@ export const apply = (
     if (draft !== undefined) drafts.push(draft)
   }
   if (!changed) return { job, drafts }
-  const next = withStatus({ ...job, counts, updatedAt: now }, Job.rollup(job.status, counts, stopped), now)
+  const next = progressed(job, counts, Job.rollup(job.status, counts, stopped), now)
   const draft = Event.jobChanged(next, job.status)
   if (draft !== undefined) drafts.push(draft)
   return { job: next, drafts }
 }
 
-/** The job in a status, with the time of its end and without a pause reason that no longer holds. */
-export const withStatus = (job: Job.Job, status: Job.Status, now: Instant): Job.Job => ({
-  ...job,
+/**
+ * The job with other counts and in a status, with the time of its end and without a pause reason that no longer holds.
+ * Written out, like a recipient's: every claim and every outcome makes one.
+ */
+const progressed = (job: Job.Job, counts: Recipient.Counts, status: Job.Status, now: Instant): Job.Job => ({
+  id: job.id,
+  accountId: job.accountId,
+  sessionId: job.sessionId,
+  publicKey: job.publicKey,
+  content: job.content,
+  reference: job.reference,
   status,
   pauseReason: status === "paused" ? job.pauseReason : null,
-  completedAt: Job.completedAt(job, status, now),
-  updatedAt: now
+  recipients: job.recipients,
+  counts,
+  currency: job.currency,
+  estimatedCost: job.estimatedCost,
+  createdAt: job.createdAt,
+  updatedAt: now,
+  completedAt: Job.completedAt(job, status, now)
 })
+
+const withStatus = (job: Job.Job, status: Job.Status, now: Instant): Job.Job =>
+  progressed(job, job.counts, status, now)
 
 /** When the job has work next: the earliest due recipient while it may be claimed and none is in flight. */
 export const nextDue = (
@@ -526,7 +542,7 @@ export const resumeForTemplate = (job: Job.Job, session: Session.Standing, now: 
 /** A job of which nobody was attempted yet, once all of its recipients are claimed. */
 export const underWay = (job: Job.Job, now: Instant): Job.Job => {
   const counts = { ...job.counts, queued: 0, sending: job.counts.queued }
-  return withStatus({ ...job, counts }, Job.rollup(job.status, counts), now)
+  return progressed(job, counts, Job.rollup(job.status, counts), now)
 }
 
 /** The job on its way to `canceled`; the same one when it has ended. Its recipients follow by {@link cancel}. */

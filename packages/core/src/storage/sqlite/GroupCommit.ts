@@ -128,7 +128,8 @@ export const make = (transaction: Transaction, lock: Lock): GroupCommit => {
     requests,
     work,
     enqueue: (queue, write) => {
-      const queued: Queued = { ...write, queue, alone: false, withdrawn: false }
+      const { attempt, fail } = write
+      const queued: Queued = { attempt, fail, queue, alone: false, withdrawn: false }
       queue.waiting.push(queued)
       schedule()
       return () => {
