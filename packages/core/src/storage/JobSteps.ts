@@ -57,8 +57,9 @@ export const groupBy = <A, Key>(
 ): ReadonlyMap<Key, ReadonlyArray<A>> => {
   const groups = new Map<Key, Array<A>>()
   for (const item of items) {
-    const group = groups.get(key(item))
-    if (group === undefined) groups.set(key(item), [item])
+    const of = key(item)
+    const group = groups.get(of)
+    if (group === undefined) groups.set(of, [item])
     else group.push(item)
   }
   return groups

@@ -5,7 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { constTrue, constVoid } from "effect/Function"
+import { constTrue, constUndefined, constVoid } from "effect/Function"
 import * as Random from "effect/Random"
 import type * as Consent from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
@@ -182,6 +182,9 @@ const meaning = (
   const result = Sanitize.sendResult(said, sessionSender?.config)
   const recoverable = sessionSender !== undefined && canRecover(sessionSender.sender)
   const meant = meaningOf(result, recipient, recoverable, maybeSent)
+  // Most answers: one step for each message counts.
+  if (result._tag === "Accepted" && meant._tag !== "Again")
+    return Effect.succeed({ outcome: meant, actionable: null, optOut: null, answered, mayPass: false })
   const mayPass = meant._tag === "Again"
   const outcome = meant._tag === "Again" ? again(sessionSender, job, recipient, meant) : Effect.succeed(meant)
   if (result._tag !== "Rejected" && result._tag !== "Transient")
@@ -337,119 +340,161 @@ export interface Attempts {
   /** False once the platform does not answer. */
   readonly goesOn: () => boolean
   /** Dies when the sender breaks. */
-  readonly begin: (recipient: ClaimedRecipient) => Effect.Effect<Attempted>
-  readonly broken: (recipient: ClaimedRecipient, defect: unknown) => Effect.Effect<Attempted>
-  readonly record: (recipient: ClaimedRecipient, attempted: Attempted) => void
+  begin(recipient: ClaimedRecipient): Effect.Effect<Attempted>
+  broken(recipient: ClaimedRecipient, defect: unknown): Effect.Effect<Attempted>
+  record(recipient: ClaimedRecipient, attempted: Attempted): void
   /**
    * What became of those who are not under way, each once. For when nothing more is begun: who was not is due again at
    * no cost.
    */
-  readonly settlements: () => ReadonlyArray<Settlement>
+  settlements(): ReadonlyArray<Settlement>
   /** How many are still to be settled. */
-  readonly remaining: () => number
+  remaining(): number
   /**
    * What is under way was interrupted: due again at no cost where a repetition does no harm, else it is unknown. Its
    * settlements follow.
    */
-  readonly interruptPending: () => void
+  interruptPending(): void
   /** What the failures ask of the engine, each once. */
-  readonly actionableFailures: () => ReadonlyArray<Failure>
+  actionableFailures(): ReadonlyArray<Failure>
 }
 
-/**
- * Prepares the attempts. While the session's circuit is open a failed attempt costs none.
- *
- * @param refusal why a recipient, by its place in the job's, may have nothing any more: consent is asked for once more
- */
+/** Why a recipient, by its place in the claim, may have nothing any more: consent is asked for once more. */
+type RefusalOf = (place: number) => Consent.Refusal | undefined
+
+/** While the session's circuit is open a failed attempt costs none. A class: a closure for each method costs as much again. */
+class AttemptsOfJob implements Attempts {
+  readonly recipients: ReadonlyArray<ClaimedRecipient>
+  readonly goesOn: () => boolean
+  readonly #sessionSender: SessionSender | undefined
+  readonly #job: ClaimedJob
+  readonly #circuit: SessionCircuit
+  readonly #stillOwns: StillOwns
+  readonly #outcomes = new Map<number, Outcome>()
+  readonly #begun = new Set<number>()
+  /** These three are made when there are some, which is seldom. */
+  #refusals: Map<number, Failure> | undefined
+  #optOuts: Map<number, Inbound> | undefined
+  #actionableFailures: Array<Failure> | undefined
+  #remaining: ReadonlyArray<ClaimedRecipient>
+
+  constructor(
+    sessionSender: SessionSender | undefined,
+    job: ClaimedJob,
+    circuit: SessionCircuit,
+    stillOwns: StillOwns,
+    refusalOf: RefusalOf,
+    recipients: ReadonlyArray<ClaimedRecipient> = job.recipients
+  ) {
+    this.#sessionSender = sessionSender
+    this.#job = job
+    this.#circuit = circuit
+    this.#stillOwns = stillOwns
+    this.#remaining = job.recipients
+    this.goesOn = circuit.mayBegin
+    this.recipients = recipients.filter((recipient, place) => {
+      const refused = refusalOf(place)
+      return refused === undefined || this.#isAskedFirst(recipient, consentGone(refused))
+    })
+  }
+
+  /** Who lost its consent is left out; but the platform may have it from before: then it is asked, or nobody knows. */
+  #isAskedFirst({ index, maybeSent }: ClaimedRecipient, failure: Failure): boolean {
+    if (!maybeSent) this.#outcomes.set(index, Outcome.Skipped({ failure }))
+    else if (this.#sessionSender?.sender.lookUp === undefined)
+      this.#outcomes.set(index, Outcome.Unknown({ failure: withdrawn }))
+    else {
+      this.#refusals ??= new Map()
+      this.#refusals.set(index, failure)
+      return true
+    }
+    return false
+  }
+
+  begin(recipient: ClaimedRecipient): Effect.Effect<Attempted> {
+    this.#begun.add(recipient.index)
+    this.#circuit.began()
+    const refusal = this.#refusals?.get(recipient.index)
+    return tried(this.#sessionSender, this.#job, recipient, refusal, this.#stillOwns)
+  }
+
+  broken(recipient: ClaimedRecipient, defect: unknown): Effect.Effect<Attempted> {
+    return broken(this.#sessionSender, this.#job, recipient, defect)
+  }
+
+  record({ index }: ClaimedRecipient, attempted: Attempted): void {
+    const { actionable, answered, mayPass, optOut, outcome } = attempted
+    this.#circuit.ended(answered)
+    this.#outcomes.set(index, mayPass && this.#circuit.isOpen() ? spared(outcome) : outcome)
+    if (actionable !== null) {
+      this.#actionableFailures ??= []
+      this.#actionableFailures.push(actionable)
+    }
+    if (optOut !== null) {
+      this.#optOuts ??= new Map()
+      this.#optOuts.set(index, optOut)
+    }
+  }
+
+  settlements(): ReadonlyArray<Settlement> {
+    const { fence, jobId } = this.#job
+    const settlements: Array<Settlement> = []
+    const inFlight: Array<ClaimedRecipient> = []
+    for (const recipient of this.#remaining) {
+      const { index } = recipient
+      const outcome = this.#outcomes.get(index)
+      const hasBegun = this.#begun.has(index)
+      if (outcome === undefined && hasBegun) {
+        inFlight.push(recipient)
+        continue
+      }
+      if (!hasBegun) this.#circuit.unused()
+      const inbound = this.#optOuts?.get(index)
+      settlements.push({
+        jobId,
+        fence,
+        index,
+        outcome: outcome ?? Outcome.Released({ maybeSent: false }),
+        ...(inbound === undefined ? {} : { inbound })
+      })
+    }
+    this.#remaining = inFlight
+    return settlements
+  }
+
+  remaining(): number {
+    return this.#remaining.length
+  }
+
+  interruptPending(): void {
+    const sender = this.#sessionSender?.sender
+    const harmless = sender === undefined || canRecover(sender)
+    for (const { index } of this.#remaining) {
+      if (this.#outcomes.has(index) || !this.#begun.has(index)) continue
+      this.#circuit.ended(null)
+      this.#outcomes.set(
+        index,
+        harmless ? Outcome.Released({ maybeSent: true }) : Outcome.Unknown({ failure: stopped })
+      )
+    }
+  }
+
+  actionableFailures(): ReadonlyArray<Failure> {
+    return this.#actionableFailures?.splice(0) ?? []
+  }
+}
+
 export const prepareAttempts = (
   sessionSender: SessionSender | undefined,
   job: ClaimedJob,
   circuit: SessionCircuit,
   stillOwns: StillOwns,
-  refusal: (place: number) => Consent.Refusal | undefined
-): Attempts => {
-  const { fence, jobId } = job
-  const outcomes = new Map<number, Outcome>()
-  const actionableFailures: Array<Failure> = []
-  const optOuts = new Map<number, Inbound>()
-  const refusals = new Map<number, Failure>()
-  const allowed = job.recipients.filter((recipient, place) => {
-    const refused = refusal(place)
-    if (refused === undefined) return true
-    const failure = consentGone(refused)
-    if (!recipient.maybeSent) {
-      outcomes.set(recipient.index, Outcome.Skipped({ failure }))
-      return false
-    }
-    // The platform may have it from before: it is asked, or nobody knows.
-    refusals.set(recipient.index, failure)
-    if (sessionSender?.sender.lookUp !== undefined) return true
-    outcomes.set(recipient.index, Outcome.Unknown({ failure: withdrawn }))
-    return false
-  })
-  const begun = new Set<number>()
-  const record = ({ index }: ClaimedRecipient, attempted: Attempted): void => {
-    const { actionable, answered, mayPass, optOut, outcome } = attempted
-    circuit.ended(answered)
-    outcomes.set(index, mayPass && circuit.isOpen() ? spared(outcome) : outcome)
-    if (actionable !== null) actionableFailures.push(actionable)
-    if (optOut !== null) optOuts.set(index, optOut)
-  }
-  let remaining = job.recipients
-  return {
-    recipients: allowed,
-    goesOn: circuit.mayBegin,
-    begin: (recipient) => {
-      begun.add(recipient.index)
-      circuit.began()
-      return tried(sessionSender, job, recipient, refusals.get(recipient.index), stillOwns)
-    },
-    broken: (recipient, defect) => broken(sessionSender, job, recipient, defect),
-    record,
-    settlements: () => {
-      const settlements: Array<Settlement> = []
-      const inFlight: Array<ClaimedRecipient> = []
-      for (const recipient of remaining) {
-        const { index } = recipient
-        const outcome = outcomes.get(index)
-        if (outcome === undefined && begun.has(index)) inFlight.push(recipient)
-        else {
-          const settled = outcome ?? Outcome.Released({ maybeSent: false })
-          if (!begun.has(index)) circuit.unused()
-          const inbound = optOuts.get(index)
-          settlements.push({
-            jobId,
-            fence,
-            index,
-            outcome: settled,
-            ...(inbound === undefined ? {} : { inbound })
-          })
-        }
-      }
-      remaining = inFlight
-      return settlements
-    },
-    remaining: () => remaining.length,
-    interruptPending: () => {
-      const harmless = sessionSender === undefined || canRecover(sessionSender.sender)
-      for (const { index } of remaining) {
-        if (outcomes.has(index) || !begun.has(index)) continue
-        circuit.ended(null)
-        outcomes.set(
-          index,
-          harmless ? Outcome.Released({ maybeSent: true }) : Outcome.Unknown({ failure: stopped })
-        )
-      }
-    },
-    actionableFailures: () => actionableFailures.splice(0)
-  }
-}
+  refusalOf: RefusalOf
+): Attempts => new AttemptsOfJob(sessionSender, job, circuit, stillOwns, refusalOf)
 
 /** A window that could not even begin goes back as it was: nothing of it is attempted. */
-export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts => ({
-  ...prepareAttempts(undefined, job, circuit, constTrue, () => undefined),
-  recipients: []
-})
+export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts =>
+  new AttemptsOfJob(undefined, job, circuit, constTrue, constUndefined, [])
 
 /** Who watches attempts. */
 export interface Watch {

@@ -71,10 +71,11 @@ export const preparation: Effect.Effect<
     const phones = Arrays.flatMap(jobsOfBatch, ({ recipients }) => recipients.map(({ phone }) => phone))
     const refusals = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
     let next = 0
+    const together = circuits.of(sessionId, false)
     const jobs = jobsOfBatch.map((job): JobOfBatch => {
       const offset = next
       next += job.recipients.length
-      const circuit = circuits.of(sessionId, job.probe)
+      const circuit = job.probe ? circuits.of(sessionId, true) : together
       return {
         job,
         attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, (place) =>

@@ -37,10 +37,20 @@ describe("a cached claim", () => {
     const job = cache.jobOf(claim.state.job.id)
     expect(job).toEqual({ ...claim.state, version: "7" })
     const recipients = job && cache.recipientsOf(job)
-    expect([...(recipients ?? [])].map(([place, { fence }]) => [place, fence])).toEqual([
-      [0, 1],
-      [1, 1]
-    ])
+    expect([0, 1, 2].map((place) => recipients?.(place)?.fence)).toEqual([1, 1, undefined])
+  })
+
+  it("finds recipients that do not lie side by side", () => {
+    const cache = ClaimCache.make()
+    const { changes, state, ...claim } = claimOf()
+    const apart = changes.map((change) => ({
+      ...change,
+      after: { ...change.after, index: 3 + 4 * change.after.index }
+    }))
+    cache.put([{ ...claim, state, changes: apart }], "7")
+    const recipients = cache.recipientsOf({ ...state, version: "7" })
+    const found = [0, 3, 4, 7, 8].map((place) => recipients?.(place)?.recipient.index)
+    expect(found).toEqual([undefined, 3, undefined, 7, undefined])
   })
 
   it("counts no more once the job's row was written or the job was claimed again", () => {
@@ -68,7 +78,8 @@ describe("a cached claim", () => {
     cache.renew(1, "7", "8")
     const known = cache.jobOf(other.state.job.id)
     expect(known).toEqual({ ...other.state, version: "8" })
-    expect(known && cache.recipientsOf(known)?.size).toBe(2)
+    const recipients = known && cache.recipientsOf(known)
+    expect([0, 1, 2].map((place) => recipients?.(place)?.recipient.index)).toEqual([0, 1, undefined])
     expect(cache.recipientsOf({ ...other.state, version: "9" })).toBeUndefined()
     // Another process made it 9, and this one then wrote a third job of the batch.
     cache.renew(1, "9", "10")

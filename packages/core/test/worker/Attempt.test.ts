@@ -42,7 +42,7 @@ const window = (send: Sender["send"], recipients: number, concurrency: number) =
     () => true,
     () => undefined
   )
-  return { attempts, run: Attempt.run([attempts], concurrency), settlements: attempts.settlements }
+  return { attempts, run: Attempt.run([attempts], concurrency), settlements: () => attempts.settlements() }
 }
 
 const accepted = Effect.succeed(SendResult.Accepted({ providerId: null, status: "accepted" }))

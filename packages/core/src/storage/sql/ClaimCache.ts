@@ -4,17 +4,32 @@
  * for a later one. A write of another process changes the version: of the job's row, or of the batch's that tells of the
  * job. Of a batch this process knows the version also after it has written some of its jobs itself.
  */
-import type { FencedRecipient, JobChange } from "../JobSteps.ts"
+import type { FencedRecipient, JobChange, RecipientChange } from "../JobSteps.ts"
 import type { StoredJob } from "./codec/Job.ts"
 
-/** The recipients of a job as they were claimed together. */
-export type Recipients = ReadonlyMap<number, FencedRecipient>
+/** Finds a recipient of a job by its place, as it was claimed with others of the job. */
+export type Recipients = (place: number) => FencedRecipient | undefined
 
 interface Claimed {
   readonly state: StoredJob
   /** Of the job's row, or of the batch's, which all of its jobs share. */
   readonly version: { current: string }
-  readonly recipients: Recipients
+  readonly changes: ReadonlyArray<RecipientChange>
+}
+
+/** Nearly always they lie side by side; a map of each claim's would cost as much as all the rest of it. */
+const recipientsOf = (changes: ReadonlyArray<RecipientChange>): Recipients => {
+  let byPlace: ReadonlyMap<number, RecipientChange> | undefined
+  const findAny = (place: number): RecipientChange | undefined => {
+    byPlace ??= new Map(changes.map((change) => [change.after.index, change]))
+    return byPlace.get(place)
+  }
+  return (place) => {
+    const [first] = changes
+    const likely = first && changes[place - first.after.index]
+    const found = likely?.after.index === place ? likely : findAny(place)
+    return found && { recipient: found.after, fence: found.fence }
+  }
 }
 
 export interface ClaimCache {
@@ -41,8 +56,9 @@ export const make = (): ClaimCache => {
   /** By the batches' first jobs. */
   const batches = new Map<number, Claimed["version"]>()
   const forgetOldest = <Key>(map: Map<Key, unknown>): void => {
+    if (map.size < most) return
     const [oldest] = map.keys()
-    if (map.size >= most && oldest !== undefined) map.delete(oldest)
+    if (oldest !== undefined) map.delete(oldest)
   }
   return {
     put: (steps, current) => {
@@ -50,9 +66,7 @@ export const make = (): ClaimCache => {
       for (const { changes, state } of steps) {
         claims.delete(state.job.id)
         forgetOldest(claims)
-        const recipients = new Map<number, FencedRecipient>()
-        for (const { after, fence } of changes) recipients.set(after.index, { recipient: after, fence })
-        claims.set(state.job.id, { state, version, recipients })
+        claims.set(state.job.id, { state, version, changes })
         if (state.batch === null || batches.get(state.batch) === version) continue
         forgetOldest(batches)
         batches.set(state.batch, version)
@@ -74,7 +88,9 @@ export const make = (): ClaimCache => {
     },
     recipientsOf: ({ fence, job, version }) => {
       const claim = claims.get(job.id)
-      return claim?.state.fence === fence && claim.version.current === version ? claim.recipients : undefined
+      return claim?.state.fence === fence && claim.version.current === version
+        ? recipientsOf(claim.changes)
+        : undefined
     }
   }
 }

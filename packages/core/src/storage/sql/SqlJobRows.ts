@@ -421,7 +421,7 @@ export const make = (
         if (recipients !== undefined) claimed.set(job, recipients)
         // A report may be of another recipient than those that were claimed.
         for (const place of places) {
-          if (recipients?.has(place) !== true && place >= 0 && place < lastPlace)
+          if (recipients?.(place) === undefined && place >= 0 && place < lastPlace)
             keys.push(recipientKey(job.seq, place))
         }
       }
@@ -431,7 +431,7 @@ export const make = (
           read.set(each.key, each)
       }
       return (job, place) => {
-        const known = claimed.get(job)?.get(place)
+        const known = claimed.get(job)?.(place)
         if (known !== undefined) return known
         const found = read.get(recipientKey(job.seq, place))
         return found && RangeClaim.effectiveRecipient(job, found)
