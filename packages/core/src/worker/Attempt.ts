@@ -5,7 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { constTrue, constUndefined, constVoid } from "effect/Function"
+import { constTrue, constVoid } from "effect/Function"
 import * as Random from "effect/Random"
 import type * as Consent from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
@@ -494,7 +494,7 @@ export const prepareAttempts = (
 
 /** A window that could not even begin goes back as it was: nothing of it is attempted. */
 export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts =>
-  new AttemptsOfJob(undefined, job, circuit, constTrue, constUndefined, [])
+  new AttemptsOfJob(undefined, job, circuit, constTrue, () => undefined, [])
 
 /** Who watches attempts. */
 export interface Watch {
