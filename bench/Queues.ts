@@ -17,18 +17,25 @@ export const noRedis = "There is no redis-server here, so BullMQ is not measured
 const scriptOf = (name: string): URL => new URL(`./subjects/${name}-queue.js`, import.meta.url)
 
 /** A queue, and the PostgreSQL database that it is kept in, if it is. */
-export type Measured<Q extends Queue> = Child<Q> & { readonly database: Database | null }
+export interface Measured<Q extends Queue> {
+  readonly queue: Child<Q>
+  readonly database: Database | null
+}
 
-const inDatabase = async (name: string, database: Database): Promise<Measured<Queue>> =>
-  Object.assign(await start<Queue>(scriptOf(name), [database.url]), { database })
+const inDatabase = async (name: string, database: Database): Promise<Measured<Queue>> => ({
+  queue: await start<Queue>(scriptOf(name), [database.url]),
+  database
+})
 
-const elsewhere = async (name: string, where: string): Promise<Measured<Queue>> =>
-  Object.assign(await start<Queue>(scriptOf(name), [where]), { database: null })
+const elsewhere = async (name: string, where: string): Promise<Measured<Queue>> => ({
+  queue: await start<Queue>(scriptOf(name), [where]),
+  database: null
+})
 
 export const sendwright = async (bench: Bench, store: Store): Promise<Measured<OwnQueue>> => {
   const database = store === "postgres" ? await bench.database() : null
   const where = database?.url ?? join(bench.folder("queue"), "queue.db")
-  return Object.assign(await start<OwnQueue>(scriptOf("sendwright"), [store, where]), { database })
+  return { queue: await start<OwnQueue>(scriptOf("sendwright"), [store, where]), database }
 }
 
 type Named = ReadonlyArray<readonly [string, Measured<Queue>]>

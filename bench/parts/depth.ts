@@ -12,7 +12,7 @@ const named = (depth: number): string => `${depth.toLocaleString("en-US")} behin
  */
 const variantOf = async (bench: Bench, store: Queues.Store, depth: number) => {
   const drained = bench.either(5000, 20_000)
-  const queue = await Queues.sendwright(bench, store)
+  const { queue } = await Queues.sendwright(bench, store)
   const full = lead + drained + depth
   let queued = 0
   const fill = async (): Promise<void> => {

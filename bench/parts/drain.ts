@@ -22,14 +22,18 @@ const targets = {
 } as const
 
 /** As much as fits a turn, from what the last one took: the slowest is a thousand times slower than the fastest. */
-const variant = (bench: Bench, name: string, queue: Queues.Measured<Queue>, perJob: number): Variant => {
+const variant = (
+  bench: Bench,
+  name: string,
+  { database, queue }: Queues.Measured<Queue>,
+  perJob: number
+): Variant => {
   let recipients = 2 * batch
   const measure = async () => {
     const count = recipients
     const began = performance.now()
     await queue.fill(count, perJob)
     const fillMs = performance.now() - began
-    const { database } = queue
     // For all alike: graphile-worker falls to a tenth where the planner knows nothing of what was just added.
     await database?.vacuum()
     const serverBefore = await database?.serverCpuUs()
@@ -105,7 +109,7 @@ export const drain: Part = {
         targets: [{ against: null, value: 20 }]
       })
     )
-    for (const queue of [own.sqlite, own.postgres, ...others.map(([, queue]) => queue)]) {
+    for (const { queue } of [own.sqlite, own.postgres, ...others.map(([, measured]) => measured)]) {
       await queue.end()
     }
     return figures

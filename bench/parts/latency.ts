@@ -19,7 +19,7 @@ export const latency: Part = {
     ] as const
     const samples = await rounds(
       bench.rounds,
-      queues.map(([name, queue]) => ({
+      queues.map(([name, { queue }]) => ({
         name,
         warmUp: () => queue.latencies(bench.either(40, 200)),
         measure: async () => {
@@ -29,7 +29,7 @@ export const latency: Part = {
         }
       }))
     )
-    for (const [, queue] of queues) await queue.end()
+    for (const [, { queue }] of queues) await queue.end()
     const note = "From the call of send (or add), its commit included: ours is synced to the disk."
     const of = (title: string, ratio: number) => ({
       part: "latency",

@@ -23,7 +23,7 @@ import { CancelResult, RetryResult } from "./JobStore.ts"
 /** A job with what dispatch keeps of it. */
 export interface JobState {
   readonly job: Job
-  /** Who has recipients of it in hand; null when nobody has. */
+  /** The worker that has claimed recipients of it; null when none has. */
   readonly worker: string | null
   /** Raised by each claim. */
   readonly fence: number

@@ -55,7 +55,7 @@ export interface AcceptSend {
   /** Who claims the job in the same commit: a direct message is sent by the one who accepted it. */
   readonly claim: string | null
   /**
-   * True inside the embedder's transaction: quota and minimum wait are taken after its commit (`JobStore.applyLimits`), and
+   * True inside the embedder's transaction: quota and minimum wait are applied after its commit (`JobStore.applyLimits`), and
    * nothing is locked that another send needs. For template sends that nobody claims yet.
    */
   readonly isEmbedded?: boolean
@@ -73,7 +73,7 @@ export type AcceptResult = Data.TaggedEnum<{
 }>
 export const AcceptResult = Data.taggedEnum<AcceptResult>()
 
-/** A window of a job's recipients, `sending`, their attempt counted, in the hands of one worker. */
+/** Recipients of a job that one worker has claimed together: they are `sending`, and their attempt is counted. */
 export interface ClaimedJob {
   readonly jobId: string
   readonly accountId: string
@@ -98,7 +98,7 @@ export interface ClaimedJob {
   }>
 }
 
-/** A job that is due, and whose limits are to be taken first. */
+/** A job that is due, and whose limits are to be applied first. */
 export interface LimitsDue {
   readonly accountId: string
   readonly jobId: string
@@ -114,7 +114,7 @@ export interface UnreadableJob {
 /** For so long a job whose content could not be read waits until it is looked at again: it may have been mended. */
 export const unreadableMs = 10 * Time.minute
 
-/** For so long nobody else takes the limits of jobs that a claim has told of. */
+/** For so long nobody else applies the limits of jobs that a claim has reported. */
 export const limitsLeaseMs = 10 * Time.second
 
 /** Who asks for how much. */
@@ -126,7 +126,7 @@ export interface Claim {
   readonly atRisk?: { readonly limit: number; readonly recoverable: ReadonlyArray<Provider> }
 }
 
-/** True when what a dead worker had in hand of it is unknown. */
+/** True when what a dead worker had claimed of it becomes `unknown`. */
 export const isAtRisk = ({ atRisk }: Claim, provider: Provider): boolean =>
   atRisk !== undefined && !atRisk.recoverable.includes(provider)
 
@@ -247,12 +247,12 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     readonly commitsInGroups: boolean
 
     /**
-     * Hands in the outcomes of one window and takes the next, in one commit.
+     * Stores the outcomes of one batch and claims the next, in one commit.
      *
      * Settling updates recipients, counts, the job's status and events, and counts as settled only what is still
      * in flight under its fence. What settlements bring of people is applied as `InboundStore.receive` does, in this
      * commit, however late the outcome itself comes. Claiming takes due recipients (`nextAt` not later than `now`) of dispatchable jobs
-     * of connected sessions of which nobody has any in hand, at most `limit` in all: a window for each session in
+     * of connected sessions of which no recipient is claimed, at most `limit` in all: a part for each session in
      * turn, so that none waits for another's backlog (what one leaves is the next one's), within its pace, and
      * within a session by the time they are due. Each is `sending` then and its attempt counted. A job whose
      * template is not approved pauses instead.
@@ -260,11 +260,11 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * One claim looks at some hundred sessions at most. Whoever is given nothing asks `nextDue` whether others are
      * ready; the next claim begins with those.
      *
-     * Of sessions whose provider is not `recoverable`, at most `atRisk` are taken in all: what a dead worker had in
-     * hand of them is unknown. A recipient over which workers died is the only one of its session.
+     * Of sessions whose provider is not `recoverable`, at most `atRisk` are claimed in all: what a dead worker had claimed
+     * of them becomes `unknown`. A recipient over which workers died is the only one of its session.
      *
-     * `limits`: due jobs whose limits are to be taken before they are claimed. Who is told of them calls {@link
-     * applyLimits}; if that does not happen, they are told again after {@link limitsLeaseMs}.
+     * `limits`: due jobs whose limits are to be applied before they are claimed. The caller calls {@link
+     * applyLimits}; if that does not happen, they are reported again after {@link limitsLeaseMs}.
      *
      * `unreadable`: due jobs whose contents cannot be read. Each is put off for {@link unreadableMs}, and costs no other its
      * claim.
@@ -298,12 +298,12 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     readonly limitWait: (jobId: string) => Effect.Effect<LimitWait | null, StorageError>
 
     /**
-     * Says that workers live. Whoever may have recipients or deliveries in hand says so every few seconds, with another
+     * Says that workers live. Whoever may have claimed recipients or deliveries says so every few seconds, with another
      * count.
      */
     readonly heartbeat: (command: WorkerHeartbeat) => Effect.Effect<void, StorageError>
 
-    /** The workers that have recipients or deliveries in hand or have said that they live. */
+    /** The workers that have claimed recipients or deliveries, or have said that they live. */
     readonly workers: Effect.Effect<ReadonlyArray<KnownWorker>, StorageError>
 
     /** When a process that dispatches said last that it lives; null when none ever did. */
@@ -318,7 +318,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     /**
      * Takes back the recipients that a dead worker left in flight, as `Transitions.rescue` says, and forgets the worker;
-     * its late outcomes change nothing. Answers how many recipients were taken back.
+     * its late outcomes change nothing. Answers how many recipients were rescued.
      *
      * `beside`: other workers that died with it, being of one process. Their recipients are taken back in the same commit,
      * and of several poison suspects among all of them none is counted (`Transitions.spared`).
@@ -338,7 +338,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     /**
      * Takes back the recipients that a worker has in flight, of whom none was attempted: they are due again, at no cost of an
      * attempt, and no death is counted. The worker is forgotten. For a process whose claim was stored and not answered.
-     * Answers how many recipients were taken back.
+     * Answers how many recipients were rescued.
      */
     readonly giveBack: (command: {
       readonly worker: string

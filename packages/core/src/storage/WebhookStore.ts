@@ -35,7 +35,7 @@ export interface DeliverySettlement {
   readonly disable: string | null
 }
 
-/** What may be taken: so many in all, and of each endpoint as many as it has room for. */
+/** What may be claimed: so many in all, and of each endpoint as many as it has room for. */
 export interface DeliveryClaim {
   /** In whose hands they are then, until it hands them in or is rescued. */
   readonly worker: string
@@ -85,7 +85,7 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
     }) => Effect.Effect<string | null, StorageError>
 
     /**
-     * Hands in attempts and takes due deliveries of enabled endpoints, in one commit. Endpoints have their turns; of
+     * Stores attempts and claims due deliveries of enabled endpoints, in one commit. Endpoints have their turns; of
      * each the oldest due go first, no more than its rate allows.
      */
     readonly settleAndClaim: (command: {
@@ -102,7 +102,7 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       StorageError
     >
 
-    /** Makes what a dead worker had in hand due again; its late answers change nothing. Answers how many deliveries. */
+    /** Makes what a dead worker had claimed due again; its late answers change nothing. Answers how many deliveries. */
     readonly rescue: (command: {
       readonly worker: string
       readonly now: Instant
@@ -148,7 +148,7 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       readonly now: Instant
     }) => Effect.Effect<number, StorageError>
 
-    /** When the next delivery that nobody has in hand is due, not looking at some endpoints; null when nothing waits. */
+    /** When the next delivery that is not claimed is due, not looking at some endpoints; null when nothing waits. */
     readonly nextDue: (query: {
       readonly now: Instant
       readonly full: ReadonlyArray<string>

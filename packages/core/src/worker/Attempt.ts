@@ -1,5 +1,5 @@
 /**
- * One attempt per recipient of a claimed window: consent once more, then the sender, then what the answer means
+ * One attempt per recipient of a batch: consent once more, then the sender, then what the answer means
  * (decisions.md §4). Used by the send worker, and inline by direct messages.
  */
 import * as Clock from "effect/Clock"
@@ -93,7 +93,7 @@ const concernsOthers: ReadonlySet<FailureCatalogue.Action> = new Set([
   "fail_job"
 ])
 
-/** What waits until a pause is over: the platform has not taken it, and it costs no attempt. */
+/** What waits until a pause is over: the platform has not accepted it, and it costs no attempt. */
 const waits: ReadonlySet<FailureCatalogue.Action> = new Set([
   "pause_template",
   "disconnect_session",
@@ -333,7 +333,7 @@ const spared = (outcome: Outcome): Outcome =>
     maybeSent: outcome._tag === "Unknown" || (outcome._tag === "Retry" && outcome.maybeSent)
   })
 
-/** The attempts of a job's window. */
+/** The attempts of one job's recipients in a batch. */
 export interface Attempts {
   /** Those who are attempted, in their order. */
   readonly recipients: ReadonlyArray<ClaimedRecipient>
@@ -492,7 +492,7 @@ export const prepareAttempts = (
   refusalOf: RefusalOf
 ): Attempts => new AttemptsOfJob(sessionSender, job, circuit, stillOwns, refusalOf)
 
-/** A window that could not even begin goes back as it was: nothing of it is attempted. */
+/** A job whose attempts cannot begin: its recipients go back as they were. */
 export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts =>
   new AttemptsOfJob(undefined, job, circuit, constTrue, () => undefined, [])
 
@@ -504,15 +504,15 @@ export interface Watch {
   readonly answered: () => void
 }
 
-/** Makes the attempts of all windows, so many of them side by side. */
+/** Makes the attempts of all jobs of a batch, so many of them side by side. */
 export const run = (
-  windows: ReadonlyArray<Attempts>,
+  jobs: ReadonlyArray<Attempts>,
   concurrency: number,
   { answered, goesOn }: Watch = { goesOn: constTrue, answered: constVoid }
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     const pending = (function* () {
-      for (const attempts of windows) {
+      for (const attempts of jobs) {
         for (const recipient of attempts.recipients) {
           if (!goesOn()) return
           if (!attempts.goesOn()) break
@@ -520,7 +520,7 @@ export const run = (
         }
       }
     })()
-    let remaining = windows.reduce((sum, { recipients }) => sum + recipients.length, 0)
+    let remaining = jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
     /** One after the other. Nothing is wrapped around each: a sender that breaks ends the loop. */
     const pull: Effect.Effect<void> = Effect.suspend(() => {
       let current = pending.next()

@@ -1,5 +1,5 @@
 /**
- * Takes the limits of jobs that claims have told of. Beside the lanes, since it waits for others who send for the account,
+ * Applies the limits of jobs that claims have reported. Beside the lanes, since it waits for others who send for the account,
  * and the accounts side by side: none waits for another's.
  */
 import * as Arrays from "effect/Array"

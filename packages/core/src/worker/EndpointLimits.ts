@@ -1,5 +1,5 @@
 /**
- * How much each receiver of webhooks gets at once, so that a slow or dead one delays no other. What it has in hand
+ * How much each receiver of webhooks gets at once, so that a slow or dead one delays no other. What it has under way
  * grows with its successes and is halved by each failure, so that one that comes back after a long time is not run
  * over; one that does nothing but fail is asked ever less often; and all that fail, or answer slowly, share a part of
  * the slots.
@@ -75,10 +75,10 @@ const stranger = (): EndpointState => ({
   endedAt: 0
 })
 
-/** @param slots deliveries in hand at once, over all receivers */
+/** @param slots deliveries under way at the same time, over all receivers */
 export const make = (slots: number): EndpointLimits => {
   const endpoints = new Map<string, EndpointState>()
-  // Receivers that may get less than another: with something in hand, troubled or held. In the order in which they were
+  // Receivers that may get less than another: with something under way, troubled or held. In the order in which they were
   // given something, the longest ago first.
   const watched = new Map<string, EndpointState>()
   let sweptAt = 0

@@ -33,16 +33,16 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
   Heartbeat,
   {
     readonly leaseMs: number
-    /** A name under which recipients or deliveries can be taken. */
+    /** A name under which recipients or deliveries can be claimed. */
     readonly register: Effect.Effect<string>
     /**
-     * From here on it is dead, and what it still holds is taken back. Also for a name under which a commit may
-     * have taken something that nobody knows of, because its answer was lost.
+     * From here on it is dead, and what it still has is rescued. Also for a name under which a commit may
+     * have claimed something that nobody knows of, because its answer was lost.
      */
     readonly deregister: (worker: string) => Effect.Effect<void>
     /**
      * The same for a name under which nothing is under way, and all that was begun is settled: what it still holds is given
-     * back as if it had not been taken. Answers how many recipients that were. Until the store has done so the name lives.
+     * back as if it had not been claimed. Answers how many recipients that were. Until the store has done so the name lives.
      */
     readonly giveBack: (worker: string) => Effect.Effect<number>
     /** True when the name was given up so: a commit that comes later than its loss was known is found by the rescue. */
@@ -50,13 +50,13 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
     /** Says now that this process lives; answers whether the store took it, which shows that it works. */
     readonly prove: Effect.Effect<boolean>
     /**
-     * False when others may have taken back what the name took at that moment: for longer than the lease the store has heard
+     * False when others may have rescued what the name claimed at that moment: for longer than the lease the store has heard
      * nothing of this process, as of one that is frozen.
      */
     readonly stillOwns: (worker: string, claimedAt: Moment.Moment) => boolean
     /** True when it is a name of this process that lives. */
     readonly isHere: (worker: string) => boolean
-    /** For as long as the scope lasts this process takes by itself what is due, and says so. */
+    /** For as long as the scope lasts this process claims by itself what is due, and says so. */
     readonly dispatch: Effect.Effect<void, never, Scope.Scope>
     /** True while a process over the store does; of one that stopped it is known when the lease is over. */
     readonly isDispatched: Effect.Effect<boolean, StorageError>
@@ -153,7 +153,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
     )
 }
 
-/** Tells whether this process or another one takes by itself what is due. */
+/** Says whether this process or another one claims by itself what is due. */
 const dispatchingOver = (jobs: Context.Tag.Service<JobStore>, leaseMs: number) => {
   let here = 0
   return {
@@ -181,8 +181,8 @@ const dispatchingOver = (jobs: Context.Tag.Service<JobStore>, leaseMs: number) =
 }
 
 /**
- * A span in which nobody can take back what a name takes, by the monotonic clock. Who watches gives a name up when two looks
- * that lie the lease apart find one count, and takes back what it had only while that is its count still (`observe`,
+ * A span in which nobody can rescue what a name claims, by the monotonic clock. Who watches gives a name up when two looks
+ * that lie the lease apart find one count, and rescues what it had only while that is its count still (`observe`,
  * `JobStore.rescue`). A count is seen no sooner than its beat was said, so until the lease after that nobody has given the
  * name up; and once the answer to the next beat is there nobody can by the count before. So a series of beats proves the
  * span from its first answer to the lease after its last word, as long as each answer came within the span of those before.
@@ -195,7 +195,7 @@ export interface Span {
 /** Of a name that is new: nobody has seen anything of it, as if its first beat was heard at that moment. */
 export const enteredAt = (now: Moment.Moment, leaseMs: number): Span => ({ since: now, until: now + leaseMs })
 
-/** After a beat that the store has taken. When the answer came too late, what was taken before it may be another's. */
+/** After a beat that the store has stored. When the answer came too late, what was claimed before it may be another's. */
 export const prolonged = (
   { since, until }: Span,
   beat: { readonly said: Moment.Moment; readonly heard: Moment.Moment },
@@ -205,7 +205,7 @@ export const prolonged = (
   until: Math.max(until, beat.said + leaseMs)
 })
 
-/** True when nobody can have taken back what was taken at that moment; false for a name that was left. */
+/** True when nobody can have rescued what was claimed at that moment; false for a name that was left. */
 export const isStillOwned = (span: Span | undefined, claimedAt: Moment.Moment, now: Moment.Moment): boolean =>
   span !== undefined && span.since <= claimedAt && now < span.until
 

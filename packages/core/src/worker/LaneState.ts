@@ -214,7 +214,7 @@ const backOff = (state: LaneState, cause: Cause.Cause<StorageError>): Transition
   { _tag: "BackOff", cause }
 ]
 
-/** Gives names up that may have something in hand. */
+/** Gives names up under which something may be claimed. */
 const givingUp = (
   { left }: LaneState,
   names: ReadonlyArray<string>

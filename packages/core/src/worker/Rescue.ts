@@ -1,5 +1,5 @@
 /**
- * Puts right what others left: recipients and deliveries that dead workers had in hand, blocks of sessions that are
+ * Puts right what others left: recipients and deliveries that dead workers had claimed, blocks of sessions that are
  * over, and what a clock that was ahead put off.
  */
 import * as Clock from "effect/Clock"
@@ -66,7 +66,7 @@ export const make: Effect.Effect<
     return found
   })
 
-  /** Takes back what a dead process had in hand. One that cannot be rescued, since a row is damaged, keeps no other waiting. */
+  /** Rescues what a dead process had claimed. One that cannot be rescued, since a row is damaged, keeps no other waiting. */
   const rescueProcess = (dead: ReadonlyArray<KnownWorker>): Effect.Effect<number, StorageError> =>
     Effect.gen(function* () {
       const [worker, ...beside] = dead.map(({ worker }) => worker)

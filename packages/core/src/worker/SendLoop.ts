@@ -67,7 +67,7 @@ export interface SendLoop {
    * True when a claim may find something though the last found nothing: a claim looks at some sessions only.
    */
   readonly hasDue: Effect.Effect<boolean, StorageError>
-  /** Takes the limits of the jobs that claims have told of. Answers how many may be claimed. */
+  /** Applies the limits of the jobs that claims have reported. Answers how many may be claimed. */
   readonly applyLimits: Effect.Effect<number>
 }
 

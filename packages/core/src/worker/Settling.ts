@@ -7,7 +7,7 @@
  * - A failed commit may have been made: what it claimed is unknown to the loop, which claims nothing more under that name
  *   (`mayClaim`). It first makes a commit without a claim, and takes a new name when that was answered: one for each
  *   outage, however long (`renamed`). The old name stays alive while something runs under it and outcomes are to be
- *   stored; then it is deregistered (`release`). What it still has was not begun, and is given back; but the rescue takes it
+ *   stored; then it is deregistered (`release`). What it still has was not begun, and is given back; but the rescue gets it
  *   where an outcome could not be stored (`left`).
  * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and at
  *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut. Nor is
@@ -20,7 +20,7 @@ import type { StorageError } from "../storage/StorageError.ts"
 import * as Isolate from "./Isolate.ts"
 
 export interface Settling<S> {
-  /** The name under which the loop claims. The rescue takes back what a name has that is not alive. */
+  /** The name under which the loop claims. The rescue releases what was claimed under a name that is not alive. */
   readonly worker: string
   /** True when a commit that claimed under this name failed and may have been made all the same. */
   readonly doubtful: boolean
@@ -57,7 +57,7 @@ export interface NotStored {
   readonly doubtful: boolean
 }
 
-/** `left`: nothing of it can be stored, and the rescue takes back what it is the outcome of. */
+/** `left`: nothing of it can be stored, and the rescue releases its recipient. */
 export interface ReportRefused<S> {
   readonly _tag: "ReportRefused"
   readonly settlement: S
@@ -65,7 +65,7 @@ export interface ReportRefused<S> {
   readonly left: boolean
 }
 
-/** The loop ends with outcomes that are not stored; the rescue takes back what they are the outcomes of. */
+/** The loop ends with outcomes that are not stored; the rescue releases their recipients. */
 export interface ReportUnsettled<S> {
   readonly _tag: "ReportUnsettled"
   readonly settlements: ReadonlyArray<S>
@@ -182,7 +182,7 @@ const replaceFirst = <S, T extends Settling<S>>(
   const plain = plainOf(first)
   const report = { _tag: "ReportRefused", settlement: first, cause, left: plain === null } as const
   const portion = plain === null && others.length === 0 ? null : 1
-  // Its name is given up, so that the rescue takes back what it had.
+  // Its name is given up, so that the rescue releases what was claimed under it.
   const doubtful = state.doubtful || plain === null
   const settlements = plain === null ? others : [plain, ...others]
   // Which of the names it was is not known.

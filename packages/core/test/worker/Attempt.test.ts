@@ -32,7 +32,7 @@ const circuit: SessionCircuit = {
   unused: () => {}
 }
 
-const window = (send: Sender["send"], recipients: number, concurrency: number) => {
+const batchOf = (send: Sender["send"], recipients: number, concurrency: number) => {
   const sender: Sender = { provider: "http", deduplicates: false, send }
   const claimed = job(recipients)
   const attempts = Attempt.prepareAttempts(
@@ -47,10 +47,10 @@ const window = (send: Sender["send"], recipients: number, concurrency: number) =
 
 const accepted = Effect.succeed(SendResult.Accepted({ providerId: null, status: "accepted" }))
 
-describe("a window", () => {
+describe("a batch", () => {
   it.effect("leaves unknown only those at whom its sender breaks, in whatever way that is", () =>
     Effect.gen(function* () {
-      const { run, settlements } = window(
+      const { run, settlements } = batchOf(
         ({ to }) => {
           if (to.endsWith("2")) throw new Error("thrown")
           return to.endsWith("5") ? Effect.die("died") : accepted
@@ -115,7 +115,7 @@ describe("a window", () => {
         '{"_tag":"Done"}',
         "null"
       ]
-      const { run, settlements } = window(
+      const { run, settlements } = batchOf(
         ({ to }) => Effect.sync(() => JSON.parse(answers[Number(to.slice(-1))] ?? "{}")),
         answers.length,
         2
@@ -155,7 +155,7 @@ describe("a window", () => {
           ended += 1
         })
       )
-      const { run } = window(() => send, 50, 4)
+      const { run } = batchOf(() => send, 50, 4)
       yield* run
       expect([most, ended]).toEqual([4, 50])
     })
@@ -164,7 +164,7 @@ describe("a window", () => {
   it.effect("interrupts what is under way, and begins nothing more", () =>
     Effect.gen(function* () {
       const interrupted: Array<string> = []
-      const { attempts, run, settlements } = window(
+      const { attempts, run, settlements } = batchOf(
         ({ to }) => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted.push(to))),
         5,
         3
@@ -185,7 +185,7 @@ describe("a window", () => {
     })
   )
 
-  it.effect("shares what may be under way with the windows beside it", () =>
+  it.effect("shares what may be under way with the jobs beside it", () =>
     Effect.gen(function* () {
       let [underWay, most] = [0, 0]
       const send: Sender["send"] = () =>
@@ -198,10 +198,10 @@ describe("a window", () => {
             underWay -= 1
           })
         )
-      const windows = Array.from({ length: 20 }, () => window(send, 2, 0).attempts)
-      yield* Attempt.run(windows, 5)
+      const jobs = Array.from({ length: 20 }, () => batchOf(send, 2, 0).attempts)
+      yield* Attempt.run(jobs, 5)
       expect(most).toBeLessThanOrEqual(5)
-      expect(windows.flatMap((each) => each.settlements()).map(({ outcome }) => outcome._tag)).toEqual(
+      expect(jobs.flatMap((each) => each.settlements()).map(({ outcome }) => outcome._tag)).toEqual(
         Array.from({ length: 40 }, () => "Accepted")
       )
     })

@@ -6,7 +6,7 @@ const least = 16
 const following = (size: number, recipients: number, tookMs: number) =>
   BatchSize.next(size, { recipients, tookMs }, least)
 
-describe("a lane's window", () => {
+describe("a lane's batch", () => {
   it("grows after a full one to what fits into half of the time, and never above its largest", () => {
     expect(following(16, 16, 0)).toBe(BatchSize.largest)
     expect(following(16, 16, 10)).toBe(80)

@@ -103,8 +103,8 @@ const enough = (limit: number): number => (limit < leastWhole ? limit : limit / 
 export const goesOn = (claimed: number, limit: number): boolean => claimed < enough(limit)
 
 /**
- * Counts the due jobs that are taken together, by the number of recipients each has open; the first at least while nothing
- * is taken yet. A job is split between claims only where it has to be, since two parts cost more than a smaller claim; and
+ * Counts the due jobs that are claimed together, by the number of recipients each has open; the first at least while nothing
+ * is claimed yet. A job is split between claims only where it has to be, since two parts cost more than a smaller claim; and
  * one split would follow another, as each claim would begin with a part.
  *
  * @param claimed recipients that the session's part has already
@@ -138,7 +138,7 @@ export interface DueJob {
   readonly due: ReadonlyArray<RecipientResult>
 }
 
-/** The recipients that are taken of due jobs, and the jobs that get nothing. */
+/** The recipients that are claimed of due jobs, and the jobs that get nothing. */
 export interface Choice<J extends DueJob> {
   readonly chosen: ReadonlyArray<{ readonly of: J; readonly recipients: ReadonlyArray<RecipientResult> }>
   /** Their templates may not be sent for now. */
@@ -151,10 +151,10 @@ export interface Choice<J extends DueJob> {
 
 /**
  * Takes the due jobs of a session in their order. A poison suspect (`Transitions.isPoisonSuspect`) is the only one of
- * its session in a claim: what is before it is taken without it, and what is behind it waits.
+ * its session in a claim: what is before it is claimed without it, and what is behind it waits.
  *
  * @param limit the jobs' due recipients are the first so many of all
- * @param isFirst true when this claim has taken nothing of the session yet
+ * @param isFirst true when this claim has nothing of the session yet
  */
 export const choose = <J extends DueJob>(
   jobs: ReadonlyArray<J>,

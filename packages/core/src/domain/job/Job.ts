@@ -96,7 +96,7 @@ export interface RecipientResult {
   readonly market: string | null
   /** Unit price by the rate card of the acceptance; null when the market has none. */
   readonly price: string | null
-  /** The price as a receipt told it; null while none did. */
+  /** The price as a receipt reported it; null while none did. */
   readonly pricing: Recipient.Pricing | null
   /** Grows with each event of this recipient. */
   readonly sequence: number

@@ -114,7 +114,7 @@ export const inFlight = (recipient: Job.RecipientResult): boolean =>
 export const isPoisonSuspect = (recipient: Job.RecipientResult): boolean =>
   recipient.crashCount >= Retry.poisonClaims - 1
 
-/** How many of the due recipients, in their order, may be taken together. */
+/** How many of the due recipients, in their order, may be claimed together. */
 export const batchable = (due: ReadonlyArray<Job.RecipientResult>): number => {
   const poisonSuspect = due.findIndex(isPoisonSuspect)
   return poisonSuspect < 0 ? due.length : Math.max(1, poisonSuspect)
@@ -128,7 +128,7 @@ const retryingLater = (
 ): Instant | null => (retryingSince === null ? null : retryingSince + Math.max(0, until - from))
 
 /**
- * A worker takes it: the attempt counts from here, so that one that kills the process is counted too. The time for which
+ * A worker claims it: the attempt counts from here, so that one that kills the process is counted too. The time for which
  * it is tried again stands still while its platform does not answer.
  */
 export const claim = (

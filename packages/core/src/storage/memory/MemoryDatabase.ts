@@ -38,7 +38,7 @@ export interface JobRow extends Positioned, JobState {
   readonly recipients: ReadonlyArray<FencedRecipient>
   /** Null while somebody works on it, and when nothing waits. */
   readonly nextDue: Instant | null
-  /** What limits are to be taken of it: `none` until they were asked for; null when they are taken. */
+  /** Limits that are still to be applied: `none` until they were asked for; null once applied. */
   readonly limiter: Limiter | "none" | null
   /** Its place in `idempotency`; null when the request had no key. */
   readonly key: string | null
@@ -87,7 +87,7 @@ export interface Tables {
   readonly pairs: Map<string, Instant>
   readonly usage: Map<string, number>
   readonly lastAccepted: Map<string, Instant>
-  /** By API key, when the limits of one of its sends were taken last after an embedder's commit. */
+  /** By API key, when the limits of one of its sends were applied last after an embedder's commit. */
   readonly lastLimitsApplied: Map<string, Instant>
   /** By session, when its newest job in the order of acceptance is due first. */
   readonly lastDue: Map<string, Instant>

@@ -30,7 +30,7 @@ export interface Claims<B extends Backend> {
 
 export interface Claimed {
   readonly claimed: ReadonlyArray<ClaimedJob>
-  /** Jobs whose limits are to be taken first. */
+  /** Jobs whose limits are to be applied first. */
   readonly limits: ReadonlyArray<LimitsDue>
   /** Jobs that were put off, since their contents cannot be read. */
   readonly unreadable: ReadonlyArray<UnreadableJob>
@@ -85,12 +85,12 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   // Two hints of this process. A verb that is run again only moves them on, which no session suffers from.
   /** The session whose turn it was last. */
   let turn = ""
-  /** Open recipients per job, as the last claim found them: a job that is locked and not taken is kept from others. */
+  /** Open recipients per job, as the last claim found them: a job that is locked and not claimed is kept from others. */
   let perJob = Number.POSITIVE_INFINITY
 
   /**
-   * The session's first due jobs, but for those whose limits are to be taken or whose contents cannot be read: these are put
-   * off and told of, and do not come again. None when nothing else is due.
+   * The session's first due jobs, but for those whose limits are to be applied or whose contents cannot be read: these are put
+   * off and reported, and do not come again. None when nothing else is due.
    */
   function* lockDue(
     { first, limits, now, session, unreadable }: Place,
@@ -109,7 +109,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     }
   }
 
-  /** Puts off those of the locked jobs whose contents cannot be read, and tells of them. */
+  /** Puts off those of the locked jobs whose contents cannot be read, and reports them. */
   function* setAside(locked: ReadonlyArray<JobOf<B>>, now: Instant): Tx<ReadonlyArray<UnreadableJob>, B> {
     const unreadable = locked.flatMap(({ fault, job }) => (fault === null ? [] : [{ fault, job }]))
     if (unreadable.length === 0) return []

@@ -1,8 +1,8 @@
 /**
- * Quota and minimum wait of sends that were accepted inside the embedder's transaction: taken after its commit, in one of
+ * Quota and minimum wait of sends that were accepted inside the embedder's transaction: applied after its commit, in one of
  * our own (decisions.md §10 "Embedding", docs/adr/0031).
  *
- *     claim finds such a job due → puts it off for a moment and tells of it → applyLimits → a claim takes it, or it waits
+ *     claim finds such a job due → puts it off for a moment and reports it → applyLimits → a claim gets it, or it waits
  */
 
 import * as Plan from "../../domain/account/Plan.ts"
@@ -12,7 +12,7 @@ import { limitsLeaseMs } from "../JobStore.ts"
 import type { Backend, DueJob, JobRows, Tx } from "./JobRows.ts"
 
 /**
- * Puts off locked jobs whose limits are to be taken, and tells of them. Not taken in this commit: whoever sends for the
+ * Puts off locked jobs whose limits are to be applied, and reports them. Not applied in this commit: whoever sends for the
  * account would wait for all that a claim does.
  */
 export function* announce<B extends Backend>(
@@ -39,7 +39,7 @@ export function* apply<B extends Backend>(
     readonly jobIds: ReadonlyArray<string>
   }
 ): Tx<number, B> {
-  // Two claims may have told of one.
+  // Two claims may have reported one.
   const jobs = yield* rows.lockPendingLimits(accountId, [...new Set(jobIds)])
   if (jobs.length === 0) return 0
   const publicKeys = [...new Set(jobs.map(({ publicKey }) => publicKey))]

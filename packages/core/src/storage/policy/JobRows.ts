@@ -28,7 +28,7 @@ export interface Driver {
 export interface Backend extends Driver {
   /** A job as its rows hold it. The rules hand it back as they got it. */
   readonly job: JobState
-  /** A job whose limits are to be taken, as its rows hold it. */
+  /** A job whose limits are to be applied, as its rows have it. */
   readonly pending: PendingLimitsJob
   /** The facts of an acceptance, with what the insert needs of the same read. The rules hand them back to it. */
   readonly facts: AcceptanceFacts
@@ -74,13 +74,13 @@ export interface DueJob<B extends Backend> {
   readonly job: B["job"]
   readonly template: Template["status"] | null
   readonly dueAt: Instant
-  /** True when its limits are to be taken first: nothing of it may go before. */
+  /** True when its limits are to be applied first: nothing of it may go before. */
   readonly hasPendingLimits: boolean
   /** Why its content cannot be read: then it has none, and is only put off. Null of all others. */
   readonly fault: Error | null
 }
 
-/** A due job whose limits are not taken yet. */
+/** A due job whose limits are not applied yet. */
 export interface PendingLimitsJob extends PendingLimits {
   readonly jobId: string
 }
@@ -192,11 +192,11 @@ export interface JobRows<B extends Backend> {
     now: Instant
   ) => Tx<void, B>
 
-  /** Writes the next due time of locked jobs that nobody has in hand, and nothing else. */
+  /** Writes the next due time of locked jobs of which nothing is claimed, and nothing else. */
   readonly putOff: (jobs: ReadonlyArray<B["job"]>, until: Instant) => Tx<void, B>
 
   /**
-   * Locks and answers those of the account's jobs whose limits are not taken yet and that wait for a claim, in the order of
+   * Locks and answers those of the account's jobs whose limits are not applied yet and that wait for a claim, in the order of
    * the ids that are given. Waits for other commits. The account's acceptances are locked until the commit: before the verb,
    * or by this operation.
    */
@@ -220,7 +220,7 @@ export interface JobRows<B extends Backend> {
   >
 
   /**
-   * Writes what became of jobs that `lockPendingLimits` has answered. Of those without a wait the limits are taken:
+   * Writes what became of jobs that `lockPendingLimits` has answered. Of those without a wait the limits are applied:
    * they are due, and `acceptanceFacts` counts their units on this day and `now` as an acceptance of their keys. The
    * others are due when their waits are over.
    */
@@ -239,7 +239,7 @@ export interface JobRows<B extends Backend> {
   /**
    * Writes the job, its recipients (`Job.newRecipient`) and its Idempotency-Key, so that `acceptanceFacts` finds its
    * units in the day's usage and its time as the last acceptance of its key. With `isEmbedded` it finds neither, and
-   * the job is one whose limits are not taken. Answers false when another has the key meanwhile, and has written nothing
+   * the job is one whose limits are not applied. Answers false when another has the key meanwhile, and has written nothing
    * then; that can only be where the account is not locked.
    *
    * @param dueAt when it is due first; no earlier than any that its session had before. Null when it has no place in that
@@ -279,7 +279,7 @@ export interface JobRows<B extends Backend> {
   readonly saveAnswer: (job: B["job"], answer: string) => Tx<void, B>
 
   /**
-   * Locks and answers the jobs of which the workers have recipients in hand, by their ids, in that order, with their
+   * Locks and answers the jobs of which the workers have claimed recipients, by their ids, in that order, with their
    * sessions' providers. Waits for other commits.
    */
   readonly lockJobsOf: (

@@ -48,7 +48,7 @@ export interface AttemptedDelivery<B extends WebhookBackend> {
 
 export interface WebhookRows<B extends WebhookBackend> {
   /**
-   * Enabled endpoints for which a delivery is due that nobody has in hand: those with positions above `after` and up to
+   * Enabled endpoints for which a delivery is due and unclaimed: those with positions above `after` and up to
    * `until`, in this order, the first `limit` of them. Takes no lock.
    */
   readonly dueEndpoints: (query: {
@@ -57,7 +57,7 @@ export interface WebhookRows<B extends WebhookBackend> {
     readonly now: Instant
     readonly limit: number
   }) => Tx<ReadonlyArray<DueEndpoint<B>>, B>
-  /** All enabled endpoints for which a delivery waits that nobody has in hand, due or not. Takes no lock. */
+  /** All enabled endpoints for which a delivery waits unclaimed, due or not. Takes no lock. */
   readonly waitingEndpoints: () => Tx<ReadonlyArray<WaitingEndpoint>, B>
 
   /** The endpoints that there are, by their ids, in that order. Takes no lock. */
@@ -89,12 +89,12 @@ export interface WebhookRows<B extends WebhookBackend> {
   /** Writes deliveries that were locked and are claimed by one worker (`Delivering.claimed`). */
   readonly saveClaims: (deliveries: ReadonlyArray<B["delivery"]>, worker: string) => Tx<void, B>
 
-  /** Locks and answers the deliveries that a worker has in hand, by their ids, in that order. Waits for other commits. */
+  /** Locks and answers the deliveries that a worker has claimed, by their ids, in that order. Waits for other commits. */
   readonly lockClaimed: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["delivery"]>, B>
   /** Writes deliveries that were locked and attempted (`Delivering.attempted`), each with its attempt. */
   readonly saveAttempts: (attempted: ReadonlyArray<AttemptedDelivery<B>>) => Tx<void, B>
 
-  /** Writes `Delivering.released` of all that the worker has in hand, and answers how many. */
+  /** Writes `Delivering.released` of all that the worker has claimed, and answers how many. */
   readonly release: (worker: string, now: Instant) => Tx<number, B>
   /** Writes `Delivering.resumed` of all deliveries of a locked endpoint that are `Delivering.waitsAttempted`. */
   readonly resume: (endpoint: B["endpoint"], now: Instant) => Tx<void, B>

@@ -59,7 +59,7 @@ const totalOf = (kind: Content["kind"]): string => `SELECT day_total FROM (
       WHERE account = ? AND ${ofKind(kind)} AND created_at < ? ${newestFirst} LIMIT ${dayLookedAt}
     ) AS job WHERE created_at >= ? ORDER BY seq DESC LIMIT 1`
 
-/** Selects the units of the day whose limits were taken after an embedder's commit; its parameters are {@link lateOf}. */
+/** Selects the units of the day whose limits were applied after an embedder's commit; its parameters are {@link lateOf}. */
 const lateUnits = "SELECT units FROM sendwright_late_usage WHERE account = ? AND day = ?"
 const lateOf = (accountId: string, now: Instant): readonly [string, Instant] => [
   accountId,
@@ -79,7 +79,7 @@ interface Totals {
   /** Those that jobs carry. */
   readonly template: number
   readonly direct: number
-  /** Template recipients whose limits were taken after an embedder's commit. */
+  /** Template recipients whose limits were applied after an embedder's commit. */
   readonly late: number
 }
 

@@ -1,8 +1,8 @@
 /**
  * Jobs that wait untouched, and the batches that take them.
  *
- * A job has a row in `sendwright_progress` once something became of it. Until then it is as it was accepted, or in hand
- * of a worker as its batch says. A session's backlog is its jobs that have a `backlog_at`, in the order of their `seq`:
+ * A job has a row in `sendwright_progress` once something became of it. Until then it is as it was accepted, or claimed
+ * by a worker as its batch says. A session's backlog is its jobs that have a `backlog_at`, in the order of their `seq`:
  * their times are in that order too, and so are their commits, since an account's accepts go one after the other. So the
  * last job of the session's newest batch is a cursor: what lies behind it and has no row waits.
  *
@@ -16,7 +16,7 @@ import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { integer, integerOrNull, limited, seq, text, textOrNull } from "./RowReader.ts"
 
-/** The name that serializes whoever takes from the session's backlog. */
+/** The name that serializes claims from the session's backlog. */
 export const serialized = (sessionId: string): string => `backlog ${sessionId}`
 
 /** A job's place in its session's backlog: an expression, so that no plan takes the index of all sessions' jobs for it. */
@@ -27,7 +27,7 @@ const hasNoRow = `coalesce((
         SELECT progress.seq FROM sendwright_progress AS progress WHERE progress.seq = job.seq
       ), 0) <> job.seq`
 
-/** The last job that was taken of a session's backlog. @param session as SQL */
+/** The last job that was claimed of a session's backlog. @param session as SQL */
 export const cursorOf = (session: string): string => `coalesce((
       SELECT batch.last FROM sendwright_batch AS batch WHERE batch.session = ${session}
       ORDER BY batch.first DESC LIMIT 1
@@ -63,7 +63,7 @@ export interface BatchKey {
 
 export interface Batch extends BatchKey {
   readonly last: number
-  /** Null when none of its jobs is in hand: then it is a cursor only. */
+  /** Null when none of its jobs is claimed any more: then it is a cursor only. */
   readonly worker: string | null
   /** How many of its jobs have no row. */
   readonly open: number

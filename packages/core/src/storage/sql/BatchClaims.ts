@@ -1,7 +1,7 @@
 /**
  * Chooses the claims that a batch records: those of whole jobs that waited untouched, one behind the other.
  *
- * A batch takes all that waits up to its last job. So of the jobs before that each must be in it, or get a row in the same
+ * A batch claims all that waits up to its last job. So of the jobs before that each must be in it, or get a row in the same
  * commit; the first that is neither ends the batch, and claims behind it are written into their jobs' rows.
  */
 import type { JobChange } from "../JobSteps.ts"
@@ -19,7 +19,7 @@ export interface BatchClaim extends Batch {
 const isWhole = ({ deferred, step: { changes, state } }: ClaimStep<Sql>): boolean =>
   deferred.length === 0 && changes.length === state.job.recipients && state.job.status === "processing"
 
-/** Undefined when nothing of the backlog is taken. */
+/** Undefined when nothing of the backlog is claimed. */
 export const of = (
   claims: ReadonlyArray<ClaimStep<Sql>>,
   others: ReadonlyArray<JobChange<StoredJob>>

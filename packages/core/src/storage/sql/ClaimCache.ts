@@ -48,7 +48,7 @@ export interface ClaimCache {
   readonly recipientsOf: (state: StoredJob) => Recipients | undefined
 }
 
-/** The most jobs: as many as lanes have in hand where each has one recipient. */
+/** The most jobs: as many as all lanes claim where each job has one recipient. */
 const most = 1024
 
 export const make = (): ClaimCache => {

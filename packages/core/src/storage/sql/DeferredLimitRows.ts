@@ -1,6 +1,6 @@
 /**
  * The limits of sends that were accepted inside an embedder's transaction, as statements. Such a job has a `limiter` until
- * its limits are taken; what they counted is in rows of their own, one for a day and one for an API key.
+ * its limits are applied; what they counted is in rows of their own, one for a day and one for an API key.
  */
 
 import type { LimitWait } from "../../domain/account/Plan.ts"
@@ -16,7 +16,7 @@ import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { integer } from "./RowReader.ts"
 
-/** A job whose limits are to be taken, as its rows hold it. */
+/** A job whose limits are to be applied, as its rows have it. */
 export interface StoredPendingLimits extends PendingLimitsJob {
   readonly seq: number
 }

@@ -19,7 +19,7 @@ const insertEvents = insertRows("sendwright_event", eventColumns.names, {
 
 const insertDeliveries = insertRows("sendwright_delivery", newDelivery.names, { same: begun })
 
-/** Deliveries that are due now; endpoints and events are told by their keys. */
+/** Deliveries that are due now; endpoints and events are named by their keys. */
 export function* deliver(
   deliveries: ReadonlyArray<NewDelivery<number, number | null>>,
   now: Instant
@@ -52,7 +52,7 @@ export function* enqueue(
 /**
  * What nobody subscribes to is not kept. A disabled endpoint still collects: its deliveries wait.
  *
- * @param except the id of an endpoint that is not told
+ * @param except the id of an endpoint that gets nothing
  */
 export function* append(
   ids: Ids,

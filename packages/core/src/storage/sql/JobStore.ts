@@ -1,4 +1,4 @@
-/** Jobs and their recipients. Every step costs what its window costs, however much waits behind it. */
+/** Jobs and their recipients. Every step costs what its batch costs, however much waits behind it. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"

@@ -1,4 +1,4 @@
-/** Job rows and what a step makes of them: recipients, counts, who has it in hand, events. */
+/** Job rows and what a step makes of them: recipients, counts, the worker that has claimed some, events. */
 import { createHash } from "node:crypto"
 import * as Arrays from "effect/Array"
 import type { Ids } from "../../domain/Ids.ts"
@@ -108,7 +108,7 @@ const lastSeq = Number.MAX_SAFE_INTEGER
 /** The jobs that {@link StoredJobs.makeWaitingDue} reads at once. */
 const aheadAtOnce = 1000
 
-/** Whether its recipients are due at some time: nobody has any in hand and it may be dispatched. */
+/** Whether its recipients are due at some time: none of them is claimed and the job may be dispatched. */
 const waits = ({ inFlight, job }: StoredJob): boolean =>
   inFlight === 0 && job.counts.queued + job.counts.sending > 0 && Jobs.isClaimable(job)
 
@@ -123,7 +123,7 @@ const placeOf = ({ job, seq }: StoredJob, index: number): Place => {
   return { key, next: index + 1 < job.recipients ? key + 1 : recipientKey(seq + 1, 0) }
 }
 
-/** Those that became alike together: whole windows mostly, over any number of jobs. */
+/** Those that became alike together: whole batches mostly, over any number of jobs. */
 const kindsOf = (steps: ReadonlyArray<JobChange<StoredJob>>): ReadonlyArray<Group<Written>> => {
   const last = new Map<number, Written>()
   for (const { changes, state } of steps) {
@@ -186,7 +186,7 @@ export interface StoredJobs {
    * Writes what steps made of jobs: their recipients, their rows, their events. Answers the batches of which jobs have
    * rows now.
    *
-   * @param batched steps of jobs that a batch takes: of these only the events are written
+   * @param batched steps of jobs that a batch claims: of these only the events are written
    */
   readonly save: (
     steps: ReadonlyArray<JobChange<StoredJob>>,

@@ -1,10 +1,10 @@
 /**
- * Recipients that a claim takes by their job's row alone: they lie side by side and nothing happened to any of them yet.
- * Their own rows are first written with what becomes of them, so until then they are told by both rows together: their
+ * Recipients that are claimed by their job's row alone: they lie side by side and nothing happened to any of them yet.
+ * Their own rows are first written with what becomes of them, so until then both rows together describe them: their
  * own `next_at` and `fence` tell nothing.
  *
- * Whatever becomes of a recipient raises its `sequence`, so one that still has none within these places is in hand. Of a
- * job that is claimed nothing is in hand, so no claim writes over places that still tell of somebody.
+ * Whatever becomes of a recipient raises its `sequence`, so one that still has none within these places is claimed. Of a
+ * job that a claim chooses nothing is claimed yet, so no claim writes over places that still tell of somebody.
  */
 import type { Instant } from "../../domain/Instant.ts"
 import type { RecipientResult } from "../../domain/job/Job.ts"
@@ -27,7 +27,7 @@ const rangeOf = (changes: ReadonlyArray<RecipientChange>, at: Instant): ClaimedR
   return isContiguous ? { first, last: first + changes.length - 1, at } : null
 }
 
-/** A step that gives recipients to a worker, with what it takes by the job's row. */
+/** A step that gives recipients to a worker, with those that it claims by the job's row. */
 export const ofClaim = (
   { changes, drafts, state }: JobChange<StoredJob>,
   now: Instant
@@ -58,7 +58,7 @@ export const effectiveRecipient = (
 /** Whether a row of `sendwright_recipient` is one of them; its parameters are {@link ends}. */
 export const isInRange = `${untouched} AND seq BETWEEN ? AND ?`
 
-/** The first and the last key of what is taken; between nulls is nothing. */
+/** The first and the last key of the claimed range; between nulls is nothing. */
 export const ends = ({
   claimedRange,
   seq

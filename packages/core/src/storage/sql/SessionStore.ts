@@ -37,7 +37,7 @@ const standing = sessions.only(
 
 const update = `UPDATE sendwright_session SET ${standing.assignments} WHERE id = ?`
 
-// A processing job has recipients due, now or later, or in hand.
+// A processing job has recipients that are due, now or later, or claimed.
 const processingJobs = `SELECT id FROM (
     SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
     WHERE job.seq = progress.seq AND progress.session = ? AND progress.next_at IS NOT NULL AND progress.status = 'processing'

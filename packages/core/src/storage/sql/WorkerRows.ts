@@ -1,4 +1,4 @@
-/** The workers that have something in hand, and the last word of each that it lives. */
+/** The workers that have claimed something, with each one's last heartbeat. */
 import type { Instant } from "../../domain/Instant.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"

@@ -59,7 +59,7 @@ interface JobRow extends Accepted {
   readonly dayTotal: number | null
   /** When it is due, if it waits in its session's backlog. */
   readonly backlogAt: Instant | null
-  /** What limits are to be taken of it: none were asked for yet, or the one for which it waits; null when they are taken. */
+  /** Limits that are still to be applied: none was asked for yet, or the one for which the job waits; null once applied. */
   readonly limiter: Plan.Limiter | typeof notAsked | null
 }
 
@@ -172,7 +172,7 @@ export const batches = table<BatchRow>({
   version: text("version")
 })
 
-/** Recipients that a claim took by their job's row alone: the first and the last place, and when they were taken. */
+/** Recipients that were claimed by their job's row alone: the first and the last place, and when. */
 export interface ClaimedRange {
   readonly first: number
   readonly last: number
@@ -370,7 +370,7 @@ export const untouched = (seq: number, job: Job.Job, behind?: number | null): St
   version: ""
 })
 
-/** A job that a batch has taken whole. */
+/** A job that a batch has claimed whole. */
 export const inBatch = (
   seq: number,
   job: Job.Job,
