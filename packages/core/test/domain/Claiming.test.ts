@@ -49,7 +49,7 @@ const walk = (
     const id = circle[(start + place) % circle.length] ?? ""
     turn = Claiming.afterTurn(turn, id, outcomeOf(id, place))
   }
-  return Claiming.nextAfter(turn)
+  return Claiming.nextAfter(turn, looked === circle.length)
 }
 
 describe("a session's turn", () => {
@@ -58,6 +58,11 @@ describe("a session's turn", () => {
   it("is over once it was looked at, whether it got something or not", () => {
     expect(walk(circle, "", 3, () => "passed")).toBe("c")
     expect(walk(circle, "c", 3, () => "served")).toBe("a")
+  })
+
+  it("begins anew where all have had theirs", () => {
+    expect(walk(circle, "c", 5, () => "served")).toBe(Claiming.noSession)
+    expect(walk(circle, "c", 5, (id) => (id === "e" ? "putOff" : "served"))).toBe("d")
   })
 
   it("is the next claim's first when the claim's own limits put it off", () => {

@@ -55,8 +55,16 @@ export const afterTurn = ({ last, resumeAfter }: Turn, session: string, outcome:
   resumeAfter: resumeAfter ?? (outcome === "putOff" ? last : null)
 })
 
-/** The session behind which the next claim begins. */
-export const nextAfter = ({ last, resumeAfter }: Turn): string => resumeAfter ?? last
+/** Sorts before every session's id: a circle that begins behind it is read in one piece. */
+export const noSession = ""
+
+/**
+ * The session behind which the next claim begins. Where all sessions have had their turn nobody is first.
+ *
+ * @param isWhole true when the circle ended with this claim
+ */
+export const nextAfter = ({ last, resumeAfter }: Turn, isWhole: boolean): string =>
+  resumeAfter ?? (isWhole ? noSession : last)
 
 /**
  * The sessions that a claim reads together: a few first, which fill most claims, and more while there is room. It walks

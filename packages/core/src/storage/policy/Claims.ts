@@ -84,7 +84,7 @@ const pageOfNextDue = 64
 export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   // Two hints of this process. A verb that is run again only moves them on, which no session suffers from.
   /** The session whose turn it was last. */
-  let turn = ""
+  let turn = Claiming.noSession
   /** Open recipients per job, as the last claim found them: a job that is locked and not claimed is kept from others. */
   let perJob = Number.POSITIVE_INFINITY
 
@@ -309,6 +309,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const limits: Array<LimitsDue> = []
       const unreadable: Array<UnreadableJob> = []
       let budget: Budget = { left: asked.limit, atRiskLeft: asked.atRisk?.limit ?? asked.limit }
+      let isWhole = false
       for (const limit of Claiming.pageSizes(asked.limit)) {
         if (budget.left <= 0) break
         const page = yield* rows.waitingSessions({ after: at.last, until, limit })
@@ -321,9 +322,11 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
           budget = Claiming.spend(budget, served.recipients, atRisk)
           claimed.push(...served.jobs)
         }
-        if (Claiming.isLastPage(page, limit, until)) break
+        if (!Claiming.isLastPage(page, limit, until)) continue
+        isWhole = page.length === 0 || at.last === page.at(-1)?.id
+        break
       }
-      turn = Claiming.nextAfter(at)
+      turn = Claiming.nextAfter(at, isWhole)
       return { claimed, limits, unreadable }
     },
 

@@ -3,6 +3,7 @@
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { WaitingSession } from "../../domain/job/Claiming.ts"
+import * as Claiming from "../../domain/job/Claiming.ts"
 import type { RecipientResult } from "../../domain/job/Job.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
 import * as Sessions from "../../domain/session/Session.ts"
@@ -97,17 +98,13 @@ const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
 
 /** Sorts behind every session's id. */
 const lastSession = "\u{10ffff}"
-/** Sorts before every session's id. */
-const noSession = ""
 
 /** The parts of the circle of ids, each from behind one to another. */
-const partsOf = (after: string, until: string): ReadonlyArray<readonly [after: string, last: string]> =>
-  after < until
-    ? [[after, until]]
-    : [
-        [after, lastSession],
-        [noSession, until]
-      ]
+const partsOf = (after: string, until: string): ReadonlyArray<readonly [after: string, last: string]> => {
+  if (after < until) return [[after, until]]
+  const behind = [after, lastSession] as const
+  return until === Claiming.noSession ? [behind] : [behind, [Claiming.noSession, until]]
+}
 
 // Deletes the times that hold nobody up, by `Pacing.pairedUntil`.
 const forgetPairs = "DELETE FROM sendwright_pair WHERE session = ? AND (next_at <= ? OR next_at > ?)"
