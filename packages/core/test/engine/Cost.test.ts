@@ -7,15 +7,12 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
 import * as TestClock from "effect/TestClock"
 import { vi } from "vitest"
 import { greeting } from "../../../../test/support/Template.ts"
 import type { Template } from "../../src/domain/template/Template.ts"
 import { mostWaiting } from "../../src/engine/DirectInFlight.ts"
 import * as Engine from "../../src/engine/Engine.ts"
-import * as RequestDecoder from "../../src/schema/RequestDecoder.ts"
-import * as Requests from "../../src/schema/Requests.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import * as RateLimitStore from "../../src/storage/memory/RateLimitStore.ts"
@@ -348,20 +345,4 @@ describe("the cost", () => {
         expect(again.statements).toBeLessThanOrEqual(50)
       }).pipe(Effect.provide(layer))
   )
-
-  it("of validating a send by compiled code is a small part of the interpreter's", () => {
-    const body = bodyFor(undefined, 250)
-    const compiled = RequestDecoder.decoder(Requests.TemplateMessageRequest)
-    const interpreted = Schema.decodeUnknownEither(Requests.TemplateMessageRequest)
-    const msOf = (decode: (input: unknown) => unknown) => {
-      const began = performance.now()
-      for (let time = 0; time < 10; time++) decode(body)
-      return performance.now() - began
-    }
-    // The quickest of each: what else the machine does makes a time longer and never shorter.
-    const quickest = (decode: (input: unknown) => unknown) =>
-      Math.min(...Array.from({ length: 40 }, () => msOf(decode)))
-    const ratio = quickest(interpreted) / quickest(compiled)
-    expect(ratio).toBeGreaterThan(4)
-  })
 })
