@@ -90,12 +90,12 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /**
    * The session's first due jobs, but for those whose limits are to be applied or whose contents cannot be read: these are put
-   * off and reported, and do not come again. None when nothing else is due.
+   * off and reported, and do not come again. None when nothing else is due. Tells also whether these are all.
    */
   function* lockDue(
     { first, limits, now, session, unreadable }: Place,
     limit: number
-  ): Tx<ReadonlyArray<JobOf<B>>, B> {
+  ): Tx<{ readonly jobs: ReadonlyArray<JobOf<B>>; readonly areAll: boolean }, B> {
     for (;;) {
       const waits = first.is
       first.is = false
@@ -104,8 +104,9 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       limits.push(...(yield* DeferredLimits.announce(rows, pending, now)))
       unreadable.push(...(yield* setAside(locked, now)))
       const others = locked.filter(({ fault, hasPendingLimits }) => !hasPendingLimits && fault === null)
-      if (others.length > 0 || locked.length === 0) return others
-      if (limits.length + unreadable.length >= reportedAtOnce) return []
+      const areAll = locked.length < limit
+      if (others.length > 0 || areAll) return { jobs: others, areAll }
+      if (limits.length + unreadable.length >= reportedAtOnce) return { jobs: [], areAll }
     }
   }
 
@@ -124,22 +125,31 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     return unreadable.map(({ fault, job: { job } }) => ({ jobId: job.id, cause: fault }))
   }
 
-  /** The session's first due jobs that fit behind those that are `claimed`, `most` at most, with their due recipients. */
-  function* dueOf(place: Place, jobs: number, claimed: number, most: number): Tx<ReadonlyArray<Due<B>>, B> {
+  /**
+   * The session's first due jobs that fit behind those that are `claimed`, `most` at most, with their due recipients; and
+   * whether these are all.
+   */
+  function* dueOf(
+    place: Place,
+    jobs: number,
+    claimed: number,
+    most: number
+  ): Tx<{ readonly batch: ReadonlyArray<Due<B>>; readonly areAll: boolean }, B> {
     const { now } = place
     const limit = most - claimed
-    const locked = yield* lockDue(place, jobs)
-    if (locked.length === 0) return []
+    const { areAll, jobs: locked } = yield* lockDue(place, jobs)
+    if (locked.length === 0) return { batch: [], areAll }
     const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), claimed, most))
     const open = found.reduce((sum, each) => sum + openOf(each), 0)
     if (open > 0) perJob = open / found.length
     const approved = found.filter(isApproved).map(({ job }) => job)
     const due = approved.length === 0 ? undefined : yield* rows.dueRecipients({ jobs: approved, now, limit })
-    return found.map((each) => ({
+    const batch = found.map((each) => ({
       job: each.job,
       approved: isApproved(each),
       due: due?.get(each.job.job.id) ?? []
     }))
+    return { batch, areAll: areAll && found.length === locked.length }
   }
 
   /**
@@ -207,7 +217,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     let jobs = Math.max(1, Math.round(limit / perJob))
     while (Claiming.goesOn(recipients, limit)) {
       const left = limit - recipients
-      const batch = yield* dueOf(place, jobs, recipients, limit)
+      const { areAll, batch } = yield* dueOf(place, jobs, recipients, limit)
       if (batch.length === 0) break
       const choice = Claiming.choose(batch, left, given.length === 0)
       const paused = choice.paused.length === 0 ? choice.paused : yield* stillUnapproved(choice.paused)
@@ -215,7 +225,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       given.push(...some)
       const count = countOf(some)
       recipients += count
-      if (choice.isLast || paused.length < choice.paused.length) break
+      if (areAll || choice.isLast || paused.length < choice.paused.length) break
       jobs = Math.min(limit, Math.ceil((limit - recipients) / Math.max(1, count / batch.length)))
     }
     return { jobs: given, recipients, outcome: recipients > 0 ? "served" : "passed" }
@@ -229,7 +239,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     if (limit < 1) return passed
     const { now } = place
     for (;;) {
-      const locked = yield* lockDue(place, Claiming.jobsOfProbe)
+      const { jobs: locked } = yield* lockDue(place, Claiming.jobsOfProbe)
       if (locked.length === 0) return passed
       const next = Claiming.longestUnchanged(locked.filter(isApproved).map(({ job }) => job))
       const due: Array<Due<B>> = locked
