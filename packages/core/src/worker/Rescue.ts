@@ -66,7 +66,13 @@ export const make: Effect.Effect<
     return found
   })
 
-  /** Rescues what a dead process had claimed. One that cannot be rescued, since a row is damaged, keeps no other waiting. */
+  const notTakenBack = (cause: unknown): Effect.Effect<number> =>
+    Effect.as(Effect.logError("What a process had that stopped cannot be taken back", cause), 0)
+
+  /**
+   * Rescues what a dead process had claimed. One that cannot be rescued, since a row is damaged or the store refuses what
+   * becomes of it, keeps no other waiting; it is tried again with each pass.
+   */
   const rescueProcess = (dead: ReadonlyArray<KnownWorker>): Effect.Effect<number, StorageError> =>
     Effect.gen(function* () {
       const [worker, ...beside] = dead.map(({ worker }) => worker)
@@ -84,9 +90,9 @@ export const make: Effect.Effect<
       }
       return deliveries + recipients
     }).pipe(
-      Effect.catchAllDefect((defect) =>
-        Effect.as(Effect.logError("What a process had that stopped cannot be taken back", defect), 0)
-      )
+      Effect.catchAllDefect(notTakenBack),
+      // A store that takes nothing for now would refuse the others, too.
+      Effect.catchAll((error) => (error.contentRefused === false ? Effect.fail(error) : notTakenBack(error)))
     )
 
   return Effect.gen(function* () {

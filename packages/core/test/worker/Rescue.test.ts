@@ -55,6 +55,29 @@ describe("a worker that died", () => {
       }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("keeps no other waiting where the store refuses what becomes of its recipients", () =>
+    Effect.gen(function* () {
+      const refusing = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          rescue: (command: Parameters<typeof jobs.rescue>[0]) =>
+            command.worker === "gone-1"
+              ? Effect.fail(new StorageError({ operation: "rescue", cause: "CHECK", contentRefused: true }))
+              : jobs.rescue(command)
+        }))
+      )
+      const { jobId: refused, jobs } = yield* accept(1)
+      const { jobId: other } = yield* accept(1)
+      for (const worker of ["gone-1", "gone-2"])
+        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker, limit: 1 } })
+      const { sender } = platform({ deduplicates: true })
+      yield* TestClock.adjust("30 seconds").pipe(Effect.provide(Layer.provide(running(sender), refusing)))
+      expect((yield* results(refused)).map(({ status }) => status)).toEqual(["sending"])
+      expect((yield* results(other)).map(({ status }) => status)).toEqual(["accepted"])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("leaves unknown what can be neither repeated nor asked, and it is not sent again", () =>
     Effect.gen(function* () {
       const { sender, sent } = platform({})
