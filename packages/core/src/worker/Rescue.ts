@@ -66,7 +66,7 @@ export const make: Effect.Effect<
     return found
   })
 
-  const notTakenBack = (cause: unknown): Effect.Effect<number> =>
+  const notRescued = (cause: unknown): Effect.Effect<number> =>
     Effect.as(Effect.logError("What a process had that stopped cannot be taken back", cause), 0)
 
   /**
@@ -90,9 +90,9 @@ export const make: Effect.Effect<
       }
       return deliveries + recipients
     }).pipe(
-      Effect.catchAllDefect(notTakenBack),
+      Effect.catchAllDefect(notRescued),
       // A store that takes nothing for now would refuse the others, too.
-      Effect.catchAll((error) => (error.contentRefused === false ? Effect.fail(error) : notTakenBack(error)))
+      Effect.catchAll((error) => (error.contentRefused === false ? Effect.fail(error) : notRescued(error)))
     )
 
   return Effect.gen(function* () {
