@@ -260,8 +260,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * One claim looks at some hundred sessions at most. Whoever is given nothing asks `nextDue` whether others are
      * ready; the next claim begins with those.
      *
-     * Of sessions whose provider is not `recoverable`, at most `atRisk` are claimed in all: what a dead worker had claimed
-     * of them becomes `unknown`. A recipient over which workers died is the only one of its session.
+     * At most `atRisk` recipients are claimed of sessions whose provider is not `recoverable`: what a dead worker had claimed
+     * of these becomes `unknown`. A recipient over which workers died is the only one of its session.
      *
      * `limits`: due jobs whose limits are to be applied before they are claimed. The caller calls {@link
      * applyLimits}; if that does not happen, they are reported again after {@link limitsLeaseMs}.

@@ -35,7 +35,7 @@ export interface DeliverySettlement {
   readonly disable: string | null
 }
 
-/** What may be claimed: so many in all, and of each endpoint as many as it has room for. */
+/** The room of a claim: so many deliveries in all, and of each endpoint as many as it has room for. */
 export interface DeliveryClaim {
   /** In whose hands they are then, until it hands them in or is rescued. */
   readonly worker: string

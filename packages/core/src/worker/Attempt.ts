@@ -93,7 +93,7 @@ const concernsOthers: ReadonlySet<FailureCatalogue.Action> = new Set([
   "fail_job"
 ])
 
-/** What waits until a pause is over: the platform has not accepted it, and it costs no attempt. */
+/** The actions whose message waits until a pause is over: the platform has not accepted it, and it costs no attempt. */
 const waits: ReadonlySet<FailureCatalogue.Action> = new Set([
   "pause_template",
   "disconnect_session",

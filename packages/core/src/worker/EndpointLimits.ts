@@ -1,8 +1,8 @@
 /**
- * How much each receiver of webhooks gets at once, so that a slow or dead one delays no other. What it has under way
- * grows with its successes and is halved by each failure, so that one that comes back after a long time is not run
- * over; one that does nothing but fail is asked ever less often; and all that fail, or answer slowly, share a part of
- * the slots.
+ * The number of deliveries that each receiver of webhooks gets at once, so that a slow or dead one delays no other. What
+ * it has under way grows with its successes and is halved by each failure, so that one that comes back after a long time
+ * is not run over; one that does nothing but fail is asked ever less often; and all that fail, or answer slowly, share a
+ * part of the slots.
  *
  * This is what one process knows; another learns it anew within a few attempts. Rates that hold over all processes are
  * the store's.
@@ -10,7 +10,7 @@
 import * as Time from "../domain/Instant.ts"
 import type { Moment } from "../runtime/Moment.ts"
 
-/** In hand at first, and at most. */
+/** Deliveries under way at first, and at most. */
 export const firstWindow = 2
 export const widestWindow = 16
 

@@ -2,6 +2,7 @@
  * Puts right what others left: recipients and deliveries that dead workers had claimed, blocks of sessions that are
  * over, and what a clock that was ahead put off.
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
@@ -16,6 +17,7 @@ import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { WebhookStore } from "../storage/WebhookStore.ts"
 import { Heartbeat, observe, processOf } from "./Heartbeat.ts"
+import { isPassing } from "./Isolate.ts"
 
 /** The clock, and the monotonic one beside it. */
 interface Reading {
@@ -66,9 +68,6 @@ export const make: Effect.Effect<
     return found
   })
 
-  const notRescued = (cause: unknown): Effect.Effect<number> =>
-    Effect.as(Effect.logError("What a process had that stopped cannot be taken back", cause), 0)
-
   /**
    * Rescues what a dead process had claimed. One that cannot be rescued, since a row is damaged or the store refuses what
    * becomes of it, keeps no other waiting; it is tried again with each pass.
@@ -90,9 +89,12 @@ export const make: Effect.Effect<
       }
       return deliveries + recipients
     }).pipe(
-      Effect.catchAllDefect(notRescued),
-      // A store that takes nothing for now would refuse the others, too.
-      Effect.catchAll((error) => (error.contentRefused === false ? Effect.fail(error) : notRescued(error)))
+      Effect.catchAllCause((cause) =>
+        // A store that takes nothing for now would refuse the others, too.
+        Cause.isInterrupted(cause) || isPassing(cause)
+          ? Effect.failCause(cause)
+          : Effect.as(Effect.logError("What a process had that stopped cannot be taken back", cause), 0)
+      )
     )
 
   return Effect.gen(function* () {

@@ -20,7 +20,7 @@ import type { StorageError } from "../storage/StorageError.ts"
 import * as Isolate from "./Isolate.ts"
 
 export interface Settling<S> {
-  /** The name under which the loop claims. The rescue releases what was claimed under a name that is not alive. */
+  /** The name under which the loop claims. What was claimed under a name that is not alive is rescued. */
   readonly worker: string
   /** True when a commit that claimed under this name failed and may have been made all the same. */
   readonly doubtful: boolean
@@ -57,7 +57,7 @@ export interface NotStored {
   readonly doubtful: boolean
 }
 
-/** `left`: nothing of it can be stored, and the rescue releases its recipient. */
+/** `left`: nothing of it can be stored, and its recipient is left to the rescue. */
 export interface ReportRefused<S> {
   readonly _tag: "ReportRefused"
   readonly settlement: S
@@ -65,7 +65,7 @@ export interface ReportRefused<S> {
   readonly left: boolean
 }
 
-/** The loop ends with outcomes that are not stored; the rescue releases their recipients. */
+/** The loop ends with outcomes that are not stored; their recipients are left to the rescue. */
 export interface ReportUnsettled<S> {
   readonly _tag: "ReportUnsettled"
   readonly settlements: ReadonlyArray<S>
@@ -182,7 +182,7 @@ const replaceFirst = <S, T extends Settling<S>>(
   const plain = plainOf(first)
   const report = { _tag: "ReportRefused", settlement: first, cause, left: plain === null } as const
   const portion = plain === null && others.length === 0 ? null : 1
-  // Its name is given up, so that the rescue releases what was claimed under it.
+  // Its name is given up, so that what was claimed under it is rescued.
   const doubtful = state.doubtful || plain === null
   const settlements = plain === null ? others : [plain, ...others]
   // Which of the names it was is not known.

@@ -194,7 +194,7 @@ const whileFunctionsAre = <A>(made: (...text: ReadonlyArray<string>) => object, 
   }
 }
 
-/** How often the code of the schema asks the interpreter. */
+/** The number of places where the code of the schema asks the interpreter. */
 const interpretedParts = (schema: Schema.Schema.All): number => {
   const { Function: make } = globalThis
   const written: Array<string> = []

@@ -114,7 +114,7 @@ export const inFlight = (recipient: Job.RecipientResult): boolean =>
 export const isPoisonSuspect = (recipient: Job.RecipientResult): boolean =>
   recipient.crashCount >= Retry.poisonClaims - 1
 
-/** How many of the due recipients, in their order, may be claimed together. */
+/** The number of the due recipients, from the first on, that may be claimed together. */
 export const batchable = (due: ReadonlyArray<Job.RecipientResult>): number => {
   const poisonSuspect = due.findIndex(isPoisonSuspect)
   return poisonSuspect < 0 ? due.length : Math.max(1, poisonSuspect)

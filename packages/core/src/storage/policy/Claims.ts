@@ -90,7 +90,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /**
    * The session's first due jobs, but for those whose limits are to be applied or whose contents cannot be read: these are put
-   * off and reported, and do not come again. None when nothing else is due. Tells also whether these are all.
+   * off and reported, and do not come again. None when nothing else is due. `areAll`: no other can be locked now.
    */
   function* lockDue(
     { first, limits, now, session, unreadable }: Place,
@@ -126,8 +126,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /**
-   * The session's first due jobs that fit behind those that are `claimed`, `most` at most, with their due recipients; and
-   * whether these are all.
+   * The session's first due jobs that fit behind those that are `claimed`, `most` at most, with their due recipients.
+   * `areAll`: no other can be locked now.
    */
   function* dueOf(
     place: Place,

@@ -108,7 +108,7 @@ const lastSeq = Number.MAX_SAFE_INTEGER
 /** The jobs that {@link StoredJobs.makeWaitingDue} reads at once. */
 const aheadAtOnce = 1000
 
-/** Whether its recipients are due at some time: none of them is claimed and the job may be dispatched. */
+/** True when the job's recipients are due at some time: none of them is claimed and the job may be dispatched. */
 const waits = ({ inFlight, job }: StoredJob): boolean =>
   inFlight === 0 && job.counts.queued + job.counts.sending > 0 && Jobs.isClaimable(job)
 
@@ -123,7 +123,7 @@ const placeOf = ({ job, seq }: StoredJob, index: number): Place => {
   return { key, next: index + 1 < job.recipients ? key + 1 : recipientKey(seq + 1, 0) }
 }
 
-/** Those that became alike together: whole batches mostly, over any number of jobs. */
+/** The recipients in groups that became alike together: whole batches mostly, over any number of jobs. */
 const kindsOf = (steps: ReadonlyArray<JobChange<StoredJob>>): ReadonlyArray<Group<Written>> => {
   const last = new Map<number, Written>()
   for (const { changes, state } of steps) {
