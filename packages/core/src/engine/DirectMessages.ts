@@ -160,7 +160,7 @@ const dispatch = Effect.fnUntraced(function* (
     optOut = attempted.optOut ?? optOut
     if (failure === null)
       return outcome._tag === "Released" ? Outcome.Unknown({ failure: processStalled }) : outcome
-    yield* Effect.ignoreLogged(applyActions(claimed, [failure]))
+    yield* Effect.ignoreLogged(applyActions(claimed, [failure], sessionSender?.connection))
     return outcome._tag === "Released" ? ended(failure, outcome.maybeSent) : outcome
   })
   let outcome = yield* attempt(recipient)

@@ -1,6 +1,6 @@
 /** A session's line to its platform: the sender for its provider, with its configuration unsealed. */
 import * as Effect from "effect/Effect"
-import type { Session } from "../domain/session/Session.ts"
+import type { Connection, Session } from "../domain/session/Session.ts"
 import * as Either from "../effect/Either.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import type { Sender } from "./Sender.ts"
@@ -11,11 +11,13 @@ export interface SessionSender {
   readonly config: unknown
   /** The session's own time for which a transient error is tried again (`Retry.sendWindow`). */
   readonly retryForMs: number | null
+  /** What its answers are about (`Session.isAbout`). */
+  readonly connection: Connection
 }
 
 /** Undefined when this process has no sender for it, or cannot read its configuration with its key. */
 export type Resolve = (
-  session: Pick<Session, "id" | "provider" | "config" | "retryForMs"> | null
+  session: Pick<Session, "id" | "provider" | "config" | "connectedSince" | "retryForMs"> | null
 ) => Effect.Effect<SessionSender | undefined>
 
 /** How many configurations are kept unsealed. */
@@ -44,15 +46,16 @@ export const make: Effect.Effect<Resolve, never, Senders | SecretBox> = Effect.g
     const sender = session === null ? undefined : senders.get(session.provider)
     if (session === null || sender === undefined) return Effect.succeed(undefined)
     // What needs no configuration needs no key to read it.
-    const { retryForMs } = session
-    if (sender.configure === undefined) return Effect.succeed({ sender, config: {}, retryForMs })
+    const { connectedSince, retryForMs } = session
+    const connection = { config: session.config, connectedSince }
+    if (sender.configure === undefined) return Effect.succeed({ sender, config: {}, retryForMs, connection })
     return Either.match(unseal(session), {
       onLeft: () =>
         Effect.as(
           Effect.logError(`The configuration of session ${session.id} cannot be read with this SECRET_KEY`),
           undefined
         ),
-      onRight: (config) => Effect.succeed({ sender, config, retryForMs })
+      onRight: (config) => Effect.succeed({ sender, config, retryForMs, connection })
     })
   }
 })

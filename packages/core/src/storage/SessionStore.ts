@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Session, State } from "../domain/session/Session.ts"
+import type { Connection, Session, State } from "../domain/session/Session.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** `available`: the platform answers, as far as is known. `granted`: this message probes it. `refused`: it is not to be asked. */
@@ -35,6 +35,8 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly id: string
       readonly state: State
       readonly reason: string | null
+      /** Where it is given the session stays as it is unless this is still its connection (`Session.isAbout`). */
+      readonly attempted?: Connection | undefined
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
     /**
@@ -44,6 +46,8 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     readonly block: (command: {
       readonly id: string
       readonly until: Instant
+      /** As in `transition`. */
+      readonly attempted?: Connection | undefined
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
     /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers how many. */

@@ -11,6 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import * as Job from "../domain/job/Job.ts"
+import type { Connection } from "../domain/session/Session.ts"
 import type { Deadlines } from "../runtime/Deadlines.ts"
 import type { GracePeriod } from "../runtime/GracePeriod.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
@@ -31,6 +32,8 @@ import type { SlowSessions } from "./SlowSessions.ts"
 export interface JobOfBatch {
   readonly job: ClaimedJob
   readonly attempts: Attempt.Attempts
+  /** With what they are made; undefined where nothing is attempted. */
+  readonly connection: Connection | undefined
 }
 
 /**
@@ -80,7 +83,8 @@ export const preparation: Effect.Effect<
         job,
         attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, (place) =>
           refusals.get(offset + place)
-        )
+        ),
+        connection: sessionSender?.connection
       }
     })
     return { jobs, atRisk: sessionSender !== undefined && !canRecover(sessionSender.sender) }
@@ -88,7 +92,8 @@ export const preparation: Effect.Effect<
 
   const release = (job: ClaimedJob): JobOfBatch => ({
     job,
-    attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe))
+    attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe)),
+    connection: undefined
   })
 
   const prepare: Prepare = Effect.fnUntraced(function* (claimed, stillOwns) {
@@ -252,15 +257,19 @@ export const start = (
       if (hasEnded) for (const { attempts } of jobs) attempts.interruptPending()
       const settlements = Arrays.flatMap(jobs, ({ attempts }) => attempts.settlements())
       const failed = jobs
-        .map(({ attempts, job }) => ({ job, failures: attempts.actionableFailures() }))
+        .map(({ attempts, connection, job }) => ({
+          job,
+          connection,
+          failures: attempts.actionableFailures()
+        }))
         .filter(({ failures }) => failures.length > 0)
       use.report()
       if (begun) use.judge()
       // Before the outcomes are stored: a recipient that waits for a pause must not be due before the pause is there.
       const done = Effect.forEach(
         failed,
-        ({ failures, job }) =>
-          Effect.catchAllCause(applyActions(job, failures), (cause) =>
+        ({ connection, failures, job }) =>
+          Effect.catchAllCause(applyActions(job, failures, connection), (cause) =>
             Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
           ),
         { discard: true }

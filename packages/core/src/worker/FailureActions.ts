@@ -3,14 +3,17 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
+import type { Connection } from "../domain/session/Session.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 
+/** @param attempted with what the platform was asked: an answer to what is changed since asks for nothing of the session */
 export type Apply = (
   job: Pick<ClaimedJob, "accountId" | "sessionId" | "content">,
-  failures: ReadonlyArray<Failure>
+  failures: ReadonlyArray<Failure>,
+  attempted: Connection | undefined
 ) => Effect.Effect<void, StorageError>
 
 /** In the catalogue's words: what a platform says may quote a message, and the session's reason has that. */
@@ -31,7 +34,11 @@ export const make: Effect.Effect<Apply, never, SessionStore | TemplateStore> = E
     yield* templates.importAll({ accountId, sessionId, contents: [{ ...template, status }], now })
   })
 
-  const apply = (job: Parameters<Apply>[0], failure: Failure): Effect.Effect<void, StorageError> =>
+  const apply = (
+    job: Parameters<Apply>[0],
+    failure: Failure,
+    attempted: Connection | undefined
+  ): Effect.Effect<void, StorageError> =>
     Effect.gen(function* () {
       const { sessionId } = job
       const now = yield* Clock.currentTimeMillis
@@ -41,20 +48,26 @@ export const make: Effect.Effect<Apply, never, SessionStore | TemplateStore> = E
           return yield* mark(job, "paused")
         case "fail_job":
           return failure.code === "template_disabled" ? yield* mark(job, "disabled") : undefined
-        case "disconnect_session":
-          yield* sessions.transition({ id: sessionId, state: "disconnected", reason: failure.message, now })
+        case "disconnect_session": {
+          const [state, reason] = ["disconnected" as const, failure.message]
+          const session = yield* sessions.transition({ id: sessionId, state, reason, attempted, now })
+          if (session?.updatedAt !== now) return
           return yield* Effect.logWarning(`Session ${sessionId} was disconnected: ${named(failure)}`)
-        case "block_session":
-          yield* sessions.block({ id: sessionId, until: FailureCatalogue.blockedUntil(failure, now), now })
+        }
+        case "block_session": {
+          const until = FailureCatalogue.blockedUntil(failure, now)
+          const session = yield* sessions.block({ id: sessionId, until, attempted, now })
+          if (session?.updatedAt !== now) return
           return yield* Effect.logWarning(`Session ${sessionId} pauses: ${named(failure)}`)
+        }
       }
     })
 
   // Once for each cause, however many recipients met it.
-  return (job, failures) =>
+  return (job, failures, attempted) =>
     Effect.forEach(
       new Map(failures.map((failure) => [failure.code, failure])).values(),
-      (failure) => apply(job, failure),
+      (failure) => apply(job, failure, attempted),
       { discard: true }
     )
 })

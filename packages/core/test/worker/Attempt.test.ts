@@ -36,7 +36,7 @@ const batchOf = (send: Sender["send"], recipients: number, concurrency: number) 
   const sender: Sender = { provider: "http", deduplicates: false, send }
   const claimed = job(recipients)
   const attempts = Attempt.prepareAttempts(
-    { sender, config: {}, retryForMs: null },
+    { sender, config: {}, retryForMs: null, connection: { config: "", connectedSince: 0 } },
     claimed,
     circuit,
     () => true,
@@ -86,7 +86,12 @@ describe("a batch", () => {
               ...rest,
               recipients: recipients.map((each) => ({ ...each, maybeSent: uncertain }))
             }
-            const line = { sender, config: {}, retryForMs: null }
+            const line = {
+              sender,
+              config: {},
+              retryForMs: null,
+              connection: { config: "", connectedSince: 0 }
+            }
             const attempts = Attempt.prepareAttempts(
               line,
               claimed,

@@ -182,6 +182,13 @@ const endFields = (failure: Recipient.Failure | null): FieldChanges => ({
 
 type SettledAs<Tag> = Extract<Settled, { readonly _tag: Tag }>
 
+/**
+ * The platform's id of the message that is accepted, where a report told it already. After an operator's retry the row has
+ * the id of the attempt before it until something tells the new one, and that must not pass for the new one's.
+ */
+const idOfAttempt = ({ providerId, requeuedAt, status }: Job.RecipientResult): string | null =>
+  requeuedAt === null || Recipient.wasAccepted(status) ? providerId : null
+
 const settleAccepted = (
   recipient: Job.RecipientResult,
   outcome: SettledAs<"Accepted">,
@@ -191,7 +198,7 @@ const settleAccepted = (
   const { deliveredAt, readAt, sentAt } = Job.stamp(recipient, outcome.status, now)
   const failure =
     status === "failed" ? recipient.failure : status === "accepted" ? (outcome.held ?? null) : null
-  const providerId = outcome.providerId ?? recipient.providerId
+  const providerId = outcome.providerId ?? idOfAttempt(recipient)
   return changedTo(
     recipient,
     status,
@@ -327,7 +334,8 @@ export const report = (
   now: Instant
 ): Job.RecipientResult => {
   const arrived = reported.status === "delivered" || reported.status === "read"
-  if (!arrived && isBeforeRetry(recipient, reported, now)) return recipient
+  const before = isBeforeRetry(recipient, reported, now)
+  if (before && !arrived) return recipient
   const status = Recipient.advance(recipient.status, reported.status)
   const pricing = recipient.pricing ?? reported.pricing ?? null
   const stamps = Job.stamp(recipient, reported.status, reported.at)
@@ -347,7 +355,11 @@ export const report = (
       pricing,
       failure:
         status === "failed" ? (status === recipient.status ? recipient.failure : reported.failure) : null,
-      providerId: recipient.providerId ?? reported.providerId,
+      // What is reported of the attempt since the retry has another id than the one before it.
+      providerId:
+        recipient.requeuedAt === null || before
+          ? (recipient.providerId ?? reported.providerId)
+          : (reported.providerId ?? recipient.providerId),
       nextAt: Recipient.leftDispatch(status) ? null : recipient.nextAt
     },
     now

@@ -73,6 +73,17 @@ export const silence = (
   now: Instant
 ): Circuit.Silence | null => (outage === null ? lastOutage : { since: outage.since, until: now })
 
+/** What an attempt was made with: its configuration, and since when it was connected. */
+export type Connection = Pick<Session, "config" | "connectedSince">
+
+/**
+ * True when a platform's answer is still about the session: nobody has given it another configuration or connected it anew
+ * since the attempt began. Without a connection it always is.
+ */
+export const isAbout = (session: Session, attempted: Connection | undefined): boolean =>
+  attempted === undefined ||
+  (attempted.config === session.config && attempted.connectedSince === session.connectedSince)
+
 /**
  * The session in a state; the same one when it is there already for the same reason. To connect ends an outage: whoever
  * connects has asked the platform. So does to disconnect: nobody asks the platform any more.

@@ -49,21 +49,30 @@ interface Of {
   readonly now: Instant
 }
 
+/** A change that a platform's answer asks for is made only while the answer is about the session. */
+interface OfAttempt {
+  readonly attempted?: Sessions.Connection | undefined
+}
+
 /** `SessionStore.transition`. */
 export function* transition<B extends Backend>(
   rows: SessionRows<B>,
-  { id, now, ...to }: Of & Pick<Session, "reason" | "state">
+  { attempted, id, now, ...to }: Of & OfAttempt & Pick<Session, "reason" | "state">
 ): Tx<Session | null, B> {
-  const changed = yield* change(rows, id, now, (session) => Sessions.transition(session, to, now))
+  const changed = yield* change(rows, id, now, (session) =>
+    Sessions.isAbout(session, attempted) ? Sessions.transition(session, to, now) : session
+  )
   return changed === null ? null : changed.after
 }
 
 /** `SessionStore.block`. */
 export function* block<B extends Backend>(
   rows: SessionRows<B>,
-  { id, now, until }: Of & { readonly until: Instant }
+  { attempted, id, now, until }: Of & OfAttempt & { readonly until: Instant }
 ): Tx<Session | null, B> {
-  const changed = yield* change(rows, id, now, (session) => Sessions.block(session, until, now))
+  const changed = yield* change(rows, id, now, (session) =>
+    Sessions.isAbout(session, attempted) ? Sessions.block(session, until, now) : session
+  )
   return changed === null ? null : changed.after
 }
 

@@ -31,6 +31,38 @@ const accepted = (index: number): Outcome => Outcome.Accepted({ providerId: `p${
 const stopping = (): Outcome => Outcome.Failed({ failure, stopsJob: true })
 
 export const suite = (layer: Stored): void => {
+  describe("an answer to a connection that the session no longer has", () => {
+    it.effect("asks for nothing of the session: it has another configuration, or was connected anew", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { sessionId: id } = yield* owner
+        const attempted = yield* sessions.find(id)
+        if (attempted === null) return expect.unreachable()
+        const gone = { id, state: "disconnected", reason: "rejected", attempted, now: now + 5 } as const
+        const blocked = { id, until: now + 1000, attempted, now: now + 5 }
+        const untouched = { state: "connected", blockedUntil: null }
+        yield* sessions.change({ id, change: { config: "another" }, now: now + 1 })
+        expect(yield* sessions.transition(gone)).toMatchObject(untouched)
+        expect(yield* sessions.block(blocked)).toMatchObject(untouched)
+        yield* sessions.change({ id, change: { config: attempted.config }, now: now + 2 })
+        yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 3 })
+        expect(yield* sessions.transition(gone)).toMatchObject({ reason: "operator" })
+        yield* sessions.transition({ id, state: "connected", reason: null, now: now + 4 })
+        expect(yield* sessions.transition(gone)).toMatchObject(untouched)
+        expect(yield* sessions.block(blocked)).toMatchObject(untouched)
+        const since = yield* sessions.find(id)
+        if (since === null) return expect.unreachable()
+        yield* sessions.change({ id, change: { name: "renamed" }, now: now + 5 })
+        expect(yield* sessions.block({ ...blocked, attempted: since })).toMatchObject({
+          blockedUntil: now + 1000
+        })
+        expect(yield* sessions.transition({ ...gone, attempted: since })).toMatchObject({
+          state: "disconnected"
+        })
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
   describe("a session that its platform blocks", () => {
     it.effect("pauses its jobs until the time is over, and they go on by themselves", () =>
       Effect.gen(function* () {

@@ -140,6 +140,37 @@ export const suite = (layer: Stored) =>
         }).pipe(Effect.provide(layer))
     )
 
+    it.effect("of the attempt since an operator's retry counts where only reports name its message", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId, report } = yield* sent(2)
+        const first = [0, 1].map((index) => report(index, "failed", now + 1000))
+        yield* jobs.receive({ now: now + 1000, reports: first })
+        yield* jobs.retry({ jobId, now: now + 10_000, selection: everyLost })
+        const [job] = yield* claim(2, now + 10_100)
+        const second = (index: number, status: Recipient.Reported, at: number) => ({
+          ...report(index, status, at),
+          providerId: `second${index}`
+        })
+        // One overtakes the outcome, the other comes after it.
+        yield* jobs.receive({ now: now + 10_150, reports: [second(0, "sent", now + 10_150)] })
+        const settlements = [0, 1].map((index) => ({
+          jobId,
+          fence: job?.fence ?? -1,
+          index,
+          outcome: Outcome.Accepted({ providerId: null, status: "accepted" })
+        }))
+        yield* jobs.settleAndClaim({ now: now + 10_200, settlements, claim: null })
+        const ids = Effect.map(results(jobId), (all) => all.map(({ providerId }) => providerId))
+        expect(yield* ids).toEqual(["second0", null])
+        expect(yield* jobs.receive({ now: now + 10_250, reports: first })).toMatchObject({ applied: 0 })
+        const failed = [0, 1].map((index) => second(index, "failed", now + 10_300))
+        expect(yield* jobs.receive({ now: now + 10_300, reports: failed })).toMatchObject({ applied: 2 })
+        expect(yield* ids).toEqual(["second0", "second1"])
+        expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["failed", "failed"])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("of long before an operator's retry changes nothing while it is attempted again", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
