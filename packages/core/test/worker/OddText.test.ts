@@ -8,6 +8,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as ExternalText from "../../src/domain/ExternalText.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Recipient from "../../src/domain/job/Recipient.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { HookResult, type Sender, SendResult } from "../../src/sender/Sender.ts"
@@ -65,10 +66,13 @@ const saying = (results: ReadonlyArray<SendResult>, reports: ReadonlyArray<Repor
     ({ messageId }) => Effect.succeed(results[Number.parseInt(messageId.slice(-3), 16) - 1] ?? accepted)
   ).sender
 
-/** Until nothing can be due any more: a transient failure is tried again for a day. */
-const exhaust = Effect.gen(function* () {
+/** Until nothing can be due any more: the job's session tries a transient failure again for so long. */
+const exhaust = Effect.fnUntraced(function* (jobId: string) {
   const { drain } = yield* Engine.Engine
-  yield* Effect.repeatN(Effect.zipRight(drain, TestClock.adjust("5 hours")), 6)
+  const sessions = yield* SessionStore
+  const { sessionId: id } = yield* find(jobId)
+  yield* sessions.change({ id, change: { retryForMs: 10 * Time.minute }, now: 0 })
+  yield* Effect.repeatN(Effect.zipRight(drain, TestClock.adjust("5 minutes")), 6)
 })
 
 const hook = Effect.fnUntraced(function* (jobId: string) {
@@ -89,7 +93,7 @@ const report = (some: Partial<Report>): Report => ({
 const isInOrder = (text: string | null | undefined): boolean =>
   text === null || text === undefined || (text.isWellFormed() && !/\p{Cc}/u.test(text))
 
-/** Hours of retries on a real database take a loaded machine longer than tests have. */
+/** Retries on a real database take a loaded machine longer than tests have. */
 const storesTimeout = 60_000
 
 for (const [name, layer] of stores) {
@@ -98,7 +102,7 @@ for (const [name, layer] of stores) {
       Effect.gen(function* () {
         const said = odd.flatMap(resultsOf)
         const { jobId } = yield* accept(said.length + 1)
-        yield* Effect.provide(exhaust, embedded(saying(said)))
+        yield* Effect.provide(exhaust(jobId), embedded(saying(said)))
         expect((yield* find(jobId)).status).toBe("completed")
         const recipients = yield* results(jobId)
         const expected = [
@@ -181,7 +185,9 @@ for (const [name, layer] of stores) {
         const reports = reported.map((providerId, place) =>
           report({ providerId, messageId: place % 2 === 0 ? null : (reported[place + 1] ?? null) })
         )
-        yield* Effect.zipRight(hook(jobId), exhaust).pipe(Effect.provide(embedded(saying(said, reports))))
+        yield* Effect.zipRight(hook(jobId), exhaust(jobId)).pipe(
+          Effect.provide(embedded(saying(said, reports)))
+        )
         const job = yield* find(jobId)
         expect(job.status, `SEED=${seed}`).toBe("completed")
         const left = (yield* results(jobId)).filter(({ status }) => !Recipient.leftDispatch(status))
@@ -237,7 +243,7 @@ describe("a store that refuses what one recipient brought", () => {
         const { jobId } = yield* accept(20)
         const next = yield* accept(3)
         const layer = Layer.provide(embedded(saying(said)), refusing(isBad, failing))
-        yield* Effect.provide(exhaust, layer)
+        yield* Effect.provide(exhaust(jobId), layer)
         const recipients = yield* results(jobId)
         expect(recipients.slice(0, 5).map(({ failure, status }) => [status, failure?.code])).toEqual([
           ["unknown", "outcome_unstorable"],
