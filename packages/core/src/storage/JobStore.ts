@@ -154,7 +154,7 @@ export type Outcome = Data.TaggedEnum<{
     readonly status: "accepted" | "sent"
     readonly held?: Failure
   }
-  /** `stopsJob`: what is not under way fails for the same reason, in the same commit. */
+  /** `stopsJob`: what is not in flight fails for the same reason, in the same commit. */
   Failed: { readonly failure: Failure; readonly stopsJob?: boolean }
   /** To be tried again at a time; it stays `sending`. Uncertain: the platform may have it. */
   Retry: { readonly at: Instant; readonly failure: Failure; readonly maybeSent: boolean }

@@ -439,13 +439,13 @@ class AttemptsOfJob implements Attempts {
   settlements(): ReadonlyArray<Settlement> {
     const { fence, jobId } = this.#job
     const settlements: Array<Settlement> = []
-    const inFlight: Array<ClaimedRecipient> = []
+    const underWay: Array<ClaimedRecipient> = []
     for (const recipient of this.#remaining) {
       const { index } = recipient
       const outcome = this.#outcomes.get(index)
       const hasBegun = this.#begun.has(index)
       if (outcome === undefined && hasBegun) {
-        inFlight.push(recipient)
+        underWay.push(recipient)
         continue
       }
       if (!hasBegun) this.#circuit.unused()
@@ -458,7 +458,7 @@ class AttemptsOfJob implements Attempts {
         ...(inbound === undefined ? {} : { inbound })
       })
     }
-    this.#remaining = inFlight
+    this.#remaining = underWay
     return settlements
   }
 

@@ -142,7 +142,7 @@ export interface Batch {
   readonly collect: Effect.Effect<ReadonlyArray<Settlement>>
   /** Recipients without a collected outcome. */
   readonly remaining: () => number
-  /** Gives it the rest of the grace period, and interrupts it then. */
+  /** Nothing more of it begins. What is under way has the rest of the grace period, and is interrupted then. */
   readonly stop: Effect.Effect<void>
 }
 
@@ -175,6 +175,24 @@ const sessionUse = (jobs: ReadonlyArray<JobOfBatch>, slots: number, slowSessions
   }
 
   return { report, judge }
+}
+
+/** Does what the failures since the last time ask of the engine. */
+const applyAll = (
+  jobs: ReadonlyArray<JobOfBatch>,
+  applyActions: FailureActions.Apply
+): Effect.Effect<void> => {
+  const failed = jobs
+    .map(({ attempts, connection, job }) => ({ job, connection, failures: attempts.actionableFailures() }))
+    .filter(({ failures }) => failures.length > 0)
+  return Effect.forEach(
+    failed,
+    ({ connection, failures, job }) =>
+      Effect.catchAllCause(applyActions(job, failures, connection), (cause) =>
+        Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
+      ),
+    { discard: true }
+  )
 }
 
 /** Begins the attempts. What they use of their sessions is reported before anybody else is asked. */
@@ -256,27 +274,16 @@ export const start = (
       // Whatever ended it: nothing of it is under way any more.
       if (hasEnded) for (const { attempts } of jobs) attempts.interruptPending()
       const settlements = Arrays.flatMap(jobs, ({ attempts }) => attempts.settlements())
-      const failed = jobs
-        .map(({ attempts, connection, job }) => ({
-          job,
-          connection,
-          failures: attempts.actionableFailures()
-        }))
-        .filter(({ failures }) => failures.length > 0)
       use.report()
       if (begun) use.judge()
       // Before the outcomes are stored: a recipient that waits for a pause must not be due before the pause is there.
-      const done = Effect.forEach(
-        failed,
-        ({ connection, failures, job }) =>
-          Effect.catchAllCause(applyActions(job, failures, connection), (cause) =>
-            Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
-          ),
-        { discard: true }
-      )
+      const done = applyAll(jobs, applyActions)
       return Effect.as(Effect.zipRight(circuits.store, done), settlements)
     }),
     remaining: () => jobs.reduce((sum, { attempts }) => sum + attempts.remaining(), 0),
-    stop: Effect.zipRight(grace.within(Fiber.await(fiber)), Effect.asVoid(Fiber.interrupt(fiber)))
+    stop: Effect.suspend(() => {
+      mayBegin = false
+      return Effect.zipRight(grace.within(Fiber.await(fiber)), Effect.asVoid(Fiber.interrupt(fiber)))
+    })
   }
 }

@@ -150,10 +150,6 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Sig
       if (event === "Unanswered") see()
       become(sessionId, entry, Circuit.next(entry.circuit, event, time))
     }
-    const probeEnded = (sessionId: string, change: "ProbeFailed" | "ProbeUnused"): void => {
-      // One that asked the platform says more than one that did not.
-      if (isOpen(sessionId) && changes.get(sessionId) !== "ProbeFailed") changes.set(sessionId, change)
-    }
 
     const reportUnavailable = (id: string, opening: Opening) =>
       Effect.gen(function* () {
@@ -251,10 +247,12 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Sig
           ended: (answered) => {
             update(sessionId, answered === null ? "Ended" : answered ? "Answered" : "Unanswered")
             // After a minute another one has its turn.
-            if (probe && see() - probedAt < Circuit.longestProbe) probeEnded(sessionId, "ProbeFailed")
+            if (probe && isOpen(sessionId) && see() - probedAt < Circuit.longestProbe)
+              changes.set(sessionId, "ProbeFailed")
           },
           unused: () => {
-            if (probe) probeEnded(sessionId, "ProbeUnused")
+            // Also where this process had not learnt of the outage. Whatever else is to be told says more.
+            if (probe && !changes.has(sessionId)) changes.set(sessionId, "ProbeUnused")
           }
         }
       },

@@ -110,11 +110,11 @@ export const make: Effect.Effect<
     const others = workers.filter(({ worker }) => !heartbeat.isHere(worker))
     const observed = observe(seen, others, yield* Clock.currentTimeNanos, heartbeat.leaseMs)
     seen = observed.seen
-    yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
     for (const dead of JobSteps.groupBy(observed.dead, ({ worker }) => processOf(worker)).values()) {
       count += yield* rescueProcess(dead)
     }
-    // Last: where it takes long or fails, nobody waits for the rescue.
+    // After the rescue: where one of these takes long or fails, it keeps no recipient waiting.
+    yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
     return count + (yield* makeDue)
   })
 })

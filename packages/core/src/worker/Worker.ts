@@ -34,9 +34,9 @@ import * as WebhookLoop from "./WebhookLoop.ts"
 import * as WebhookWorker from "./WebhookWorker.ts"
 
 export interface Options {
-  /** Sends in flight at once. */
+  /** Sends under way simultaneously. */
   readonly concurrency: number
-  /** Webhook deliveries in flight at once, over all receivers. */
+  /** Webhook deliveries under way simultaneously, over all receivers. */
   readonly deliveries: number
   readonly headerNames: HeaderNames
   /** By which part a delivery's next attempt is sooner or later than the schedule says, at most: 0.2 = ±20 %. */

@@ -1,10 +1,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
+import * as Runtime from "effect/Runtime"
+import * as TestClock from "effect/TestClock"
+import * as GracePeriod from "../../src/runtime/GracePeriod.ts"
 import { type Sender, SendResult } from "../../src/sender/Sender.ts"
 import type { ClaimedJob } from "../../src/storage/JobStore.ts"
 import * as Attempt from "../../src/worker/Attempt.ts"
+import * as Batch from "../../src/worker/Batch.ts"
 import type { SessionCircuit } from "../../src/worker/Circuits.ts"
+import * as SlowSessions from "../../src/worker/SlowSessions.ts"
 
 const job = (recipients: number): ClaimedJob => ({
   jobId: "01980000-0000-7000-8000-000000000000",
@@ -42,12 +48,47 @@ const batchOf = (send: Sender["send"], recipients: number, concurrency: number) 
     () => true,
     () => undefined
   )
-  return { attempts, run: Attempt.run([attempts], concurrency), settlements: () => attempts.settlements() }
+  return {
+    claimed,
+    attempts,
+    run: Attempt.run([attempts], concurrency),
+    settlements: () => attempts.settlements()
+  }
 }
 
 const accepted = Effect.succeed(SendResult.Accepted({ providerId: null, status: "accepted" }))
 
 describe("a batch", () => {
+  it.effect("that is stopped begins nothing more, and waits for what is in flight", () =>
+    Effect.gen(function* () {
+      const sent: Array<string> = []
+      const slow: Sender["send"] = ({ messageId }) =>
+        Effect.suspend(() => {
+          sent.push(messageId)
+          return Effect.delay(accepted, "300 millis")
+        })
+      const { attempts, claimed } = batchOf(slow, 10, 2)
+      const batch = Batch.start([{ job: claimed, attempts, connection: undefined }], {
+        slots: 2,
+        permitted: identity,
+        fork: Runtime.runFork(yield* Effect.runtime()),
+        circuits: { store: Effect.void },
+        deadlines: () => () => {},
+        applyActions: () => Effect.void,
+        grace: GracePeriod.make(20_000),
+        slowSessions: SlowSessions.make(8, 2)
+      })
+      yield* TestClock.adjust("100 millis")
+      const stopping = yield* Effect.fork(batch.stop)
+      yield* TestClock.adjust("5 seconds")
+      yield* Fiber.join(stopping)
+      expect(sent).toHaveLength(2)
+      const outcomes = (yield* batch.collect).map(({ outcome }) => outcome._tag)
+      expect(outcomes.filter((tag) => tag === "Accepted")).toHaveLength(2)
+      expect(outcomes.filter((tag) => tag === "Released")).toHaveLength(8)
+    })
+  )
+
   it.effect("leaves unknown only those at whom its sender breaks, in whatever way that is", () =>
     Effect.gen(function* () {
       const { run, settlements } = batchOf(

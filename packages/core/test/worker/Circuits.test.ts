@@ -109,6 +109,17 @@ describe("a process that finds a platform away", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.effect("gives back a probe that is not sent, also when it had not learnt of the outage", () =>
+    Effect.gen(function* () {
+      const { circuits, outage, sessionId, sessions } = yield* opened
+      yield* sessions.markUnavailable({ id: sessionId, now: -1000 })
+      expect(yield* sessions.acquireProbe({ id: sessionId, now: 0 })).toBe("granted")
+      circuits.of(sessionId, true).unused()
+      yield* circuits.store
+      expect(yield* outage).toMatchObject({ probeAt: 0 })
+    }).pipe(Effect.provide(layer))
+  )
+
   it.effect("tells the store nothing of an outage that is over before it was told", () =>
     Effect.gen(function* () {
       const { circuit, circuits, fail, outage } = yield* opened

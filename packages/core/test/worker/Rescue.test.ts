@@ -15,6 +15,7 @@ import * as Engine from "../../src/engine/Engine.ts"
 import type { Sender } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
+import { SessionStore } from "../../src/storage/SessionStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
@@ -75,6 +76,23 @@ describe("a worker that died", () => {
       yield* TestClock.adjust("30 seconds").pipe(Effect.provide(Layer.provide(running(sender), refusing)))
       expect((yield* results(refused)).map(({ status }) => status)).toEqual(["sending"])
       expect((yield* results(other)).map(({ status }) => status)).toEqual(["accepted"])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("waits for nothing else that the rescue does", () =>
+    Effect.gen(function* () {
+      const failing = Layer.effect(
+        SessionStore,
+        Effect.map(SessionStore, (sessions) => ({
+          ...sessions,
+          unblock: () => Effect.fail(new StorageError({ operation: "unblock", cause: "A row is damaged." }))
+        }))
+      )
+      const { jobId, jobs } = yield* accept(1)
+      yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      const { sender } = platform({ deduplicates: true })
+      yield* TestClock.adjust("30 seconds").pipe(Effect.provide(Layer.provide(running(sender), failing)))
+      expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["accepted"])
     }).pipe(Effect.provide(Memory.layer))
   )
 

@@ -322,6 +322,16 @@ const isBeforeRetry = (recipient: Job.RecipientResult, reported: PlatformReport,
   return Occurrence.latest(reported.reportedAt ?? reported.at, now) < requeuedAt
 }
 
+/** What is reported of the attempt since an operator's retry names another message than the attempt before it had. */
+const idAfter = (
+  recipient: Job.RecipientResult,
+  reported: PlatformReport,
+  isBefore: boolean
+): string | null =>
+  recipient.requeuedAt === null || isBefore
+    ? (recipient.providerId ?? reported.providerId)
+    : (reported.providerId ?? recipient.providerId)
+
 /**
  * Applies a report of the platform; the same object when it tells nothing new. A message of which it reports was attempted, also
  * where the attempt was given back because its worker stopped. Of an attempt before an operator's retry only that the
@@ -355,11 +365,7 @@ export const report = (
       pricing,
       failure:
         status === "failed" ? (status === recipient.status ? recipient.failure : reported.failure) : null,
-      // What is reported of the attempt since the retry has another id than the one before it.
-      providerId:
-        recipient.requeuedAt === null || before
-          ? (recipient.providerId ?? reported.providerId)
-          : (reported.providerId ?? recipient.providerId),
+      providerId: idAfter(recipient, reported, before),
       nextAt: Recipient.leftDispatch(status) ? null : recipient.nextAt
     },
     now
@@ -424,7 +430,7 @@ const poisoned: Recipient.Failure = {
 }
 
 /**
- * Canceled unless an attempt is under way or dispatch is over. One whose last attempt had no outcome is `unknown`:
+ * Canceled unless it is in flight or dispatch is over. One whose last attempt had no outcome is `unknown`:
  * the platform may have it.
  */
 export const cancel = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
@@ -433,7 +439,7 @@ export const cancel = (recipient: Job.RecipientResult, now: Instant): Job.Recipi
     : settleCanceled(recipient, recipient.maybeSent, recipient.failure, now)
 
 /**
- * Failed with the job's cause, before any attempt or between two; one that is under way has an outcome of its own, and
+ * Failed with the job's cause, before any attempt or between two; one in flight has an outcome of its own, and
  * one whose last attempt had none is `unknown`.
  */
 export const abandon = (
@@ -552,7 +558,7 @@ export const resumeForTemplate = (job: Job.Job, session: Session.Standing, now: 
 }
 
 /** A job of which nobody was attempted yet, once all of its recipients are claimed. */
-export const underWay = (job: Job.Job, now: Instant): Job.Job => {
+export const claimedWhole = (job: Job.Job, now: Instant): Job.Job => {
   const counts = { ...job.counts, queued: 0, sending: job.counts.queued }
   return progressed(job, counts, Job.rollup(job.status, counts), now)
 }

@@ -429,7 +429,7 @@ export const readJob = (
     const batch = array[at.batch]
     if (batch === null) return untouched(seq, job, behind)
     const batchClaimedAt = batch[inBatchAt.at]
-    return inBatch(seq, Transitions.underWay(job, batchClaimedAt), {
+    return inBatch(seq, Transitions.claimedWhole(job, batchClaimedAt), {
       first: batch[inBatchAt.first],
       worker: batch[inBatchAt.worker],
       at: batchClaimedAt,
