@@ -1,7 +1,8 @@
 /**
  * Every reason for which a platform does not take a message: our code, the platform's own codes, whom it concerns and
  * what the engine does about it. Senders translate into these codes; a code that is not here ends its recipient, or is
- * tried again until the time is over, and changes nothing else. The WhatsApp codes and their meanings are the platform's documented ones (error codes of the Cloud API).
+ * tried again until the time is over, and changes nothing else. The WhatsApp codes and their meanings are the documented
+ * ones of its Cloud API.
  */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
@@ -38,223 +39,115 @@ export interface Entry {
   readonly blockMs?: number
 }
 
-const entry = (
-  code: string,
-  whatsapp: ReadonlyArray<number>,
-  permanent: boolean,
-  scope: Scope,
-  action: Action,
-  message: string,
-  blockMs?: number
-): Entry => ({
-  code,
-  whatsapp,
-  permanent,
-  scope,
-  action,
-  message,
-  ...(blockMs === undefined ? {} : { blockMs })
-})
+/** What is said of one failure: the platform's codes for it, and its message. */
+type Said = readonly [whatsapp: Entry["whatsapp"], message: string]
+
+/** Failures of one meaning, by their codes. */
+const alike = (
+  meaning: Pick<Entry, "permanent" | "scope" | "action" | "blockMs">,
+  failures: Readonly<Record<string, Said>>
+): ReadonlyArray<Entry> =>
+  Object.entries(failures).map(([code, [whatsapp, message]]) => ({ code, whatsapp, ...meaning, message }))
 
 const permissions = [3, 10, 131005, ...Array.from({ length: 100 }, (_, n) => 200 + n)]
 
 export const entries: ReadonlyArray<Entry> = [
-  entry(
-    "recipient_unreachable",
-    [131026],
-    true,
-    "recipient",
-    "fail",
-    "The number cannot be reached on the platform."
+  ...alike(
+    { permanent: true, scope: "recipient", action: "fail" },
+    {
+      recipient_unreachable: [[131026], "The number cannot be reached on the platform."],
+      recipient_blocked: [[130403], "The sender has blocked the recipient."],
+      recipient_not_allowed: [[131030], "The number is not on the test number's list."],
+      recipient_is_sender: [[131021], "Sender and recipient are the same number."],
+      recipient_in_experiment: [[130472], "The platform holds the recipient out of it."],
+      marketing_limited: [
+        [131049],
+        "The platform limits marketing to this person; not before a day has passed."
+      ],
+      window_closed: [
+        [131047],
+        "More than 24 hours since the person's last message: only a template may be sent."
+      ],
+      message_invalid: [[33, 100, 131008, 131009, 131051, 135000], "The message is not valid."],
+      content_refused: [
+        [132005, 132007, 132012, 132018, 132068],
+        "The platform refuses the template with these values."
+      ]
+    }
   ),
-  entry("recipient_blocked", [130403], true, "recipient", "fail", "The sender has blocked the recipient."),
-  entry(
-    "recipient_not_allowed",
-    [131030],
-    true,
-    "recipient",
-    "fail",
-    "The number is not on the test number's list."
+  ...alike(
+    { permanent: true, scope: "recipient", action: "revoke_marketing" },
+    {
+      marketing_opted_out: [[131050], "The person has stopped marketing messages from this sender."]
+    }
   ),
-  entry(
-    "recipient_is_sender",
-    [131021],
-    true,
-    "recipient",
-    "fail",
-    "Sender and recipient are the same number."
+  ...alike(
+    { permanent: false, scope: "recipient", action: "retry" },
+    {
+      media_unusable: [[131052, 131053], "The platform could not load the media."]
+    }
   ),
-  entry(
-    "recipient_in_experiment",
-    [130472],
-    true,
-    "recipient",
-    "fail",
-    "The platform holds the recipient out of it."
+  ...alike(
+    { permanent: true, scope: "template", action: "fail_job" },
+    {
+      template_mismatch: [[132000], "The template has another number of variables."],
+      template_missing: [[132001], "The platform has no approved template of this name and language."],
+      template_disabled: [[132016], "The platform has disabled the template."]
+    }
   ),
-  entry(
-    "marketing_limited",
-    [131049],
-    true,
-    "recipient",
-    "fail",
-    "The platform limits marketing to this person; not before a day has passed."
+  ...alike(
+    { permanent: false, scope: "template", action: "pause_template" },
+    {
+      template_paused: [[132015], "The platform has paused the template for its quality."]
+    }
   ),
-  entry(
-    "marketing_opted_out",
-    [131050],
-    true,
-    "recipient",
-    "revoke_marketing",
-    "The person has stopped marketing messages from this sender."
+  ...alike(
+    { permanent: false, scope: "pair", action: "rest_pair" },
+    {
+      pair_rate_limited: [[131056], "Too many messages to this person in a short time."]
+    }
   ),
-  entry(
-    "window_closed",
-    [131047],
-    true,
-    "recipient",
-    "fail",
-    "More than 24 hours since the person's last message: only a template may be sent."
+  ...alike(
+    { permanent: false, scope: "session", action: "retry" },
+    {
+      provider_rate_limited: [[4, 80007, 130429, 132069], "The platform asks to slow down."],
+      provider_unavailable: [
+        [1, 2, 131000, 131016, 131057, 133004],
+        "The platform is unavailable for the moment."
+      ]
+    }
   ),
-  entry(
-    "media_unusable",
-    [131052, 131053],
-    false,
-    "recipient",
-    "retry",
-    "The platform could not load the media."
+  ...alike(
+    { permanent: false, scope: "session", action: "disconnect_session" },
+    {
+      credentials_rejected: [[0, 104, 190], "The platform does not accept the access token."],
+      number_not_registered: [[131045, 133010], "The sender's number is not registered with the platform."]
+    }
   ),
-  entry(
-    "message_invalid",
-    [33, 100, 131008, 131009, 131051, 135000],
-    true,
-    "recipient",
-    "fail",
-    "The message is not valid."
+  ...alike(
+    { permanent: true, scope: "session", action: "fail_job" },
+    {
+      permission_missing: [permissions, "The access token lacks a permission."]
+    }
   ),
-  entry(
-    "content_refused",
-    [132005, 132007, 132012, 132018, 132068],
-    true,
-    "recipient",
-    "fail",
-    "The platform refuses the template with these values."
+  ...alike(
+    { permanent: false, scope: "session", action: "block_session", blockMs: 4 * Time.hour },
+    {
+      number_restricted: [[131048], "The platform restricts the sender's number for its quality."]
+    }
   ),
-  entry(
-    "template_mismatch",
-    [132000],
-    true,
-    "template",
-    "fail_job",
-    "The template has another number of variables."
+  ...alike(
+    { permanent: false, scope: "account", action: "block_session", blockMs: Time.day },
+    {
+      account_limited: [[131064], "The platform has lowered the account's limit."],
+      account_blocked: [[368, 130497, 131031], "The platform has blocked the account."]
+    }
   ),
-  entry(
-    "template_missing",
-    [132001],
-    true,
-    "template",
-    "fail_job",
-    "The platform has no approved template of this name and language."
-  ),
-  entry(
-    "template_disabled",
-    [132016],
-    true,
-    "template",
-    "fail_job",
-    "The platform has disabled the template."
-  ),
-  entry(
-    "template_paused",
-    [132015],
-    false,
-    "template",
-    "pause_template",
-    "The platform has paused the template for its quality."
-  ),
-  entry(
-    "pair_rate_limited",
-    [131056],
-    false,
-    "pair",
-    "rest_pair",
-    "Too many messages to this person in a short time."
-  ),
-  entry(
-    "provider_rate_limited",
-    [4, 80007, 130429, 132069],
-    false,
-    "session",
-    "retry",
-    "The platform asks to slow down."
-  ),
-  entry(
-    "provider_unavailable",
-    [1, 2, 131000, 131016, 131057, 133004],
-    false,
-    "session",
-    "retry",
-    "The platform is unavailable for the moment."
-  ),
-  entry(
-    "credentials_rejected",
-    [0, 104, 190],
-    false,
-    "session",
-    "disconnect_session",
-    "The platform does not accept the access token."
-  ),
-  entry(
-    "number_not_registered",
-    [131045, 133010],
-    false,
-    "session",
-    "disconnect_session",
-    "The sender's number is not registered with the platform."
-  ),
-  entry(
-    "permission_missing",
-    permissions,
-    true,
-    "session",
-    "fail_job",
-    "The access token lacks a permission."
-  ),
-  entry(
-    "number_restricted",
-    [131048],
-    false,
-    "session",
-    "block_session",
-    "The platform restricts the sender's number for its quality.",
-    4 * Time.hour
-  ),
-  entry(
-    "account_limited",
-    [131064],
-    false,
-    "account",
-    "block_session",
-    "The platform has lowered the account's limit.",
-    Time.day
-  ),
-  entry(
-    "account_blocked",
-    [368, 130497, 131031],
-    false,
-    "account",
-    "block_session",
-    "The platform has blocked the account.",
-    Time.day
-  ),
-  entry(
-    "payment_required",
-    [131042],
-    false,
-    "account",
-    "block_session",
-    "The platform has a problem with the account's payment.",
-    Time.hour
+  ...alike(
+    { permanent: false, scope: "account", action: "block_session", blockMs: Time.hour },
+    {
+      payment_required: [[131042], "The platform has a problem with the account's payment."]
+    }
   )
 ]
 
