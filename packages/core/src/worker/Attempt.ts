@@ -333,16 +333,25 @@ const spared = (outcome: Outcome): Outcome =>
     maybeSent: outcome._tag === "Unknown" || (outcome._tag === "Retry" && outcome.maybeSent)
   })
 
+/** The attempt of one recipient. Its job's {@link Attempts} change it, and nobody else. */
+export interface RecipientAttempt {
+  readonly recipient: ClaimedRecipient
+  /** True from its beginning on, whether it has ended or not. */
+  hasBegun: boolean
+  /** Undefined while nothing became of it. */
+  outcome: Outcome | undefined
+}
+
 /** The attempts of one job's recipients in a batch. */
 export interface Attempts {
-  /** Those who are attempted, in their order. */
-  readonly recipients: ReadonlyArray<ClaimedRecipient>
+  /** Those that are to begin, in their order. */
+  readonly queue: ReadonlyArray<RecipientAttempt>
   /** False once the platform does not answer. */
   readonly goesOn: () => boolean
   /** Dies when the sender breaks. */
-  begin(recipient: ClaimedRecipient): Effect.Effect<Attempted>
-  broken(recipient: ClaimedRecipient, defect: unknown): Effect.Effect<Attempted>
-  record(recipient: ClaimedRecipient, attempted: Attempted): void
+  begin(attempt: RecipientAttempt): Effect.Effect<Attempted>
+  broken(attempt: RecipientAttempt, defect: unknown): Effect.Effect<Attempted>
+  record(attempt: RecipientAttempt, attempted: Attempted): void
   /**
    * What became of those who are not under way, each once. For when nothing more is begun: who was not is due again at
    * no cost.
@@ -364,99 +373,97 @@ type RefusalOf = (place: number) => Consent.Refusal | undefined
 
 /** While the session's circuit is open a failed attempt costs none. A class: a closure for each method costs as much again. */
 class AttemptsOfJob implements Attempts {
-  readonly recipients: ReadonlyArray<ClaimedRecipient>
+  readonly queue: ReadonlyArray<RecipientAttempt>
   readonly goesOn: () => boolean
   readonly #sessionSender: SessionSender | undefined
   readonly #job: ClaimedJob
   readonly #circuit: SessionCircuit
   readonly #stillOwns: StillOwns
-  readonly #outcomes = new Map<number, Outcome>()
-  readonly #begun = new Set<number>()
   /** These three are made when there are some, which is seldom. */
-  #refusals: Map<number, Failure> | undefined
-  #optOuts: Map<number, Inbound> | undefined
+  #refusals: Map<RecipientAttempt, Failure> | undefined
+  #optOuts: Map<RecipientAttempt, Inbound> | undefined
   #actionableFailures: Array<Failure> | undefined
-  #remaining: ReadonlyArray<ClaimedRecipient>
+  #remaining: ReadonlyArray<RecipientAttempt>
 
   constructor(
     sessionSender: SessionSender | undefined,
     job: ClaimedJob,
     circuit: SessionCircuit,
     stillOwns: StillOwns,
-    refusalOf: RefusalOf,
-    recipients: ReadonlyArray<ClaimedRecipient> = job.recipients
+    /** Null where nothing is to begin. */
+    refusalOf: RefusalOf | null
   ) {
     this.#sessionSender = sessionSender
     this.#job = job
     this.#circuit = circuit
     this.#stillOwns = stillOwns
-    this.#remaining = job.recipients
     this.goesOn = circuit.mayBegin
-    this.recipients = recipients.filter((recipient, place) => {
+    const all = job.recipients.map(
+      (recipient): RecipientAttempt => ({ recipient, hasBegun: false, outcome: undefined })
+    )
+    this.#remaining = all
+    this.queue = all.filter((attempt, place) => {
+      if (refusalOf === null) return false
       const refused = refusalOf(place)
-      return refused === undefined || this.#isAskedFirst(recipient, consentGone(refused))
+      return refused === undefined || this.#isAskedFirst(attempt, consentGone(refused))
     })
   }
 
   /** Who lost its consent is left out; but the platform may have it from before: then it is asked, or nobody knows. */
-  #isAskedFirst({ index, maybeSent }: ClaimedRecipient, failure: Failure): boolean {
-    if (!maybeSent) this.#outcomes.set(index, Outcome.Skipped({ failure }))
+  #isAskedFirst(attempt: RecipientAttempt, failure: Failure): boolean {
+    if (!attempt.recipient.maybeSent) attempt.outcome = Outcome.Skipped({ failure })
     else if (this.#sessionSender?.sender.lookUp === undefined)
-      this.#outcomes.set(index, Outcome.Unknown({ failure: withdrawn }))
+      attempt.outcome = Outcome.Unknown({ failure: withdrawn })
     else {
       this.#refusals ??= new Map()
-      this.#refusals.set(index, failure)
+      this.#refusals.set(attempt, failure)
       return true
     }
     return false
   }
 
-  begin(recipient: ClaimedRecipient): Effect.Effect<Attempted> {
-    this.#begun.add(recipient.index)
+  begin(attempt: RecipientAttempt): Effect.Effect<Attempted> {
+    attempt.hasBegun = true
     this.#circuit.began()
-    const refusal = this.#refusals?.get(recipient.index)
-    return tried(this.#sessionSender, this.#job, recipient, refusal, this.#stillOwns)
+    const refusal = this.#refusals?.get(attempt)
+    return tried(this.#sessionSender, this.#job, attempt.recipient, refusal, this.#stillOwns)
   }
 
-  broken(recipient: ClaimedRecipient, defect: unknown): Effect.Effect<Attempted> {
+  broken({ recipient }: RecipientAttempt, defect: unknown): Effect.Effect<Attempted> {
     return broken(this.#sessionSender, this.#job, recipient, defect)
   }
 
-  record({ index }: ClaimedRecipient, attempted: Attempted): void {
+  record(attempt: RecipientAttempt, attempted: Attempted): void {
     const { actionable, answered, mayPass, optOut, outcome } = attempted
     this.#circuit.ended(answered)
-    this.#outcomes.set(index, mayPass && this.#circuit.isOpen() ? spared(outcome) : outcome)
+    attempt.outcome = mayPass && this.#circuit.isOpen() ? spared(outcome) : outcome
     if (actionable !== null) {
       this.#actionableFailures ??= []
       this.#actionableFailures.push(actionable)
     }
     if (optOut !== null) {
       this.#optOuts ??= new Map()
-      this.#optOuts.set(index, optOut)
+      this.#optOuts.set(attempt, optOut)
     }
   }
 
   settlements(): ReadonlyArray<Settlement> {
     const { fence, jobId } = this.#job
     const settlements: Array<Settlement> = []
-    const underWay: Array<ClaimedRecipient> = []
-    for (const recipient of this.#remaining) {
-      const { index } = recipient
-      const outcome = this.#outcomes.get(index)
-      const hasBegun = this.#begun.has(index)
-      if (outcome === undefined && hasBegun) {
-        underWay.push(recipient)
+    const underWay: Array<RecipientAttempt> = []
+    for (const attempt of this.#remaining) {
+      const { hasBegun, recipient } = attempt
+      if (hasBegun && attempt.outcome === undefined) {
+        underWay.push(attempt)
         continue
       }
       if (!hasBegun) this.#circuit.unused()
-      const inbound = this.#optOuts?.get(index)
-      settlements.push({
-        jobId,
-        fence,
-        index,
-        outcome: outcome ?? Outcome.Released({ maybeSent: false }),
-        ...(inbound === undefined ? {} : { inbound })
-      })
+      const { index } = recipient
+      const outcome = attempt.outcome ?? Outcome.Released({ maybeSent: false })
+      const inbound = this.#optOuts?.get(attempt)
+      settlements.push(
+        inbound === undefined ? { jobId, fence, index, outcome } : { jobId, fence, index, outcome, inbound }
+      )
     }
     this.#remaining = underWay
     return settlements
@@ -469,13 +476,12 @@ class AttemptsOfJob implements Attempts {
   interruptPending(): void {
     const sender = this.#sessionSender?.sender
     const harmless = sender === undefined || canRecover(sender)
-    for (const { index } of this.#remaining) {
-      if (this.#outcomes.has(index) || !this.#begun.has(index)) continue
+    for (const attempt of this.#remaining) {
+      if (attempt.outcome !== undefined || !attempt.hasBegun) continue
       this.#circuit.ended(null)
-      this.#outcomes.set(
-        index,
-        harmless ? Outcome.Released({ maybeSent: true }) : Outcome.Unknown({ failure: stopped })
-      )
+      attempt.outcome = harmless
+        ? Outcome.Released({ maybeSent: true })
+        : Outcome.Unknown({ failure: stopped })
     }
   }
 
@@ -494,7 +500,7 @@ export const prepareAttempts = (
 
 /** A job whose attempts cannot begin: its recipients go back as they were. */
 export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts =>
-  new AttemptsOfJob(undefined, job, circuit, constTrue, () => undefined, [])
+  new AttemptsOfJob(undefined, job, circuit, constTrue, null)
 
 /** Who watches attempts. */
 export interface Watch {
@@ -504,6 +510,12 @@ export interface Watch {
   readonly answered: () => void
 }
 
+/** An attempt, and its job's attempts. */
+interface Begun {
+  readonly attempts: Attempts
+  readonly attempt: RecipientAttempt
+}
+
 /** Makes the attempts of all jobs of a batch, so many of them side by side. */
 export const run = (
   jobs: ReadonlyArray<Attempts>,
@@ -511,37 +523,41 @@ export const run = (
   { answered, goesOn }: Watch = { goesOn: constTrue, answered: constVoid }
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const pending = (function* () {
-      for (const attempts of jobs) {
-        for (const recipient of attempts.recipients) {
-          if (!goesOn()) return
-          if (!attempts.goesOn()) break
-          yield { attempts, recipient }
-        }
+    let [jobAt, attemptAt] = [0, 0]
+    /** The next one that may begin; undefined when there is none. */
+    const next = (): Begun | undefined => {
+      for (; goesOn(); jobAt += 1, attemptAt = 0) {
+        const attempts = jobs[jobAt]
+        if (attempts === undefined) return undefined
+        const attempt = attempts.goesOn() ? attempts.queue[attemptAt] : undefined
+        if (attempt === undefined) continue
+        attemptAt += 1
+        return { attempts, attempt }
       }
-    })()
-    let remaining = jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
+      return undefined
+    }
+    let remaining = jobs.reduce((sum, { queue }) => sum + queue.length, 0)
     /** One after the other. Nothing is wrapped around each: a sender that breaks ends the loop. */
     const pull: Effect.Effect<void> = Effect.suspend(() => {
-      let current = pending.next()
+      let current = next()
       return Effect.whileLoop({
-        while: () => current.done !== true,
+        while: () => current !== undefined,
         body: () => {
-          if (current.done === true) return Effect.dieMessage("A recipient was attempted after the last.")
+          if (current === undefined) return Effect.dieMessage("A recipient was attempted after the last.")
           remaining -= 1
-          return current.value.attempts.begin(current.value.recipient)
+          return current.attempts.begin(current.attempt)
         },
         step: (attempted) => {
-          if (current.done !== true) current.value.attempts.record(current.value.recipient, attempted)
+          current?.attempts.record(current.attempt, attempted)
           answered()
-          current = pending.next()
+          current = next()
         }
       }).pipe(
         Effect.catchAllDefect((defect) => {
-          if (current.done === true) return Effect.die(defect)
-          const { attempts, recipient } = current.value
-          return Effect.flatMap(attempts.broken(recipient, defect), (attempted) => {
-            attempts.record(recipient, attempted)
+          if (current === undefined) return Effect.die(defect)
+          const { attempt, attempts } = current
+          return Effect.flatMap(attempts.broken(attempt, defect), (attempted) => {
+            attempts.record(attempt, attempted)
             answered()
             return pull
           })

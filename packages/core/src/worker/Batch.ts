@@ -169,7 +169,7 @@ const sessionUse = (jobs: ReadonlyArray<JobOfBatch>, slots: number, slowSessions
   const judge = (): void => {
     if (judged) return
     judged = true
-    const attempted = jobs.filter(({ attempts }) => attempts.recipients.length > 0)
+    const attempted = jobs.filter(({ attempts }) => attempts.queue.length > 0)
     for (const sessionId of new Set(attempted.map(({ job }) => job.sessionId)))
       slowSessions.judge(sessionId, (reported.get(sessionId) ?? 0) > 0)
   }
