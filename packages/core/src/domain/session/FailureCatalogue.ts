@@ -42,17 +42,17 @@ export interface Entry {
 /** What is said of one failure: the platform's codes for it, and its message. */
 type Said = readonly [whatsapp: Entry["whatsapp"], message: string]
 
-/** Failures of one meaning, by their codes. */
-const alike = (
-  meaning: Pick<Entry, "permanent" | "scope" | "action" | "blockMs">,
+/** The failures that have the same effects, by their codes. */
+const entriesWith = (
+  effects: Pick<Entry, "permanent" | "scope" | "action" | "blockMs">,
   failures: Readonly<Record<string, Said>>
 ): ReadonlyArray<Entry> =>
-  Object.entries(failures).map(([code, [whatsapp, message]]) => ({ code, whatsapp, ...meaning, message }))
+  Object.entries(failures).map(([code, [whatsapp, message]]) => ({ code, whatsapp, ...effects, message }))
 
 const permissions = [3, 10, 131005, ...Array.from({ length: 100 }, (_, n) => 200 + n)]
 
 export const entries: ReadonlyArray<Entry> = [
-  ...alike(
+  ...entriesWith(
     { permanent: true, scope: "recipient", action: "fail" },
     {
       recipient_unreachable: [[131026], "The number cannot be reached on the platform."],
@@ -75,19 +75,19 @@ export const entries: ReadonlyArray<Entry> = [
       ]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: true, scope: "recipient", action: "revoke_marketing" },
     {
       marketing_opted_out: [[131050], "The person has stopped marketing messages from this sender."]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: false, scope: "recipient", action: "retry" },
     {
       media_unusable: [[131052, 131053], "The platform could not load the media."]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: true, scope: "template", action: "fail_job" },
     {
       template_mismatch: [[132000], "The template has another number of variables."],
@@ -95,19 +95,19 @@ export const entries: ReadonlyArray<Entry> = [
       template_disabled: [[132016], "The platform has disabled the template."]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: false, scope: "template", action: "pause_template" },
     {
       template_paused: [[132015], "The platform has paused the template for its quality."]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: false, scope: "pair", action: "rest_pair" },
     {
       pair_rate_limited: [[131056], "Too many messages to this person in a short time."]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: false, scope: "session", action: "retry" },
     {
       provider_rate_limited: [[4, 80007, 130429, 132069], "The platform asks to slow down."],
@@ -117,33 +117,33 @@ export const entries: ReadonlyArray<Entry> = [
       ]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: false, scope: "session", action: "disconnect_session" },
     {
       credentials_rejected: [[0, 104, 190], "The platform does not accept the access token."],
       number_not_registered: [[131045, 133010], "The sender's number is not registered with the platform."]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: true, scope: "session", action: "fail_job" },
     {
       permission_missing: [permissions, "The access token lacks a permission."]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: false, scope: "session", action: "block_session", blockMs: 4 * Time.hour },
     {
       number_restricted: [[131048], "The platform restricts the sender's number for its quality."]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: false, scope: "account", action: "block_session", blockMs: Time.day },
     {
       account_limited: [[131064], "The platform has lowered the account's limit."],
       account_blocked: [[368, 130497, 131031], "The platform has blocked the account."]
     }
   ),
-  ...alike(
+  ...entriesWith(
     { permanent: false, scope: "account", action: "block_session", blockMs: Time.hour },
     {
       payment_required: [[131042], "The platform has a problem with the account's payment."]
