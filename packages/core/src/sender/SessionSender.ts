@@ -11,7 +11,7 @@ export interface SessionSender {
   readonly config: unknown
   /** The session's own time for which a transient error is tried again (`Retry.sendWindow`). */
   readonly retryForMs: number | null
-  /** What its answers are about (`Session.isAbout`). */
+  /** The platform's answers are about this (`Session.isAbout`). */
   readonly connection: Connection
 }
 

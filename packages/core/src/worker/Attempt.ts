@@ -13,6 +13,7 @@ import * as Job from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
+import type { Connection } from "../domain/session/Session.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { OutboundMessage, Sender, SendResult } from "../sender/Sender.ts"
 import { canRecover, isAnswered, isCheckAnswered } from "../sender/Sender.ts"
@@ -344,8 +345,10 @@ export interface RecipientAttempt {
 
 /** The attempts of one job's recipients in a batch. */
 export interface Attempts {
-  /** Those that are to begin, in their order. */
+  /** The attempts that are to begin, in their order. */
   readonly queue: ReadonlyArray<RecipientAttempt>
+  /** With what they are made (`FailureActions.Apply`); undefined where nothing is attempted. */
+  readonly connection: Connection | undefined
   /** False once the platform does not answer. */
   readonly goesOn: () => boolean
   /** Dies when the sender breaks. */
@@ -374,6 +377,7 @@ type RefusalOf = (place: number) => Consent.Refusal | undefined
 /** While the session's circuit is open a failed attempt costs none. A class: a closure for each method costs as much again. */
 class AttemptsOfJob implements Attempts {
   readonly queue: ReadonlyArray<RecipientAttempt>
+  readonly connection: Connection | undefined
   readonly goesOn: () => boolean
   readonly #sessionSender: SessionSender | undefined
   readonly #job: ClaimedJob
@@ -397,16 +401,19 @@ class AttemptsOfJob implements Attempts {
     this.#job = job
     this.#circuit = circuit
     this.#stillOwns = stillOwns
+    this.connection = sessionSender?.connection
     this.goesOn = circuit.mayBegin
     const all = job.recipients.map(
       (recipient): RecipientAttempt => ({ recipient, hasBegun: false, outcome: undefined })
     )
     this.#remaining = all
-    this.queue = all.filter((attempt, place) => {
-      if (refusalOf === null) return false
-      const refused = refusalOf(place)
-      return refused === undefined || this.#isAskedFirst(attempt, consentGone(refused))
-    })
+    this.queue =
+      refusalOf === null
+        ? []
+        : all.filter((attempt, place) => {
+            const refused = refusalOf(place)
+            return refused === undefined || this.#isAskedFirst(attempt, consentGone(refused))
+          })
   }
 
   /** Who lost its consent is left out; but the platform may have it from before: then it is asked, or nobody knows. */

@@ -11,7 +11,6 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import * as Job from "../domain/job/Job.ts"
-import type { Connection } from "../domain/session/Session.ts"
 import type { Deadlines } from "../runtime/Deadlines.ts"
 import type { GracePeriod } from "../runtime/GracePeriod.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
@@ -32,8 +31,6 @@ import type { SlowSessions } from "./SlowSessions.ts"
 export interface JobOfBatch {
   readonly job: ClaimedJob
   readonly attempts: Attempt.Attempts
-  /** With what they are made; undefined where nothing is attempted. */
-  readonly connection: Connection | undefined
 }
 
 /**
@@ -83,8 +80,7 @@ export const preparation: Effect.Effect<
         job,
         attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, (place) =>
           refusals.get(offset + place)
-        ),
-        connection: sessionSender?.connection
+        )
       }
     })
     return { jobs, atRisk: sessionSender !== undefined && !canRecover(sessionSender.sender) }
@@ -92,8 +88,7 @@ export const preparation: Effect.Effect<
 
   const release = (job: ClaimedJob): JobOfBatch => ({
     job,
-    attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe)),
-    connection: undefined
+    attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe))
   })
 
   const prepare: Prepare = Effect.fnUntraced(function* (claimed, stillOwns) {
@@ -183,12 +178,12 @@ const applyAll = (
   applyActions: FailureActions.Apply
 ): Effect.Effect<void> => {
   const failed = jobs
-    .map(({ attempts, connection, job }) => ({ job, connection, failures: attempts.actionableFailures() }))
+    .map(({ attempts, job }) => ({ job, attempts, failures: attempts.actionableFailures() }))
     .filter(({ failures }) => failures.length > 0)
   return Effect.forEach(
     failed,
-    ({ connection, failures, job }) =>
-      Effect.catchAllCause(applyActions(job, failures, connection), (cause) =>
+    ({ attempts, failures, job }) =>
+      Effect.catchAllCause(applyActions(job, failures, attempts.connection), (cause) =>
         Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
       ),
     { discard: true }

@@ -1,9 +1,10 @@
 /** What a platform's refusal means beyond the recipient: for a template or a session (`FailureCatalogue.Action`). */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type { Instant } from "../domain/Instant.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
-import type { Connection } from "../domain/session/Session.ts"
+import type { Connection, Session } from "../domain/session/Session.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -19,6 +20,12 @@ export type Apply = (
 /** In the catalogue's words: what a platform says may quote a message, and the session's reason has that. */
 const named = ({ code }: Failure): string =>
   `${code}. ${FailureCatalogue.find(code)?.message ?? ""}`.trimEnd()
+
+/** Says so in the log, unless the session stayed as it was. */
+const warn = (session: Session | null, now: Instant, what: string, failure: Failure): Effect.Effect<void> =>
+  session?.updatedAt === now
+    ? Effect.logWarning(`Session ${session.id} ${what}: ${named(failure)}`)
+    : Effect.void
 
 export const make: Effect.Effect<Apply, never, SessionStore | TemplateStore> = Effect.gen(function* () {
   const sessions = yield* SessionStore
@@ -49,16 +56,14 @@ export const make: Effect.Effect<Apply, never, SessionStore | TemplateStore> = E
         case "fail_job":
           return failure.code === "template_disabled" ? yield* mark(job, "disabled") : undefined
         case "disconnect_session": {
-          const [state, reason] = ["disconnected" as const, failure.message]
-          const session = yield* sessions.transition({ id: sessionId, state, reason, attempted, now })
-          if (session?.updatedAt !== now) return
-          return yield* Effect.logWarning(`Session ${sessionId} was disconnected: ${named(failure)}`)
+          const to = { state: "disconnected", reason: failure.message } as const
+          const session = yield* sessions.transition({ id: sessionId, ...to, attempted, now })
+          return yield* warn(session, now, "was disconnected", failure)
         }
         case "block_session": {
           const until = FailureCatalogue.blockedUntil(failure, now)
           const session = yield* sessions.block({ id: sessionId, until, attempted, now })
-          if (session?.updatedAt !== now) return
-          return yield* Effect.logWarning(`Session ${sessionId} pauses: ${named(failure)}`)
+          return yield* warn(session, now, "pauses", failure)
         }
       }
     })

@@ -59,7 +59,7 @@ const batchOf = (send: Sender["send"], recipients: number, concurrency: number) 
 const accepted = Effect.succeed(SendResult.Accepted({ providerId: null, status: "accepted" }))
 
 describe("a batch", () => {
-  it.effect("that is stopped begins nothing more, and waits for what is in flight", () =>
+  it.effect("that is stopped begins nothing more, and waits for what is under way", () =>
     Effect.gen(function* () {
       const sent: Array<string> = []
       const slow: Sender["send"] = ({ messageId }) =>
@@ -68,7 +68,7 @@ describe("a batch", () => {
           return Effect.delay(accepted, "300 millis")
         })
       const { attempts, claimed } = batchOf(slow, 10, 2)
-      const batch = Batch.start([{ job: claimed, attempts, connection: undefined }], {
+      const batch = Batch.start([{ job: claimed, attempts }], {
         slots: 2,
         permitted: identity,
         fork: Runtime.runFork(yield* Effect.runtime()),

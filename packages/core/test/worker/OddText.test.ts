@@ -66,7 +66,7 @@ const saying = (results: ReadonlyArray<SendResult>, reports: ReadonlyArray<Repor
     ({ messageId }) => Effect.succeed(results[Number.parseInt(messageId.slice(-3), 16) - 1] ?? accepted)
   ).sender
 
-/** Until nothing can be due any more: the job's session tries a transient failure again for so long. */
+/** Until nothing can be due any more: the job's session tries a transient failure again for ten minutes only. */
 const exhaust = Effect.fnUntraced(function* (jobId: string) {
   const { drain } = yield* Engine.Engine
   const sessions = yield* SessionStore

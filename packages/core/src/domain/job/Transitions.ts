@@ -322,7 +322,7 @@ const isBeforeRetry = (recipient: Job.RecipientResult, reported: PlatformReport,
   return Occurrence.latest(reported.reportedAt ?? reported.at, now) < requeuedAt
 }
 
-/** What is reported of the attempt since an operator's retry names another message than the attempt before it had. */
+/** The platform's id after a report. The attempt since an operator's retry has another one than the attempt before it. */
 const idAfter = (
   recipient: Job.RecipientResult,
   reported: PlatformReport,

@@ -2,7 +2,7 @@
  * Every reason for which a platform does not take a message: our code, the platform's own codes, whom it concerns and
  * what the engine does about it. Senders translate into these codes; a code that is not here ends its recipient, or is
  * tried again until the time is over, and changes nothing else. The WhatsApp codes and their meanings are the documented
- * ones of its Cloud API.
+ * ones of the Cloud API.
  */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
@@ -39,7 +39,7 @@ export interface Entry {
   readonly blockMs?: number
 }
 
-/** What is said of one failure: the platform's codes for it, and its message. */
+/** One failure: the platform's codes for it, and its message. */
 type Said = readonly [whatsapp: Entry["whatsapp"], message: string]
 
 /** The failures that have the same effects, by their codes. */

@@ -73,7 +73,7 @@ export const silence = (
   now: Instant
 ): Circuit.Silence | null => (outage === null ? lastOutage : { since: outage.since, until: now })
 
-/** What an attempt was made with: its configuration, and since when it was connected. */
+/** The part of a session with which an attempt is made: its configuration, and since when it was connected. */
 export type Connection = Pick<Session, "config" | "connectedSince">
 
 /**
