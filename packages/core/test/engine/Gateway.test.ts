@@ -128,14 +128,16 @@ for (const [name, layer] of stores) {
         const times = ["9999-12-31T23:59:59.999Z", "0000-01-01T00:00:00Z", "2000-01-01T00:00:00Z"]
         const outcome = yield* send(times.map((_, place) => numberOf(place)))
         yield* engine.drain
+        const came = yield* Clock.currentTimeMillis
         const receipts = times.map((at, place) => ({ id: `id-${place}`, status: "delivered", at }))
-        yield* TestClock.setTime(Date.UTC(2026, 2, 14, 12))
         yield* hook(JSON.stringify({ receipts }))
         yield* TestClock.adjust("1 minute")
-        expect((yield* outcome).results.map(({ deliveredAt }) => deliveredAt)).toEqual(
-          times.map(() => Date.UTC(2026, 2, 14, 12))
-        )
-      }).pipe(Effect.provide(Layer.provide(embedded, layer)))
+        expect((yield* outcome).results.map(({ deliveredAt }) => deliveredAt)).toEqual(times.map(() => came))
+      }).pipe(
+        Effect.provide(Layer.provide(embedded, layer)),
+        // Before the engine is built: one that runs would live through the years between.
+        (test) => Effect.zipRight(TestClock.setTime(Date.UTC(2026, 2, 14, 12)), test)
+      )
     )
 
     it.scoped("that refuses with odd text has its refusals told in order, to who asks directly as well", () =>
