@@ -168,6 +168,8 @@ export type Transition = readonly [state: LaneState, notices: ReadonlyArray<Lane
 
 const none: ReadonlyArray<LaneNotice> = []
 
+const kind: Settling.Kind<Settlement> = { plainOf: PlainOutcome.of, subjectOf: ({ jobId }) => jobId }
+
 export const make = (worker: string, ownSlots: number): LaneState => ({
   ...Settling.make(worker),
   phase: { _tag: "Resting" },
@@ -243,7 +245,8 @@ const noticing = (first: ReadonlyArray<LaneNotice>, [state, notices, request]: T
 ]
 
 /** Stores outcomes and claims, as far as there is something of the kind to do. */
-const store = (state: LaneState, facts: Facts): Transition => {
+const store = (before: LaneState, facts: Facts): Transition => {
+  const state = Settling.recall(before, facts.now)
   const { doubtful, interrupted, settlements, slow, worker } = state
   const slots = facts.slots + (slow ? facts.loan : 0)
   const isEnding = interrupted || facts.stopping
@@ -319,7 +322,7 @@ const notStored = (
   event: Settling.NotStored,
   facts: Facts
 ): Transition => {
-  const [state, notices, then] = Settling.failed(before, commit, event, PlainOutcome.of, facts.graceIsOver)
+  const [state, notices, then] = Settling.failed(before, commit, event, kind, facts)
   const { cause } = event
   switch (then) {
     case "store":
@@ -354,11 +357,11 @@ const collected = (before: LaneState, event: Seen<"Collected">, facts: Facts): T
 }
 
 /** After the store was asked whether it works at all. */
-const proved = (state: LaneState, { works }: Seen<"Proved">): Transition => {
+const proved = (state: LaneState, { works }: Seen<"Proved">, { now }: Facts): Transition => {
   const { phase } = state
   if (phase._tag !== "Proving") return collect(state)
   if (!works) return backOff(state, phase.cause)
-  const [narrowed, notices] = Settling.proved(state, phase.commit, phase.cause, PlainOutcome.of)
+  const [narrowed, notices] = Settling.proved(state, phase.commit, phase.cause, kind, now)
   return noticing(notices, backOff(narrowed, phase.cause))
 }
 
@@ -393,7 +396,7 @@ export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transiti
     case "NotStored":
       return phase._tag === "Storing" ? notStored(state, phase.commit, event, facts) : collect(state)
     case "Proved":
-      return proved(state, event)
+      return proved(state, event, facts)
     case "Registered":
       return collect(Settling.renamed(state, event.worker))
     case "Started":
@@ -404,8 +407,9 @@ export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transiti
       return collect(state, phase._tag === "Watching" ? phase.watched : null)
     case "Interrupted": {
       const settlements = givenBack(state)
+      const phase = { _tag: "Collecting", watched: null } as const
       return [
-        { ...state, settlements, interrupted: true, phase: { _tag: "Collecting", watched: null } },
+        { ...Settling.recallAll({ ...state, settlements }), interrupted: true, phase },
         none,
         { _tag: "StopBatches" }
       ]

@@ -219,7 +219,7 @@ class OpenLane implements Lane {
     this.live.size === 0 ? Effect.void : Effect.raceAll(this.outcomes())
   )
 
-  readonly isLoaded = (): boolean => this.live.size > 0 || this.state.settlements.length > 0
+  readonly isLoaded = (): boolean => this.live.size > 0 || Settling.isLoaded(this.state)
 
   readonly close = Effect.uninterruptibleMask((restore) =>
     this.drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)

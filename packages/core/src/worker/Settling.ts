@@ -10,12 +10,14 @@
  *   stored; then it is deregistered (`release`). What it still has was not begun, and is given back; but the rescue gets it
  *   where an outcome could not be stored (`left`).
  * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and at
- *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut. Nor is
- *   cut what a store says that it may take later: it stays, and those beside it are stored without it.
+ *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut.
+ * - An outcome that the store may take later is never cut: somebody else has locked its row. It is set aside (`setAside`),
+ *   and the loop goes on claiming. Every half minute one of those is stored again; once that succeeds, all are (`recall`).
  * - At a stop a commit that fails is made again, by halves, for as long as the grace lasts (`failed`). What is left then is
  *   reported.
  */
 import type * as Cause from "effect/Cause"
+import type { Moment } from "../runtime/Moment.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import * as Isolate from "./Isolate.ts"
 
@@ -36,6 +38,12 @@ export interface Settling<S> {
   readonly refusals: number
   /** True when the store took some of the settlements since it refused others. */
   readonly acceptsOthers: boolean
+  /** Settlements that the store may take later. */
+  readonly aside: ReadonlyArray<S>
+  /** When one of them is stored again. */
+  readonly asideUntil: Moment
+  /** True while the first settlement is one that was set aside. */
+  readonly recalling: boolean
   /** True once the loop was interrupted. */
   readonly interrupted: boolean
 }
@@ -72,13 +80,21 @@ export interface ReportUnsettled<S> {
   readonly cause: Cause.Cause<StorageError>
 }
 
-/** The nearest settlement of which nobody outside wrote a part; null when there is none that differs. */
-export type Plain<S> = (settlement: S) => S | null
+export interface Kind<S> {
+  /** The nearest settlement of which nobody outside wrote a part; null when there is none that differs. */
+  readonly plainOf: (settlement: S) => S | null
+  /** Settlements of the same subject change the same row. */
+  readonly subjectOf: (settlement: S) => string
+}
 
 /** Refusals in a row after which a working store counts as refusing what it is given, not as failing. */
 const certain = 2
 /** The same for a settlement alone while nothing shows that the store takes any. A loop tries once a second. */
 const certainAlone = 30
+/** The time until one of the settlements that were set aside is stored again, in milliseconds. */
+const asideMs = 30_000
+/** With so many set aside a loop claims nothing more. */
+const mostAside = 250
 /** The commits in a row that may fail at a stop, where attempts have used up the grace. */
 const triesAtEnd = 3
 
@@ -91,6 +107,9 @@ export const make = (worker: string): Settling<never> => ({
   portion: null,
   refusals: 0,
   acceptsOthers: false,
+  aside: [],
+  asideUntil: 0,
+  recalling: false,
   interrupted: false
 })
 
@@ -102,8 +121,25 @@ export const portionOf = <S>({ portion, settlements }: Settling<S>): ReadonlyArr
   portion === null ? settlements : settlements.slice(0, portion)
 
 /** True when the next commit may claim under the loop's name. */
-export const mayClaim = ({ doubtful, interrupted, portion }: Settling<unknown>): boolean =>
-  !doubtful && !interrupted && portion === null
+export const mayClaim = ({ aside, doubtful, interrupted, portion }: Settling<unknown>): boolean =>
+  !doubtful && !interrupted && portion === null && aside.length < mostAside
+
+/** True while there is something to store, now or later. */
+export const isLoaded = ({ aside, settlements }: Settling<unknown>): boolean =>
+  settlements.length > 0 || aside.length > 0
+
+/** Before a commit: the first that was set aside is stored again, alone, when it is time. */
+export const recall = <S, T extends Settling<S>>(state: T, now: Moment): T => {
+  const [first, ...aside] = state.aside
+  if (first === undefined || state.portion !== null || now < state.asideUntil) return state
+  return { ...state, settlements: [first, ...state.settlements], aside, portion: 1, recalling: true }
+}
+
+/** At a stop nothing waits for its time. */
+export const recallAll = <S, T extends Settling<S>>(state: T): T =>
+  state.aside.length === 0
+    ? { ...state, recalling: false }
+    : { ...state, settlements: [...state.settlements, ...state.aside], aside: [], recalling: false }
 
 /**
  * Gives up the retired names under which nothing runs, once nothing is to be stored.
@@ -115,8 +151,8 @@ export const release = <T extends Settling<unknown>>(
   state: T,
   inUse: ReadonlySet<string>
 ): readonly [state: T, silent: ReadonlyArray<string>] => {
-  const { retired, settlements } = state
-  if (retired.length === 0 || settlements.length > 0) return [state, []]
+  const { retired } = state
+  if (retired.length === 0 || isLoaded(state)) return [state, []]
   const silent = retired.filter((worker) => !inUse.has(worker))
   return silent.length === 0
     ? [state, silent]
@@ -129,16 +165,17 @@ export const stored = <T extends Settling<unknown>>(
   settling: number,
   inUse: ReadonlySet<string>
 ): readonly [state: T, silent: ReadonlyArray<string>] => {
+  const { acceptsOthers, portion, recalling } = before
   const settlements = settling === 0 ? before.settlements : before.settlements.slice(settling)
   const isDone = settlements.length === 0
   const state = {
     ...before,
     settlements,
-    portion: isDone || before.portion === null ? null : before.portion * 2,
+    portion: isDone || recalling || portion === null ? null : portion * 2,
     refusals: 0,
-    acceptsOthers: !isDone && (before.acceptsOthers || settling > 0)
+    acceptsOthers: !isDone && (acceptsOthers || settling > 0)
   }
-  return release(state, inUse)
+  return release(recalling ? recallAll<unknown, T>(state) : state, inUse)
 }
 
 /** The loop has a new name, and gives up the one that it had. */
@@ -149,25 +186,47 @@ export const renamed = <T extends Settling<unknown>>(state: T, worker: string): 
   doubtful: false
 })
 
+/** The others are stored without those that the store may take later, and the loop claims again. */
+const setAside = <S, T extends Settling<S>>(state: T, later: ReadonlyArray<S>, now: Moment): T => ({
+  ...state,
+  settlements: state.settlements.filter((each) => !later.includes(each)),
+  aside: [...state.aside, ...later],
+  asideUntil: now + asideMs,
+  portion: null,
+  refusals: 0,
+  acceptsOthers: false,
+  recalling: false
+})
+
 /** Settlements that are refused are stored apart from the claim, then by halves, then without text from outside, then not at all. */
 const narrow = <S, T extends Settling<S>>(
   state: T,
   { claims, settling }: Commit,
   cause: Cause.Cause<StorageError>,
   isCertain: boolean,
-  plainOf: Plain<S>
+  { plainOf, subjectOf }: Kind<S>,
+  now: Moment
 ): readonly [T, ReadonlyArray<ReportRefused<S>>] => {
-  if (!isCertain && state.refusals < certain) return [state, []]
-  if (claims) return [{ ...state, portion: settling }, []]
-  if (settling > 1) return [{ ...state, portion: Math.ceil(settling / 2) }, []]
   const [first, ...others] = state.settlements
   if (first === undefined) return [state, []]
   const passes = Isolate.isPassing(cause)
-  if (passes || (!isCertain && state.refusals < (state.acceptsOthers ? certain : certainAlone))) {
-    // The others show whether it is this one or the store.
-    const tryOthers = passes || !state.acceptsOthers
-    return [tryOthers ? { ...state, settlements: [...others, first], portion: 1 } : state, []]
+  if (passes && state.recalling) return [setAside<S, T>(state, [first], now), []]
+  if (!isCertain && state.refusals < certain) return [state, []]
+  if (claims) return [{ ...state, portion: settling }, []]
+  if (settling > 1) return [{ ...state, portion: Math.ceil(settling / 2) }, []]
+  if (passes) {
+    const sameRow = others.filter((each) => subjectOf(each) === subjectOf(first))
+    // Nothing shows that the store takes the others: which of them it takes is found when one is recalled.
+    return [setAside<S, T>(state, [...(state.acceptsOthers ? sameRow : others), first], now), []]
   }
+  if (!isCertain && state.refusals < (state.acceptsOthers ? certain : certainAlone))
+    // The others show whether it is this one or the store.
+    return [
+      state.acceptsOthers
+        ? state
+        : { ...state, settlements: [...others, first], portion: 1, recalling: false },
+      []
+    ]
   return replaceFirst(state, first, others, cause, plainOf)
 }
 
@@ -177,7 +236,7 @@ const replaceFirst = <S, T extends Settling<S>>(
   first: S,
   others: ReadonlyArray<S>,
   cause: Cause.Cause<StorageError>,
-  plainOf: Plain<S>
+  plainOf: Kind<S>["plainOf"]
 ): readonly [T, ReadonlyArray<ReportRefused<S>>] => {
   const plain = plainOf(first)
   const report = { _tag: "ReportRefused", settlement: first, cause, left: plain === null } as const
@@ -187,7 +246,7 @@ const replaceFirst = <S, T extends Settling<S>>(
   const settlements = plain === null ? others : [plain, ...others]
   // Which of the names it was is not known.
   const left = plain === null ? [...state.retired, state.worker] : state.left
-  return [{ ...state, settlements, portion, refusals: 0, doubtful, left }, [report]]
+  return [{ ...state, settlements, portion, refusals: 0, doubtful, left, recalling: false }, [report]]
 }
 
 /** At a stop nobody proves first whether it is the store: half is stored, and at last one after the other. */
@@ -207,11 +266,11 @@ export const failed = <S, T extends Settling<S>>(
   before: T,
   commit: Commit,
   { cause, doubtful, refused }: NotStored,
-  plainOf: Plain<S>,
-  graceIsOver: boolean
+  kind: Kind<S>,
+  { graceIsOver, now }: { readonly graceIsOver: boolean; readonly now: Moment }
 ): readonly [T, ReadonlyArray<ReportRefused<S> | ReportUnsettled<S>>, AfterFailure] => {
   const state = { ...before, doubtful: before.doubtful || (commit.claims && doubtful) }
-  if (refused && commit.settling > 0) return [...narrow(state, commit, cause, true, plainOf), "store"]
+  if (refused && commit.settling > 0) return [...narrow(state, commit, cause, true, kind, now), "store"]
   if (state.interrupted) {
     const { settlements } = state
     const refusals = state.refusals + 1
@@ -227,6 +286,7 @@ export const proved = <S, T extends Settling<S>>(
   state: T,
   commit: Commit,
   cause: Cause.Cause<StorageError>,
-  plainOf: Plain<S>
+  kind: Kind<S>,
+  now: Moment
 ): readonly [T, ReadonlyArray<ReportRefused<S>>] =>
-  narrow({ ...state, refusals: state.refusals + 1 }, commit, cause, false, plainOf)
+  narrow({ ...state, refusals: state.refusals + 1 }, commit, cause, false, kind, now)

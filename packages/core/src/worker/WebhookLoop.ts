@@ -228,7 +228,7 @@ class OpenLoop implements WebhookLoop {
   readonly isLoaded = (): boolean =>
     this.options.endpointLimits.inFlight() > 0 ||
     this.deliveries.hasAnswers() ||
-    this.state.settlements.length > 0
+    Settling.isLoaded(this.state)
 
   readonly close = Effect.uninterruptibleMask((restore) =>
     this.drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
@@ -246,10 +246,12 @@ class OpenLoop implements WebhookLoop {
     const { endpointLimits, grace, slots } = this.options
     return Effect.gen(this, function* () {
       for (let event = first; ; event = this.pending) {
+        const now = Moment.unsafeNow(this.clock)
         const facts = {
+          now,
           slots: slots - endpointLimits.inFlight(),
           stopping: grace.hasBegun(),
-          graceIsOver: grace.remainingAt(Moment.unsafeNow(this.clock)) === 0
+          graceIsOver: grace.remainingAt(now) === 0
         }
         const [after, notices, request] = WebhookState.next(this.state, event, facts)
         this.state = after

@@ -26,6 +26,7 @@
  *   names (`next`, Interrupted). What is under way then is due again, and comes twice if it arrived.
  */
 import type * as Cause from "effect/Cause"
+import type { Moment } from "../runtime/Moment.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
 import * as Settling from "./Settling.ts"
@@ -57,6 +58,7 @@ export interface WebhookState extends Settling.Settling<DeliverySettlement> {
 
 /** The state of the process when an event arrives. */
 export interface Facts {
+  readonly now: Moment
   /** Deliveries that may be under way beside those that are. */
   readonly slots: number
   /** True once the grace period has begun. */
@@ -134,10 +136,12 @@ export const make = (worker: string): WebhookState => ({
 })
 
 /** Of an attempt, the excerpt is what a receiver wrote. */
-export const plainOf: Settling.Plain<DeliverySettlement> = (settlement) =>
+const plainOf = (settlement: DeliverySettlement): DeliverySettlement | null =>
   settlement.attempt.excerpt === ""
     ? null
     : { ...settlement, attempt: { ...settlement.attempt, excerpt: "" } }
+
+const kind: Settling.Kind<DeliverySettlement> = { plainOf, subjectOf: ({ deliveryId }) => deliveryId }
 
 const collect = (state: WebhookState, isEmpty = false): Transition => [
   { ...state, phase: { _tag: "Collecting", isEmpty } },
@@ -191,7 +195,8 @@ const store = (state: WebhookState, { slots, stopping }: Facts): Transition => {
 }
 
 /** After a collection. */
-const decide = (state: WebhookState, isEmpty: boolean, facts: Facts): Transition => {
+const decide = (before: WebhookState, isEmpty: boolean, facts: Facts): Transition => {
+  const state = Settling.recall(before, facts.now)
   const { doubtful, interrupted, settlements } = state
   if (settlements.length > 0) return store(state, facts)
   if (interrupted) return endLoop(state)
@@ -237,7 +242,7 @@ const notStored = (
   event: Settling.NotStored,
   facts: Facts
 ): Transition => {
-  const [state, notices, then] = Settling.failed(before, commit, event, plainOf, facts.graceIsOver)
+  const [state, notices, then] = Settling.failed(before, commit, event, kind, facts)
   const { cause } = event
   switch (then) {
     case "store":
@@ -267,11 +272,11 @@ const collected = (before: WebhookState, event: Seen<"Collected">, facts: Facts)
 }
 
 /** After the store was asked whether it works at all. */
-const proved = (state: WebhookState, { works }: Seen<"Proved">): Transition => {
+const proved = (state: WebhookState, { works }: Seen<"Proved">, { now }: Facts): Transition => {
   const { phase } = state
   if (phase._tag !== "Proving") return collect(state)
   if (!works) return backOff(state, phase.cause)
-  const [narrowed, notices] = Settling.proved(state, phase.commit, phase.cause, plainOf)
+  const [narrowed, notices] = Settling.proved(state, phase.commit, phase.cause, kind, now)
   return noticing(notices, backOff(narrowed, phase.cause))
 }
 
@@ -291,14 +296,14 @@ export const next = (state: WebhookState, event: WebhookEvent, facts: Facts): Tr
     case "NotStored":
       return phase._tag === "Storing" ? notStored(state, phase.commit, event, facts) : collect(state)
     case "Proved":
-      return proved(state, event)
+      return proved(state, event, facts)
     case "Registered":
       return collect(Settling.renamed(state, event.worker))
     case "Started":
       return collect(state)
     case "Interrupted":
       return [
-        { ...state, interrupted: true, phase: { _tag: "Collecting", isEmpty: false } },
+        { ...Settling.recallAll(state), interrupted: true, phase: { _tag: "Collecting", isEmpty: false } },
         none,
         { _tag: "StopDeliveries" }
       ]

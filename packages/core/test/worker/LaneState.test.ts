@@ -20,6 +20,7 @@ const settlement = (index: number): Settlement => ({
   outcome: Outcome.Accepted({ providerId: "p", status: "accepted" })
 })
 const [s0, s1, s2, s3] = [settlement(0), settlement(1), settlement(2), settlement(3)]
+const ofOther: Settlement = { ...settlement(4), jobId: "other" }
 const claimed = (count: number): ReadonlyArray<ClaimedJob> => [
   {
     jobId: "claimed",
@@ -372,17 +373,92 @@ const rows: ReadonlyArray<Row> = [
     becomes: { settlements: [{ outcome: { _tag: "Unknown" } }] }
   },
   {
-    title: "never cuts an outcome that the store may take later, and stores the others without it",
+    title: "sets aside what the store may take later of a job, and never cuts it",
     from: {
       ...proving(1, false, passing),
-      settlements: [s0, s1],
+      settlements: [s0, s1, ofOther],
       portion: 1,
       refusals: 99,
       acceptsOthers: true
     },
     event: works,
+    facts: { now: 1000 },
     does: "BackOff",
-    becomes: { settlements: [s1, s0], portion: 1 }
+    becomes: {
+      settlements: [ofOther],
+      aside: [s1, s0],
+      asideUntil: 31_000,
+      portion: null,
+      acceptsOthers: false
+    }
+  },
+  {
+    title: "sets all aside while nothing shows that the store takes any",
+    from: { ...proving(1, false, passing), settlements: [s0, ofOther], portion: 1, refusals: 9 },
+    event: works,
+    does: "BackOff",
+    becomes: { settlements: [], aside: [ofOther, s0], portion: null }
+  },
+  {
+    title: "claims beside what is set aside",
+    from: { phase: collecting, aside: [s0], asideUntil: 31_000 },
+    event: collected([s1]),
+    facts: { now: 30_999 },
+    does: "SettleAndClaim",
+    with: { settlements: [s1], limit: 16 },
+    becomes: { aside: [s0] }
+  },
+  {
+    title: "claims nothing more when a whole batch is set aside",
+    from: { phase: collecting, aside: Array.from({ length: 250 }, () => s0), asideUntil: 31_000 },
+    event: collected([s1]),
+    does: "SettleAndClaim",
+    with: { settlements: [s1], limit: null }
+  },
+  {
+    title: "stores one that was set aside again after half a minute, alone",
+    from: { phase: collecting, aside: [s0, s1], asideUntil: 31_000 },
+    event: collected([s2]),
+    facts: { now: 31_000 },
+    does: "SettleAndClaim",
+    with: { settlements: [s0], limit: null },
+    becomes: { settlements: [s0, s2], aside: [s1], recalling: true }
+  },
+  {
+    title: "sets it aside once more at the first refusal, and asks for another one next",
+    from: {
+      ...proving(1, false, passing),
+      settlements: [s0, s2],
+      aside: [s1],
+      portion: 1,
+      recalling: true
+    },
+    event: works,
+    facts: { now: 40_000 },
+    does: "BackOff",
+    becomes: { settlements: [s2], aside: [s1, s0], asideUntil: 70_000, portion: null, recalling: false }
+  },
+  {
+    title: "stores all that was set aside once one of it is stored",
+    from: { ...storing(1, false), settlements: [s0, s2], aside: [s1], portion: 1, recalling: true },
+    event: stored(),
+    does: "ReportStored SettleAndClaim",
+    with: { settlements: [s2, s1] },
+    becomes: { aside: [], portion: null, recalling: false }
+  },
+  {
+    title: "gives up no name while something of it is set aside",
+    from: { ...storing(1, false), settlements: [s1], aside: [s0], retired: ["w0"] },
+    event: stored(),
+    does: "ReportStored Collect",
+    becomes: { retired: ["w0"] }
+  },
+  {
+    title: "that is interrupted stores also what it has set aside",
+    from: { phase: watching, settlements: [s0], aside: [s1], asideUntil: 31_000 },
+    event: interrupted,
+    does: "StopBatches",
+    becomes: { settlements: [s0, s1], aside: [] }
   },
   {
     title: "does not cut the only outcome that it has before that",
@@ -564,8 +640,9 @@ const checked = (state: LaneState.LaneState, event: LaneEvent, facts: Facts) => 
     return notice._tag === "ReportUnsettled" ? notice.settlements : []
   })
   const brought = event._tag === "Collected" ? event.settlements : []
-  const accounted = new Set([...placesOf(stored), ...placesOf(told), ...placesOf(after.settlements)])
-  const known = isLeft ? [] : [...placesOf(state.settlements), ...placesOf(brought)]
+  const loaded = (state: LaneState.LaneState) => [...placesOf(state.settlements), ...placesOf(state.aside)]
+  const accounted = new Set([...placesOf(stored), ...placesOf(told), ...loaded(after)])
+  const known = isLeft ? [] : [...loaded(state), ...placesOf(brought)]
   expect(known.filter((place) => !accounted.has(place))).toEqual([])
   // A name is given up once, and only when nothing runs under it and nothing is to be stored.
   for (const notice of notices) {
@@ -672,6 +749,51 @@ describe("a lane, whatever comes in whatever order,", () => {
           ])
         }
         expect([...reported].sort()).toEqual([...poison].sort())
+      }),
+      { numRuns: 40 }
+    )
+  })
+
+  it("goes on claiming while somebody holds rows of jobs, and stores all of it in the end", () => {
+    const unlocksAt = 30 * 60_000
+    const world = FastCheck.record({
+      locked: FastCheck.uniqueArray(FastCheck.nat(9), { maxLength: 10 }),
+      brought: FastCheck.integer({ min: 1, max: 40 })
+    })
+    FastCheck.assert(
+      FastCheck.property(world, ({ brought, locked }) => {
+        const all = Array.from({ length: brought }, (_, index) => ({
+          ...settlement(index),
+          jobId: `job-${index % 10}`
+        }))
+        const isLocked = ({ jobId }: Settlement) => locked.some((place) => jobId === `job-${place}`)
+        let state = LaneState.make("w1", 16)
+        let event: LaneEvent = ready
+        let now = 0
+        let [isBrought, claims, blocked] = [false, 0, 0]
+        const settled = new Map<number, string>()
+        while (now < 2 * unlocksAt) {
+          const { after, request } = checked(state, event, { ...facts, now })
+          state = after
+          event = ready
+          if (request._tag === "Collect") {
+            event = collected(isBrought ? [] : all)
+            isBrought = true
+          } else if (request._tag === "SettleAndClaim") {
+            const waits = now < unlocksAt && request.settlements.some(isLocked)
+            event = waits ? { ...failed, cause: passing } : stored()
+            now += waits ? 5000 : 1
+            blocked += waits && settled.size > 0 ? 1 : 0
+            if (!waits) for (const { index, outcome } of request.settlements) settled.set(index, outcome._tag)
+            if (!waits && request.limit !== null && now < unlocksAt) claims += 1
+          } else if (request._tag === "Prove") event = works
+          else if (request._tag === "Register") event = registered
+          else now += 1000
+        }
+        expect([...settled.values()]).toEqual(all.map(() => "Accepted"))
+        // The commits that wait for the rows take a third of the time at most, and others claim.
+        expect(claims).toBeGreaterThan(800)
+        expect(blocked * 5000).toBeLessThan(unlocksAt / 3)
       }),
       { numRuns: 40 }
     )

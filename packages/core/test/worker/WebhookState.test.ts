@@ -9,7 +9,7 @@ import type { Facts, Phase, WebhookEvent } from "../../src/worker/WebhookState.t
 import * as WebhookState from "../../src/worker/WebhookState.ts"
 
 const cause = Cause.fail(new StorageError({ operation: "exchange", cause: "lost" }))
-const facts: Facts = { slots: 16, stopping: false, graceIsOver: false }
+const facts: Facts = { now: 0, slots: 16, stopping: false, graceIsOver: false }
 const stopping = { stopping: true }
 const full = { slots: 0 }
 
@@ -389,6 +389,7 @@ describe("the webhook loop, whatever comes in whatever order,", () => {
       )
     )
     const someFacts = FastCheck.record({
+      now: FastCheck.nat(100_000),
       slots: FastCheck.nat(3),
       stopping: FastCheck.boolean(),
       graceIsOver: FastCheck.boolean()
