@@ -1,0 +1,462 @@
+-- The tables of a new PostgreSQL database of this build, each with its indexes. The migrations make them; this file shows
+-- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/stores.md says how to write it anew.
+-- The comments come from the migrations, whose text never changes once it is released: an old comment may describe what a
+-- later migration changed.
+
+CREATE TABLE sendwright_account (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  currency text NOT NULL,
+  plan text NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT sendwright_account_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_account_id_key UNIQUE (id)
+);
+
+CREATE TABLE sendwright_api_key (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  public_key text COLLATE "C" NOT NULL,
+  session text COLLATE "C" NOT NULL,
+  name text,
+  permissions text NOT NULL,
+  status text NOT NULL,
+  secrets text NOT NULL,
+  created_at bigint NOT NULL,
+  last_used_at bigint,
+  CONSTRAINT sendwright_api_key_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_api_key_public_key_key UNIQUE (public_key)
+) WITH (fillfactor=70);
+CREATE INDEX sendwright_api_key_session ON sendwright_api_key USING btree (session, seq);
+
+CREATE TABLE sendwright_attempt (
+  delivery bigint NOT NULL,
+  number integer NOT NULL,
+  at bigint NOT NULL,
+  status integer,
+  duration_ms bigint NOT NULL,
+  reason text,
+  excerpt text NOT NULL,
+  CONSTRAINT sendwright_attempt_pkey PRIMARY KEY (delivery, number)
+);
+
+-- before_act and after_act: what is shown of the target, in JSON.
+CREATE TABLE sendwright_audit (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text NOT NULL,
+  at bigint NOT NULL,
+  operator text COLLATE "C" NOT NULL,
+  operation text COLLATE "C" NOT NULL,
+  target text COLLATE "C",
+  address text,
+  request_id text,
+  before_act text,
+  after_act text,
+  CONSTRAINT sendwright_audit_pkey PRIMARY KEY (seq)
+);
+CREATE INDEX sendwright_audit_at ON sendwright_audit USING btree (at);
+CREATE INDEX sendwright_audit_operation ON sendwright_audit USING btree (operation, seq);
+CREATE INDEX sendwright_audit_operator ON sendwright_audit USING btree (operator, seq);
+CREATE INDEX sendwright_audit_target ON sendwright_audit USING btree (target, seq) WHERE target IS NOT NULL;
+
+-- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
+-- when none is. version: of its last write. The newest of a session is the cursor of its backlog.
+CREATE TABLE sendwright_batch (
+  session text COLLATE "C" NOT NULL,
+  first bigint NOT NULL,
+  last bigint NOT NULL,
+  worker text COLLATE "C",
+  open integer NOT NULL,
+  at bigint NOT NULL,
+  version text NOT NULL,
+  CONSTRAINT sendwright_batch_pkey PRIMARY KEY (session, first)
+) WITH (fillfactor=50);
+CREATE INDEX sendwright_batch_worker ON sendwright_batch USING btree (worker) WHERE worker IS NOT NULL;
+
+-- The sessions that may have a backlog.
+CREATE TABLE sendwright_busy (
+  session text COLLATE "C" NOT NULL,
+  CONSTRAINT sendwright_busy_pkey PRIMARY KEY (session)
+);
+
+-- seq is the order of recording among the records of one phone.
+CREATE TABLE sendwright_consent (
+  account text COLLATE "C" NOT NULL,
+  -- person: a phone, or a user id with its portfolio. phone and user_id: what else is known of whom the
+  -- record is of.
+  person text COLLATE "C" NOT NULL,
+  occurred_at bigint NOT NULL,
+  seq bigint NOT NULL,
+  id text NOT NULL,
+  purpose text NOT NULL,
+  status text NOT NULL,
+  source text NOT NULL,
+  proof text,
+  recorded_at bigint NOT NULL,
+  phone text,
+  user_id text,
+  CONSTRAINT sendwright_consent_pkey PRIMARY KEY (account, person, occurred_at, seq)
+);
+-- Whoever revokes thousands of times is asked for the last place with each of them.
+CREATE INDEX sendwright_consent_recorded ON sendwright_consent USING btree (account, person, seq);
+-- The last of each purpose and status is found, however many there are.
+CREATE INDEX sendwright_consent_standing ON sendwright_consent USING btree (account, person, purpose, status, occurred_at, seq);
+
+-- attempts: all that were made; tries: those of the running schedule.
+-- due_at: when it may be taken: at next_at, or at the end of the lease while a worker has it; null when it is over.
+CREATE TABLE sendwright_delivery (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  endpoint bigint NOT NULL,
+  event bigint NOT NULL,
+  status text NOT NULL,
+  attempts integer NOT NULL,
+  tries integer NOT NULL,
+  first_attempt_at bigint,
+  next_at bigint,
+  due_at bigint,
+  worker text COLLATE "C",
+  fence bigint NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT sendwright_delivery_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_delivery_id_key UNIQUE (id)
+) WITH (fillfactor=70);
+-- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
+CREATE INDEX sendwright_delivery_due ON sendwright_delivery USING btree (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
+CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery USING btree (endpoint, seq);
+-- What was attempted and waits: little, and found without reading a backlog that was not.
+CREATE INDEX sendwright_delivery_tried ON sendwright_delivery USING btree (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
+-- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
+CREATE INDEX sendwright_delivery_worker ON sendwright_delivery USING btree (worker) WHERE worker IS NOT NULL;
+
+CREATE TABLE sendwright_endpoint (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  url text NOT NULL,
+  events text NOT NULL,
+  description text,
+  enabled integer NOT NULL,
+  disabled_reason text,
+  secrets text NOT NULL,
+  failing_since bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  deliveries_per_second double precision,
+  batch_recipients integer DEFAULT 0 NOT NULL,
+  CONSTRAINT sendwright_endpoint_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_endpoint_id_key UNIQUE (id)
+);
+CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint USING btree (account, seq);
+
+CREATE TABLE sendwright_event (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  type text NOT NULL,
+  body text NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT sendwright_event_pkey PRIMARY KEY (seq)
+);
+
+-- What came in and was told, so that it is told once.
+CREATE TABLE sendwright_inbound (
+  id text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  CONSTRAINT sendwright_inbound_pkey PRIMARY KEY (id)
+);
+CREATE INDEX sendwright_inbound_at ON sendwright_inbound USING btree (at);
+
+-- What stays of a job as it was accepted.
+CREATE TABLE sendwright_job (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  session text COLLATE "C" NOT NULL,
+  public_key text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  template bigint,
+  snapshot bigint NOT NULL,
+  currency text NOT NULL,
+  estimated_cost text,
+  idempotency_key text COLLATE "C",
+  fingerprint text,
+  answer text,
+  recipients integer NOT NULL,
+  created_at bigint NOT NULL,
+  -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
+  reference text COLLATE "C",
+  -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
+  -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept. Null in jobs
+  -- that were not the last of their day when this column came.
+  day_total bigint,
+  -- A job has a row in sendwright_progress once something became of it. All that there are have one.
+  -- backlog_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
+  backlog_at bigint,
+  -- What limits are to be taken of a send that was accepted inside an embedder's transaction: 'none'
+  -- until they were asked for, then the one for which it waits; null when they are taken, and of all other jobs.
+  limiter text,
+  CONSTRAINT sendwright_job_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_job_id_key UNIQUE (id)
+);
+CREATE INDEX sendwright_job_account ON sendwright_job USING btree (account, kind, seq);
+CREATE INDEX sendwright_job_account_reference ON sendwright_job USING btree (account, reference, seq) WHERE reference IS NOT NULL;
+CREATE INDEX sendwright_job_backlog ON sendwright_job USING btree (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job USING btree (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX sendwright_job_key ON sendwright_job USING btree (public_key, kind, seq);
+CREATE INDEX sendwright_job_key_reference ON sendwright_job USING btree (public_key, reference, seq) WHERE reference IS NOT NULL;
+
+-- When such a send of an API key was counted last.
+CREATE TABLE sendwright_late_acceptance (
+  public_key text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  CONSTRAINT sendwright_late_acceptance_pkey PRIMARY KEY (public_key)
+);
+
+-- The template recipients of a UTC day (its first millisecond) that were counted after embedders' commits.
+CREATE TABLE sendwright_late_usage (
+  account text COLLATE "C" NOT NULL,
+  day bigint NOT NULL,
+  units bigint NOT NULL,
+  CONSTRAINT sendwright_late_usage_pkey PRIMARY KEY (account, day)
+);
+
+-- The master keys that processes have to be given, in the order in which they were added.
+CREATE TABLE sendwright_master_key (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  added_at bigint NOT NULL,
+  retired_at bigint,
+  CONSTRAINT sendwright_master_key_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_master_key_id_key UNIQUE (id)
+);
+
+CREATE TABLE sendwright_migration (
+  id integer NOT NULL,
+  name text NOT NULL,
+  checksum text NOT NULL,
+  applied_at bigint NOT NULL,
+  compatible_from integer,
+  CONSTRAINT sendwright_migration_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE sendwright_operator (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  role text NOT NULL,
+  status text NOT NULL,
+  secrets text NOT NULL,
+  created_at bigint NOT NULL,
+  last_used_at bigint,
+  CONSTRAINT sendwright_operator_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_operator_name_key UNIQUE (name)
+);
+
+-- arrival: when the next message would find the session idle, in milliseconds with fractions.
+CREATE TABLE sendwright_pace (
+  -- Sessions and webhook endpoints.
+  paced text COLLATE "C" NOT NULL,
+  arrival double precision NOT NULL,
+  CONSTRAINT sendwright_pace_pkey PRIMARY KEY (paced)
+) WITH (fillfactor=50);
+
+-- next_at: not before it the session's next message to the phone.
+CREATE TABLE sendwright_pair (
+  session text COLLATE "C" NOT NULL,
+  phone text COLLATE "C" NOT NULL,
+  next_at bigint NOT NULL,
+  CONSTRAINT sendwright_pair_pkey PRIMARY KEY (session, phone)
+);
+CREATE INDEX sendwright_pair_next ON sendwright_pair USING btree (session, next_at);
+
+-- Reports of which only the platform's id is known, and not yet of which message that is.
+CREATE TABLE sendwright_parked (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  session text COLLATE "C" NOT NULL,
+  provider_id text NOT NULL,
+  report text NOT NULL,
+  at bigint NOT NULL,
+  CONSTRAINT sendwright_parked_pkey PRIMARY KEY (seq)
+);
+CREATE INDEX sendwright_parked_at ON sendwright_parked USING btree (at);
+-- Only the newest of a session are kept.
+CREATE INDEX sendwright_parked_session ON sendwright_parked USING btree (session, seq);
+
+-- What is known of one key of a person leads to another. told: both were told together.
+CREATE TABLE sendwright_person_link (
+  account text COLLATE "C" NOT NULL,
+  person text COLLATE "C" NOT NULL,
+  other text COLLATE "C" NOT NULL,
+  told integer NOT NULL,
+  at bigint NOT NULL,
+  CONSTRAINT sendwright_person_link_pkey PRIMARY KEY (account, person, other)
+);
+
+-- One row, which probes write.
+CREATE TABLE sendwright_probe (
+  probes bigint NOT NULL
+);
+
+-- What changes of it, in a narrow row: what is indexed of it changes each time, and then all indexes are written.
+-- next_at: when it has work next; null while a worker has some of it in hand and when it may not be dispatched.
+-- in_flight: how many of its recipients await an outcome from that worker.
+CREATE TABLE sendwright_progress (
+  seq bigint NOT NULL,
+  session text COLLATE "C" NOT NULL,
+  status text NOT NULL,
+  pause_reason text,
+  queued integer NOT NULL,
+  sending integer NOT NULL,
+  accepted integer NOT NULL,
+  sent integer NOT NULL,
+  delivered integer NOT NULL,
+  read integer NOT NULL,
+  failed integer NOT NULL,
+  skipped integer NOT NULL,
+  canceled integer NOT NULL,
+  unknown integer NOT NULL,
+  in_flight integer NOT NULL,
+  next_at bigint,
+  worker text COLLATE "C",
+  fence bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  completed_at bigint,
+  -- Recipients between two places whose own rows tell nothing yet are in hand since then, whatever their own next_at and
+  -- fence tell. Null when nothing of the job is in hand, and where each row tells of itself.
+  taken_first integer,
+  taken_last integer,
+  taken_at bigint,
+  CONSTRAINT sendwright_progress_pkey PRIMARY KEY (seq)
+) WITH (fillfactor=70);
+CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_paused ON sendwright_progress USING btree (session, seq) WHERE status = 'paused'::text;
+CREATE INDEX sendwright_progress_worker ON sendwright_progress USING btree (worker) WHERE worker IS NOT NULL;
+
+-- arrival: when the key's next request would find its allowance whole, in milliseconds with fractions.
+-- Every request writes it, and a crash may give each key one burst again: not worth waiting for the disk.
+CREATE UNLOGGED TABLE sendwright_rate (
+  key text COLLATE "C" NOT NULL,
+  arrival double precision NOT NULL,
+  CONSTRAINT sendwright_rate_pkey PRIMARY KEY (key)
+) WITH (fillfactor=50);
+
+CREATE TABLE sendwright_rate_card (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  currency text NOT NULL,
+  effective_from bigint NOT NULL,
+  created_at bigint NOT NULL,
+  prices text NOT NULL,
+  CONSTRAINT sendwright_rate_card_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_rate_card_id_key UNIQUE (id)
+);
+CREATE INDEX sendwright_rate_card_currency ON sendwright_rate_card USING btree (currency, effective_from, seq);
+
+-- seq: its job's seq × 4096 + its place. next_at is null while in flight and after dispatch.
+-- fence: of the claim whose outcome is awaited; null when none is. A report may overtake the outcome.
+-- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
+CREATE TABLE sendwright_recipient (
+  seq bigint NOT NULL,
+  phone text NOT NULL,
+  external_id text,
+  variables text NOT NULL,
+  market text,
+  price text,
+  status text NOT NULL,
+  attempts integer NOT NULL,
+  lost integer DEFAULT 0 NOT NULL,
+  uncertain integer DEFAULT 0 NOT NULL,
+  sequence integer NOT NULL,
+  next_at bigint,
+  fence bigint,
+  updated_at bigint NOT NULL,
+  failure text,
+  provider_id text,
+  sent_at bigint,
+  delivered_at bigint,
+  read_at bigint,
+  pricing text,
+  -- The time of the first attempt, once that is to be repeated.
+  retrying_since bigint,
+  -- When an operator had it sent again; null when nobody did.
+  requeued_at bigint,
+  CONSTRAINT sendwright_recipient_pkey PRIMARY KEY (seq)
+) WITH (fillfactor=50);
+CREATE INDEX sendwright_recipient_provider ON sendwright_recipient USING btree (provider_id) WHERE provider_id IS NOT NULL;
+
+CREATE TABLE sendwright_session (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  provider text NOT NULL,
+  config text NOT NULL,
+  pacing text NOT NULL,
+  state text NOT NULL,
+  reason text,
+  connected_since bigint,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  blocked_until bigint,
+  -- Null: the words that come with Sendwright.
+  keywords text,
+  -- unavailable_since, probe_at, probe_interval: a platform that does not answer. retry_for: for how long
+  -- a transient error is tried again, null by what is sent. All in milliseconds.
+  unavailable_since bigint,
+  probe_at bigint,
+  probe_interval bigint,
+  retry_for bigint,
+  CONSTRAINT sendwright_session_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_session_id_key UNIQUE (id)
+);
+CREATE INDEX sendwright_session_account ON sendwright_session USING btree (account, seq);
+CREATE INDEX sendwright_session_blocked ON sendwright_session USING btree (blocked_until) WHERE blocked_until IS NOT NULL;
+CREATE INDEX sendwright_session_unavailable ON sendwright_session USING btree (unavailable_since) WHERE unavailable_since IS NOT NULL;
+
+-- Contents of jobs, each kept once.
+CREATE TABLE sendwright_snapshot (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  digest text COLLATE "C" NOT NULL,
+  body text NOT NULL,
+  CONSTRAINT sendwright_snapshot_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_snapshot_digest_key UNIQUE (digest)
+);
+
+CREATE TABLE sendwright_template (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  session text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  language text NOT NULL,
+  category text NOT NULL,
+  status text NOT NULL,
+  content text NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT sendwright_template_pkey PRIMARY KEY (id),
+  CONSTRAINT sendwright_template_session_name_language_key UNIQUE (session, name, language)
+);
+CREATE INDEX sendwright_template_session ON sendwright_template USING btree (session, id);
+
+-- What came in and names nobody.
+CREATE TABLE sendwright_unattributed (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  session text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  message_id text,
+  text text NOT NULL,
+  occurred_at bigint NOT NULL,
+  recorded_at bigint NOT NULL,
+  CONSTRAINT sendwright_unattributed_pkey PRIMARY KEY (seq)
+);
+CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed USING btree (account, seq);
+
+-- The last count with which each worker said that it lives.
+CREATE TABLE sendwright_worker (
+  id text COLLATE "C" NOT NULL,
+  beats bigint NOT NULL,
+  -- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
+  dispatches_at bigint,
+  CONSTRAINT sendwright_worker_pkey PRIMARY KEY (id)
+) WITH (fillfactor=50);

@@ -1,0 +1,425 @@
+-- The tables of a new SQLite database of this build, each with its indexes. The migrations make them; this file shows
+-- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/stores.md says how to write it anew.
+-- The comments come from the migrations, whose text never changes once it is released: an old comment may describe what a
+-- later migration changed.
+
+CREATE TABLE sendwright_account (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE sendwright_api_key (
+  seq INTEGER PRIMARY KEY,
+  public_key TEXT NOT NULL UNIQUE,
+  session TEXT NOT NULL,
+  name TEXT,
+  permissions TEXT NOT NULL,
+  status TEXT NOT NULL,
+  secrets TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  last_used_at INTEGER
+) STRICT;
+CREATE INDEX sendwright_api_key_session ON sendwright_api_key (session, seq);
+
+CREATE TABLE sendwright_attempt (
+  delivery INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  status INTEGER,
+  duration_ms INTEGER NOT NULL,
+  reason TEXT,
+  excerpt TEXT NOT NULL,
+  PRIMARY KEY (delivery, number)
+) STRICT, WITHOUT ROWID;
+
+-- before_act and after_act: what is shown of the target, in JSON.
+CREATE TABLE sendwright_audit (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  operator TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  target TEXT,
+  address TEXT,
+  request_id TEXT,
+  before_act TEXT,
+  after_act TEXT
+) STRICT;
+CREATE INDEX sendwright_audit_at ON sendwright_audit (at);
+CREATE INDEX sendwright_audit_operation ON sendwright_audit (operation, seq);
+CREATE INDEX sendwright_audit_operator ON sendwright_audit (operator, seq);
+CREATE INDEX sendwright_audit_target ON sendwright_audit (target, seq) WHERE target IS NOT NULL;
+
+-- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
+-- when none is. version: of its last write. The newest of a session is the cursor of its backlog.
+CREATE TABLE sendwright_batch (
+  session TEXT NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  worker TEXT,
+  open INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  version TEXT NOT NULL,
+  PRIMARY KEY (session, first)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_batch_worker ON sendwright_batch (worker) WHERE worker IS NOT NULL;
+
+-- The sessions that may have a backlog.
+CREATE TABLE sendwright_busy (
+  session TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- seq is the order of recording among the records of one phone.
+CREATE TABLE sendwright_consent (
+  account TEXT NOT NULL,
+  -- person: a phone, or a user id with its portfolio. phone and user_id: what else is known of whom the
+  -- record is of.
+  person TEXT NOT NULL,
+  occurred_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  purpose TEXT NOT NULL,
+  status TEXT NOT NULL,
+  source TEXT NOT NULL,
+  proof TEXT,
+  recorded_at INTEGER NOT NULL,
+  phone TEXT,
+  user_id TEXT,
+  PRIMARY KEY (account, person, occurred_at, seq)
+) STRICT, WITHOUT ROWID;
+-- Whoever revokes thousands of times is asked for the last place with each of them.
+CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
+-- The last of each purpose and status is found, however many there are.
+CREATE INDEX sendwright_consent_standing
+  ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
+
+-- attempts: all that were made; tries: those of the running schedule.
+-- due_at: when it may be taken: at next_at, or at the end of the lease while a worker has it; null when it is over.
+CREATE TABLE sendwright_delivery (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  endpoint INTEGER NOT NULL,
+  event INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  tries INTEGER NOT NULL,
+  first_attempt_at INTEGER,
+  next_at INTEGER,
+  due_at INTEGER,
+  worker TEXT,
+  fence INTEGER NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+-- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
+CREATE INDEX sendwright_delivery_due ON sendwright_delivery (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
+CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery (endpoint, seq);
+-- What was attempted and waits: little, and found without reading a backlog that was not.
+CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
+-- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
+CREATE INDEX sendwright_delivery_worker ON sendwright_delivery (worker) WHERE worker IS NOT NULL;
+
+CREATE TABLE sendwright_endpoint (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  url TEXT NOT NULL,
+  events TEXT NOT NULL,
+  description TEXT,
+  enabled INTEGER NOT NULL,
+  disabled_reason TEXT,
+  secrets TEXT NOT NULL,
+  failing_since INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  deliveries_per_second REAL,
+  batch_recipients INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint (account, seq);
+
+CREATE TABLE sendwright_event (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  account TEXT NOT NULL,
+  type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- What came in and was told, so that it is told once.
+CREATE TABLE sendwright_inbound (
+  id TEXT PRIMARY KEY,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_inbound_at ON sendwright_inbound (at);
+
+-- What stays of a job. backlog_at: when it is due first, in the order of seq within its session; null where it has no
+-- place in that order.
+CREATE TABLE sendwright_job (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  session TEXT NOT NULL,
+  public_key TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  template INTEGER,
+  snapshot INTEGER NOT NULL,
+  -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
+  reference TEXT,
+  currency TEXT NOT NULL,
+  estimated_cost TEXT,
+  idempotency_key TEXT,
+  fingerprint TEXT,
+  answer TEXT,
+  recipients INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
+  -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept. Null in jobs
+  -- that were not the last of their day when this column came.
+  day_total INTEGER,
+  backlog_at INTEGER,
+  -- What limits are to be taken of a send that was accepted inside an embedder's transaction: 'none'
+  -- until they were asked for, then the one for which it waits; null when they are taken, and of all other jobs.
+  limiter TEXT
+) STRICT;
+CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
+CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
+CREATE INDEX sendwright_job_backlog ON sendwright_job (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
+  WHERE idempotency_key IS NOT NULL;
+CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
+CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
+
+-- When such a send of an API key was counted last.
+CREATE TABLE sendwright_late_acceptance (
+  public_key TEXT NOT NULL PRIMARY KEY,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The template recipients of a UTC day (its first millisecond) that were counted after embedders' commits.
+CREATE TABLE sendwright_late_usage (
+  account TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  units INTEGER NOT NULL,
+  PRIMARY KEY (account, day)
+) STRICT, WITHOUT ROWID;
+
+-- The master keys that processes have to be given, in the order in which they were added.
+CREATE TABLE sendwright_master_key (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  added_at INTEGER NOT NULL,
+  retired_at INTEGER
+) STRICT;
+
+CREATE TABLE sendwright_migration (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  checksum TEXT NOT NULL,
+  applied_at INTEGER NOT NULL,
+  compatible_from INTEGER
+) STRICT;
+
+CREATE TABLE sendwright_operator (
+  seq INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  role TEXT NOT NULL,
+  status TEXT NOT NULL,
+  secrets TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  last_used_at INTEGER
+) STRICT;
+
+CREATE TABLE sendwright_owner (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  token TEXT NOT NULL
+) STRICT;
+
+-- arrival: when the next message would find the session idle, in milliseconds with fractions.
+CREATE TABLE sendwright_pace (
+  -- Sessions and webhook endpoints.
+  paced TEXT PRIMARY KEY,
+  arrival REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- next_at: not before it the session's next message to the phone.
+CREATE TABLE sendwright_pair (
+  session TEXT NOT NULL,
+  phone TEXT NOT NULL,
+  next_at INTEGER NOT NULL,
+  PRIMARY KEY (session, phone)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_pair_next ON sendwright_pair (session, next_at);
+
+-- Reports of which only the platform's id is known, and not yet of which message that is.
+CREATE TABLE sendwright_parked (
+  seq INTEGER PRIMARY KEY,
+  session TEXT NOT NULL,
+  provider_id TEXT NOT NULL,
+  report TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_parked_at ON sendwright_parked (at);
+-- Only the newest of a session are kept.
+CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
+
+-- What is known of one key of a person leads to another. told: both were told together.
+CREATE TABLE sendwright_person_link (
+  account TEXT NOT NULL,
+  person TEXT NOT NULL,
+  other TEXT NOT NULL,
+  told INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (account, person, other)
+) STRICT, WITHOUT ROWID;
+
+-- Empty but for the moment of a probe.
+CREATE TABLE sendwright_probe (
+  content BLOB NOT NULL
+) STRICT;
+
+-- What became of a job lies in a row of its own, once something did. All that there are have one.
+CREATE TABLE sendwright_progress (
+  seq INTEGER PRIMARY KEY,
+  session TEXT NOT NULL,
+  status TEXT NOT NULL,
+  pause_reason TEXT,
+  queued INTEGER NOT NULL,
+  sending INTEGER NOT NULL,
+  accepted INTEGER NOT NULL,
+  sent INTEGER NOT NULL,
+  delivered INTEGER NOT NULL,
+  read INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  skipped INTEGER NOT NULL,
+  canceled INTEGER NOT NULL,
+  unknown INTEGER NOT NULL,
+  in_flight INTEGER NOT NULL,
+  next_at INTEGER,
+  worker TEXT,
+  fence INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  completed_at INTEGER,
+  taken_first INTEGER,
+  taken_last INTEGER,
+  taken_at INTEGER,
+  version TEXT NOT NULL
+) STRICT;
+CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq, status) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_paused ON sendwright_progress (session, seq) WHERE status = 'paused';
+CREATE INDEX sendwright_progress_worker ON sendwright_progress (worker) WHERE worker IS NOT NULL;
+
+CREATE TABLE sendwright_rate_card (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  currency TEXT NOT NULL,
+  effective_from INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  prices TEXT NOT NULL
+) STRICT;
+CREATE INDEX sendwright_rate_card_currency ON sendwright_rate_card (currency, effective_from, seq);
+
+-- seq: its job's seq × 4096 + its place, so that the table is clustered by job without a composite key.
+-- next_at is null while in flight and after dispatch.
+-- fence: of the claim whose outcome is awaited; null when none is. A report may overtake the outcome.
+CREATE TABLE sendwright_recipient (
+  seq INTEGER PRIMARY KEY,
+  phone TEXT NOT NULL,
+  external_id TEXT,
+  variables TEXT NOT NULL,
+  market TEXT,
+  price TEXT,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  next_at INTEGER,
+  fence INTEGER,
+  updated_at INTEGER NOT NULL,
+  failure TEXT,
+  provider_id TEXT,
+  sent_at INTEGER,
+  delivered_at INTEGER,
+  read_at INTEGER,
+  -- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
+  lost INTEGER NOT NULL DEFAULT 0,
+  uncertain INTEGER NOT NULL DEFAULT 0,
+  pricing TEXT,
+  -- The time of the first attempt, once that is to be repeated.
+  retrying_since INTEGER,
+  -- When an operator had it sent again; null when nobody did.
+  requeued_at INTEGER
+) STRICT;
+CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
+
+CREATE TABLE sendwright_session (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  name TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  config TEXT NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT,
+  connected_since INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  pacing TEXT NOT NULL DEFAULT '{"messages_per_second":null,"pair_interval_ms":null}',
+  blocked_until INTEGER,
+  -- Null: the words that come with Sendwright.
+  keywords TEXT,
+  -- unavailable_since, probe_at, probe_interval: a platform that does not answer. retry_for: for how long
+  -- a transient error is tried again, null by what is sent. All in milliseconds.
+  unavailable_since INTEGER,
+  probe_at INTEGER,
+  probe_interval INTEGER,
+  retry_for INTEGER
+) STRICT;
+CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
+CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
+CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
+
+-- Contents of jobs, each kept once.
+CREATE TABLE sendwright_snapshot (
+  seq INTEGER PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,
+  body TEXT NOT NULL
+) STRICT;
+
+-- AUTOINCREMENT: the number is the template's public id and must never name another one.
+CREATE TABLE sendwright_template (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  session TEXT NOT NULL,
+  name TEXT NOT NULL,
+  language TEXT NOT NULL,
+  category TEXT NOT NULL,
+  status TEXT NOT NULL,
+  content TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  UNIQUE (session, name, language)
+) STRICT;
+CREATE INDEX sendwright_template_session ON sendwright_template (session, id);
+
+-- What came in and names nobody.
+CREATE TABLE sendwright_unattributed (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  account TEXT NOT NULL,
+  session TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at INTEGER NOT NULL,
+  recorded_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed (account, seq);
+
+CREATE TABLE sendwright_worker (
+  id TEXT PRIMARY KEY,
+  beats INTEGER NOT NULL,
+  -- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
+  dispatches_at INTEGER
+) STRICT, WITHOUT ROWID;
