@@ -99,6 +99,23 @@ const rows: ReadonlyArray<Row> = [
     with: { settlements: [s0], limit: null }
   },
   {
+    title: "claims beside an answer that is set aside",
+    from: { phase: collecting, aside: [s0], asideUntil: 31_000 },
+    event: collected([s1]),
+    facts: { now: 30_999 },
+    does: "SettleAndClaim",
+    with: { settlements: [s1], limit: 16 }
+  },
+  {
+    title: "stores it again after half a minute, though no other answer came",
+    from: { phase: collecting, aside: [s0, s1], asideUntil: 31_000 },
+    event: collected(),
+    facts: { now: 31_000 },
+    does: "SettleAndClaim",
+    with: { settlements: [s0], limit: null },
+    becomes: { aside: [s1], recalling: true }
+  },
+  {
     title: "without an answer looks before it claims",
     from: { phase: collecting },
     event: collected(),
