@@ -755,7 +755,7 @@ describe("a lane, whatever comes in whatever order,", () => {
   })
 
   it("goes on claiming while somebody holds rows of jobs, and stores all of it in the end", () => {
-    const unlocksAt = 30 * 60_000
+    const unlocksAt = 3_600_000
     const world = FastCheck.record({
       locked: FastCheck.uniqueArray(FastCheck.nat(9), { maxLength: 10 }),
       brought: FastCheck.integer({ min: 1, max: 40 })
@@ -772,7 +772,7 @@ describe("a lane, whatever comes in whatever order,", () => {
         let now = 0
         let [isBrought, claims, blocked] = [false, 0, 0]
         const settled = new Map<number, string>()
-        while (now < 2 * unlocksAt) {
+        while (now < unlocksAt || (settled.size < brought && now < 2 * unlocksAt)) {
           const { after, request } = checked(state, event, { ...facts, now })
           state = after
           event = ready
@@ -788,14 +788,14 @@ describe("a lane, whatever comes in whatever order,", () => {
             if (!waits && request.limit !== null && now < unlocksAt) claims += 1
           } else if (request._tag === "Prove") event = works
           else if (request._tag === "Register") event = registered
-          else now += 1000
+          else now += 5000
         }
         expect([...settled.values()]).toEqual(all.map(() => "Accepted"))
         // The commits that wait for the rows take a third of the time at most, and others claim.
-        expect(claims).toBeGreaterThan(800)
+        expect(claims).toBeGreaterThan(300)
         expect(blocked * 5000).toBeLessThan(unlocksAt / 3)
       }),
-      { numRuns: 40 }
+      { numRuns: 30 }
     )
   })
 })
