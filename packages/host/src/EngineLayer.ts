@@ -21,10 +21,10 @@ import type { Database, HostConfig } from "./HostConfig.ts"
 import { senderNetworksOf } from "./HostConfig.ts"
 import type * as InFlight from "./http/InFlight.ts"
 
-/** The part of a stop's time that attempts under way have; the rest is for handing in, and for closing the database. */
+/** The share of a stop's time for attempts in progress. The rest is for settling them and for closing the database. */
 export const graceShare = 0.9
 
-/** Where the stores are is decided here and nowhere else; each is loaded only where it is used. */
+/** The only place that chooses the stores; each is loaded only when it is used. */
 const stores = (database: Database) =>
   database.kind === "sqlite"
     ? Layer.unwrapEffect(
@@ -56,7 +56,7 @@ export interface Options {
   readonly senders?: ReadonlyArray<Sender.Sender>
 }
 
-/** `/hooks/whatsapp/{sessionId}` is of `whatsapp_cloud`: a sender of this name would never get a hook. */
+/** `/hooks/whatsapp/{sessionId}` belongs to `whatsapp_cloud`, so that a sender of this name would never get a post. */
 const reserved = "whatsapp"
 
 /** All that come with Sendwright, and those of one's own. */

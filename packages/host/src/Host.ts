@@ -23,7 +23,7 @@ import type { StartFailure } from "./StartFailure.ts"
 /** One request in so many gets a span, where the program around the host has a tracer. */
 const spanEvery = 100
 
-/** Effect's own tracer keeps spans for nobody. */
+/** Effect's default tracer discards spans. */
 const sampling = Effect.map(Effect.tracer, (tracer) =>
   tracer === Context.get(DefaultServices.liveServices, Tracer.Tracer) ? undefined : spanEvery
 )
@@ -57,18 +57,21 @@ const serve = (config: HostConfig, besides: NodeServer.Options<never, never>["be
     yield* Effect.logInfo(`Sendwright is on ${baseUrlOf(config, port)}`)
   })
 
-/** Starts the worker's loops where the role has them; answers how to end them before their scope does. */
+/** Starts the worker's loops if the role has them; returns an effect that ends them before their scope does. */
 const loops = (role: HostConfig["role"]) =>
   Effect.gen(function* () {
     if (role === "api") return Effect.void
     const { start, stop } = yield* Worker.Worker
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
-    // No host is started inside a transaction of an embedder.
+    // A host is never started inside an embedder's transaction.
     yield* Scope.extend(Effect.orDie(start), scope)
     return Effect.zipRight(stop, Scope.close(scope, Exit.void))
   })
 
-/** One process owns a SQLite database, so that nobody does what a part of the roles leaves undone. */
+/**
+ * Warns when one process has only a part of the roles: a SQLite database belongs to one process, so that no other
+ * does the rest.
+ */
 const warnOfHalf = ({ database, role }: HostConfig): Effect.Effect<void> =>
   database.kind === "sqlite" && role !== "all"
     ? Effect.logWarning(
@@ -91,7 +94,10 @@ const warnOfWeakToken = ({ hasWeakToken }: HostConfig): Effect.Effect<void> =>
       )
     : Effect.void
 
-/** Released in this order: the server and the loops together, since it answers until they ended; then the engine. */
+/**
+ * Released in this order: the server together with the loops, since it answers until they have ended; then the
+ * engine.
+ */
 export const layer = (
   config: HostConfig,
   options: EngineLayer.Options = {}
@@ -107,7 +113,7 @@ export const layer = (
       const end = yield* loops(config.role)
       yield* serve(config, { end, underWay })
     })
-    // Every request by the store's time, from its first fiber on.
+    // Every request uses the store's clock from its first fiber on.
     return Layer.scopedDiscard(Effect.flatMap(Engine.Engine, ({ clock }) => clock.within(running))).pipe(
       Layer.provide(EngineLayer.layer(config, { attempts, webhooks }, options))
     )

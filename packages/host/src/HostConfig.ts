@@ -70,8 +70,8 @@ const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."))
 
 /**
- * A host that only its own machine can reach may send to gateways there; one that others reach may not, unless it is told
- * to (docs/adr/0023).
+ * The networks for platforms. A host that only its own machine can reach may send to gateways there; any other host
+ * may only if a setting allows it (docs/adr/0023).
  */
 export const senderNetworksOf = ({
   host,
@@ -91,7 +91,9 @@ export class BadSetting extends Data.TaggedError("BadSetting")<{
 
 const secretBytes = 32
 
-/** A setting read from text; `wanted` says what would be right, and the value, which may be secret, is not told. */
+/**
+ * A setting read from text. `wanted` describes a valid value; the given one is not repeated, since it may be secret.
+ */
 const setting = <A>(name: string, wanted: string, parse: (text: string) => A | undefined) =>
   Config.nonEmptyString(name).pipe(
     Config.mapOrFail((text) =>
@@ -121,8 +123,8 @@ const baseUrl = (text: string): string | undefined => {
 }
 
 /**
- * `sqlite:<file>` or `sqlite::memory:`; a folder that is not there yet is made when it is opened. What others read as a
- * URI with options would be a file of that very name.
+ * `sqlite:<file>` or `sqlite::memory:`; a missing folder is created when the database is opened. SQLite's URI options
+ * are refused, since they would become part of the file's name.
  */
 const sqliteFile = (text: string): string | undefined => {
   const file = /^sqlite:(?:\/\/)?(?!file:)([^?]+)$/i.exec(text)?.[1]
@@ -298,7 +300,7 @@ const badKey = (reason: string) => new BadSetting({ variable: "SECRET_KEY", reas
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
-/** A new key would open nothing of what the database has. */
+/** True when the database has content, which a new key could not decrypt. */
 const hasContent = (database: string): boolean => sizeOf(database) > 0 || sizeOf(`${database}-wal`) > 0
 
 const makeKeyFile = (file: string): void => {
@@ -306,11 +308,14 @@ const makeKeyFile = (file: string): void => {
   writeFileSync(file, `${randomBytes(secretBytes).toString("base64")}\n`, { mode: 0o600, flag: "wx" })
 }
 
-/** Windows has other rights than these, and tells 0666 of every file. */
+/** True when others than the owner can read the file. Windows has other permissions and reports 0666 for every file. */
 const isOpen = (file: string): boolean =>
   process.platform !== "win32" && ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0
 
-/** They were made by an older version or opened by somebody, whose choice it stays: a backup may read by it. */
+/**
+ * Files that others can read, made by an older version or opened by somebody. Their permissions are not changed,
+ * because a backup may depend on them.
+ */
 const openFilesOf = (database: Database): ReadonlyArray<string> =>
   database.kind === "sqlite" && database.filename !== ":memory:"
     ? ["", "-wal", "-shm", ".key"].map((end) => database.filename + end).filter(isOpen)

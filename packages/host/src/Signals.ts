@@ -1,10 +1,10 @@
-/** The ends of a process that are not graceful; the first signal is `NodeRuntime.runMain`'s, and stops it gracefully. */
+/** Ends a process without a graceful stop. The graceful one, at the first signal, is `NodeRuntime.runMain`'s. */
 import { constants } from "node:os"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 
-/** From a terminal, `npm` passes on the SIGINT that the process was given already. */
+/** `npm` repeats a terminal's SIGINT, which the process got already, within this time. */
 const echoMs = 500
 
 const exit = (code: number, reason: string): Effect.Effect<never> =>
@@ -14,13 +14,14 @@ const exit = (code: number, reason: string): Effect.Effect<never> =>
   })
 
 /**
- * Ends the process at a second signal, and when a stop outlasts its grace because something in it hangs. What was
- * acknowledged is on the disk by then, and what was in flight is taken up by the next worker.
+ * Ends the process at a second signal, or when a stop outlasts its grace period because something hangs. Acknowledged
+ * sends are on the disk by then, and the next worker rescues those in flight.
  */
 export const watch = (graceMs: number): Effect.Effect<void> =>
   Effect.gen(function* () {
     const signals = yield* Queue.unbounded<"SIGINT" | "SIGTERM">()
-    // Never taken off: without a listener a signal is deadly to a process, and nothing to the first of a container.
+    // Never removed: without a listener a signal kills the process immediately, except for a container's first process,
+    // which ignores it.
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => signals.unsafeOffer(signal))
     const ungraceful = Effect.gen(function* () {
       const first = yield* Queue.take(signals)

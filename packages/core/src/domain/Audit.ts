@@ -1,6 +1,6 @@
 /**
- * The audit log: who did what as an operator, to what, when and from where, with what it was before and after. An entry
- * is written in the commit of its act. It has no secret, and of a phone number the last four digits.
+ * The audit log: which operator did what, to what, when and from where, with the target before and after. An entry is
+ * written in the commit of its act. It contains no secret, and only the last four digits of a phone number.
  */
 import type { Account } from "./account/Account.ts"
 import type { ApiKey, Secret } from "./account/ApiKey.ts"
@@ -18,7 +18,7 @@ import type { Endpoint } from "./webhook/Webhook.ts"
 
 /** The operator who acts. */
 export interface Actor {
-  /** An operator's name; who acts otherwise has a name that none can have, such as `cli:ana`. */
+  /** The operator's name. Other actors have a name that no operator can have, such as `cli:ana`. */
   readonly operator: string
   readonly address: string | null
   readonly requestId: string | null
@@ -34,7 +34,7 @@ export interface Entry extends Actor {
   readonly operation: string
   /** The id of what it was done to; null where there is no single one. */
   readonly target: string | null
-  /** Null where there was nothing before, or an act adds to what there was. */
+  /** Null when nothing was there before, or when an act only adds. */
   readonly before: View | null
   /** Null where nothing is left. */
   readonly after: View | null
@@ -52,22 +52,22 @@ export interface Query {
   readonly page: Page
 }
 
-/** How long an entry is kept, unless the engine is told otherwise: a year and a month. */
+/** How long an entry is stored by default: a year and a month. */
 export const defaultRetentionMs = 400 * Time.day
 
-/** Entries over their retention that are deleted with a new one, at most, so that no act waits for a long clearance. */
+/** The most expired entries that are deleted with a new one, so that no act waits for a long deletion. */
 export const prunedAtOnce = 100
 
-/** Items of an act on many that are listed one by one; of more there are counts alone. */
+/** The most items of an act that are listed singly. Larger acts are logged as counts. */
 export const listedItems = 25
 
-/** The last four digits tell an operator which number it was, and nobody else. */
+/** Shows a phone number by its last four digits, which identify it to an operator and to nobody else. */
 export const phone = (digits: string): string => `…${digits.slice(-4)}`
 
 /** A text that people chose, in which a number may stand. */
 export const free = Phone.shorten
 
-/** A receiver's URL as all operators may read it for over a year: its query and its user are often a secret. */
+/** A receiver's URL for all operators, for over a year: without query and user, which often are secrets. */
 const url = (text: string): string => {
   const parsed = Url.parse(text)
   if (parsed === undefined) return free(text)
@@ -86,7 +86,7 @@ export const account = ({ currency, name, plan }: Account): View => ({
   plan
 })
 
-/** @param config of the configuration nothing is shown but whether it was replaced */
+/** @param config whether the configuration was replaced; nothing else of it is shown */
 export const session = (found: Session, config: "kept" | "set" | "changed" = "kept"): View => ({
   account_id: found.accountId,
   name: free(found.name),

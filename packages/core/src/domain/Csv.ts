@@ -4,14 +4,11 @@ export interface Line {
   /** Where in the file it begins, from 1. */
   readonly number: number
   readonly cells: ReadonlyArray<string>
-  /** A quote stands where RFC 4180 allows none, so that cells may be lost in others. */
+  /** True when a quote stands where RFC 4180 allows none, so that one cell may contain others. */
   readonly broken: boolean
 }
 
-/**
- * Cells without the space around them; lines without any text, and a byte order mark, are left out. Each line is read
- * when it is asked for.
- */
+/** Reads lines lazily. Cells lose the white space around them; empty lines and a byte order mark are skipped. */
 export function* read(text: string, separator: "," | ";"): Generator<Line, void> {
   const source = `(?:"([^"]*(?:""[^"]*)*)")?([^${separator}\\r\\n]*)(${separator}|\\r\\n|\\n|\\r|$)`
   let number = 1

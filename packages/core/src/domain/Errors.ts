@@ -12,7 +12,10 @@ import type { Status as JobStatus } from "./job/Job.ts"
 import type { Failure } from "./job/Recipient.ts"
 import type { State } from "./session/Session.ts"
 
-/** Missing, unknown, wrong, inactive and revoked are not told apart. */
+/**
+ * Refuses credentials. The answer is the same for missing, unknown, wrong, inactive and revoked ones, so that it
+ * helps nobody guess.
+ */
 export class InvalidCredentials extends Data.TaggedError("InvalidCredentials") {
   override get message(): string {
     return "The API key is missing, unknown or not active. Send both x-public-key and x-secret-key."
@@ -119,8 +122,8 @@ export class MinimumWaitActive extends Data.TaggedError("MinimumWaitActive")<{
 }
 
 /**
- * More sends wait to be recorded (`commit`) than are recorded in good time, or more repetitions of an API key wait for
- * direct messages that are under way (`outcome`) than may. Nothing was done.
+ * The process has too many requests that wait: sends for their commit (`commit`), or repetitions of an API key for
+ * the outcome of direct messages (`outcome`). Nothing was done.
  */
 export class Overloaded extends Data.TaggedError("Overloaded")<{
   readonly waitingFor: "commit" | "outcome"
@@ -136,10 +139,10 @@ export class Overloaded extends Data.TaggedError("Overloaded")<{
 }
 
 /**
- * The platform refused a direct message, or whether it took it is not known (`outcome`).
+ * The platform refused a direct message, or it is not known whether the platform accepted it (`outcome`).
  *
- * `messageId` is null where the platform was not asked, because it does not answer anybody at present (decisions.md §10):
- * nothing is recorded then, and the same request may be made again, under its Idempotency-Key too.
+ * `messageId` is null when the message was not sent because the platform does not answer at present (decisions.md
+ * §10). Nothing is recorded then, and the request may be repeated under the same Idempotency-Key.
  */
 export class SendFailed extends Data.TaggedError("SendFailed")<{
   readonly messageId: string | null
@@ -163,7 +166,7 @@ export class InsideTransaction extends Data.TaggedError("InsideTransaction")<{
   }
 }
 
-/** A post to a hook is not the platform's, or not of now; nothing of it was parsed. Status 401. */
+/** The post to a hook is not signed by the platform, or is not recent. Nothing of it was parsed. Status 401. */
 export class HookForged extends Data.TaggedError("HookForged")<{ readonly reason: string }> {
   override get message(): string {
     return this.reason
@@ -179,7 +182,7 @@ export class PlatformUnavailable extends Data.TaggedError("PlatformUnavailable")
   }
 }
 
-/** The job has ended, so that it cannot be canceled; or it was canceled, so that it cannot be retried. Status 409. */
+/** A job that has ended cannot be canceled, and a job that was canceled cannot be retried. Status 409. */
 export class JobEnded extends Data.TaggedError("JobEnded")<{ readonly status: JobStatus }> {
   override get message(): string {
     return this.status === "canceled" || this.status === "canceling"
@@ -188,7 +191,7 @@ export class JobEnded extends Data.TaggedError("JobEnded")<{ readonly status: Jo
   }
 }
 
-/** There is no such thing for this caller: absent, or somebody else's. */
+/** Nothing with this id exists for the caller: it is absent or belongs to somebody else. */
 export class NotFound extends Data.TaggedError("NotFound")<{ readonly what: string }> {
   override get message(): string {
     return `There is no such ${this.what}.`

@@ -1,13 +1,13 @@
 /**
  * Text from platforms, gateways and webhook receivers, made well-formed and cut where it enters (decisions.md §10):
  * PostgreSQL refuses a NUL and a lone surrogate in JSON, its indexes refuse long keys, and a line break in a message
- * would forge a line of the log. Lengths are in code points. Text that is in order is returned as it is.
+ * would forge a line of the log. Lengths are in code points. A text that needs no change is returned unchanged.
  */
 import { createHash } from "node:crypto"
 import type { Failure } from "./job/Recipient.ts"
 import * as Text from "./Text.ts"
 
-/** The longest that is kept of each kind, in code points. */
+/** The maximum length of each kind, in code points. */
 export const longest = {
   /** A platform's name for a message, a person or a template. */
   id: 512,
@@ -21,8 +21,8 @@ export const longest = {
 const replacement = "\ufffd"
 
 /**
- * Control characters and lone surrogates; what turns the order of the text behind it, and what takes no room: a text
- * would seem to be another one. Marks that letters of some scripts need are none of them.
+ * Control characters and lone surrogates, and invisible characters: overrides of the text's direction and characters
+ * without width, which make one text look like another. Marks that some scripts need are allowed.
  */
 const unfit = /[\p{Cc}\p{Cs}\u200b\u202a-\u202e\u2066-\u2069\ufeff]/u
 const everyUnfit = new RegExp(unfit, "gu")
@@ -40,8 +40,8 @@ const digest = (text: string): string =>
   createHash("sha256").update(Buffer.from(text, "utf16le")).digest("base64url")
 
 /**
- * An identifier, the same for the same text wherever it comes from, so that a receipt finds its message. One that had to
- * be changed ends with a hash of what it was: two ids that differ never become one, however late they differ.
+ * An identifier. Equal texts give equal ids wherever they come from, so that a receipt finds its message. An id that
+ * had to be changed ends with a hash of the original, so that two different ids stay different.
  */
 export const id = (text: string): string => {
   if (!Text.isLonger(text, longest.id) && !unfit.test(text)) return text
@@ -64,7 +64,7 @@ export const message = (text: string): string => {
 export const lines = (text: string, most: number): string =>
   cut(text, most).toWellFormed().replaceAll("\0", replacement)
 
-/** A new object of its four members: whatever else a sender put into it is not ours to keep. */
+/** A new object with only the four members, so that nothing else that a sender put in is stored. */
 export const failure = ({ code: ours, message: said, permanent, provider_code }: Failure): Failure => ({
   code: code(ours),
   provider_code: provider_code === null ? null : code(provider_code),

@@ -39,7 +39,7 @@ export const make = (path: ReadonlyArray<string | number>, code: Code, message: 
   message
 })
 
-/** The faults found by now, and no more than are told: once it is full nobody need look further. */
+/** A list of faults with a maximum. Once it is full, no further faults need to be looked for. */
 export class Faults {
   readonly list: Array<Fault>
   private readonly most: number
@@ -65,7 +65,7 @@ export class Faults {
   }
 }
 
-/** The faults of places of which nothing is told yet: one who mends what is told there mends them, too. */
+/** The faults at places that have no reported fault yet. Whoever mends a reported fault mends those below it, too. */
 export const unreported = (
   reported: ReadonlyArray<Fault>,
   faults: ReadonlyArray<Fault>

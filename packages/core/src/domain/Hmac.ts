@@ -19,12 +19,15 @@ export const key = (bytes: Uint8Array): Key => {
   return { inner: block.map((byte) => byte ^ 0x36), outer }
 }
 
-/** What is hashed is laid out here, where it fits: nothing else happens in between, and a place of its own costs more. */
+/**
+ * A buffer for the bytes to hash, where they fit. All digests share it, since each is made synchronously and an
+ * allocation costs more.
+ */
 const table = Buffer.alloc(16 * 1024)
 
 /**
- * Of `prefix` and `body`, one after the other. Two hashes in one call each: `createHmac` makes an object outside of the
- * heap for every digest and looks the algorithm up anew, which costs more than all that is hashed.
+ * The HMAC of `prefix` followed by `body`, by two one-shot hashes. `createHmac` allocates outside the heap and looks
+ * the algorithm up for every digest, which costs more than the hashing.
  */
 export const digest = (key: Key, prefix: string, body: Uint8Array, encoding: "hex" | "base64"): string => {
   const start = blockBytes + Buffer.byteLength(prefix)

@@ -11,15 +11,15 @@ export const minute = 60 * second
 export const hour = 60 * minute
 export const day = 24 * hour
 
-/** By how much the clocks of two processes may differ, or one before and after it was set, and count as right. */
+/** The difference between two clocks, or of one clock before and after it was set, that counts as no error. */
 const tolerance = second
 
-/** Later than this nobody whose clock was right has written yet. */
+/** The latest time that a correct clock can have written by now. */
 export const latestWritten = (now: Instant): Instant => now + tolerance
 
 /**
- * True for an instant that a clock ahead of ours wrote. A time that was counted from it is as wrong, and for the
- * rest of us too far off: whoever finds it takes it for due, so that nothing waits for a clock that was set back.
+ * True for an instant that a clock ahead of ours wrote. A time computed from it is wrong, too, and may be far off.
+ * Readers treat it as due, so that nothing waits for a clock that was set back.
  */
 export const isAhead = (written: Instant, now: Instant): boolean => written > latestWritten(now)
 
@@ -38,10 +38,15 @@ const digit = (text: string, at: number): number => text.charCodeAt(at) - 0x30
 
 const isDigit = (text: string, at: number): boolean => digit(text, at) >= 0 && digit(text, at) <= 9
 
-/** Two digits. An import has thousands of times: to cut each out and read it takes ten times as long. */
+/**
+ * Reads two digits in place: an import has thousands of times, and slicing and parsing each takes ten times as long.
+ */
 const two = (text: string, at: number): number => digit(text, at) * 10 + digit(text, at + 1)
 
-/** Three digits behind the point count, and those that are not there are 0; the offset may stand here instead. */
+/**
+ * Reads the milliseconds at the start of a text. Digits after the third are ignored and missing ones are 0; the text
+ * may also begin with the offset.
+ */
 const millisecondsOf = (text: string): number => {
   let milliseconds = 0
   if (text[afterSeconds] !== ".") return milliseconds
@@ -64,7 +69,10 @@ const between = (value: number, least: number, most: number): boolean => value >
 const earliest: Instant = -62_167_219_200_000
 const latest: Instant = 253_402_300_799_999
 
-/** `Date.UTC` takes the years 0 to 99 for those of the 20th century; the calendar repeats every 400 years. */
+/**
+ * The instant of a date. `Date.UTC` maps the years 0 to 99 to the 20th century, so that 400 years are added, after
+ * which the calendar repeats.
+ */
 const utc = (year: number, month: number, date: number): Instant =>
   Date.UTC(year + 400, month - 1, date) - 146_097 * day
 

@@ -1,4 +1,4 @@
-/** Reading JSON of which nothing is known: what is not there, or is something else, is undefined. */
+/** Reads JSON of unknown shape: a member that is absent or of another type is undefined. */
 
 /** The member of JSON of which nothing is known; undefined when there is none. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
@@ -27,7 +27,7 @@ export const listAt = (value: unknown, ...path: ReadonlyArray<string | number>):
   return Array.isArray(found) ? found : []
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined for a text that is not JSON. */
 export const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)

@@ -21,7 +21,7 @@ export const endOfString = (text: string, start: number): number => {
   return text.length
 }
 
-/** Drawn by each process, so that nobody can choose short names that have a hash in common. */
+/** A random factor of each process, so that nobody can choose short names with equal hashes. */
 const factor = randomInt(2 ** 30) * 2 + 1
 
 /** The value of a hexadecimal digit. */
@@ -38,11 +38,11 @@ const letters: ReadonlyMap<number, number> = new Map(
 )
 
 /**
- * A hash of the name between the quotes at `start` and `end`, as it is read, however it is escaped. Of long names some
- * can be chosen that have it in common, whatever was drawn.
+ * A hash of the name between the quotes at `start` and `end`, after its escapes are decoded. Long names can be chosen
+ * with equal hashes in spite of the random factor.
  */
 export const hashOfName = (text: string, start: number, end: number): number => {
-  // Not 0, which NULs at the beginning would leave as it is.
+  // Not 0, since leading NULs would not change a 0.
   let hash = 1
   for (let at = start + 1; at < end; at++) {
     let code = text.charCodeAt(at)
@@ -70,7 +70,7 @@ export interface Bounds {
 /** Characters that are looked at in one piece. */
 const atOnce = 16 * 1024
 
-/** The part of a longer name that is looked at: there is no room for many such names. */
+/** The part of a name that is hashed. A text has no room for many longer names. */
 const longestName = 1024
 
 /** Counts levels, members and items by the signs that open, part and close them. */
@@ -102,7 +102,10 @@ class Tally {
   }
 }
 
-/** The first quote from `from` on that is not escaped; where there is none before `until`, the place to go on from. */
+/**
+ * The index of the first unescaped quote from `from` on; if there is none before `until`, the index at which to
+ * continue.
+ */
 const quoteBefore = (text: string, from: number, until: number): number => {
   const last = Math.min(until, text.length)
   let at = from
@@ -114,7 +117,10 @@ const quoteBefore = (text: string, from: number, until: number): number => {
   return at
 }
 
-/** Tells whether a text stays within bounds, piece by piece: a text of some megabytes takes longer than a turn has. */
+/**
+ * Checks piece by piece whether a text is within bounds, since some megabytes need longer than one turn of the event
+ * loop.
+ */
 export function* isWithin(text: string, bounds: Bounds): Generator<void, boolean> {
   const tally = new Tally(bounds)
   /** Where the last string began and ended: before a colon, that is a name. */
@@ -145,7 +151,7 @@ export function* isWithin(text: string, bounds: Bounds): Generator<void, boolean
     } else if (code === colon) {
       different.add(hashOfName(text, start, Math.min(end, start + longestName)))
       if (different.size > bounds.names) return false
-      // Another colon behind it is no JSON, and a long name is looked at once.
+      // A second colon would not be JSON, and a long name must not be hashed twice.
       end = start
     } else if (!tally.admits(code)) return false
   }

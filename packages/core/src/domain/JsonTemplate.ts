@@ -1,18 +1,21 @@
-/**
- * JSON that is the same for many but for some texts: it is written once, and filled in for each. That takes a part of
- * the time that it would to write it anew.
- */
+/** JSON that differs only in some texts: it is encoded once and then filled in, which takes a fraction of the time. */
 
 /** The JSON with the texts in place, in the order of their marks. */
 export type Fill = (texts: ReadonlyArray<string>) => string
 
-/** Characters that JSON writes as they are (ECMA-262, QuoteJSONString), surrogates apart, of which it does so with pairs. */
+/**
+ * Characters that JSON leaves as they are (ECMA-262, QuoteJSONString), apart from surrogates, of which it escapes
+ * lone ones.
+ */
 const plain = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/
 
-/** A text as it stands between quotes. */
+/** A text as JSON writes it between quotes. */
 const within = (text: string): string => (plain.test(text) ? text : JSON.stringify(text).slice(1, -1))
 
-/** A sign that the JSON has nowhere; it does not end as it begins, so none comes about beside another text. */
+/**
+ * A sign that does not occur in the JSON. Its first and last characters differ, so that none can arise together with
+ * the text beside it.
+ */
 const signFor = (json: string): string => {
   let count = 0
   while (json.includes(`<${count}>`)) count += 1
@@ -20,9 +23,9 @@ const signFor = (json: string): string => {
 }
 
 /**
- * @param count how many texts there are
- * @param shape what is to be written, with the given marks for the texts: whole, or as a part of a longer one; it does
- *   nothing else with them
+ * @param count the number of texts
+ * @param shape the value to encode, with the given marks in the texts' places; a mark may be part of a longer text,
+ *   and `shape` must not use it in any other way
  */
 export const make = (count: number, shape: (marks: ReadonlyArray<string>) => unknown): Fill => {
   const places = Array.from({ length: count }, (_, place) => place)

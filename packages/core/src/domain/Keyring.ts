@@ -1,17 +1,17 @@
 /**
- * The master keys that a store's secrets are under (decisions.md §10, "Keys and secrets"). A store remembers the keys it
- * was begun and gone on with, and every process that works on it has to be given all of them. The one that was added
- * last seals what is new; one that nothing is under any more is retired and cannot come back.
+ * The master keys of a store's secrets (decisions.md §10, "Keys and secrets"). A store remembers every key that it
+ * was used with, and each process that works on it needs all of them. The key that was added last seals new secrets.
+ * A key that no secret needs any more is retired and cannot come back.
  */
 import type { Instant } from "./Instant.ts"
 
-/** A key is named by so many characters of base64url; they tell nothing of the key. */
+/** The length of a key's id, in characters of base64url. An id does not reveal its key. */
 export const idLength = 8
 
 export interface Remembered {
   readonly id: string
   readonly addedAt: Instant
-  /** null = still asked for. */
+  /** null = processes still need it. */
   readonly retiredAt: Instant | null
 }
 
@@ -46,11 +46,11 @@ export type Joining =
   | { readonly _tag: "Retired"; readonly key: string }
 
 /**
- * May a process with these keys work on the store? A first key that the store does not know yet is added. A store that
- * remembers nothing is new, or was written before stores remembered: then what it has sealed tells its keys, and all
- * given ones are remembered, since older hashes do not tell theirs.
+ * Decides whether a process with these keys may work on the store. A first key that the store does not know is added.
+ * A new store remembers the first given key. A store from a version that remembered no keys must be given the keys of
+ * its sealed secrets, and remembers all given ones, since older hashes do not name their keys.
  *
- * @param sealedBy keys that sealed what a store that remembers nothing has
+ * @param sealedBy the keys that sealed the secrets of a store that remembers none
  * @param given the first one first
  */
 export const join = (

@@ -1,10 +1,10 @@
-/** Whatever can be told from nothing being kept. */
+/** A value that can be distinguished from a missing one. */
 type Found = object | string | boolean | null
 
-/** Remembers what was found for a key, for so many keys; the oldest is forgotten first. */
+/** Caches the value of a key. Over the maximum the oldest key is dropped. */
 export type Memo<A extends Found> = (key: string, find: () => A) => A
 
-/** @param most how many keys are kept */
+/** @param most the maximum number of keys */
 export const make = <A extends Found>(most: number): Memo<A> => {
   const cache = new Map<string, A>()
   return (key, find) => {
@@ -18,7 +18,7 @@ export const make = <A extends Found>(most: number): Memo<A> => {
   }
 }
 
-/** Remembers what was found of an object, for as long as that lives. */
+/** Caches one value per object, for the object's lifetime. */
 export const ofObject = <Key extends object, A extends Found>(find: (key: Key) => A): ((key: Key) => A) => {
   const cache = new WeakMap<Key, A>()
   return (key) => {

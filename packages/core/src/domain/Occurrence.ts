@@ -1,21 +1,24 @@
 /**
- * When something that a platform tells of occurred (decisions.md §10): at its own time, but never later than it came. A
- * clock that is more than five minutes off says nothing, and then it occurred when it came.
+ * When an event that a platform reports occurred (decisions.md §10): at the reported time, but never later than the
+ * report came. A time more than five minutes off is not believed, and the event occurred when the report came.
  */
 import type { Instant } from "./Instant.ts"
 import { minute, second } from "./Instant.ts"
 
 const skewMs = 5 * minute
 
-/** True when a told time can be believed; null means that none was told. */
+/** True when a reported time can be believed; null means that none was reported. */
 export const isPlausible = (reported: Instant | null, cameAt: Instant): reported is Instant =>
   reported !== null && Math.abs(reported - cameAt) <= skewMs
 
-/** Takes whatever a platform may tell: negative, beyond every date, or no number at all. */
+/** Accepts any number as the reported time: negative, beyond every date, or not a number. */
 export const occurredAt = (reported: Instant | null, cameAt: Instant): Instant =>
   isPlausible(reported, cameAt) ? Math.min(Math.floor(reported), cameAt) : cameAt
 
-/** The time of a report, and beside it the platform's own, when that is a time of the past that is not believed. */
+/**
+ * The time of a report. The platform's own time is returned as `reportedAt` when it is too far in the past to be
+ * believed.
+ */
 export const ofReport = (
   reported: Instant,
   cameAt: Instant
@@ -24,6 +27,6 @@ export const ofReport = (
   return reported >= 0 && reported < at - skewMs ? { at, reportedAt: Math.floor(reported) } : { at }
 }
 
-/** The last moment that a told time may stand for: platforms tell whole seconds. */
+/** The last moment that a reported time may stand for, since platforms report whole seconds. */
 export const latest = (occurred: Instant, cameAt: Instant): Instant =>
   Math.max(occurred, Math.min(occurred % second === 0 ? occurred + second - 1 : occurred, cameAt))

@@ -6,7 +6,7 @@ import type { Secret } from "./account/ApiKey.ts"
 import * as ApiKey from "./account/ApiKey.ts"
 import type { Instant } from "./Instant.ts"
 
-/** `metrics` reads the metrics alone; `read` also all that the admin API tells; `admin` does everything. */
+/** `metrics` reads metrics only; `read` also reads everything in the admin API; `admin` does everything. */
 export const roles = ["metrics", "read", "admin"] as const
 export type Role = (typeof roles)[number]
 
@@ -15,7 +15,7 @@ export const statuses = ["active", "revoked"] as const
 export type Status = (typeof statuses)[number]
 
 export interface Operator {
-  /** Unique for good, so that the audit log names nobody else. */
+  /** Unique for ever, even after a revocation, so that a name in the audit log means one operator. */
   readonly name: string
   readonly role: Role
   readonly status: Status
@@ -25,7 +25,7 @@ export interface Operator {
   readonly lastUsedAt: Instant | null
 }
 
-/** The token of the host's environment is an operator, too. No other one can have its name, which has capitals. */
+/** The operator of the environment's token. No other operator can have this name, since names have no capitals. */
 export const environment = { name: "ADMIN_TOKEN", role: "admin" } as const satisfies Pick<
   Operator,
   "name" | "role"
@@ -38,7 +38,7 @@ const nameForm = /^[a-z0-9][a-z0-9._@-]{0,63}$/
 
 export const isName = (text: string): boolean => nameForm.test(text)
 
-/** A name that people would take for that of the environment's token. No new operator has it. */
+/** True for a name that people would read as the environment's operator. New operators cannot have it. */
 export const isReserved = (name: string): boolean => name === environment.name.toLowerCase()
 
 export const nameRule = "1 to 64 lower-case letters, digits and . _ @ -, the first a letter or digit"

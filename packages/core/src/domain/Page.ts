@@ -1,6 +1,7 @@
 /**
- * Keyset paging: a page continues from a row's position, never from a count of rows, so it is stable while rows
- * are added. A position is a number of the store, for no tenant's eyes: whoever serves pages seals it into a cursor.
+ * Keyset paging: a page continues from a row's position, never from a count of rows, so that it is stable while rows
+ * are added. A position is a number of the store that tenants must not see, so that it leaves the server only in a
+ * sealed cursor.
  */
 export interface Page {
   /** 1 to 100 (250 for a job's results). */
@@ -19,15 +20,15 @@ export const defaultLimit = 25
 export const maximumLimit = 100
 
 /**
- * Rows that a page with a filter looks at, at the most: a filter that few rows pass would have all of them read. Such a
- * page is short, or empty, and another one follows.
+ * The most rows that a filtered page reads. A filter that few rows pass would otherwise read the whole table. Such a
+ * page may be short or empty, although another one follows.
  */
 export const mostLookedAt = 5000
 
 /**
- * Cuts a page from rows read with one more than the limit.
+ * Cuts a page from rows that were read with one more than the limit.
  *
- * @param lookedAt the position of the last row that was looked at; null when that was the last there is
+ * @param lookedAt the position of the last row that was read; null when no further row exists
  */
 export const cut = <A>(
   rows: ReadonlyArray<A>,

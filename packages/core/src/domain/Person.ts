@@ -12,11 +12,11 @@ export interface Person {
   readonly userId: string | null
 }
 
-/** Under what the records of a person are filed: a phone, or a user id with its portfolio. */
+/** The key of a person's records: a phone, or a user id with its portfolio. */
 export type Key = string
 
 const phoneForm = /^[1-9][0-9]{6,14}$/
-/** Of a platform's user id. */
+/** The form of a platform's user id. */
 export const userIdForm = /^[\x21-\x7e]{1,256}$/
 // Address books copy a number with direction marks around it.
 const invisible = /\p{Cf}/gu
@@ -26,8 +26,8 @@ const scheme = /^(?:tel|sms|whatsapp):/i
 const suffix = /(?::[0-9]{1,4})?@(?:c\.us|s\.whatsapp\.net)$/i
 
 /**
- * A platform's text for a phone. A scheme, a gateway's suffix, a leading + or 00 and separators are left
- * out; undefined when the rest is no number.
+ * Reads a platform's text as a phone. A scheme, a gateway's suffix, a leading + or 00 and separators are removed;
+ * undefined when the rest is not a number.
  */
 const readPhone = (given: unknown): string | undefined => {
   if (typeof given !== "string" || given.length > 64) return undefined
@@ -53,7 +53,7 @@ export const read = (phone: unknown, userId: unknown): Person | null => {
     : { phone: ofPhone ?? null, userId: ofUserId ?? null }
 }
 
-/** No user id holds a space, so a key is read back without doubt; and no phone begins with @. */
+/** No user id has a space, so that a key can be read back; and no phone begins with @. */
 const prefixOfUser = (userId: string): string => `@${userId} `
 
 export const keyOfUser = (userId: string, portfolio: string): Key => `${prefixOfUser(userId)}${portfolio}`
@@ -80,41 +80,41 @@ export interface Link {
   readonly person: Key
   readonly other: Key
   /**
-   * The platform told both together, or they are two forms of one number: what a person grants by one holds for the
-   * other. Otherwise the other came in the place of the first, and only what is revoked holds for it.
+   * True when the platform reported both keys together, or they are two forms of one number: a grant by one key holds
+   * for the other. False when the other key replaced the first: only revocations hold for it then.
    */
   readonly reportedTogether: boolean
 }
 
-/** A link that is known, and since when. */
+/** A stored link and the time when it was first known. */
 export interface Known extends Link {
   readonly at: Instant
 }
 
-/** Keys that one key leads to, however far. A person has fewer; beyond them a platform has mixed up its people. */
+/** The most keys that are reached from one key. A person has fewer; with more, a platform has mixed people up. */
 export const maximumKeys = 8
-/** Links that lead on from one key. Those behind them would lead to nothing that {@link maximumKeys} leaves room for. */
+/** The most links from one key. Further links could not lead to keys within {@link maximumKeys}. */
 export const maximumLinks = maximumKeys - 1
 
 export interface Circle {
   /**
-   * All that is known of whom these keys stand for, nearest first; the keys themselves included. Of each key these are
-   * its own links, and however far the keys that were known first. So nothing that is learnt takes anything away.
+   * All keys that may stand for the same person, nearest first, including the given ones: each key's own links, and
+   * of the links further on the oldest ones. New links therefore never remove a key.
    */
   readonly everything: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
-  /** All by which this key is known, as far as it leads there itself: what they revoke holds for it. */
+  /** The keys from which this key can be reached, as far as it reaches them itself: their revocations hold for it. */
   readonly leadingTo: (key: Key) => ReadonlyArray<Key>
   /**
-   * Only what was told together with these keys and is surely the same person's; the keys themselves included. A phone
-   * with two user ids of one portfolio has changed hands, and then neither stands for the other; nor does a phone or a
-   * user id with as many links as are kept.
+   * Only keys that were reported together with the given ones and surely are the same person's, including the given
+   * ones. A phone with two user ids of one portfolio has a new owner, so that neither id stands for it. The same goes
+   * for a phone or a user id with the maximum number of links.
    */
   readonly together: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
 }
 
 const portfolioOf = (key: Key): string => key.slice(key.indexOf(" ") + 1)
 
-/** The same for every store: links of one commit are as old as each other. */
+/** Orders links by age, and equally in every store, since the links of one commit have the same age. */
 const byAge = (a: Known, b: Known): number =>
   a.at - b.at || (a.person < b.person ? -1 : Number(a.person > b.person)) || (a.other < b.other ? -1 : 1)
 
@@ -142,7 +142,7 @@ export const circle = (links: Iterable<Known>): Circle => {
   }
 
   const reached = new Map<Key, ReadonlySet<Key>>()
-  /** From what is reached the oldest link is followed, as long as there is room. */
+  /** Follows the oldest link from any reached key, until there are {@link maximumKeys}. */
   const reachedFrom = (key: Key): ReadonlySet<Key> => {
     const before = reached.get(key)
     if (before !== undefined) return before
@@ -188,21 +188,21 @@ export const circle = (links: Iterable<Known>): Circle => {
   }
 }
 
-/** The same for a link told in another way. */
+/** The name of a link. It is the same whether the keys were reported together or not. */
 export const nameOfLink = ({ other, person }: Pick<Link, "other" | "person">): string => `${person}\n${other}`
 
 export interface Learnt {
-  /** The links that were not known, each once. To be told together is more than to come in the other's place. */
+  /** The new or changed links, each once. A link that is now reported together replaces one that was not. */
   readonly retained: ReadonlyArray<Known>
-  /** Links that are not kept, for as many lead on from there already. What was revoked until now holds for them. */
+  /** Links that are not stored, because their key has the maximum already. Revocations until now hold for them. */
   readonly beyond: ReadonlyArray<Link>
 }
 
-/** @param known all links of those whom the new ones begin at */
+/** @param known all links from the keys at which the new links begin */
 export const learn = (links: Iterable<Link>, known: ReadonlyArray<Known>, now: Instant): Learnt => {
   const found = new Map<string, Known>()
   const many = new Map<Key, number>()
-  // The clock may have been set back, and what is known comes before what is learnt.
+  // New links must be later than the known ones even if the clock was set back.
   let at = now
   for (const link of known) {
     found.set(nameOfLink(link), link)
@@ -233,7 +233,7 @@ export const withLearnt = (known: ReadonlyArray<Known>, { retained }: Learnt): R
   ...new Map([...known, ...retained].map((link) => [nameOfLink(link), link])).values()
 ]
 
-/** True when more than one key is told of a person. */
+/** True when the person has more than one key. */
 export const isLinked = ({ phone, userId }: Person): boolean =>
   phone !== null && (userId !== null || Phone.otherForm(phone) !== undefined)
 
@@ -243,14 +243,14 @@ const met = (person: Key, other: Key): ReadonlyArray<Link> => [
   { person: other, other: person, reportedTogether: true }
 ]
 
-/** The same number in its other form, where it has one. */
+/** Links a phone to its other form, if it has one. */
 const written = (person: Person | null): ReadonlyArray<Link> => {
   const phone = person?.phone ?? null
   const other = phone === null ? undefined : Phone.otherForm(phone)
   return phone === null || other === undefined ? [] : met(phone, other)
 }
 
-/** A platform's word on a person. */
+/** A platform's report on a person's identity. */
 export interface IdentityReport {
   readonly person: Person
   /** By what the person was known before a number or a user id changed. */
@@ -258,8 +258,8 @@ export interface IdentityReport {
 }
 
 /**
- * The links that follow from what was told. What a person was known by leads to what they are known by now. It leads back
- * as well where the number is not said to have changed: then they may still have it.
+ * The links that follow from a report. A person's former keys lead to the present ones. The present ones lead back
+ * only if the report names no changed number, since the person may still have the former key.
  */
 export const linksOf = ({ formerly, person }: IdentityReport, portfolio: string): ReadonlyArray<Link> => {
   const now = keysOf(person, portfolio)

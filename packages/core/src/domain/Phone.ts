@@ -1,7 +1,7 @@
 /** Phone numbers (decisions.md §3): digits only, starting with a country calling code that exists. */
 import metadata from "libphonenumber-js/min/metadata"
 
-/** The digits that a number may have; whether they begin with a calling code, {@link check} tells. */
+/** The form of a number. {@link check} also says whether its first digits are a calling code. */
 export const form = /^[1-9][0-9]{6,14}$/
 
 /** Every assigned calling code, those of no country (international freephone and the like) included. */
@@ -19,7 +19,7 @@ export const callingCode = (phone: string): string | undefined => {
   return undefined
 }
 
-/** By the number that the first three digits are: whether they begin with a calling code. */
+/** True at the index of each three-digit number that begins with a calling code. */
 const beginsWithCode: ReadonlyArray<boolean> = Array.from(
   { length: 1000 },
   (_, first) => callingCode(String(first).padStart(3, "0")) !== undefined
@@ -30,13 +30,16 @@ const digit = (phone: string, at: number): number => phone.charCodeAt(at) - 0x30
 const isValid = (phone: string): boolean =>
   form.test(phone) && beginsWithCode[digit(phone, 0) * 100 + digit(phone, 1) * 10 + digit(phone, 2)] === true
 
-/** A number with all that people write between its digits; a longer text is not looked through. */
+/**
+ * The longest text that is read as a number, in characters. It leaves room for everything people write between
+ * digits.
+ */
 const longest = 64
 
 const malformed =
   "The number must be 7 to 15 digits with the country calling code, without +, spaces or separators."
 
-/** The fault of a number, and where it can be told, how to write it; `undefined` when it is fine. */
+/** Says what is wrong with a number and, where it is known, how to write it; `undefined` when nothing is wrong. */
 export const check = (text: string): string | undefined => {
   if (isValid(text)) return undefined
   if (text.length > longest) return malformed
@@ -64,14 +67,14 @@ export const otherForm = (phone: string): string | undefined => {
   return found === undefined ? undefined : phone.replace(...found)
 }
 
-/** Not within a UUID, a longer word or a fraction; `tel` of a link is no part of a number. */
+/** The start of a number: not inside a UUID, a longer word or a fraction. The `tel` of a link may stand before it. */
 const begins = String.raw`(?:(?<![A-Za-z0-9-]|[0-9]\.)|(?<=\btel))`
 const ends = String.raw`(?![A-Za-z0-9-]|\.[0-9])`
 
 /**
- * A plus, as a URL or JSON may have it, with whatever people write between the digits behind it; digits that stand for
- * themselves, of which fewer than eight are codes of platforms; and groups of them behind a calling code, with a space or
- * a hyphen between, since dots stand in addresses of machines.
+ * The texts that are cut as phone numbers: a plus and its digits, written as people, URLs or JSON write them; eight
+ * or more bare digits, since platforms' codes are shorter; and groups of digits after a calling code, separated by
+ * spaces or hyphens. Dots do not separate groups, because IP addresses have them.
  */
 const numbers = new RegExp(
   [
@@ -82,13 +85,13 @@ const numbers = new RegExp(
   "gi"
 )
 
-/** A date has eight, with its groups the other way round. */
+/** True when the groups are a phone number and not a date, whose eight digits may begin with the day. */
 const isGrouped = (code: string, groups: string): boolean => {
   const digits = code + groups.replace(/[^0-9]/g, "")
   return callingCodes.has(code) && digits.length > 8 && form.test(digits)
 }
 
-/** A text with each phone number in it cut to its last four digits, for logs and for what others are told. */
+/** Cuts each phone number in a text to its last four digits, for logs and for texts that other people read. */
 export const shorten = (text: string): string =>
   text.replace(numbers, (number: string, code?: string, groups = "") =>
     code === undefined || isGrouped(code, groups) ? `…${number.replace(/[^0-9]/g, "").slice(-4)}` : number

@@ -22,10 +22,10 @@ export const deliveryDelays: ReadonlyArray<number> = [
 /** A delivery that keeps failing is given up when this much time has passed since its first attempt. */
 export const deliveryWindow = 8 * Time.day
 
-/** Of ±20 %. */
+/** The jitter of the delays: ±20 %. */
 export const deliveryJitter = 0.2
 
-/** A receiver is obeyed up to here: one that asks for a month would lose what it asked for. */
+/** The longest `Retry-After` that is obeyed. A receiver that asks for a month would lose its events. */
 export const longestRetryAfter = Time.day
 
 /**
@@ -55,13 +55,16 @@ const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d/
 export const readAfter = (header: string | null, now: Instant): number | null => {
   if (header === null) return null
   if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim()) * Time.second
-  // The form of asctime names no zone, and Date.parse takes it for the process's own.
+  // asctime's form names no zone, and Date.parse reads it in the process's own.
   const zoned = /\d{4}\s*$/.test(header) ? `${header} GMT` : header
   const date = httpDate.test(header) ? Date.parse(zoned) : Number.NaN
   return Number.isNaN(date) ? null : Math.max(0, date - now)
 }
 
-/** Attempts in all of a message whose recipient is the cause of the error: a pair limit, say (decisions.md §10). */
+/**
+ * The most attempts for a message when the recipient is the cause of the error, such as a pair limit (decisions.md
+ * §10).
+ */
 export const recipientAttempts = 8
 
 /** Milliseconds for which a transient error of a template send is tried again (decisions.md §10). */
@@ -70,21 +73,18 @@ export const sendWindows: Readonly<Record<"authentication" | "other", number>> =
   other: Time.day
 }
 
-/** The least and the most that a session may set in their place. */
+/** The shortest and the longest time that a session may set instead. */
 export const shortestSendWindow = Time.second
 export const longestSendWindow = 7 * Time.day
 
-/** @param set the session's own; null = by the purpose of what is sent */
+/** @param set the session's own time; null = by the purpose of the message */
 export const sendWindow = (purpose: Purpose, set: number | null): number =>
   set ?? (purpose === "authentication" ? sendWindows.authentication : sendWindows.other)
 
 /** Milliseconds for which a direct message is tried again: its caller waits for the answer. */
 export const directWindow = 5 * Time.second
 
-/**
- * Milliseconds that a pair of numbers is given to rest after its first, second, … attempt: 1, 4, 16, 64, … seconds
- * (whatsapp-cloud.md §1.7).
- */
+/** Milliseconds to wait after a pair's first, second, … attempt: 1, 4, 16, 64, … seconds (whatsapp-cloud.md §1.7). */
 export const pairRest = (attempts: number): number => Time.second * 4 ** (attempts - 1)
 
 const sendBase = 1 * Time.second
@@ -93,13 +93,13 @@ const sendCap = 15 * Time.minute
 const attemptsPerWindow = 10
 
 /**
- * The time of the next attempt of a send, after one that failed in passing; undefined when it is given up. The last one is
- * made when the window ends. The window begins with the first attempt and not with the acceptance, so that what waited
- * long for its pace or its session is tried again for as long as all others.
+ * The time of a send's next attempt after a transient failure; undefined when the send is given up. The last attempt
+ * is made when the window ends. The window begins with the first attempt and not with the acceptance, so that a
+ * message that waited long for its pace or its session is retried for as long as all others.
  *
- * @param attempts those that were made, at least 1
+ * @param attempts the attempts made so far, at least 1
  * @param isOfRecipient true when the recipient is the cause
- * @param retryAfterMs the least time that the platform asks for; null when it asks for none
+ * @param retryAfterMs the shortest wait that the platform asks for; null when it asks for none
  */
 export const nextSend = (options: {
   readonly attempts: number
@@ -123,5 +123,5 @@ export const nextSend = (options: {
 /** A recipient over which so many workers died in a row is parked. */
 export const poisonClaims = 3
 
-/** By how much poison suspects that ended together are kept apart: longer than attempts take by default. */
+/** How far apart the attempts of poison suspects that died together are: longer than an attempt takes by default. */
 export const suspectsApartMs = Time.minute

@@ -1,6 +1,6 @@
-/** The name that somebody meant who wrote one that is not known. */
+/** Suggests the known name that somebody meant who wrote an unknown one. */
 
-/** Letter case, `_`, `-` and `.` apart. */
+/** A name without letter case, `_`, `-` and `.`, which do not count as differences. */
 const bare = (name: string): string => name.toLowerCase().replaceAll(/[_.-]/g, "")
 
 /** How many letters are to be put in, taken out, replaced or swapped with their neighbour (optimal string alignment). */

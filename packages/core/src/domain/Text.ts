@@ -4,7 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 
-/** The place behind the code point that begins at a place. */
+/** The index after the code point at `at`. */
 const next = (text: string, at: number): number => at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1)
 
 /** The length in code points. */
@@ -14,14 +14,17 @@ export const length = (text: string): number => {
   return count
 }
 
-/** The first code points, so many at most. No more of a long text is looked at. */
+/** The first code points of a text. The rest of a long text is not read. */
 export const head = (text: string, maximum: number): string => {
   let at = 0
   for (let count = 0; count < maximum && at < text.length; count += 1) at = next(text, at)
   return text.slice(0, at)
 }
 
-/** A code point has one or two units, so that most texts need not be counted. */
+/**
+ * True for a text of more than `maximum` code points. Most texts need not be counted, since a code point has one or
+ * two units.
+ */
 export const isLonger = (text: string, maximum: number): boolean =>
   text.length > maximum && (text.length > 2 * maximum || length(text) > maximum)
 
@@ -39,7 +42,7 @@ const visible =
 
 /** True for a text that shows nothing. */
 export const isBlank = (text: string): boolean => {
-  // Most begin with a visible character of ASCII.
+  // The first character decides for most texts: it is visible ASCII.
   const first = text.charCodeAt(0)
   return !(first > 0x20 && first < 0x7f) && !visible.test(text)
 }

@@ -13,12 +13,12 @@ const rows = 4
 const slotsPerRow = 8192
 
 export interface Throttle {
-  /** Nothing is counted any more: every key has all of its units. */
+  /** True when every key has all of its units. */
   readonly isIdle: (now: Instant) => boolean
   /**
-   * Milliseconds until the key has a unit left; 0 when it has one now. Consumes nothing.
+   * Milliseconds until the key has a unit; 0 when it has one now. Consumes nothing.
    *
-   * @param promised units that may still be consumed by what has begun already
+   * @param promised units that requests in progress may still consume
    */
   readonly waitMs: (key: string, now: Instant, promised?: number) => number
   /** Consumes a unit. */

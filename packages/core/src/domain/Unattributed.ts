@@ -1,10 +1,10 @@
 /**
- * An inbound item that names nobody (decisions.md §10): neither a phone, a user id nor a message of ours. It is kept for
- * the operator, since it may be an opt-out.
+ * An inbound item without a phone, a user id or a message id of ours (decisions.md §10). It is stored for the
+ * operator, since it may be an opt-out.
  */
 import type { Instant } from "./Instant.ts"
 
-/** A text or a pressed button; a preference told by the platform itself. */
+/** The kinds of items: a text or a pressed button, or a preference that the platform itself reports. */
 export const kinds = ["message", "opt_out", "opt_in"] as const
 export type Kind = (typeof kinds)[number]
 

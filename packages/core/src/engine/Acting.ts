@@ -1,6 +1,6 @@
 /**
- * Who acts as an operator. What an operator does is recorded in the audit log under this name; an embedder that names
- * nobody is not recorded.
+ * The operator who acts. Acts are recorded in the audit log under this name. Acts of an embedder that names no
+ * operator are not recorded.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -1,11 +1,11 @@
 /**
- * Admission by backlog: how many sends may wait for their commit at once. What came first is recorded soon, and who
- * comes over it is told at once to come again, instead of waiting for an answer that its patience does not outlast.
+ * Admission by backlog: limits how many sends may wait for their commit. A send over the limit is refused immediately
+ * and asked to come again, since its answer would come after its client's timeout.
  */
 import * as Effect from "effect/Effect"
 import { Overloaded } from "../domain/Errors.ts"
 
-/** About as many as are recorded in a second. */
+/** About as many sends as are recorded in a second. */
 export const mostWaiting = 1000
 
 const retryAfterMs = 1000

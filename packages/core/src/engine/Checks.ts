@@ -78,8 +78,8 @@ const obstacle = ({ account, key, session }: Caller, permission: Permission | nu
 }
 
 /**
- * How long a caller counts as known, in milliseconds: long enough that a request asks for its key once, short enough that
- * a revocation is noticed at once.
+ * How long a looked-up caller counts as current, in milliseconds: long enough that a request looks its key up once,
+ * short enough that a revocation holds within a second.
  */
 const knownForMs = Time.second
 
@@ -104,7 +104,7 @@ const externalIdFault = (
     : { code: "recipient_invalid", message: "`external_id` must be well-formed text without NUL." }
 }
 
-/** Adds the faults of a recipient that need nothing but itself. */
+/** Adds the faults of a recipient that can be found without looking anything up. */
 const addRecipientFaults = (
   faults: Fault.Faults,
   index: number,
@@ -123,7 +123,7 @@ const member = (value: unknown, name: string): unknown =>
     ? Reflect.get(value, name)
     : undefined
 
-/** The faults of a direct message that need nothing but itself. */
+/** The faults of a direct message that can be found without looking anything up. */
 const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
   const text = member(body, "message")
   const path = ["message"]
@@ -167,10 +167,10 @@ const keyFault = (header: string | undefined, required: boolean): ReadonlyArray<
     : []
 }
 
-/** A request that is not what its schema says. */
+/** A request that does not have its schema's shape. */
 export interface Misshapen {
   readonly body: unknown
-  /** Faults that can be told without looking anything up. */
+  /** The faults that can be found without looking anything up. */
   readonly faults: ReadonlyArray<Fault.Fault>
 }
 
@@ -212,11 +212,11 @@ export const directShape = (options: {
     onRight: (request) => Effect.succeed(request)
   })
 
-/** A template request, or what of one can be read: where a part has not its shape, the rest is looked at all the same. */
+/** A template request, or the readable parts of one that does not have its shape. */
 interface Readable {
   readonly template_id: number | undefined
   readonly currency?: string | undefined
-  /** Null when they cannot be read: then no recipient's values are known. */
+  /** Null when they cannot be read, so that no recipient's values are known. */
   readonly variables?: Variables.Values | undefined | null
   readonly recipients: ReadonlyArray<{
     readonly phone: string | undefined
@@ -233,7 +233,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === "string
 const variablesOf = (value: unknown): Variables.Values | undefined | null =>
   value === undefined || Requests.isVariables(value) ? value : null
 
-/** Of more recipients than may be none is looked at. */
+/** Too long a list of recipients is not checked one by one. */
 const recipientsOf = (value: unknown): Readable["recipients"] =>
   Array.isArray(value) && value.length <= Requests.maximumRecipients
     ? value.map((recipient: unknown) => ({
@@ -287,7 +287,7 @@ const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> =>
   return [Fault.make(["template_id"], "template_unsupported", `The template cannot be sent: ${why}`)]
 }
 
-/** Two recipients with the same phone and the same values would receive the same message twice. */
+/** Refuses recipients with the same phone and values, who would get the same message twice. */
 const addDuplicateFaults = (
   faults: Fault.Faults,
   phones: ReadonlyArray<string | undefined>,
@@ -331,7 +331,7 @@ const consentFault = (
   return Fault.make(path, "consent_required", message)
 }
 
-/** After so long whoever repeats a send of a transaction that is still open comes again. */
+/** `Retry-After` for a repeated send whose first request is in a transaction that is still open. */
 const keyLockedMs = Time.second
 
 /** The outcome of a commit for a send. */
@@ -353,8 +353,8 @@ export const make = Effect.gen(function* () {
 
   // 1, 2 -------------------------------------------------------------------------------------------------------
 
-  // When the key was last used is good to know, and no reason to refuse a request that can be answered, nor to lock the
-  // key until somebody's transaction ends.
+  // The time of last use is useful, but no reason to refuse a request, nor to lock the key until an embedder's
+  // transaction ends.
   const touch = ({ lastUsedAt, publicKey }: ApiKey.ApiKey, now: Instant) =>
     ApiKey.wasIdle({ lastUsedAt }, now)
       ? Effect.unlessEffect(keys.touch({ publicKey, now }), isEmbedded).pipe(
@@ -363,7 +363,10 @@ export const make = Effect.gen(function* () {
       : Effect.void
 
   const moving = new Set<string>()
-  /** A secret that was hashed under an older master key moves to the one in use when it is shown: nobody else has it. */
+  /**
+   * Moves the hash of a secret under an older master key to the one in use. Only its presentation allows that, since
+   * the secret itself is not stored.
+   */
   const moveHash = (publicKey: string, secretKey: string, hashes: ReadonlyArray<string>) =>
     Effect.suspend(() => {
       const from = hashes.find(
@@ -377,7 +380,7 @@ export const make = Effect.gen(function* () {
       )
     })
 
-  /** Who calls: an unknown key costs the same work as a wrong secret, so that time tells nothing. */
+  /** Identifies the caller. An unknown key costs the same work as a wrong secret, so that the time reveals nothing. */
   const identify = Effect.fnUntraced(function* (credentials: Credentials) {
     EventLoopBudget.requestArrived()
     const now = yield* Clock.currentTimeMillis
@@ -403,7 +406,7 @@ export const make = Effect.gen(function* () {
 
   // 1, 3, 4, 5 -------------------------------------------------------------------------------------------------
 
-  /** The latest that was looked up of callers that are kept, so that many operations of one share a look. */
+  /** The latest state of callers that embedders hold on to, so that many operations of one share a look-up. */
   const renewed = new WeakMap<Caller, Caller>()
 
   const renew = Effect.fnUntraced(function* (cached: Caller, now: Instant) {
@@ -412,7 +415,7 @@ export const make = Effect.gen(function* () {
     yield* touch(identity.key, now)
     const { account, key, session } = identity
     const caller: Caller = { account, key, session, rate: cached.rate, knownAt: now }
-    // A transaction may take back all that was read inside it.
+    // A rollback of the transaction may undo what was read inside it.
     if (!(yield* isEmbedded)) renewed.set(cached, caller)
     return caller
   })
@@ -432,8 +435,8 @@ export const make = Effect.gen(function* () {
   // 7 ----------------------------------------------------------------------------------------------------------
 
   /**
-   * The request that the key stands for already, to be answered again; null when the key is free. Nothing has bounded
-   * the texts of a body yet, so that its fingerprint is made only when it is compared.
+   * The earlier request under this key, whose answer is repeated; null when the key is free. The fingerprint is
+   * computed only for the comparison, because the body's texts are not bounded yet.
    */
   const findByIdempotencyKey = (caller: Caller, key: string, fingerprint: () => string) =>
     Effect.flatMap(jobs.findByIdempotencyKey({ publicKey: caller.key.publicKey, key }), (found) =>
@@ -444,7 +447,7 @@ export const make = Effect.gen(function* () {
 
   // 8 ----------------------------------------------------------------------------------------------------------
 
-  /** Prices are known for it, or the platform bills in it, or it is the account's own. */
+  /** True for the account's own currency, one that the platform bills in, or one with a rate card. */
   const currencyFaults = (caller: Caller, currency: string, now: Instant) => {
     if (currency === caller.account.currency || Money.currencies.includes(currency)) return noFaults
     return Effect.map(cards.inForce({ currency, now }), (card): ReadonlyArray<Fault.Fault> => {
@@ -508,8 +511,8 @@ export const make = Effect.gen(function* () {
   })
 
   /**
-   * Refuses what has not its shape, with the faults of the template as far as the body can be read. Where the storage
-   * does not answer these are left out: the request is refused all the same.
+   * Refuses a request without its schema's shape, with the template's faults as far as the body can be read. If the
+   * storage does not answer, the request is refused without those.
    */
   const misshapen = Effect.fnUntraced(function* (caller: Caller, { body, faults }: Misshapen, now: Instant) {
     const found = new Fault.Faults(faults)
@@ -539,9 +542,9 @@ export const make = Effect.gen(function* () {
   // 10, 11 -----------------------------------------------------------------------------------------------------
 
   /**
-   * Commits the send, unless too many wait for that already. The store decides key, quota and minimum wait inside the
-   * commit; from here a client's hang-up changes nothing. Inside the embedder's transaction it leaves quota and minimum wait
-   * for after the commit.
+   * Commits the send, unless too many sends wait for their commit. The store checks key, quota and minimum wait
+   * inside the commit. From here on a client that hangs up changes nothing. Inside the embedder's transaction quota
+   * and minimum wait are checked after the commit.
    */
   const accept = <E>(
     command: AcceptSend,

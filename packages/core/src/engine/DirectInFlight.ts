@@ -1,7 +1,8 @@
 /**
- * Direct messages that are under way. Who repeats the request of one waits for its outcome: however many these are, a
- * process asks the store for them once, when the message has ended here, or at growing intervals while another process
- * has it. When the engine is released before one has ended, its outcome is left to whoever takes it back.
+ * Direct messages in progress. A repeated request waits for the outcome of the first. However many wait, the process
+ * reads the store once for all of them: when the message has ended here, or at growing intervals while another
+ * process sends it. If the engine is released before a message has ended, the worker that rescues it settles its
+ * outcome.
  */
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
@@ -14,12 +15,16 @@ import { Overloaded } from "../domain/Errors.ts"
 import type { IdempotencyRecord } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 
-/** Requests of one API key that wait at once. A client repeats what it has lost patience with, a few times. */
+/**
+ * The most requests of one API key that may wait. A client that runs into its timeout repeats a request a few times.
+ */
 export const mostWaiting = 32
 
 const retryAfterMs = 1000
 
-/** Between one look at what another process has under way and the next; it doubles from the first to the longest. */
+/**
+ * Milliseconds between two reads of a message that another process sends; they double from the first to the longest.
+ */
 const firstMs = 50
 const longestMs = 1000
 
@@ -31,13 +36,13 @@ export interface Repeated {
 }
 
 export interface DirectInFlight {
-  /** Makes a job known here while it is under way: who waits for its outcome in this process is told when it ends. */
+  /** Registers a job while it is in progress, so that requests that wait for its outcome are woken when it ends. */
   readonly during: <A, E, R>(jobId: string, attempt: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Interrupts when the engine has been released: the store may be closed, or another's by now. */
+  /** Interrupts once the engine is released: the store may be closed then, or belong to another engine. */
   readonly untilReleased: Effect.Effect<void>
   /**
-   * Answers what the store has of it once it has an outcome: null when it has forgotten it, or when there is none after
-   * so many milliseconds. Refused where too many of the key wait already.
+   * The stored record once it has an outcome; null when the store has none any more, or after `patienceMs`
+   * milliseconds. Fails when too many requests of the key wait already.
    */
   readonly outcome: (
     repeated: Repeated,
@@ -88,7 +93,7 @@ export const make = (ask: Ask): Effect.Effect<DirectInFlight, never, Scope.Scope
       }
       return found
     })
-    // The question runs for as long as anybody waits.
+    // The reads go on while at least one request waits.
     const shared = yield* RcMap.make({
       lookup: (repeated: Repeated) =>
         Effect.map(Effect.forkScoped(awaited(repeated)), (fiber) => Effect.flatten(Fiber.await(fiber)))

@@ -1,7 +1,7 @@
 /**
  * Direct messages: the checks of a send, accepted as a job of one recipient that is claimed in the same commit and
- * attempted inline, so that quota, idempotency, history and events have a single path. What a process
- * that dies in between leaves is taken back like any other.
+ * attempted inline, so that quota, idempotency, history and events have a single path. A message whose process died
+ * meanwhile is rescued like any other.
  */
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -39,7 +39,7 @@ import * as DirectInFlight from "./DirectInFlight.ts"
 import type { Caller, DirectAcknowledgement, DirectCommand } from "./Operations.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
 
-/** The answer that a replay gives again, kept with the job. */
+/** The stored answer of a direct message, which a replay gives again. */
 const Answer = Schema.parseJson(
   Schema.Union(
     Schema.Struct({
@@ -86,7 +86,10 @@ const stopping: Failure = {
   permanent: false
 }
 
-/** The process was frozen between its acceptance and the attempt: another one may have taken it up. */
+/**
+ * The failure of a message whose process was frozen between acceptance and attempt: another process may have rescued
+ * it.
+ */
 const processStalled: Failure = {
   code: "outcome_unknown",
   provider_code: null,
@@ -94,7 +97,10 @@ const processStalled: Failure = {
   permanent: false
 }
 
-/** A platform that does not answer is asked by one message after another; the others are refused, for somebody waits. */
+/**
+ * The failure of messages that were not sent because the platform does not answer. Only one message at a time probes
+ * it; the others are refused and not queued, since their callers wait.
+ */
 const unavailable = FailureCatalogue.failure("provider_unavailable", {
   providerCode: null,
   message: "The platform does not answer at present; the message was not sent. Try again later."
@@ -122,21 +128,22 @@ const reply = (
       })
     : Effect.fail(new SendFailed({ messageId, outcome: answer.outcome, failure: answer.failure }))
 
-/** Why the recipient may have nothing any more; undefined where consent stands. */
+/** Returns why consent no longer allows the message; undefined while it does. */
 type ConsentNow = (claimed: ClaimedJob) => Effect.Effect<Consent.Refusal | undefined, StorageError>
 
 const ended = (failure: Failure, maybeSent: boolean): Outcome =>
   maybeSent ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
 
-/** Nobody tells an opt-out again when its outcome is lost, so a store that is away is asked for a while. */
+/** The retries of a commit that contains an opt-out, since the platform will not report the opt-out again. */
 const untilStored = Schedule.exponential("50 millis").pipe(
   Schedule.union(Schedule.spaced("2 seconds")),
   Schedule.upTo("20 seconds")
 )
 
 /**
- * Attempts it, again while that is soon; what is then still transient is a failure. Consent is asked for before each
- * further attempt (decisions.md §4): a STOP may have come meanwhile. Where it cannot be asked for nothing is sent.
+ * Attempts the message, and again if the next attempt is soon; a failure that is still transient then is the outcome.
+ * Consent is checked before each further attempt (decisions.md §4), since a STOP may have come meanwhile. If it
+ * cannot be checked, nothing is sent.
  */
 const dispatch = Effect.fnUntraced(function* (
   claimed: ClaimedJob,
@@ -151,7 +158,7 @@ const dispatch = Effect.fnUntraced(function* (
   if (recipient === undefined) return { outcome: Outcome.Released({ maybeSent: false }), optOut: null }
   let { attempts } = recipient
   let optOut: Inbound | null = null
-  /** A message that would wait for a pause to end is refused here: somebody waits for the answer. */
+  /** Attempts once. A message that would have to wait for a pause to end is refused, since its caller waits. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
     circuit.began()
     const attempted = yield* Attempt.attempt(sessionSender, claimed, next, stillOwns)
@@ -181,16 +188,16 @@ const dispatch = Effect.fnUntraced(function* (
   return { outcome, optOut }
 })
 
-/** The leave to attempt a message, with the circuit to report to; null while the platform is not to be asked. */
+/** Admits a message: its circuit, to which the attempt is reported; null while the platform must not be asked. */
 const admission = (circuits: Context.Tag.Service<Circuits>, sessions: Context.Tag.Service<SessionStore>) => {
-  /** The place of the message while its session's platform does not answer. */
+  /** Whether the message may be sent, may probe, or is refused, while its session's platform may be out. */
   const mayAsk = Effect.fnUntraced(function* ({ id, outage }: Session) {
     const isKnown = outage !== null || circuits.of(id, false).isOpen()
     if (!isKnown) return "available"
-    // An outage that the store could not be told of, this process may have nobody else to tell.
+    // The store may not know of an outage yet, and perhaps no other message will write it there.
     yield* circuits.store
     const now = yield* Clock.currentTimeMillis
-    // The caller's session may be a second old: an outage that is over is found with the next probe.
+    // The caller's session may be a second old. Whether the outage has ended since shows at the next probe.
     if (outage !== null && !Circuit.mayProbeDirectly(outage, now)) return "refused"
     return yield* Effect.catchAll(sessions.acquireProbe({ id, now }), () =>
       Effect.succeed("refused" as const)
@@ -248,7 +255,7 @@ const consentBy =
       (refusals) => refusals.get(0)
     )
 
-/** The answer of the request that the key stands for; one that is under way is waited for. */
+/** The answer of the key's earlier request. If that is in progress, waits for its outcome. */
 const replaying = (
   inFlight: Effect.Effect.Success<ReturnType<typeof DirectInFlight.make>>,
   heartbeat: Context.Tag.Service<Heartbeat>
@@ -267,7 +274,7 @@ const replaying = (
     return yield* reply(messageId, answer, true)
   })
 
-/** An opt-out is stored again and again until the store has it. */
+/** Settles the message. A commit with an opt-out is retried until the store accepts it. */
 const settling = (jobs: Context.Tag.Service<JobStore>) => (settlement: Settlement) => {
   const once = Effect.flatMap(Clock.currentTimeMillis, (now) =>
     jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
@@ -308,7 +315,7 @@ export const make = Effect.fnUntraced(function* (options: {
   ) {
     const sessionSender = yield* resolve(session)
     const done = yield* dispatch(claimed, sessionSender, circuit, applyActions, consentNow, stillOwns)
-    // Before the outcome: whoever comes next is to know.
+    // Stored before the outcome, so that the next message sees the outage.
     yield* circuits.store
     return done
   })
@@ -333,7 +340,7 @@ export const make = Effect.fnUntraced(function* (options: {
 
     const jobId = ids.jobId(now)
     const deliver = Effect.fnUntraced(function* (worker: string) {
-      // Before the commit: a message that is not attempted costs nothing, and its key stays free.
+      // Checked before the commit, so that a refused message consumes nothing and its key stays free.
       const admitted = yield* admit(session)
       if (admitted === null)
         return yield* new SendFailed({ messageId: null, outcome: "failed", failure: unavailable })
@@ -362,7 +369,7 @@ export const make = Effect.fnUntraced(function* (options: {
       yield* Effect.zipRight(signals.deliveries.notify, signals.attempts.notify)
       return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }
     })
-    // Before its commit, from which on a repetition finds it.
+    // Registered before the commit, after which a repeated request can find the job.
     const done = yield* Effect.acquireUseRelease(heartbeat.register, deliver, heartbeat.deregister).pipe(
       (attempt) => inFlight.during(jobId, attempt),
       Effect.uninterruptible

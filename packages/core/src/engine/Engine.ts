@@ -83,9 +83,9 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       credentials: Credentials
     ) => Effect.Effect<Caller, InvalidCredentials | RateLimited | StorageError>
     /**
-     * Checks 3 to 5: subscription and feature, permission (null = none is needed), session connected. Every operation below
-     * that takes a caller begins with them; this is for who refuses before it has the rest of a request. Answers the
-     * caller as it is now.
+     * Checks 3 to 5: subscription and feature, permission (null = none is needed), session connected. Returns the
+     * caller as it is now. Every operation below that has a caller begins with them; this one is for a host that
+     * refuses a request before it has read all of it.
      */
     readonly authorize: (caller: Caller, permission: Permission | null) => Effect.Effect<Caller, Unauthorized>
     readonly templates: (caller: Caller, query: TemplateQuery) => Effect.Effect<Paged<Template>, Unauthorized>
@@ -99,7 +99,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       request: TemplateMessageRequest | Unchecked,
       options?: { readonly explain?: boolean | undefined }
     ) => Effect.Effect<Estimate, Unauthorized | InvalidRequest>
-    /** Accepts a template send: durable when it answers. */
+    /** Accepts a template send, which is durable when this returns. */
     readonly send: (
       caller: Caller,
       command: SendCommand
@@ -129,7 +129,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       | Overloaded
       | SendFailed
     >
-    /** A direct message of this key, as it is now: one whose outcome was unknown may be settled by a receipt. */
+    /** A direct message of this key as it is now. A receipt may have settled one whose outcome was unknown. */
     readonly message: (caller: Caller, messageId: string) => Effect.Effect<Message, Unauthorized | NotFound>
     /** This key's jobs, newest first. */
     readonly jobs: (caller: Caller, query: JobQuery) => Effect.Effect<Paged<Job>, Unauthorized>
@@ -138,17 +138,17 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       jobId: string,
       query: { readonly recipientStatus?: RecipientStatus | undefined; readonly page: Page }
     ) => Effect.Effect<JobDetail, Unauthorized | NotFound>
-    /** Cancels what of a job of this key is not in flight; the job is `canceling` until that has ended. */
+    /** Cancels a job of this key. Messages in flight are not canceled; the job is `canceling` until they have ended. */
     readonly cancel: (caller: Caller, jobId: string) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
     /**
-     * Applies a platform's reports of messages, by our message ids; answers the unknown ones. It changes the database
-     * alone, so inside a transaction it is part of that.
+     * Applies a platform's reports of messages, by our message ids; returns the reports of unknown ones. It changes
+     * only the database, so that it may run inside a transaction.
      */
     readonly receive: (reports: ReadonlyArray<Report>) => Effect.Effect<ReadonlyArray<Report>, StorageError>
     /**
-     * What a platform sent to the hook of a session; answers the text that a handshake asks for, else null. Nothing is
-     * parsed before its signature is right. A `body` that is an effect is read once the session is known to be one of
-     * the provider, so that nothing is held of what is for nobody.
+     * Applies a platform's post to the hook of a session; returns the text that a handshake asks for, else null.
+     * Nothing is parsed before its signature was verified. A `body` that is an effect is read only after the session
+     * was found with this provider, so that posts for nobody need no memory.
      */
     readonly hook: <E extends { readonly _tag: string } = never>(
       provider: string,
@@ -159,20 +159,20 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       InsideTransaction | HookForged | InvalidRequest | NotFound | StorageError | E
     >
     /**
-     * Tells check by check if this process is able (decisions.md §10) to write to its store, read its secrets,
-     * and dispatch once its loops were started. Looked at again after a few seconds, however often it is asked.
+     * Checks whether this process can write to its store, read its secrets, and dispatch once its loops were started
+     * (decisions.md §10). A result is reused for a few seconds.
      */
     readonly readiness: Effect.Effect<ReadonlyArray<Check>>
-    /** The senders that it has, in the order in which they were given. */
+    /** The engine's senders, in the order in which they were given. */
     readonly senders: ReadonlyArray<Pick<Sender, "configDescription" | "provider">>
     /** The operator's side. */
     readonly admin: Admin.Admin
     /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
     readonly drain: Effect.Effect<void, InsideTransaction | StorageError>
-    /** The store's clock, by which everything goes, and how far this process's is from it. */
+    /** The store's clock, which the engine uses, and this process's difference from it. */
     readonly clock: {
       readonly health: Effect.Effect<ClockHealth>
-      /** Runs a program by it, which spares each operation the change. */
+      /** Runs a program by the store's clock, so that its operations need not switch to it one by one. */
       readonly within: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     }
   }
@@ -184,7 +184,7 @@ export interface Retained {
   readonly auditRetentionMs: number
 }
 
-/** What the engine stands on. */
+/** The services that the engine needs. */
 export type Requirements = Stores | Senders | SecretBox | WebhookTransport | AddressPolicy
 
 const make = Effect.gen(function* () {
@@ -205,7 +205,7 @@ const make = Effect.gen(function* () {
   })
   const hook = yield* Hooks.make(resolve, worker.inbound)
 
-  /** Every operation that takes a caller: it is given the caller as it is now, once that may do it. */
+  /** Wraps an operation that has a caller: it gets the caller as it is now, once `Checks.authorize` allowed it. */
   const allowed =
     <Args extends ReadonlyArray<unknown>, A, E>(
       permission: Permission,
@@ -240,8 +240,9 @@ const make = Effect.gen(function* () {
 })
 
 /**
- * The engine and its worker, on a store that was begun with a master key which the secret box has. Nothing runs in the background until `Worker.layerLoops` is added: a process that
- * only accepts leaves it out, and a test calls `drain`.
+ * The engine and its worker. The store's master key must be among the secret box's keys. Nothing runs in the
+ * background until `Worker.layerLoops` is added: a process that only accepts sends does without it, and a test calls
+ * `drain`.
  */
 export const layer = (
   options: Partial<Worker.Options> & Partial<Retained> = {}

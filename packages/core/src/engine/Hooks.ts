@@ -1,4 +1,4 @@
-/** Posts of the platforms: read by the session's sender, which knows whether it is theirs, and applied. */
+/** Platforms' posts: the session's sender verifies and reads them, and they are applied. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { HookForged, InvalidRequest, NotFound } from "../domain/Errors.ts"
@@ -12,12 +12,12 @@ import { SessionStore } from "../storage/SessionStore.ts"
 import type { Inbound } from "../worker/Inbound.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
 
-/** A post to a hook; its body may be what reads it. */
+/** A post to a hook. Its body may be an effect that reads it. */
 export type HookCall<E extends { readonly _tag: string }> = Omit<HookRequest, "now" | "body"> & {
   readonly body: Uint8Array | Effect.Effect<Uint8Array, E>
 }
 
-/** Answers the text of a handshake; null when something was brought and applied. */
+/** Returns the text of a handshake, or null after a post was applied. */
 export const make = Effect.fnUntraced(function* (resolve: SessionSender.Resolve, inbound: Inbound) {
   const sessions = yield* SessionStore
   const signals = yield* Signals
@@ -27,7 +27,7 @@ export const make = Effect.fnUntraced(function* (resolve: SessionSender.Resolve,
     request: HookCall<E>
   ) {
     const found = yield* sessions.find(sessionId)
-    // An unknown provider costs and answers as an unknown session does: one read, and nothing unsealed.
+    // A wrong provider costs and answers the same as an unknown session: one read, and no secret is opened.
     const session = found?.provider === provider ? found : null
     const sessionSender = yield* resolve(session)
     const receive = sessionSender?.sender.receive

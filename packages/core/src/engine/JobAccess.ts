@@ -28,7 +28,7 @@ export interface DetailQuery {
   readonly page: Page
 }
 
-/** The wait for a session over which nothing may be sent; for a platform that does not answer until it is asked again. */
+/** The wait for a session that may not send: until the next probe if its platform does not answer. */
 const waitingForSession = (
   { blockedUntil, outage }: Pick<Session, "blockedUntil" | "outage">,
   obstacle: PauseReason,
@@ -50,7 +50,7 @@ const waitOfPaused = (
     : waitingForSession(session, obstacle, now)
 }
 
-/** @param isDispatched true while anybody lives who takes what is due */
+/** @param isDispatched true while any worker is alive that sends due messages */
 const waitingFor = (
   job: Job,
   limit: LimitWait | null,
@@ -76,7 +76,7 @@ const waitingFor = (
 const isOpen = ({ counts, status }: Job): boolean =>
   dispatchable(status) && counts.queued + counts.sending > 0
 
-/** By its session's pace alone, when it has one: other jobs of the session and retries may make it later. */
+/** An estimate by the session's pace alone, if it has one. Other jobs of the session and retries may make it later. */
 const expectedCompletionAt = (job: Job, { messages_per_second }: Pacing, now: Instant): Instant | null => {
   const open = job.counts.queued + job.counts.sending
   return messages_per_second === null || open === 0 || !dispatchable(job.status)
@@ -93,7 +93,7 @@ export const make = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const signals = yield* Signals
 
-  /** By the card that priced the send, since receipts name a category and never money. */
+  /** Priced by the rate card of the send, since receipts name a category and never an amount. */
   const actualCostOf = Effect.fnUntraced(function* ({
     content,
     createdAt,
@@ -133,13 +133,16 @@ export const make = Effect.gen(function* () {
     return found
   })
 
-  /** Any account's; a direct message is no job to read, cancel or retry. */
+  /**
+   * A job of any account. Direct messages are not found here, so that they cannot be read, canceled or retried as
+   * jobs.
+   */
   const any = Effect.fnUntraced(function* (jobId: string) {
     const job = yield* jobs.find(jobId)
     return job?.content.kind === "template" ? job : yield* new NotFound({ what: "job" })
   })
 
-  /** Another key's job is not told apart from one that does not exist. */
+  /** A job of the caller's key. Another key's job is refused like one that does not exist. */
   const own = (caller: Caller, jobId: string) =>
     Effect.filterOrFail(
       any(jobId),
@@ -151,7 +154,7 @@ export const make = Effect.gen(function* () {
     return yield* detail(yield* own(caller, jobId), query)
   })
 
-  /** Of a job that was found: who owns it never changes. */
+  /** Cancels a job that was found. The owner need not be checked again, since it never changes. */
   const cancelFound = Effect.fnUntraced(function* ({ id: jobId }: Job) {
     const result = yield* jobs.cancel({ jobId, now: yield* Clock.currentTimeMillis })
     if (result === null) return yield* new NotFound({ what: "job" })

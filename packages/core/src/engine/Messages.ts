@@ -16,7 +16,7 @@ export const make = Effect.gen(function* () {
       items.map((recipient): Message => ({ job, recipient }))
     )
 
-  /** Another key's message, and the id of a template's recipient, are not told apart from one that does not exist. */
+  /** Another key's message, and the id of a template's recipient, are refused like an id that does not exist. */
   const find = Effect.fnUntraced(function* (caller: Caller, messageId: string) {
     const place = Ids.parseMessageId(messageId)
     const job = place?.index === 0 ? yield* jobs.find(place.jobId) : null

@@ -23,16 +23,16 @@ export interface Credentials {
 }
 
 /**
- * The caller: the key, its session and its account as they were at `knownAt`, and what was left of the key's
- * requests per minute. It may be kept: an operation looks an older one up again by its public key, so that it follows a
- * revocation, a plan and a disconnect. Its secret is not asked for again.
+ * The caller: the key, its session and its account as of `knownAt`, and the rest of the key's requests per minute. An
+ * embedder may hold on to it: an operation looks an older one up again by its public key, so that a revocation, a
+ * change of plan or a disconnection holds. The secret is not needed again.
  */
 export interface Caller extends Identity {
   readonly rate: Decision
   readonly knownAt: Instant
 }
 
-/** The refusals of a caller by every operation, in this order; and the store's failure, where it had to be asked. */
+/** The refusals of a caller, in this order, which every operation has; and the storage's failure. */
 export type Unauthorized =
   | InvalidCredentials
   | SubscriptionInactive
@@ -78,12 +78,12 @@ export interface JobDetail {
   readonly results: Paged<RecipientResult>
   /** Sum of the unit prices of what was delivered; null when nothing could be priced. */
   readonly actualCost: string | null
-  /** What the dispatch waits for; null when it waits for nothing. */
+  /** The limit that the dispatch waits for; null when it waits for none. */
   readonly waitingFor: {
     readonly limiter: Limiter | "pace" | "platform" | "retry" | "session" | "template" | "worker"
     readonly until: Instant | null
   } | null
-  /** By the pace of its session; null when that has none, and once the job has left dispatch. */
+  /** An estimate by the session's pace; null without a pace, and once the job has left dispatch. */
   readonly expectedCompletionAt: Instant | null
 }
 

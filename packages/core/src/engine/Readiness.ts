@@ -1,4 +1,4 @@
-/** The checks that a process passes before requests and work are given to it (decisions.md §10, "Keys and secrets"). */
+/** The checks that a process passes before it gets requests and work (decisions.md §10, "Keys and secrets"). */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { MasterKeys } from "../secret/MasterKeys.ts"
@@ -8,18 +8,18 @@ import { Worker } from "../worker/Worker.ts"
 
 export interface Check {
   readonly name: "storage" | "clock" | "keys" | "dispatch"
-  /** In plain words, without addresses and secrets; null when it is well. */
+  /** What is wrong, in plain words without addresses and secrets; null when nothing is. */
   readonly fault: string | null
 }
 
-/** Something that this process has to be able to do, it cannot. */
+/** The process cannot do something that it must be able to do. */
 export class NotReady extends Data.TaggedError("NotReady")<{ readonly checks: ReadonlyArray<Check> }> {
   override get message(): string {
     return `The service is not ready. ${sentence(this.checks)}`
   }
 }
 
-/** How long what was found is answered again: a probe is a write, and many may ask. */
+/** How long a result is reused. Each probe is a write, and many clients may ask. */
 const freshFor = "3 seconds"
 
 /** A store that hangs must not make its probe hang. */
@@ -45,7 +45,7 @@ export const make = Effect.gen(function* () {
     onFailure: ({ cause, message }): Found => ({ name: "storage", fault: message, cause }),
     onSuccess: (): Found => ({ name: "storage", fault: null })
   }).pipe(
-    // Left behind instead of waited for: a driver may not be interruptible.
+    // A driver may not be interruptible. The check therefore does not wait for the probe's end.
     Effect.disconnect,
     Effect.interruptible,
     Effect.timeoutTo({
@@ -63,7 +63,7 @@ export const make = Effect.gen(function* () {
   ]
 
   let wasReady = true
-  /** Each change is logged once. */
+  /** Logs each change between ready and not ready once. */
   const log = (found: ReadonlyArray<Found>): Effect.Effect<void> => {
     const isReady = found.every(({ fault }) => fault === null)
     if (isReady === wasReady) return Effect.void
@@ -77,6 +77,6 @@ export const make = Effect.gen(function* () {
     Effect.tap(log),
     Effect.map((found): ReadonlyArray<Check> => found.map(({ fault, name }) => ({ name, fault })))
   )
-  // Whoever asked first may hang up: the others wait for what it began.
+  // The caller that started the checks may hang up while others wait for the same result.
   return Effect.uninterruptible(yield* Effect.cachedWithTTL(looked, freshFor))
 })

@@ -84,7 +84,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       },
       claim: null
     }
-    // An idle lane takes it in this very commit (docs/adr/0016).
+    // An idle lane can claim the send in the same group commit (docs/adr/0016).
     if (jobs.commitsInGroups) yield* signals.sends.notify
     const accepted = yield* checks.accept(
       sending,

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Tracer from "effect/Tracer"
 
 /**
- * A refusal does not end its span as an error: tracers write an error's text, and that may quote a platform or a message.
- * Its name is told. A store that failed is an error, in our own words.
+ * A refusal does not end its span as an error, because tracers record an error's text, which may quote a platform or
+ * a message. Only the refusal's name is recorded. A storage failure is an error, with a text of our own.
  */
 const aside = <A, E extends { readonly _tag: string }, R>(operation: Effect.Effect<A, E, R>) =>
   Effect.matchEffect(operation, {
@@ -16,8 +16,8 @@ const aside = <A, E extends { readonly _tag: string }, R>(operation: Effect.Effe
   })
 
 /**
- * A span of the operation below the caller's. There is none where the caller has none: spans are sampled at the
- * edge, and one costs more than most operations do.
+ * Runs the operation in a span below the caller's. Without a caller's span there is none: the edge samples spans, and
+ * one costs more than most operations.
  */
 export const spanIfTraced =
   <Args extends ReadonlyArray<unknown>, A, E extends { readonly _tag: string }, R>(

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import type { StoreClock } from "../worker/StoreClock.ts"
 
-/** The service with every operation of it, also of those inside it, run by the store's time. */
+/** Wraps a service so that all of its operations, and those of objects inside it, use the store's clock. */
 export const storeTimed = <S extends object>(service: S, { isOwn, within }: typeof StoreClock.Service): S => {
   if (isOwn) return service
   const wrapped = (value: unknown): unknown => {
@@ -12,7 +12,7 @@ export const storeTimed = <S extends object>(service: S, { isOwn, within }: type
         return Effect.isEffect(answer) ? within(answer) : answer
       }
     }
-    // A list is data: it has no operations, and its own methods need it as it is.
+    // A list is data without operations, and its methods do not work through a proxy.
     if (Array.isArray(value)) return value
     return typeof value === "object" && value !== null ? inside(value) : value
   }

@@ -9,7 +9,7 @@ export const make = Effect.map(TemplateStore, (templates) => {
   const list = (caller: Caller, query: TemplateQuery) =>
     templates.listApproved({ ...query, sessionId: caller.session.id })
 
-  /** Unknown, not approved and another session's are not told apart. */
+  /** An unknown template, one that is not approved and one of another session are refused alike. */
   const find = Effect.fnUntraced(function* (caller: Caller, templateId: number) {
     const template = yield* templates.find({ sessionId: caller.session.id, templateId })
     if (template === null || template.status !== "approved") return yield* new NotFound({ what: "template" })

@@ -1,8 +1,8 @@
 /**
- * Connections to public addresses only. A name is asked for at every connection, and only addresses that the policy
- * allows are tried; an address in the URL itself is asked for before anything is sent; and what the socket is really
- * connected to is asked for again before a byte is written. A look-up hook alone would not do: it is never called for
- * an IP literal. Redirects are nobody's here: the clients on top follow none.
+ * Connects to public addresses only. A name is looked up for every connection, and only addresses that the policy
+ * allows are tried; an address in the URL itself is checked before anything is sent; and the socket's remote address
+ * is checked again before a byte of the request is written. A look-up hook alone would not do, since it is never
+ * called for an IP literal. Redirects are not checked here, because the clients above follow none.
  */
 import type { LookupAddress, LookupOptions } from "node:dns"
 import { Resolver, lookup as systemLookup } from "node:dns"
@@ -44,8 +44,9 @@ const guardedLookup =
     })
 
 /**
- * Asks the name servers themselves, without the few threads that the system's look-up has for all of a process: a name
- * whose server is silent must not keep others waiting. What they do not know (a hosts file does) the system is asked.
+ * Looks a name up at the name servers directly and not in the system's few look-up threads, where a silent name
+ * server would block other names. The system is asked for names that the servers do not know, such as those of a
+ * hosts file.
  */
 export const lookup: All = (hostname, options, callback) => {
   const resolver = new Resolver({ timeout: 2000, tries: 2 })

@@ -1,7 +1,7 @@
 /**
- * One HTTP exchange, and what is known of it afterwards: whether it surely never arrived, was answered, or may have
- * arrived. That is why it is undici's own dispatch: what is above it does not say at which moment it failed. It
- * follows no redirect, ignores interim responses, and puts nothing of the caller's trace into the headers.
+ * One HTTP exchange and its certainty: the request surely never arrived, was answered, or may have arrived. It uses
+ * undici's dispatch, since undici's higher APIs do not say at which moment an exchange failed. It follows no
+ * redirect, ignores interim responses, and adds no trace headers.
  */
 import type * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -17,9 +17,9 @@ export interface Request {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** For all of it: name, connection, headers and body. A whole number. */
+  /** The time limit of the whole exchange: name look-up, connection, headers and body. A whole number. */
   readonly timeoutMs: number
-  /** Of the answer's body, in bytes: the rest is not read. */
+  /** The most bytes of the answer's body that are read. */
   readonly maximumBytes: number
 }
 
@@ -35,7 +35,7 @@ export type Exchanged = Data.TaggedEnum<{
   }
   /** Nothing was sent: no name, no connection, no TLS. */
   Unsent: { readonly reason: string }
-  /** It was sent, or some of it, and no whole answer came. */
+  /** The request was sent at least in part, and no complete answer came. */
   Lost: {
     readonly reason: string
     /** When the headers came and the body did not. */
@@ -43,13 +43,13 @@ export type Exchanged = Data.TaggedEnum<{
   }
 }>
 
-/** The reason of what took longer than it may; others are the codes of Node and undici. */
+/** The reason of an exchange that took too long. Other reasons are the codes of Node and undici. */
 export const timeout = "timeout"
 
-/** The reason of what the connector did not connect to: the address is not one of the allowed. */
+/** The reason of an exchange whose address the connector's policy refuses. */
 export const addressRefused = "ADDRESS_REFUSED"
 
-/** The connection of an exchange that is interrupted is let go of when its fiber ends. */
+/** Runs one exchange. If its fiber is interrupted, its connection is closed when the fiber ends. */
 export type HttpClient = (request: Request) => Effect.Effect<Exchanged>
 
 const codeOf = (error: unknown): string => {
@@ -57,10 +57,10 @@ const codeOf = (error: unknown): string => {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "error"
 }
 
-/** What undici is told of an exchange that nobody waits for any more. */
+/** The error that ends an abandoned exchange in undici. */
 const abandoned = new Error("The exchange is over.")
 
-/** Of undici's raw headers, names and values in turn; the first where there are several. */
+/** A header's first value in undici's raw headers, which alternate names and values. */
 const valueOf = (headers: ReadonlyArray<Buffer>, name: string): string | null => {
   for (let at = 0; at < headers.length; at += 2) {
     const each = headers[at]
@@ -72,20 +72,20 @@ const valueOf = (headers: ReadonlyArray<Buffer>, name: string): string | null =>
 }
 
 /**
- * undici tells how the exchange goes on; the first end counts. In the form that undici's own clients use: the newer one
- * costs a handler and a controller around this one, and all headers read.
+ * Receives undici's events of an exchange; the first end counts. It has the handler form that undici's own clients
+ * use: the newer form needs a wrapping handler and a controller, and parses all headers.
  */
 class ResponseHandler implements Dispatcher.DispatchHandler {
   private readonly maximumBytes: number
   private readonly end: (exchanged: Exchanged) => void
-  /** From the moment on at which bytes may have left. */
+  /** Set from the moment at which bytes may have been sent. */
   private abort: ((error: Error) => void) | null = null
   private status: number | null = null
   private retryAfter: string | null = null
   private location: string | null = null
   private readonly chunks: Array<Buffer> = []
   private length = 0
-  /** Nobody waits for it any more. */
+  /** True when the exchange has ended or was abandoned. */
   isOver = false
 
   constructor(maximumBytes: number, end: (exchanged: Exchanged) => void) {
@@ -93,7 +93,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
     this.end = end
   }
 
-  /** Without an answer: at the time limit, or because nobody waits for it. */
+  /** Ends the exchange without an answer: at its time limit, or because its fiber was interrupted. */
   stop(reason: string): void {
     this.fail(reason)
     this.abort?.(abandoned)
@@ -149,7 +149,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 }
 
-/** How many URLs are kept taken apart. */
+/** How many parsed URLs are cached. */
 const cachedTargets = 1000
 
 interface Target {
@@ -163,9 +163,9 @@ const targetOf = (url: string): Target => {
 }
 
 /**
- * Connections are kept for as long as the scope lives.
+ * Opens connections and reuses them until the scope ends.
  *
- * @param connector who connects; undici itself unless said otherwise
+ * @param connector opens a connection; undici's own by default
  */
 export const make = (
   options: Pick<Agent.Options, "connections">,
@@ -177,7 +177,7 @@ export const make = (
     let agent: Agent | undefined
     let opening: Promise<Agent> | undefined
 
-    /** undici is loaded with the first exchange: it is nearly half of what a start would have to read. */
+    /** Loads undici with the first exchange, because it is nearly half of the code that a start would read. */
     const open = async (): Promise<Agent> => {
       const { Agent, buildConnector } = await import("undici")
       const { connections = null } = options
@@ -186,7 +186,7 @@ export const make = (
         connected(target, (error, socket) =>
           error === null ? callback(null, InterimResponses.dropFrom(socket)) : callback(error, null)
         )
-      // One time limit for all of it is ours.
+      // undici's own time limits are off: `deadlines` limits the whole exchange.
       agent = new Agent({ connections, connect, headersTimeout: 0, bodyTimeout: 0 })
       return agent
     }
@@ -209,10 +209,10 @@ export const make = (
             resume(Effect.succeed(exchanged))
           })
           const cancelTimeout = deadlines(timeoutMs, () => handler.stop(timeout))
-          // Cheaper than a finalizer of the fiber's, which costs more than all else here.
+          // An observer of the fiber, since a finalizer would cost more than the rest of this function.
           const onInterrupt = () => handler.stop("interrupted")
           fiber.addObserver(onInterrupt)
-          // A connection is free in the turn after its answer; who asks before opens another one.
+          // A connection is free one turn after its answer. An immediate dispatch would open another one.
           setImmediate(() => {
             if (handler.isOver) return
             agent.dispatch({ origin, path, method, headers, body: body ?? null }, handler)

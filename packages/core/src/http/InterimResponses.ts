@@ -14,7 +14,10 @@ const isInterim = (bytes: Buffer): boolean =>
 /** Of the headers of one, in bytes; undici is left to refuse what is longer. */
 const longest = 16 * 1024
 
-/** Bytes of all that come before one response: who sends more never answers, and reading it takes time from others. */
+/**
+ * The most bytes of interim responses before one final response. A server that sends more never answers, and reading
+ * them takes time from others.
+ */
 const mostDropped = 64 * 1024
 
 const tooMany = Object.assign(new Error("Interim responses come without end."), {

@@ -1,31 +1,34 @@
 /**
- * Time limits for many things at once, for next to nothing each. What has the same length ends in the order in which
- * it began: it waits in one line, and one fiber sleeps until the first of the line is over.
+ * Time limits for many operations at a very low cost each. Limits of the same length end in the order in which they
+ * began, so that they form one line, and one fiber sleeps until the first ends.
  */
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
 
 /**
- * Calls `end` when so many milliseconds have passed, unless what it answers was called before.
+ * Calls `end` after the given time, unless the returned function was called before.
  *
  * @param end must not throw
  */
 export type Deadlines = (milliseconds: number, end: () => void) => () => void
 
 interface Waiting {
-  /** By the steady clock, in nanoseconds: a clock that is set ends nothing. */
+  /** The start by the monotonic clock, in nanoseconds, so that setting the clock ends nothing. */
   readonly began: bigint
   readonly end: () => void
 }
 
-/** They are nobody's any more when the scope ends. */
+/** Deadlines whose limits are dropped when the scope ends. */
 export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Effect.clock
   const fork = yield* FiberSet.makeRuntime<never, void>()
   const lines = new Map<number, Set<Waiting>>()
 
-  /** It is not woken when its first is done before: at most one in vain per time limit. */
+  /**
+   * Sleeps until the first limit of a line ends. It is not woken if that limit is canceled, so that it wakes in vain
+   * at most once per limit.
+   */
   const watch = (milliseconds: number, line: Set<Waiting>): Effect.Effect<void> =>
     Effect.suspend(() => {
       const now = clock.unsafeCurrentTimeNanos()
@@ -47,7 +50,7 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
     if (line === undefined) {
       const first = new Set([waiting])
       lines.set(milliseconds, first)
-      // Whoever made us may have been uninterruptible.
+      // The fiber that built these deadlines may be uninterruptible, and a fork inherits that.
       fork(Effect.interruptible(watch(milliseconds, first)))
       return () => first.delete(waiting)
     }

@@ -1,6 +1,6 @@
 /**
- * Work on many things at once, by fibers that stay: to begin a fiber for each, with what it takes to see it end, costs
- * several times what one costs that is done with one thing and waits for the next.
+ * Runs work on fibers that are reused: starting and observing a fiber for each item costs several times as much as
+ * waking one that waits for the next item.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -8,16 +8,16 @@ import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
 
 export interface FiberPool<A> {
-  /** It is begun as soon as the caller waits for something, beside all that is under way. */
+  /** Starts the work when the caller next yields, concurrently with other work. */
   readonly submit: (item: A) => void
-  /** Returns when nothing is under way. */
+  /** Returns when no work is in progress. */
   readonly awaitIdle: Effect.Effect<void>
 }
 
 /**
- * What is under way when the scope ends is interrupted.
+ * Work that is in progress when the scope ends is interrupted.
  *
- * @param broken is done where `work` dies; the next thing is not affected
+ * @param broken runs when `work` dies; other items are not affected
  */
 export const make = <A>(
   work: (item: A) => Effect.Effect<void>,
@@ -26,7 +26,7 @@ export const make = <A>(
   Effect.gen(function* () {
     const fork = yield* FiberSet.makeRuntime<never, void>()
     const idle = yield* Effect.makeLatch(true)
-    /** Of the fibers that wait. */
+    /** Resumes fibers that wait for an item. */
     const resumes: Array<(next: Effect.Effect<A>) => void> = []
     let inFlight = 0
 
@@ -63,7 +63,7 @@ export const make = <A>(
         idle.unsafeClose()
         const resume = resumes.pop()
         if (resume !== undefined) resume(Effect.succeed(item))
-        // Whoever made us may have been uninterruptible.
+        // The fiber that built this pool may be uninterruptible, and a fork inherits that.
         else fork(Effect.interruptible(runItems(item)), { immediate: false })
       },
       awaitIdle: idle.await

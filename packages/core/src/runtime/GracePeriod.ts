@@ -1,19 +1,21 @@
-/** How long what is under way may still take when a process stops, or a drain is interrupted. */
+/** How much longer work in progress may run when a process stops or a drain is interrupted. */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Moment from "./Moment.ts"
 
 export interface GracePeriod {
-  /** It runs from here. A second call changes nothing. */
+  /** Starts the grace period. A second call changes nothing. */
   readonly begin: Effect.Effect<void>
   readonly hasBegun: () => boolean
-  /** What is left of it, in milliseconds; infinite while it has not begun. */
+  /** The rest of the grace period, in milliseconds; infinite before it begins. */
   readonly remainingAt: (now: Moment.Moment) => number
-  /** Waits for the effect, and no longer than what is left. For fibers that are being interrupted, too. */
+  /**
+   * Waits for the effect, at most for the rest of the grace period. Works in fibers that are being interrupted, too.
+   */
   readonly within: (effect: Effect.Effect<unknown>) => Effect.Effect<void>
 }
 
-/** @param outer the grace of the process, in which that of a part of it ends at the latest */
+/** @param outer the process's grace period, which also ends this one */
 export const make = (graceMs: number, outer?: GracePeriod): GracePeriod => {
   let since: Moment.Moment | undefined
   const begin = Effect.map(Moment.now, (now) => {
@@ -31,7 +33,7 @@ export const make = (graceMs: number, outer?: GracePeriod): GracePeriod => {
       Effect.gen(function* () {
         yield* begin
         const race = Effect.raceFirst(effect, Effect.sleep(remainingAt(yield* Moment.now)))
-        // A fiber of its own: the one that waits may have been interrupted already.
+        // The race runs in a fiber of its own, since the waiting fiber may have been interrupted already.
         yield* Effect.flatMap(Effect.fork(Effect.interruptible(race)), Fiber.await)
       })
   }

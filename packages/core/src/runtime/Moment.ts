@@ -1,6 +1,6 @@
 /**
- * Points in time by the monotonic clock, in milliseconds. How long something took or may take is measured by these: a
- * clock that is set makes nobody oversleep, give up or wait.
+ * Points in time by the monotonic clock, in milliseconds. Durations and timeouts are measured with them, so that
+ * setting the system clock lengthens or shortens none.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
- * Tells the loops of this process that there is something to do, right before or after the commit that makes it so.
- * Polling is only the safety net: for what is due later, and for what another process committed.
+ * Wakes the loops of this process when there is work, right before or after the commit that creates it. Polling is
+ * only the safety net: for work that is due later, and for work that another process committed.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,9 +10,12 @@ import type * as Scope from "effect/Scope"
 import * as Moment from "./Moment.ts"
 
 export interface Signal {
-  /** Wakes one of those who wait, the one that came last: to wake all for one send is to look for it in vain with the rest. */
+  /** Wakes one waiter, the one that came last. If all woke for one send, all but one would look for it in vain. */
   readonly notify: Effect.Effect<void>
-  /** Returns at the next notice, at once when one came that found nobody, and after so many milliseconds at the latest. */
+  /**
+   * Returns at the next notice, immediately if one came while nobody waited, and after `ms` milliseconds at the
+   * latest.
+   */
   readonly wait: (ms: number) => Effect.Effect<void>
 }
 
@@ -27,9 +30,9 @@ interface Alarm {
 }
 
 /**
- * One alarm for all who wait, and it outlives them: a timer for each wait would be a fiber, or two, for each send. Those
- * who wait are in an array, since the nodes of Effect's queues point to their successors even when they are taken out:
- * once one is old, everything that those who waited after it had in hand survives the scavenger.
+ * One alarm serves all waiters and outlives them, because a timer for each wait would cost a fiber or two for each
+ * send. Waiters are in an array and not in one of Effect's queues: a removed node still points to its successors, so
+ * that one old node would keep everything that later waiters reference from being collected.
  */
 const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* () {
   const scope = yield* Effect.scope
@@ -54,7 +57,8 @@ const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* (
 
   const noticeOr = (until: Moment.Moment) =>
     Effect.async<void>((resume) => {
-      // Looked at where it is waited for: what comes in between would find nobody, and be missed.
+      // Checked when the fiber begins to wait. A notice between an earlier check and the wait would find no waiter and
+      // be lost.
       if (noticed) {
         noticed = false
         return resume(Effect.void)
@@ -85,12 +89,12 @@ const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* (
 export class Signals extends Context.Tag("@sendwright/core/runtime/Signals")<
   Signals,
   {
-    /** There is something to dispatch. A lane that finds more than it takes tells the next one. */
+    /** There is something to dispatch. A session lane that finds more than it can claim wakes the next one. */
     readonly sends: Signal
     readonly deliveries: Signal
-    /** A claim has told of jobs whose limits are to be taken. */
+    /** A claim found jobs whose limits are not applied yet. */
     readonly limits: Signal
-    /** An attempt was made: a platform that is asked for news may have some. */
+    /** An attempt was made, so that a platform that is polled may have news. */
     readonly attempts: Signal
   }
 >() {

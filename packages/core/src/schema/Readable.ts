@@ -1,6 +1,6 @@
 /**
- * What of an input can be read that has not its shape: so that the rules of an operation are looked at together with the
- * shape, and a refusal has every fault at once (decisions.md §10 "Requests").
+ * The readable parts of an input that does not have its schema's shape, so that an operation's further rules are
+ * checked together with the shape, and a refusal lists every fault (decisions.md §10 "Requests").
  */
 import type * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
@@ -40,7 +40,7 @@ const array = (item: AST.AST, input: ReadonlyArray<unknown>): ReadonlyArray<unkn
   })
 }
 
-/** An array is read item by item: to decode it whole would go through thousands to the one that is wrong. */
+/** Reads an array item by item. Decoding it whole would decode thousands of items before the wrong one. */
 const salvaged = (ast: AST.AST, input: unknown): unknown => {
   const structure = SchemaFaults.structureOf(ast)
   if (structure === undefined || !Array.isArray(input)) {
@@ -69,7 +69,7 @@ const salvaged = (ast: AST.AST, input: unknown): unknown => {
  */
 export const reader =
   <A, I>({ ast }: Schema.Schema<A, I>): ((input: unknown) => Readable<A> | undefined) =>
-  // A body is asked for where it could not be decoded whole.
+  // Called for a body that could not be decoded whole.
   (input) =>
     (ast._tag === "TypeLiteral" && isPlain(ast, input) ? struct(ast, input) : salvaged(ast, input)) as
       | Readable<A>

@@ -1,4 +1,4 @@
-/** Decodes input against a Schema and tells every fault by field. Nothing is ignored (decisions.md §10 "Requests"). */
+/** Decodes input by a Schema and reports every fault by field. No member is ignored (decisions.md §10 "Requests"). */
 
 import * as Schema from "effect/Schema"
 import type * as Fault from "../domain/Fault.ts"
@@ -8,7 +8,7 @@ import * as SchemaFaults from "./SchemaFaults.ts"
 
 type Path = ReadonlyArray<string | number>
 
-/** Made when it is first asked for: a process needs few of the many decoders of the contract. */
+/** Runs `make` at the first use, since a process needs few of the contract's many decoders. */
 const lazily = <A>(make: () => A): (() => A) => {
   let made: { readonly value: A } | undefined
   return () => {

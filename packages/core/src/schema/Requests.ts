@@ -37,8 +37,8 @@ export const isVariables = (input: unknown): input is Readonly<Record<string, st
   isRecord(input) && isFewStrings(input)
 
 /**
- * A string-to-string object, kept as it came. `Schema.Record` would drop an own `__proto__` without a word, and a
- * name nobody asked for must be told.
+ * An object of strings, as it was received. `Schema.Record` would silently drop an own `__proto__`, and an unknown
+ * name must be refused.
  */
 const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declare(
   [],
@@ -123,9 +123,9 @@ export type DirectMessageRequest = typeof DirectMessageRequest.Type
 export const unreadable: unique symbol = Symbol.for("@sendwright/core/schema/Requests/unreadable")
 
 /**
- * A body that nobody has looked at yet. The message operations take it in place of a typed request, because what
- * they answer depends on all of it: the order of checks puts some of the body's faults before the idempotency key
- * and some after it, and a refusal lists every fault.
+ * A body that has not been checked yet. The message operations accept it in place of a typed request, because the
+ * whole body decides their answer: the order of checks puts some of its faults before the idempotency key and some
+ * after it, and a refusal lists every fault.
  */
 export class Unchecked {
   readonly body: unknown

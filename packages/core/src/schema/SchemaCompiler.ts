@@ -1,7 +1,8 @@
 /**
- * Makes a decoder of straight JavaScript from a schema. It answers exactly what Effect's interpreter answers when
- * members that the schema does not name are errors, or that the interpreter has to be asked: then for what is wrong,
- * or because nothing was compiled. An empty struct is one without members, where the interpreter takes anything.
+ * Compiles a schema into a decoder of straight JavaScript. The decoder either returns what Effect's interpreter
+ * returns when members that the schema does not name are errors, or says that the interpreter must be asked: for the
+ * faults, or because the node was not compiled. An empty struct accepts only an object without members, while the
+ * interpreter accepts anything.
  */
 
 import * as Option from "effect/Option"
@@ -18,8 +19,8 @@ export const strict: AST.ParseOptions = { onExcessProperty: "error" }
 export const failed: unique symbol = Symbol.for("@sendwright/core/schema/SchemaCompiler/failed")
 
 /**
- * The annotation of a declaration that accepts an input or refuses it, and changes nothing: its test. It is called in
- * place of what the declaration does, which answers with an object each time.
+ * The annotation that gives a declaration's test, for one that only accepts or refuses an input. The test replaces
+ * the declaration's own parser, which returns an object each time.
  */
 export const TestAnnotationId: unique symbol = Symbol.for("@sendwright/core/schema/SchemaCompiler/Test")
 export type Test = (input: unknown) => boolean
@@ -251,5 +252,8 @@ export const compile = <A, I>(schema: Schema.Schema<A, I>): Compiled<A> => {
   return Either.getOrElse(made, () => nothingCompiled)
 }
 
-/** The same of a node, made once: who tells what is wrong and who reads what is right ask it of each item. */
+/**
+ * The compiled decoder of a node, made once: both the fault walk and the decoder of readable parts use it for each
+ * item.
+ */
 export const ofNode = Memo.ofObject((ast: AST.AST): Compiled<unknown> => compile(Schema.make(ast)))

@@ -1,7 +1,7 @@
 /**
- * The master keys of this process against those that its store remembers (decisions.md §10, "Keys and secrets"): at the
- * start a process that was not given all of them is refused, and the store's newest key is the one that seals. A store
- * that processes share is looked at again every few seconds, since another process may have begun with a newer key.
+ * Compares the master keys of this process with those that its store remembers (decisions.md §10, "Keys and
+ * secrets"): a process that lacks one is refused at the start, and the store's newest key seals. The keys of a shared
+ * store are read again every few seconds, since another process may have added a newer key.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -29,7 +29,7 @@ export class WrongMasterKey extends Data.TaggedError("WrongMasterKey")<{
   }
 }
 
-/** How often a shared store is looked at. */
+/** How often the keys of a shared store are read again. */
 const lookEvery = "5 seconds"
 
 export class MasterKeys extends Context.Tag("@sendwright/core/secret/MasterKeys")<
@@ -37,7 +37,7 @@ export class MasterKeys extends Context.Tag("@sendwright/core/secret/MasterKeys"
   {
     /** Says which key is missing; null while this process has all that the store remembers. */
     readonly fault: Effect.Effect<string | null>
-    /** Goes on while none is missing: without a key what is sealed under it would fail for good. */
+    /** Waits until no key is missing: sends whose secrets need a missing key would fail for good. */
     readonly complete: Effect.Effect<void>
   }
 >() {}
@@ -92,6 +92,6 @@ const make = Effect.gen(function* () {
   })
 })
 
-/** To be built before anything seals, opens or dispatches. */
+/** Must be built before anything seals, opens or dispatches. */
 export const layer: Layer.Layer<MasterKeys, WrongMasterKey | StorageError, KeyringStore | SecretBox> =
   Layer.scoped(MasterKeys, make)

@@ -1,8 +1,9 @@
 /**
- * Secrets at rest. What must be read again (provider configuration, webhook secrets) is sealed with AES-256-GCM,
- * bound to its place by the context; what is only compared (API secrets) is kept as an HMAC under a pepper. Both keys
- * are derived from one master key. It can be changed: what the other given keys sealed and hashed is still read, and what
- * is new is under the one in use. Sealed texts and hashes begin with the id of their key (`domain/Keyring.ts`).
+ * Secrets at rest. A secret that is read again (provider configuration, webhook secrets) is sealed with AES-256-GCM,
+ * bound to its place by the context; a secret that is only compared (API secrets) is stored as an HMAC under a
+ * pepper. Both keys are derived from one master key. The master key can be changed: secrets under the other given
+ * keys are still read, and new ones are under the key in use. Sealed texts and hashes begin with the id of their key
+ * (`domain/Keyring.ts`).
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, timingSafeEqual } from "node:crypto"
 import * as Context from "effect/Context"
@@ -34,9 +35,9 @@ export class SecretBox extends Context.Tag("@sendwright/core/secret/SecretBox")<
     /** The key's id and an HMAC-SHA256, as `v1.<id>.<lowercase hex>`. */
     readonly hash: (secret: string) => string
     /**
-     * Compares with every hash in constant time. Fewer hashes than an API key can have, none included, are filled up
-     * with ones that nothing matches, so that their number costs nothing. A hash that names no key was written before
-     * hashes did, and may be under any of the given keys.
+     * Compares with every hash in constant time. If there are fewer hashes than an API key can have, comparisons that
+     * cannot match are added, so that the time does not reveal the number. A hash that names no key is from an older
+     * version and may be under any of the given keys.
      */
     readonly matches: (secret: string, hashes: ReadonlyArray<string>) => boolean
     /** The ids of the given keys, the first one first. */
@@ -141,8 +142,8 @@ const make = (
 }
 
 /**
- * @param master 32 bytes: seals and hashes what is new, unless the store remembers a newer one (`MasterKeys.ts`)
- * @param others further master keys, by which what they sealed and hashed is still read
+ * @param master 32 bytes: seals and hashes new secrets, unless the store remembers a newer key (`MasterKeys.ts`)
+ * @param others further master keys, for reading secrets that are under them
  */
 export const layer = (
   master: Redacted.Redacted<Uint8Array>,

@@ -12,7 +12,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 export const make = <A extends object, I>(schema: Schema.Schema<A, I>) => {
   const decoder = RequestDecoder.decoder(schema, ["config"])
-  // A process of another version may have kept it, with a field that is not known here.
+  // A process of another version may have stored it with a field that this one does not know.
   const decodeStored = Schema.decodeUnknownEither(schema)
   const decoded = Memo.ofObject(
     (config: object): A =>
@@ -20,9 +20,9 @@ export const make = <A extends object, I>(schema: Schema.Schema<A, I>) => {
   )
   return {
     /**
-     * As it is kept: with defaults. A field that nobody asked for is a fault.
+     * Reads a configuration, with defaults. An unknown field is a fault.
      *
-     * @param others faults that the schema does not see
+     * @param others faults that the schema cannot find
      */
     read: (
       given: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** A hook's body, read once it is known to be the platform's: in steps, between which others have their turn. */
+/** Reads a hook's body after its signature was verified, in pieces between which other work runs. */
 import * as Effect from "effect/Effect"
 import * as Json from "../domain/Json.ts"
 import * as JsonScan from "../domain/JsonScan.ts"
@@ -13,7 +13,7 @@ const longBody = 128 * 1024
 /** Bytes that are decoded in one piece: what is not ASCII takes ten times as long. */
 const atOnce = 16 * 1024
 
-/** Why a body that is JSON may still be refused; said beside what it should be. */
+/** The limits of a hook's body, for the message that refuses it. */
 export const limits = `with at most ${bounds.values.toLocaleString("en")} members and items in all, of ${bounds.names.toLocaleString("en")} different names, nested at most ${bounds.levels} levels deep`
 
 /** The body as text, decoded piece by piece. */

@@ -40,7 +40,7 @@ const maximumBytes = 64 * 1024
 
 const Config = Schema.Struct({
   url: Schema.String,
-  /** Signs both ways. */
+  /** The secret that signs requests in both directions. */
   secret: Text.between(16, 512),
   headers: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Text.between(0, 4096) }), {
     default: () => ({})
@@ -50,7 +50,7 @@ const Config = Schema.Struct({
 
 const { decode, read } = Configuration.make(Config)
 
-/** Headers that say what we send, and those that are about the connection (RFC 9110 §7.6.1). */
+/** Headers that describe our own content, and those of the connection (RFC 9110 §7.6.1). */
 const reserved: ReadonlySet<string> = new Set([
   "content-type",
   "idempotency-key",
@@ -66,7 +66,7 @@ const reserved: ReadonlySet<string> = new Set([
   "trailer",
   "transfer-encoding",
   "upgrade",
-  // An object cannot keep it.
+  // An object cannot have it as a plain member.
   "__proto__"
 ])
 
@@ -91,7 +91,7 @@ const headersFault = (message: string): ReadonlyArray<Fault.Fault> => [
   Fault.make(["config", "headers"], "out_of_range", message)
 ]
 
-/** Their number and length are looked at before each of them is. */
+/** Checks their number and length first, before each header. */
 const headerFaults = (headers: object): ReadonlyArray<Fault.Fault> => {
   const all: ReadonlyArray<readonly [string, unknown]> = Object.entries(headers)
   if (all.length > mostHeaders) return headersFault(`\`headers\` must be at most ${mostHeaders}.`)
@@ -134,7 +134,7 @@ const headersOf = Memo.ofObject(({ headers }: typeof Config.Type) =>
 
 const keysOf = Memo.ofObject(({ secret }: typeof Config.Type) => Signature.keysOf(secret))
 
-/** Of our id, the session's, a number and the values. */
+/** The JSON of a template's message, filled with our id, the session's, a number and the values. */
 const formOf = Memo.ofObject((content: TemplateContent) => {
   const { language, name, variables: all } = content
   return JsonTemplate.make(3 + all.length, ([message_id, session_id, to, ...values]) => {
@@ -152,7 +152,7 @@ const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage):
   return JSON.stringify({ message_id: messageId, session_id: sessionId, to, type: "text", text })
 }
 
-/** Reads the gateway's reason for a refusal: a code of the catalogue decides what follows, whatever else is said. */
+/** Reads the gateway's reason for a refusal. Its code decides the effects if the catalogue has it. */
 const failureIn = (error: unknown, otherwise: Failure): Failure => {
   const code = Json.at(error, "code")
   const message = Json.textAt(error, "message")
@@ -198,12 +198,12 @@ const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
       return accepted(providerId, Json.textAt(json, "status") === "sent" ? "sent" : "accepted")
     }
     const failure = failureIn(Json.at(json, "error"), refusal(answer, url))
-    // A gateway that names its reason, whatever its status, has looked at the message.
+    // A gateway that names a reason has checked the message, whatever its status is.
     const isOutOfOrder = status >= 500 && failure.code === "provider_unavailable"
     return refused(failure, Retry.readAfter(retryAfter, now), !isOutOfOrder)
   })
 
-/** Of a receipt that does not say why. */
+/** The failure of a receipt that gives no reason. */
 const undelivered: Failure = {
   code: "gateway_refused",
   provider_code: null,
@@ -225,7 +225,7 @@ const reportOf = (receipt: unknown, now: Instant): Report | undefined => {
   return { messageId, providerId, status, at: timeOr(Json.at(receipt, "at"), now), failure }
 }
 
-/** Undefined for what says nothing. One that names nobody is handed on all the same. */
+/** Undefined for an item without a text. An item that names nobody is returned, since it may be an opt-out. */
 const messageOf = (message: unknown): Omit<InboundMessage, "sessionId"> | undefined => {
   const text = Json.textAt(message, "text")
   const id = Json.wordAt(message, "id") ?? null
@@ -239,12 +239,12 @@ const messageOf = (message: unknown): Omit<InboundMessage, "sessionId"> | undefi
   }
 }
 
-/** Of one hook: items beyond them are told in the log alone. */
+/** The most unreadable items of one post that are reported; further ones are only logged. */
 const maximumUnreadable = 100
 
 /**
- * A message that cannot be read may be an opt-out all the same, so it is handed on as one of nobody, with its JSON.
- * Undefined for what holds no words.
+ * An unreadable message may be an opt-out all the same. It is returned as a message of an unknown person, with its
+ * JSON as text. Undefined for an item without words.
  */
 const unreadableOf = (item: unknown): Omit<InboundMessage, "sessionId"> | undefined => {
   const isEmpty =
@@ -288,7 +288,7 @@ function* contentOf(
   return { reports, messages: [...readable, ...retained], preferences: [], templates: [], unread }
 }
 
-/** Why a request is not believed; undefined when it is the gateway's. */
+/** Why a request is not accepted as the gateway's; undefined when it is. */
 const forgery = ({ body, headers, method, now }: HookRequest, secret: string): string | undefined => {
   if (method === "GET") return "The gateway posts its receipts."
   const timestamp = Signature.readTimestamp(headers["x-service-timestamp"] ?? "")
@@ -336,7 +336,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
         const exchanged = exchange({
           method: "POST",
           url,
-          // In this order: what is written beside a copy costs more than all the copy.
+          // In this order: members written beside the copy would cost more than the copy itself.
           headers: {
             "content-type": "application/json",
             "idempotency-key": message.messageId,

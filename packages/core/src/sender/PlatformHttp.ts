@@ -1,4 +1,4 @@
-/** How a sender asks its platform over HTTP, and what it means for the message that there is no answer. */
+/** How a sender calls its platform over HTTP, and what a missing answer means for the message. */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Fault from "../domain/Fault.ts"
@@ -9,7 +9,10 @@ import * as HttpClient from "../http/HttpClient.ts"
 import { SendResult } from "./Sender.ts"
 
 export interface Options {
-  /** To one platform at the most, as many as messages are under way at once; more than are needed cost time. */
+  /**
+   * The most connections to one platform, which bounds the messages in progress there; more connections than needed
+   * cost time.
+   */
   readonly connections?: number
   /** Networks that are not public and may hold a platform all the same (docs/adr/0023). This machine's own by default. */
   readonly networks?: ReadonlyArray<PublicUrl.Network>
@@ -25,7 +28,7 @@ const maximumUrl = 2048
 const connectTimeoutMs = 10_000
 const setting = "SENDER_ALLOWED_NETWORKS"
 
-/** To platforms at allowed addresses only, looked at when a session is configured and at each connection. */
+/** Connects to allowed addresses only, which are checked when a session is configured and at each connection. */
 export const make = ({
   connections = 64,
   networks = PublicUrl.loopback
@@ -36,7 +39,7 @@ export const make = ({
     networks,
     setting
   })
-  // With undici, which it is made of.
+  // Loaded together with undici, on which it is built.
   const connector = async () => {
     const { make } = await import("../http/GuardedConnector.ts")
     return make(allows, { timeoutMs: connectTimeoutMs })
@@ -52,7 +55,7 @@ export const make = ({
   }))
 }
 
-/** A platform that was not reached: trying again does no harm. */
+/** The failure of a message whose platform was not reached. Trying again does no harm. */
 export const unreachable = (reason: string): Failure => ({
   code: "provider_unreachable",
   provider_code: null,
@@ -63,7 +66,7 @@ export const unreachable = (reason: string): Failure => ({
   permanent: false
 })
 
-/** A platform that may have the message. */
+/** The failure of a message that the platform may have. */
 export const unanswered = (reason: string): Failure => ({
   code: "outcome_unknown",
   provider_code: null,
@@ -80,10 +83,10 @@ const targetOf = (location: string | null, url: string): string | undefined => {
 }
 
 /**
- * A redirect (3xx), of which the message says what to do; undefined for any other answer. Nobody has the message, and
- * the fault is the session's address and no recipient's: it is tried again.
+ * The failure of a redirect (3xx), whose message says what to do; undefined for any other answer. No platform has the
+ * message. The cause is the session's address and not the recipient, so that the message is retried.
  *
- * @param asked who was asked, where, and by which field of the configuration
+ * @param asked which platform was called, where, and which field of the configuration has its address
  */
 export const redirected = (
   { location, status }: Extract<HttpClient.Exchanged, { readonly _tag: "Answered" }>,
@@ -101,10 +104,13 @@ export const redirected = (
   }
 }
 
-/** What may pass: the platform answered, and surely did not take it (RFC 9110 §15.5.9, §15.6; RFC 6585 §4). */
+/**
+ * True when a retry may succeed: the platform answered, and surely did not accept the message (RFC 9110 §15.5.9,
+ * §15.6; RFC 6585 §4).
+ */
 export const mayPass = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
-/** What became of an attempt; what an answer says is the sender's to tell. */
+/** The result of an attempt. The sender interprets an answer's content. */
 export const meaning = (
   exchanged: HttpClient.Exchanged,
   answered: (answer: Extract<HttpClient.Exchanged, { readonly _tag: "Answered" }>) => SendResult

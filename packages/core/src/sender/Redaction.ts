@@ -1,7 +1,7 @@
 /**
- * Takes a session's secrets out of what its platform says: platforms echo tokens and numbers in their errors, and tenants
- * read these. Every text of the configuration is taken for a secret. Of a URL that is its query, and what is as long in
- * its path as only keys are: a redirect has to be told with the rest.
+ * Removes a session's secrets from its platform's texts: platforms repeat tokens and numbers in their errors, and
+ * tenants read these. Every text of the configuration counts as a secret. Of a URL these are its query and path
+ * segments as long as keys, because a redirect's message has to show the rest.
  */
 
 import type { Failure } from "../domain/job/Recipient.ts"
@@ -16,7 +16,7 @@ const shortest = 6
 
 const shortestInPath = 20
 
-/** Longer texts are cut before they are kept, so that the rest is never told. */
+/** A longer text is cut first, so that a secret in the rest is never shown. */
 const longest = 16 * 1024
 
 const hidden = "[hidden]"
@@ -34,7 +34,7 @@ const textsOf = (value: unknown): ReadonlyArray<string> => {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : []
 }
 
-/** As it is, and as URLs and headers have it; base64 with and without its padding. */
+/** The spellings of a text in URLs and headers, base64 with and without padding included. */
 const spellingsOf = (text: string): ReadonlyArray<string> => {
   const bytes = Buffer.from(text)
   const padded = bytes.toString("base64")

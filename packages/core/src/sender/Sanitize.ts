@@ -1,7 +1,7 @@
 /**
- * Makes the text of senders' answers well-formed, cuts it (`domain/ExternalText`), and takes the secrets of its session out
- * (`Redaction`). Applied once where it enters the engine, so that it holds for every sender, those of embedders included.
- * What is in order is returned as it is.
+ * Makes senders' texts well-formed, cuts them (`domain/ExternalText`), and removes the session's secrets
+ * (`Redaction`). Applied once, where they enter the engine, so that it covers every sender, those of embedders
+ * included. A value that needs no change is returned unchanged.
  */
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
@@ -17,7 +17,7 @@ export const sendResult = (result: SendResult, config: unknown): SendResult => {
   switch (result._tag) {
     case "Accepted": {
       const providerId = ExternalText.idOrNull(result.providerId)
-      // A sender without types may pass on a word of its platform's: a recipient would have no status of ours.
+      // A sender without types may pass on its platform's own word, which is not a status of ours.
       const status = result.status === "sent" ? "sent" : "accepted"
       return providerId === result.providerId && status === result.status
         ? result

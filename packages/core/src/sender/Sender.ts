@@ -1,6 +1,6 @@
 /**
- * How a message leaves: one sender per provider. A sender makes one attempt and says what became of it; whether
- * and when to try again is the worker's decision. It is proven with `testing/SenderSuite`.
+ * How a message is sent: one sender per provider. A sender makes one attempt and reports its result; the worker
+ * decides whether and when to try again. `testing/SenderSuite` tests a sender's promises.
  */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -19,7 +19,7 @@ import type { Report } from "../storage/JobStore.ts"
 
 /** One message to one recipient. */
 export interface OutboundMessage {
-  /** Stable over every attempt, crash and restart: what a platform that deduplicates is given. */
+  /** The same in every attempt, crash and restart. A platform that deduplicates gets it as the key. */
   readonly messageId: string
   readonly sessionId: string
   readonly to: string
@@ -33,9 +33,9 @@ export interface OutboundMessage {
 }
 
 /**
- * What became of one attempt. `answered` says if the platform answered at all: false when it could not be reached, said
- * nothing in time, or answered that it is out of order (5xx). Twenty such attempts of a session in a row, or half a
- * minute of them, are an outage (decisions.md §10): its jobs pause until one message gets an answer. Say true where one
+ * The result of one attempt. `answered` says whether the platform answered at all: false when it was not reached, did
+ * not answer in time, or reported a server error (5xx). Twenty such attempts of a session in a row, or half a minute
+ * of them, are an outage (decisions.md §10): its jobs pause until one message gets an answer. It must be true if the
  * message alone is the cause.
  */
 export type SendResult = Data.TaggedEnum<{
@@ -50,12 +50,18 @@ export type SendResult = Data.TaggedEnum<{
     readonly retryAfterMs: number | null
     readonly answered?: boolean
   }
-  /** It may or may not have it: a time-out or reset after the request may have arrived. `answered` is false when absent. */
+  /**
+   * The platform may or may not have the message: a time-out or reset came after the request may have arrived.
+   * `answered` is false when absent.
+   */
   Ambiguous: { readonly failure: Failure; readonly answered?: boolean }
 }>
 export const SendResult = Data.taggedEnum<SendResult>()
 
-/** The platform has it. So many answers say so that it is written out: the constructor costs many times as much. */
+/**
+ * The platform has the message. Written out, because so many answers are of this kind and the constructor costs many
+ * times as much.
+ */
 export const accepted = (providerId: string | null, status: "accepted" | "sent"): SendResult => ({
   _tag: "Accepted",
   providerId,
@@ -87,7 +93,7 @@ export const isAnswered = (result: SendResult): boolean => {
 export const isCheckAnswered = ({ code, permanent }: Failure): boolean =>
   permanent || (code !== "provider_unavailable" && FailureCatalogue.find(code) !== undefined)
 
-/** The platform was asked for something else than a send, and did not answer it. */
+/** A request other than a send failed: the platform refused it or did not answer. */
 export class PlatformRefusal extends Data.TaggedError("PlatformRefusal")<{ readonly failure: Failure }> {
   override get message(): string {
     return this.failure.message
@@ -95,11 +101,11 @@ export class PlatformRefusal extends Data.TaggedError("PlatformRefusal")<{ reado
 }
 
 /**
- * A text that a person sent to the session's number, or a button that they pressed. Times are believed only within five
- * minutes (`domain/Occurrence`), and texts are cut: a sender hands on what it was told.
+ * A text that a person sent to the session's number, or a button that they pressed. The sender passes the platform's
+ * values on: the engine checks times (`domain/Occurrence`) and cuts texts.
  */
 export interface InboundMessage {
-  /** The platform's, which repeats a message under it. Null when it told none. */
+  /** The platform's id of the message, which a repetition has again. Null when the platform gave none. */
   readonly id: string | null
   readonly sessionId: string
   /** The person's phone; null when the platform told none. */
@@ -108,7 +114,7 @@ export interface InboundMessage {
   readonly userId?: string | null
   readonly text: string
   /**
-   * False where the text is a button's label or a picture's caption, and neither what the person wrote nor a button's
+   * False when the text is a button's label or a picture's caption, and neither written by the person nor a button's
    * payload: it may revoke consent, and never grants it. True when absent.
    */
   readonly areOwnWords?: boolean
@@ -137,13 +143,16 @@ export interface TemplateNews {
   readonly quality?: string
 }
 
-/** A person's word on one kind of message, by another way than a text. */
+/** A person's consent or refusal for one kind of message, reported in another way than by a text. */
 export interface Preference {
-  /** Tells its repetitions from others of the same person. Without one a revocation is recorded however often it comes. */
+  /**
+   * Distinguishes its repetitions from other preferences of the same person. Without an id each repetition of a
+   * revocation is recorded.
+   */
   readonly id?: string | null
   readonly phone: string | null
   readonly userId?: string | null
-  /** Our message that it is said of: who got it is known here. */
+  /** Our message to which the person reacted, which identifies the person. */
   readonly messageId?: string | null
   readonly purpose: Purpose
   readonly status: "granted" | "revoked"
@@ -152,7 +161,10 @@ export interface Preference {
   readonly proof: string
 }
 
-/** News of who somebody is: a phone and a user id that were told together, or one that came in the place of another. */
+/**
+ * A report about a person's identity: a phone and a user id that were reported together, or one that replaced
+ * another.
+ */
 export interface Acquaintance {
   readonly phone: string | null
   readonly userId: string | null
@@ -162,16 +174,16 @@ export interface Acquaintance {
   readonly formerly?: { readonly phone: string | null; readonly userId: string | null }
 }
 
-/** What a hook brought. */
+/** The contents of a post to a hook. */
 export interface HookContent {
   readonly reports: ReadonlyArray<Report>
   readonly messages: ReadonlyArray<Omit<InboundMessage, "sessionId">>
   readonly preferences: ReadonlyArray<Preference>
   readonly people?: ReadonlyArray<Acquaintance>
   readonly templates: ReadonlyArray<TemplateNews>
-  /** What could not be read, in words for the log; the rest is applied all the same. */
+  /** The parts that could not be read, in words for the log; the rest is applied. */
   readonly unread: ReadonlyArray<string>
-  /** How much of it was for another session of the platform's, and is not here. */
+  /** The number of items for other sessions of the platform, which are left out. */
   readonly foreign?: number
 }
 
@@ -186,7 +198,7 @@ export type HookResult = Data.TaggedEnum<{
 }>
 export const HookResult = Data.taggedEnum<HookResult>()
 
-/** What a sender can do beside sending. Said honestly: what it says is relied upon. */
+/** A sender and its abilities. The engine relies on what a sender declares here. */
 export interface Sender {
   /** Unique in an engine, and of the form of `Session.providerForm`. */
   readonly provider: Provider
@@ -195,21 +207,21 @@ export interface Sender {
    * The host's `/openapi.json` quotes it.
    */
   readonly configDescription?: string
-  /** Reads a session's configuration as it is given, with every fault by its field; without it there is none. */
+  /** Reads a session's configuration, with every fault by its field. A sender without it has no configuration. */
   readonly configure?: (
     given: Readonly<Record<string, unknown>>
   ) => Either.Either<Readonly<Record<string, unknown>>, ReadonlyArray<Fault>>
   /** How fast the platform lets a session send, where its operator says nothing else. */
   readonly pacing?: (config: unknown) => Pacing
   /**
-   * Asks the platform whether it knows us; null when it does. Before a session is connected, and before a message asks a
-   * platform again that did not answer: where this gets no answer either, the message is not sent. Only a message that is
-   * answered ends an outage.
+   * Asks the platform whether it knows us; null when it does. Called before a session is connected, and before a
+   * message probes a platform after an outage: if the check gets no answer, the message is not sent. Only an answered
+   * message ends an outage.
    */
   readonly check?: (config: unknown) => Effect.Effect<Failure | null>
   /** All templates of the session in the platform's form, over all pages. */
   readonly templates?: (config: unknown) => Effect.Effect<ReadonlyArray<unknown>, PlatformRefusal>
-  /** Within what the platform's ids of people mean somebody; within the session where this is absent. */
+  /** The scope of the platform's user ids; the session when this is absent. */
   readonly portfolio?: (config: unknown) => string
   /** Reads what the platform posted to the session's hook; thousands of items in turns of the event loop. */
   readonly receive?: (request: HookRequest, config: unknown) => Effect.Effect<HookResult>
@@ -221,7 +233,7 @@ export interface Sender {
    * cannot tell yet. Asked before the next attempt when the last had no outcome.
    */
   readonly lookUp?: (message: OutboundMessage) => Effect.Effect<SendResult | null>
-  /** For a platform that is asked for news instead of calling us: what has come by `now`, and when to ask again. */
+  /** For a platform that is polled and does not call us: the news by `now`, and when to poll again. */
   readonly poll?: (now: Instant) => Effect.Effect<{
     readonly reports: ReadonlyArray<Report>
     readonly messages: ReadonlyArray<InboundMessage>

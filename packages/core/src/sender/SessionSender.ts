@@ -1,4 +1,4 @@
-/** A session's line to its platform: the sender for its provider, with its configuration unsealed. */
+/** Finds the sender of a session's provider and decrypts the session's configuration for it. */
 import * as Effect from "effect/Effect"
 import type { Connection, Session } from "../domain/session/Session.ts"
 import * as Either from "../effect/Either.ts"
@@ -11,11 +11,11 @@ export interface SessionSender {
   readonly config: unknown
   /** The session's own time for which a transient error is tried again (`Retry.sendWindow`). */
   readonly retryForMs: number | null
-  /** The platform's answers are about this (`Session.isAbout`). */
+  /** The connection that the platform's answers are about (`Session.isAbout`). */
   readonly connection: Connection
 }
 
-/** Undefined when this process has no sender for it, or cannot read its configuration with its key. */
+/** Undefined when this process has no sender for the provider, or cannot decrypt the configuration. */
 export type Resolve = (
   session: Pick<Session, "id" | "provider" | "config" | "connectedSince" | "retryForMs"> | null
 ) => Effect.Effect<SessionSender | undefined>
@@ -45,7 +45,7 @@ export const make: Effect.Effect<Resolve, never, Senders | SecretBox> = Effect.g
   return (session) => {
     const sender = session === null ? undefined : senders.get(session.provider)
     if (session === null || sender === undefined) return Effect.succeed(undefined)
-    // What needs no configuration needs no key to read it.
+    // A sender without a configuration needs no key to decrypt one.
     const { connectedSince, retryForMs } = session
     const connection = { config: session.config, connectedSince }
     if (sender.configure === undefined) return Effect.succeed({ sender, config: {}, retryForMs, connection })

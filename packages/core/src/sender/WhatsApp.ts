@@ -1,7 +1,7 @@
 /**
- * The provider `whatsapp_cloud`: the platform's Graph API as it is documented (whatsapp-cloud.md §1). It cannot
- * deduplicate, so what has no answer is unknown until a receipt says what became of it; our id travels with the message
- * and comes back with its receipts.
+ * The provider `whatsapp_cloud`: the platform's Graph API as documented (whatsapp-cloud.md §1). The platform cannot
+ * deduplicate, so that a message without an answer is unknown until a receipt settles it. Our id is sent with the
+ * message and comes back in its receipts.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Clock from "effect/Clock"
@@ -66,7 +66,7 @@ const { decode, read } = Configuration.make(Config)
 const urlOf = ({ api_version, base_url }: Config, path: string): string =>
   `${base_url.replace(/\/+$/, "")}/${api_version}/${path}`
 
-/** Where a session's messages are posted, and with what. */
+/** The endpoint of a session's messages and its headers. */
 const deskOf = Memo.ofObject((config: Config) => ({
   url: urlOf(config, `${config.phone_number_id}/messages`),
   headers: { authorization: `Bearer ${config.access_token}`, "content-type": "application/json" }
@@ -81,7 +81,7 @@ const common = (to: string, messageId: string) => ({
   biz_opaque_callback_data: messageId
 })
 
-/** Of a number, our id and the values. */
+/** The JSON of a template's message, filled with a number, our id and the values. */
 const formOf = Memo.ofObject((content: TemplateContent) =>
   JsonTemplate.make(2 + content.variables.length, ([to = "", messageId = "", ...values]) => {
     const { language, name } = content
@@ -113,7 +113,7 @@ const codeOf = (error: unknown): number | undefined => {
 }
 
 /**
- * What the platform says by an error object, of an answer or of a status. Decided on its code alone: titles and HTTP
+ * The failure that an error object means, in an answer or a status. Only its code decides, since titles and HTTP
  * statuses change (whatsapp-cloud.md §1.5).
  */
 const failureOf = (error: unknown, status: number | null): Failure | undefined => {
@@ -145,8 +145,8 @@ const held = (messageStatus: string): Failure => ({
 })
 
 /**
- * What is answered of nearly every message, to the letter (whatsapp-cloud.md §1.5). To take the JSON apart is dearer than
- * all else that is done with an answer; whatever is not exactly this is.
+ * The exact text of nearly every answer (whatsapp-cloud.md §1.5). Parsing its JSON would cost more than the rest of
+ * the work on an answer; any other text is parsed.
  */
 const acceptance =
   /^\{"messaging_product":"whatsapp","contacts":\[\{"input":"[+\w]*","wa_id":"\w*"\}\],"messages":\[\{"id":"([\w.+/=:-]+)"(?:,"message_status":"accepted")?\}\]\}$/
@@ -187,7 +187,7 @@ const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
 
 // What comes back
 
-/** In constant time, over the bytes as they came. */
+/** Compares in constant time, over the received bytes. */
 const isSigned = (body: Uint8Array, header: string | undefined, secret: string): boolean => {
   const given = Buffer.from(/^sha256=([0-9a-f]{64})$/.exec(header ?? "")?.[1] ?? "", "hex")
   const expected = createHmac("sha256", secret).update(body).digest()
@@ -227,7 +227,7 @@ const pricingOf = (status: unknown): Pricing | undefined => {
   return { category, free: type === undefined ? billable === false : type.startsWith("free_") }
 }
 
-/** The person has stopped marketing: that is more than the message of which it is told. */
+/** The person has stopped marketing messages, which concerns more than the reported message. */
 const optedOut = (status: unknown): Failure | undefined =>
   Json.listAt(status, "errors")
     .map((error) => failureOf(error, null))
@@ -307,7 +307,7 @@ function* contactsOf(value: unknown): Generator<void, Contacts> {
   return { all, byPhone, byUserId }
 }
 
-/** With what the contacts of the same change tell. One who is not named is the only contact, where there is only one. */
+/** Adds what the contacts of the same change say. Without a match the only contact counts, if there is only one. */
 const among = ({ all, byPhone, byUserId }: Contacts, { phone, userId }: Named): Named => {
   const [only] = all
   if (phone === null && userId === null)
@@ -344,7 +344,7 @@ const readSystem = (message: unknown, found: Found): void => {
   const newUserId = Json.wordAt(system, "user_id") ?? null
   const oldUserId = Json.wordAt(system, "previous_user_id") ?? null
   const fromUserId = Json.wordAt(message, "from_user_id") ?? null
-  // Beside the id before the change the sender's is the one after it, and without that the one before.
+  // In such an item the sender's id is the new one if it also names the old one, and otherwise the old one.
   const userId = newUserId ?? (oldUserId === null ? null : fromUserId)
   const phone = Json.wordAt(system, "wa_id") ?? Json.wordAt(system, "new_wa_id") ?? null
   const from = Json.wordAt(message, "from") ?? null
@@ -464,12 +464,12 @@ function* readChange(change: unknown, now: Instant, found: Found): Generator<voi
       readTemplate(value, found)
       return
     default:
-      // Fields are chosen in the platform's settings; what nobody asked us for is no fault.
+      // The operator chooses fields in the platform's settings, so that an unused field is no fault.
       return
   }
 }
 
-/** True for a change of the session: by its number, or where it names none by its account (decisions.md §10). */
+/** True for a change of this session: by its number, or by its account if it names no number (decisions.md §10). */
 const isOurs = (entry: unknown, change: unknown, config: Config): boolean => {
   const number = Json.at(change, "value", "metadata", "phone_number_id")
   return number === undefined || number === null

@@ -1,7 +1,7 @@
 /**
- * Which addresses webhooks may reach (decisions.md §7): only public ones, unless the operator allows named networks.
- * `check` tells at registration what can be told of a URL; `allows` decides at connection time, on the address that
- * was really connected to. The rules are those of `domain/PublicUrl`.
+ * Decides which addresses webhooks may reach (decisions.md §7): only public ones, unless the operator allows named
+ * networks. `check` decides on a URL's text at registration; `allows` decides at connection time, on the address that
+ * the socket is connected to. The rules are those of `domain/PublicUrl`.
  */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"

@@ -23,7 +23,7 @@ export type Body = string | Uint8Array
 
 const bytesOf = (body: Body): Uint8Array => (typeof body === "string" ? Buffer.from(body) : body)
 
-/** The keys of a secret, by each scheme. Whoever signs again and again keeps them, which saves a third of the cost. */
+/** The keys of a secret for each scheme. Reusing them saves a third of the cost of a signature. */
 export interface Keys {
   readonly own: Hmac.Key
   readonly standard: Hmac.Key
@@ -87,7 +87,7 @@ export const readTimestamp = (header: string): number | undefined =>
 export const isFresh = (timestamp: number, nowSeconds: number): boolean =>
   Math.abs(nowSeconds - timestamp) <= toleranceSeconds
 
-/** In a time that does not depend on where they differ. */
+/** Compares in a time that does not depend on where they differ. */
 const equal = (a: string, b: string): boolean => {
   const left = Buffer.from(a)
   const right = Buffer.from(b)

@@ -1,7 +1,7 @@
 /**
- * Webhook deliveries over undici: to public addresses only, without redirects, one time limit for connecting, headers
- * and body, and nothing of the caller's trace in the headers. An egress proxy, where there is one, connects in our
- * place and is then who must refuse inside addresses; those that the URL itself names are refused here all the same.
+ * Sends webhook deliveries with undici: to public addresses only, without redirects, with one time limit for
+ * connecting, headers and body, and without trace headers. If there is an egress proxy, it opens the connection and
+ * must itself refuse private addresses; private addresses in the URL are refused here in any case.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -19,7 +19,7 @@ export interface Options {
   readonly timeoutMs?: number | undefined
 }
 
-/** Of how many URLs it is kept whether they may be asked. */
+/** The number of URLs whose verdict is cached. */
 const cachedVerdicts = 1000
 
 const addressRefused: WebhookAnswer = { _tag: "Unanswered", reason: "address_refused", status: null }
@@ -42,7 +42,7 @@ export const layer = (options: Options = {}): Layer.Layer<WebhookTransport, neve
     Effect.gen(function* () {
       const { allows, check } = yield* AddressPolicy
       const limitMs = options.timeoutMs ?? timeoutMs
-      // With undici, which they are made of.
+      // Loaded together with undici, on which they are built.
       const connector = async () => {
         if (options.proxy !== undefined) {
           const { make } = await import("./ProxyConnector.ts")
@@ -53,7 +53,7 @@ export const layer = (options: Options = {}): Layer.Layer<WebhookTransport, neve
       }
       const exchange = yield* HttpClient.make({}, connector)
       const verdicts = Memo.make<boolean>(cachedVerdicts)
-      /** The policy is the same for as long as we live: what it says of a URL it says again of the same one. */
+      /** Cached, since the policy never changes during the transport's lifetime. */
       const mayBeAsked = (url: string): boolean => verdicts(url, () => check(url) === undefined)
       return {
         post: ({ body, headers, url }) =>

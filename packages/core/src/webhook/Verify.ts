@@ -5,9 +5,9 @@ import * as Time from "../domain/Instant.ts"
 import type { Body } from "./Signature.ts"
 import * as Signature from "./Signature.ts"
 
-/** What a delivery tells. `type` says what `data` is; a type may be added at any time. */
+/** A delivered event. `type` determines the form of `data`; new types may be added at any time. */
 export interface WebhookEvent {
-  /** The same over all attempts: whoever keeps it handles the event once. */
+  /** The same in all attempts: a receiver that stores it handles each event once. */
   readonly id: string
   readonly type: string
   /** RFC 3339. */
@@ -15,7 +15,7 @@ export interface WebhookEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** A request that must not be acted on. Answer it with 400: it is attempted again, with a fresh timestamp. */
+/** The request must not be acted on. Answer it with 400: it is attempted again, with a fresh timestamp. */
 export class WebhookRefused extends Data.TaggedError("WebhookRefused")<{
   /**
    * No signature came, or no timestamp that can be read; it is more than 5 minutes old or ahead; it is by another secret
@@ -34,7 +34,7 @@ export type WebhookHeaders =
   | { readonly get: (name: string) => string | null }
 
 export interface WebhookRequest {
-  /** The bytes as they came. What was parsed and written again is not what was signed. */
+  /** The received bytes. A body that was parsed and encoded again is not what was signed. */
   readonly body: Body
   readonly headers: WebhookHeaders
   /** As they were shown; during a rotation the old and the new one. */
@@ -125,7 +125,7 @@ const parse = (body: Body): WebhookEvent => {
   throw new WebhookRefused({ reason: "body_invalid" })
 }
 
-/** Below this nobody's key is safe; ours have 32 bytes. */
+/** A shorter key could be guessed; ours have 32 bytes. */
 const shortestKey = 16
 
 const check = (secrets: ReadonlyArray<string>): void => {

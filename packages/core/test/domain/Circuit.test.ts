@@ -46,7 +46,7 @@ describe("a closed circuit", () => {
     expect(attempts("Unanswered", 20)._tag).toBe("Open")
   })
 
-  it("counts anew after any answer, and passes over what tells nothing", () => {
+  it("starts its count again after any answer, and ignores attempts that say nothing of the platform", () => {
     const answered = attempts("Answered", 1, attempts("Unanswered", 19))
     expect(answered).toEqual(Circuit.idle)
     expect(attempts("Unanswered", 19, answered)._tag).toBe("Closed")
@@ -55,7 +55,7 @@ describe("a closed circuit", () => {
     expect(attempts("Unanswered", 1, broken)._tag).toBe("Open")
   })
 
-  it("opens after 30 seconds of something under way without an answer, from when that is seen first", () => {
+  it("opens 30 seconds after an attempt in progress without an answer was first seen", () => {
     const until = 30 * second
     expect(circuitAfter([0, "Began"], [0, "Looked"], [until - 1, "Looked"])._tag).toBe("Closed")
     expect(circuitAfter([0, "Began"], [0, "Looked"], [until, "Looked"])._tag).toBe("Open")
@@ -102,7 +102,7 @@ describe("a closed circuit", () => {
     expect(lone).toMatchObject({ _tag: "Closed", underWay: 0, unanswered: 2 })
   })
 
-  it("counts nothing that was under way while its process was frozen", () => {
+  it("does not count attempts that were in progress while its process was frozen", () => {
     const frozen = circuitAfter([0, "Began", 25], [0, "Looked"], [600 * second, "Thawed"])
     const thawed = (event: Circuit.Event, times: number) => {
       let circuit = frozen
@@ -189,7 +189,7 @@ describe("an outage", () => {
     expect(outage.since).toBe(0)
   })
 
-  it("gives no second probe while one may be under way, and one at once after a probe that asked nobody", () => {
+  it("grants no second probe while one may be in progress, and another immediately after one that was not sent", () => {
     const probing = Circuit.probing(Circuit.begin(0), second)
     expect(Circuit.isProbeDue(probing, 60 * second)).toBe(false)
     expect(Circuit.isProbeDue(probing, 61 * second)).toBe(true)
@@ -205,7 +205,7 @@ describe("an outage", () => {
     expect(ended(90 * second)).toBe(90 * second)
   })
 
-  it("gives one probe to clocks that are not quite alike", () => {
+  it("grants one probe to workers whose clocks differ slightly", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.integer({ min: -1000, max: 59_000 }), FastCheck.nat(), (later, at) => {
         const probing = Circuit.probing(Circuit.begin(at), at + second)

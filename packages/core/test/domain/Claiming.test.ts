@@ -55,7 +55,7 @@ const walk = (
 describe("a session's turn", () => {
   const circle = ["a", "b", "c", "d", "e"]
 
-  it("is over once it was looked at, whether it got something or not", () => {
+  it("is over once a claim has considered the session, whether it got recipients or not", () => {
     expect(walk(circle, "", 3, () => "passed")).toBe("c")
     expect(walk(circle, "c", 3, () => "served")).toBe("a")
   })
@@ -65,7 +65,7 @@ describe("a session's turn", () => {
     expect(walk(circle, "c", 5, (id) => (id === "e" ? "putOff" : "served"))).toBe("d")
   })
 
-  it("is the next claim's first when the claim's own limits put it off", () => {
+  it("comes first in the next claim when this claim's limits put it off", () => {
     expect(walk(circle, "", 4, (id) => (id === "b" ? "putOff" : "served"))).toBe("a")
     expect(walk(circle, "", 4, (id) => (id === "b" || id === "c" ? "putOff" : "served"))).toBe("a")
   })
@@ -112,7 +112,7 @@ describe("a session is ready", () => {
 })
 
 describe("a claim's budget", () => {
-  it("is spent by all, and what may be at risk by those alone of whom a crash loses the outcome", () => {
+  it("is spent by all sessions, and its part at risk only by sessions whose outcomes a crash loses", () => {
     const budget = { left: 30, atRiskLeft: 10 }
     expect(Claiming.roomFor(budget, true)).toBe(10)
     expect(Claiming.roomFor(budget, false)).toBe(30)
@@ -193,7 +193,7 @@ describe("two messages to one phone", () => {
     expect(deferred.every(({ updatedAt }) => updatedAt === now)).toBe(true)
   })
 
-  it("are not by a time further ahead than the interval, which a wrong clock wrote", () => {
+  it("are not kept apart by a time further ahead than the interval, which a wrong clock wrote", () => {
     const times = new Map([["1", now + interval + 1]])
     expect(Claiming.spaceApart([to(0, "1")], times, interval, now).ready).toHaveLength(1)
   })

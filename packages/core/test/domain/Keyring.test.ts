@@ -11,7 +11,7 @@ describe("a store", () => {
     expect(Keyring.join([], [], ["new", "old"])).toEqual({ _tag: "Joined", add: ["new"] })
   })
 
-  it("of before, which remembers nothing, asks for the keys that sealed what it has, and remembers all given", () => {
+  it("from before keys were remembered asks for the keys that sealed its secrets, and remembers all given ones", () => {
     expect(Keyring.join([], ["old"], ["new"])).toEqual({ _tag: "Missing", keys: ["old"] })
     expect(Keyring.join([], ["old"], ["old"])).toEqual({ _tag: "Joined", add: ["old"] })
     expect(Keyring.join([], ["old"], ["new", "old"])).toEqual({ _tag: "Joined", add: ["old", "new"] })

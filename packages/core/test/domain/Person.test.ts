@@ -142,7 +142,7 @@ describe("what is learnt", () => {
   })
   const many = Array.from({ length: Person.maximumLinks + 3 }, (_, n) => link(n))
 
-  it("is kept first come, and the rest is told as beyond, again and again", () => {
+  it("is stored in the order it comes up to the maximum, and the rest is always returned as beyond", () => {
     const first = Person.learn(many, [], 1)
     expect(first.retained.map(({ other }) => other)).toEqual(
       many.slice(0, Person.maximumLinks).map(({ other }) => other)
@@ -151,7 +151,7 @@ describe("what is learnt", () => {
     expect(Person.learn(many, first.retained, 2)).toEqual({ retained: [], beyond: first.beyond })
   })
 
-  it("tells together what had come in the other's place, and stays as old", () => {
+  it("marks a replaced key as reported together, and keeps its age", () => {
     const replaced = { ...link(0), reportedTogether: false }
     const { retained } = Person.learn([replaced], [], 1)
     expect(Person.learn([link(0)], retained, 9)).toEqual({ retained: [{ ...link(0), at: 1 }], beyond: [] })

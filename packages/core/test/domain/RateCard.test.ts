@@ -41,7 +41,7 @@ describe("what a delivered message cost", () => {
 })
 
 describe("the check of a card", () => {
-  it("ends with as many faults as are told, in the middle of a price, too", () => {
+  it("stops at the maximum of reported faults, even in the middle of a price", () => {
     let reads = 0
     const price: Price = {
       market: "Nowhere",
@@ -72,7 +72,7 @@ describe("the check of a card", () => {
     expect(found.map(Fault.pointer)).toEqual(["/prices/0/prefixes/0", "/prices/1/market"])
   })
 
-  it("tells of what cannot be read nothing, and of the rest all", () => {
+  it("reports every fault of the readable prices, and none of the unreadable ones", () => {
     const found = faults([
       undefined,
       { prefixes: null },

@@ -111,7 +111,7 @@ describe("a text that shows nothing", () => {
     expect(Text.isBlank(character)).toBe(true)
   })
 
-  it("is blank however many such characters it has, and with one that shows it is not", () => {
+  it("is blank with any number of such characters, and not with one visible character", () => {
     const blank = FastCheck.array(FastCheck.constantFrom(...invisible.map(([character]) => character)), {
       maxLength: 20
     }).map((parts) => parts.join(""))

@@ -57,7 +57,7 @@ describe("variables", () => {
     )
   })
 
-  it("are looked at for their length first, and for no more faults than are told", () => {
+  it("are checked for their length first, and no further than the maximum of faults", () => {
     const [fault, ...more] = Variables.resolve(order, complete)(
       { "body.1": "\u200b".repeat(100_000) },
       0

@@ -150,7 +150,7 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("tells what the one before it left, also where ten come together", () =>
+    it.effect("records the state that the act before it left, even when ten acts run concurrently", () =>
       Effect.gen(function* () {
         const { account, admin, log } = yield* begun
         const change = (n: number) => asAna(admin.accounts.change(account.id, { name: `Shop ${n}` }))
@@ -201,7 +201,7 @@ describe("the audit log", () => {
     }).pipe(Effect.provide(engineOver(Sqlite.layer({ filename: ":memory:" }), 3_600_000)))
   )
 
-  it.effect("has no secret of a receiver's URL, and of a number in a text the last four digits", () =>
+  it.effect("shows no secret of a receiver's URL, and only the last four digits of a number in a text", () =>
     Effect.gen(function* () {
       const { admin } = yield* Engine.Engine
       const act = Effect.gen(function* () {

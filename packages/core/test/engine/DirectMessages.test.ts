@@ -71,47 +71,51 @@ describe("a direct message", () => {
     }).pipe(Effect.scoped, Effect.provide(Memory.layer))
   )
 
-  it.effect("that outlasts the engine is told once, and is left to whoever takes it back", () =>
-    Effect.gen(function* () {
-      const lines: Array<string> = []
-      const logger = Logger.make(({ logLevel, message }) => {
-        lines.push(`${logLevel.label} ${String(message)}`)
-      })
-      const gone = yield* Deferred.make<void>()
-      const left = yield* Deferred.make<void>()
-      const sender: Sender.Sender = {
-        provider: "sandbox",
-        deduplicates: false,
-        send: () =>
-          Effect.zipRight(
-            Deferred.succeed(left, undefined),
-            Effect.as(
-              Deferred.await(gone),
-              Sender.SendResult.Accepted({ providerId: null, status: "accepted" })
+  it.effect(
+    "that outlasts the engine is logged once, and its outcome is settled by the worker that rescues it",
+    () =>
+      Effect.gen(function* () {
+        const lines: Array<string> = []
+        const logger = Logger.make(({ logLevel, message }) => {
+          lines.push(`${logLevel.label} ${String(message)}`)
+        })
+        const gone = yield* Deferred.make<void>()
+        const left = yield* Deferred.make<void>()
+        const sender: Sender.Sender = {
+          provider: "sandbox",
+          deduplicates: false,
+          send: () =>
+            Effect.zipRight(
+              Deferred.succeed(left, undefined),
+              Effect.as(
+                Deferred.await(gone),
+                Sender.SendResult.Accepted({ providerId: null, status: "accepted" })
+              )
             )
-          )
-      }
-      const scope = yield* Scope.make()
-      const context = yield* Engine.layer().pipe(
-        Layer.provide([RecordingTransport.layer, Sender.layer(sender), SecretBox.layerRandom]),
-        Layer.provide(AddressPolicy.layer([])),
-        Layer.buildWithScope(scope),
-        Effect.provide(Logger.add(logger))
-      )
-      const engine = Context.get(context, Engine.Engine)
-      const { caller } = yield* prepare(engine, [phone])
-      const request = { to: phone, message: "Hello" }
-      const sending = yield* Effect.forkDaemon(engine.sendDirect(caller, { idempotencyKey: "one", request }))
-      yield* Deferred.await(left)
-      yield* Scope.close(scope, Exit.void)
-      yield* Deferred.succeed(gone, undefined)
-      expect(Exit.isInterrupted(yield* Fiber.await(sending))).toBe(true)
-      expect(lines).toEqual([expect.stringMatching(/^WARN 1 direct message\(s\) are left under way/)])
-      const earlier = yield* (yield* JobStore).findByIdempotencyKey({
-        publicKey: caller.key.publicKey,
-        key: "one"
-      })
-      expect(earlier).toMatchObject({ answer: null })
-    }).pipe(Effect.provide(Memory.layer))
+        }
+        const scope = yield* Scope.make()
+        const context = yield* Engine.layer().pipe(
+          Layer.provide([RecordingTransport.layer, Sender.layer(sender), SecretBox.layerRandom]),
+          Layer.provide(AddressPolicy.layer([])),
+          Layer.buildWithScope(scope),
+          Effect.provide(Logger.add(logger))
+        )
+        const engine = Context.get(context, Engine.Engine)
+        const { caller } = yield* prepare(engine, [phone])
+        const request = { to: phone, message: "Hello" }
+        const sending = yield* Effect.forkDaemon(
+          engine.sendDirect(caller, { idempotencyKey: "one", request })
+        )
+        yield* Deferred.await(left)
+        yield* Scope.close(scope, Exit.void)
+        yield* Deferred.succeed(gone, undefined)
+        expect(Exit.isInterrupted(yield* Fiber.await(sending))).toBe(true)
+        expect(lines).toEqual([expect.stringMatching(/^WARN 1 direct message\(s\) are left under way/)])
+        const earlier = yield* (yield* JobStore).findByIdempotencyKey({
+          publicKey: caller.key.publicKey,
+          key: "one"
+        })
+        expect(earlier).toMatchObject({ answer: null })
+      }).pipe(Effect.provide(Memory.layer))
   )
 })

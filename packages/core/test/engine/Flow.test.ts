@@ -298,7 +298,7 @@ describe("webhooks", () => {
 })
 
 describe("a caller", () => {
-  it.effect("is nobody with a wrong secret, and limited to the requests of its plan", () =>
+  it.effect("is refused with a wrong secret, and limited to the requests of its plan", () =>
     Effect.gen(function* () {
       const { account, admin, engine, key, session } = yield* prepared
       const wrong = yield* Effect.exit(engine.identify({ publicKey: key.publicKey, secretKey: "sk_wrong" }))

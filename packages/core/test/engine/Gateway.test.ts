@@ -122,7 +122,7 @@ for (const [name, layer] of stores) {
       }).pipe(Effect.provide(Layer.provide(embedded, layer)))
     )
 
-    it.scoped("whose clock is wrong has its receipts dated by their coming", () =>
+    it.scoped("whose clock is wrong has its receipts dated by the time they arrive", () =>
       Effect.gen(function* () {
         const { engine, hook, send } = yield* prepared((to) => json(200, { id: `id-${placeOf(to)}` }))
         const times = ["9999-12-31T23:59:59.999Z", "0000-01-01T00:00:00Z", "2000-01-01T00:00:00Z"]

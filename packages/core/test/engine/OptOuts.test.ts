@@ -268,7 +268,7 @@ describe("a number of two forms", () => {
     )
   )
 
-  it.scoped("takes nobody else with it", () =>
+  it.scoped("revokes nobody else's consent", () =>
     scenario(({ consent, verdict, write }) =>
       Effect.gen(function* () {
         const others = ["551132345678", "5511932345678", "5215512345679", "34612345678"]

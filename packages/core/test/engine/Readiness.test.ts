@@ -148,7 +148,7 @@ describe("readiness", () => {
     )
   )
 
-  it.scoped("tells nobody what the driver said", () => {
+  it.scoped("does not repeat the driver's message", () => {
     const cause = new Error("connect ECONNREFUSED 10.0.0.7:5432")
     return Effect.gen(function* () {
       const { readiness } = yield* engine

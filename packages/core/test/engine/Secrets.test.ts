@@ -112,13 +112,15 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
         }).pipe(Effect.provide(stores))
     )
 
-    it.scoped("of processes that begin a store together are one: one of two different ones is refused", () =>
-      Effect.gen(function* () {
-        const exits = yield* Effect.all([Effect.exit(process(1)), Effect.exit(process(2))], {
-          concurrency: "unbounded"
-        })
-        expect(exits.filter(Exit.isSuccess)).toHaveLength(1)
-      }).pipe(Effect.provide(stores))
+    it.scoped(
+      "must be equal for processes that begin a store together: one of two different ones is refused",
+      () =>
+        Effect.gen(function* () {
+          const exits = yield* Effect.all([Effect.exit(process(1)), Effect.exit(process(2))], {
+            concurrency: "unbounded"
+          })
+          expect(exits.filter(Exit.isSuccess)).toHaveLength(1)
+        }).pipe(Effect.provide(stores))
     )
 
     it.scoped("of a store that was written before it remembered any are those that sealed what it has", () =>
@@ -203,7 +205,7 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
       }).pipe(Effect.provide(stores))
     )
 
-    it.scoped("leave what none of them opens as it is, and tell of it", () =>
+    it.scoped("leave a secret that none of them opens unchanged, and report it", () =>
       Effect.gen(function* () {
         const store = yield* KeyringStore
         const before = yield* process(1)

@@ -147,20 +147,22 @@ describe("a receiver that is down for days", () => {
     }).pipe(Effect.provide(TestEngine.layer))
   )
 
-  it.effect("is obeyed when it asks for time, for a day at most, and its event outlives a longer wish", () =>
-    Effect.gen(function* () {
-      const { bodies, engine, recorder, test } = yield* prepared
-      yield* recorder.answer(url, answered(503, String(60 * 60 * 24 * 31)))
-      yield* test
-      yield* engine.drain
-      yield* TestClock.adjust("23 hours")
-      yield* engine.drain
-      expect(yield* bodies).toHaveLength(1)
-      yield* recorder.answer(url, answered(200))
-      yield* TestClock.adjust("1 hour")
-      yield* engine.drain
-      expect(yield* bodies).toHaveLength(2)
-    }).pipe(Effect.provide(TestEngine.layer))
+  it.effect(
+    "has its Retry-After obeyed for at most a day, and gets the event even if it asked for longer",
+    () =>
+      Effect.gen(function* () {
+        const { bodies, engine, recorder, test } = yield* prepared
+        yield* recorder.answer(url, answered(503, String(60 * 60 * 24 * 31)))
+        yield* test
+        yield* engine.drain
+        yield* TestClock.adjust("23 hours")
+        yield* engine.drain
+        expect(yield* bodies).toHaveLength(1)
+        yield* recorder.answer(url, answered(200))
+        yield* TestClock.adjust("1 hour")
+        yield* engine.drain
+        expect(yield* bodies).toHaveLength(2)
+      }).pipe(Effect.provide(TestEngine.layer))
   )
 })
 

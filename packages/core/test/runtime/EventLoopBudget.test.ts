@@ -60,7 +60,7 @@ describe("a turn of the event loop", () => {
       })
   )
 
-  it.scopedLive("is shared while pieces of work take theirs, and not by steps of requests", () =>
+  it.scopedLive("is shared while background work runs in pieces, and not by the steps of requests", () =>
     Effect.gen(function* () {
       yield* EventLoopBudget.yieldIfSpent
       expect(EventLoopBudget.isShared()).toBe(false)
@@ -91,7 +91,7 @@ describe("a turn of the event loop", () => {
     })
   )
 
-  it.scopedLive("ends behind a long piece, though it was one of a few", () =>
+  it.scopedLive("ends after a long piece, even if there were only a few", () =>
     Effect.gen(function* () {
       const counter = yield* turns
       function* pieces(): Generator<void, number> {

@@ -6,8 +6,8 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as FiberPool from "../../src/runtime/FiberPool.ts"
 
-describe("hands", () => {
-  it.scoped("have all that they took under way at once, and are idle when the last is done", () =>
+describe("pooled fibers", () => {
+  it.scoped("run all submitted work concurrently, and are idle when the last item is done", () =>
     Effect.gen(function* () {
       const done: Array<number> = []
       const hands = yield* FiberPool.make<number>(
@@ -30,7 +30,7 @@ describe("hands", () => {
     })
   )
 
-  it.scoped("go on with the next when one thing dies, and tell which", () =>
+  it.scoped("go on with the next item when one dies, and report which did", () =>
     Effect.gen(function* () {
       const done: Array<number> = []
       const broken: Array<number> = []
@@ -51,7 +51,7 @@ describe("hands", () => {
     })
   )
 
-  it.effect("let go of what is under way when their scope ends", () =>
+  it.effect("interrupt work in progress when their scope ends", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const released: Array<string> = []

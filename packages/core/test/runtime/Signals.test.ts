@@ -70,7 +70,7 @@ describe("loops that wait", () => {
     }).pipe(Effect.provide(Signals.layer))
   )
 
-  it.effect("take no notice with them when they are interrupted", () =>
+  it.effect("lose no notice when they are interrupted", () =>
     Effect.gen(function* () {
       const { notify, wait, woken } = yield* waiters
       yield* wait("a", 1000)
@@ -82,7 +82,7 @@ describe("loops that wait", () => {
 })
 
 describe("an idle lane on SQLite", () => {
-  it.scopedLive("has taken a send when it is accepted: they share a commit", () => {
+  it.scopedLive("has claimed a send when it is accepted: both are one commit", () => {
     const begun = Effect.runSync(Queue.unbounded<string>())
     const latch = Effect.unsafeMakeLatch()
     // Who has taken one is not idle any more.

@@ -111,7 +111,7 @@ const counted = (count: number, item: object) => {
 }
 
 describe("the length of an array", () => {
-  it("is looked at before its items, of which none is then", () => {
+  it("is checked before its items, and none of them is checked if it is too long", () => {
     const { items, reads } = counted(251, { phone: "34600000001" })
     expect(decodeSend({ template_id: 1, recipients: items })).toEqual([["/recipients", "out_of_range"]])
     expect(reads()).toBe(0)

@@ -44,7 +44,7 @@ describe("a secret at rest", () => {
     expect(after.matches("sk_secret", [hash])).toBe(false)
   })
 
-  it("is nobody's without a hash", () => {
+  it("matches nothing without a hash", () => {
     expect(boxOf(1).matches("sk_secret", [])).toBe(false)
   })
 

@@ -32,7 +32,7 @@ describe("a list of senders", () => {
     })
   )
 
-  it.effect("has names that are a segment of a path as they are", () =>
+  it.effect("has names that need no encoding as a segment of a path", () =>
     Effect.gen(function* () {
       for (const name of ["a", "pigeon-post_2", `p${"9".repeat(63)}`])
         expect(yield* mistake(named(name)), name).toBeUndefined()

@@ -152,7 +152,7 @@ describe("the transport", () => {
     }).pipe(Effect.provide(transport({ timeoutMs: 400 })))
   )
 
-  it.scopedLive("says of a connection that broke, or never was, that it did", () =>
+  it.scopedLive("reports a connection that broke or was never made", () =>
     Effect.gen(function* () {
       const reset = yield* receiver((request) => request.socket.resetAndDestroy())
       const garbage = yield* receiver((request) => request.socket.end("HTTP/1.1 200 OK\r\nbroken"))

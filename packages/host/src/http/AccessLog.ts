@@ -1,4 +1,4 @@
-/** One line for each request that was answered, at debug level: written in batches, since a write each would be felt. */
+/** Logs a line for each answered request at debug level, in batches, since a write for each would be noticeable. */
 
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
@@ -14,7 +14,10 @@ import type { Answered } from "./HttpApp.ts"
 
 const every = "200 millis"
 
-/** What to tell of answers; undefined when the log is not to have them. The last batch leaves with the scope. */
+/**
+ * Returns the function that logs an answer; undefined when the log level excludes it. The last batch is written when
+ * the scope closes.
+ */
 export const make = ({
   logFormat,
   logLevel
@@ -24,7 +27,7 @@ export const make = ({
 }) =>
   Effect.gen(function* () {
     if (LogLevel.greaterThan(logLevel, LogLevel.Debug)) return undefined
-    // Without the lines below it that people have of other events.
+    // One line only, without the indented lines that other events have for people.
     const line = logFormat === "json" ? Logs.line("json") : Logger.map(Logger.logfmtLogger, Logs.inLine)
     const logger = yield* Logger.batched(line, every, (lines) => Console.log(lines.join("\n")))
     return ({ at, ...answered }: Answered): void =>

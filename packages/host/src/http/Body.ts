@@ -6,12 +6,15 @@ import * as MaximumValues from "../api/MaximumValues.ts"
 import * as JsonText from "./JsonText.ts"
 
 export const maximumBytes = 1024 * 1024
-/** Where none is asked for, room for an empty object and its white space: nobody may fill the memory for bodies there. */
+/**
+ * The maximum where an operation has no body: an empty object and white space, so that such bodies cannot fill the
+ * memory.
+ */
 export const maximumUnaskedBytes = 1024
 /** The most that a platform may post at once: up to 1,000 changes. */
 export const maximumHookBytes = 4 * 1024 * 1024
 
-/** From this length on a text is looked at before it is parsed; a shorter one takes the parser no time. */
+/** From this length on a text is checked before it is parsed; parsing a shorter one takes little time. */
 export const longText = 32 * 1024
 
 const quote = 0x22

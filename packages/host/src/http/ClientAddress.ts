@@ -11,11 +11,11 @@ type Headers = Readonly<Record<string, string | ReadonlyArray<string> | undefine
 export interface ClientAddress {
   /** True when a peer is a trusted proxy. */
   readonly isProxy: (peer: string) => boolean
-  /** The client of a request that a peer brings; the peer itself where no trusted proxy tells of another. */
+  /** The client of a request from a peer: the peer itself unless trusted proxies name another. */
   readonly of: (peer: string, headers: Headers) => string
 }
 
-/** No chain of proxies is longer; what is left of them is not looked at. */
+/** The longest chain of proxies that is read, from the right. */
 const mostHops = 16
 
 /** `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1`, `[2001:db8::1]:443`, and nothing else. */
@@ -82,7 +82,7 @@ export const make = (trusted: ReadonlyArray<AddressPolicy.Network>): ClientAddre
       let client = peer
       for (const hop of fromRight(typeof given === "object" ? given.join(",") : given)) {
         const address = parse(hop)
-        // What a trusted proxy never writes ends the chain at the last address that one vouches for.
+        // A trusted proxy never writes this, so that the chain ends at the last address that one wrote.
         if (address === undefined) return client
         client = address
         if (!isProxy(address)) return client

@@ -1,4 +1,4 @@
-/** What Node refuses before there is a request: it gets the answer that every refusal has, and the connection ends. */
+/** Answers what Node refuses before there is a request, in the form of every refusal, and ends the connection. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
@@ -11,7 +11,7 @@ import type { PlainResponse, Refuse } from "./HttpApp.ts"
 import * as HttpLimits from "./HttpLimits.ts"
 import type { HostCode } from "./Problems.ts"
 
-/** How long a client that is still talking is listened to, so that it gets to read the answer. */
+/** How long a client that still sends is read from, so that it gets to read the answer. */
 const lingerMs = 1000
 /** More clients at a time are cut without an answer. */
 const mostLingering = 100
@@ -44,7 +44,7 @@ const hungUp = (socket: Duplex): Effect.Effect<void> =>
     socket.once("end", done).once("close", done)
   })
 
-/** To hang up on what is still being sent would take the answer from the client, too. */
+/** Waits before it closes a socket. Closing while the client still sends would lose the answer, too. */
 export const linger = (socket: Duplex, ms = lingerMs): Effect.Effect<void> =>
   Effect.ensuring(
     Effect.timeoutOption(hungUp(socket), ms),
@@ -61,13 +61,13 @@ const say = (socket: Duplex, response: PlainResponse): Effect.Effect<void> =>
     yield* linger(socket)
   })
 
-/** What a connection is told that is over a limit. */
+/** The details for a connection over a limit. */
 const tooMany: Readonly<Record<"connections" | "connectionsPerAddress", string>> = {
   connections: "The host has as many connections as it may.",
   connectionsPerAddress: "Your address has as many connections as it may."
 }
 
-/** Answers for the server for as long as it is there, also connections that are over a limit. */
+/** Answers clients' errors and connections over a limit, for the lifetime of the server. */
 export const answer = (server: Server, refuse: Refuse, connections: Connections): Effect.Effect<void> =>
   Effect.map(Effect.runtime(), (runtime) => {
     const run = Runtime.runFork(runtime)
@@ -98,7 +98,7 @@ export const answer = (server: Server, refuse: Refuse, connections: Connections)
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       answers.set(request.socket, response)
     })
-    // Not a reason to refuse, whatever it expects; only `100-continue` has a meaning, and Node answers that.
+    // An unknown expectation is no reason to refuse. Node itself answers `100-continue`, the only one with a meaning.
     server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
       server.emit("request", request, response)
     })

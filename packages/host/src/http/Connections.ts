@@ -1,6 +1,6 @@
 /**
- * The connections of a server and what each may take: how many there are, in all and of one address; how many requests
- * of one wait and are worked on; how much of its answers lies unread, and for how long.
+ * The connections of a server and their limits: their number, in all and per address; the requests of each that wait
+ * or are in progress; and how much of its answers is unread, and for how long.
  */
 import { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
@@ -37,11 +37,11 @@ export class Connection implements Reading.Readable {
   readonly socket: Socket
   /** The peer's address. */
   readonly address: string | undefined
-  /** True when the peer is a trusted proxy, so that its requests are others'. */
+  /** True when the peer is a trusted proxy, whose requests come from many clients. */
   readonly isProxy: boolean
   /** The client that limits per address count it for. */
   readonly client: string | undefined
-  /** Set once it is known which answer is its last one: none of those that wait is begun any more. */
+  /** Set once the connection's last answer is known; waiting requests are not begun any more. */
   isLast = false
   private readonly all: Connections
   private wasAnswered = false
@@ -76,7 +76,7 @@ export class Connection implements Reading.Readable {
     return this.heads + head > heads ? "heads" : undefined
   }
 
-  /** A request came: it is begun now, or once those before it leave room. */
+  /** Adds a request: it begins now, or when those before it leave room. */
   came(exchange: Exchange): void {
     this.unanswered.add(exchange)
     if (this.unanswered.size > 1) this.hasSentAhead = true
@@ -93,7 +93,7 @@ export class Connection implements Reading.Readable {
     this.next()
   }
 
-  /** The client has taken its answer. */
+  /** The answer was written to the client. */
   left(exchange: Exchange, bytes: number): void {
     if (this.unanswered.delete(exchange)) this.heads -= exchange.head
     this.unsent -= bytes
@@ -102,12 +102,12 @@ export class Connection implements Reading.Readable {
     this.next()
   }
 
-  /** Cuts it when its client reads nothing of what is there for it. */
+  /** Cuts the connection when its client has not read its answers for too long. */
   look(): void {
     const { limits, sweeps } = this.all
     if (this.socket.writableLength === 0 || (sweeps - this.since) * sweepMs <= limits.stalled) return
     HttpLimits.over("stalled")
-    // Otherwise the kernel would go on to offer it what it holds.
+    // A reset, since after a normal close the kernel would go on to offer the unread bytes.
     this.socket.resetAndDestroy()
   }
 
@@ -135,7 +135,7 @@ const number = Metric.fromMetricKey(
   MetricKey.gauge("sendwright_http_connections", { description: "Open connections." })
 )
 
-/** Milliseconds between two looks at all of them: one timer costs less than one for each. */
+/** Milliseconds between two sweeps of all connections: one timer costs less than one for each. */
 const sweepMs = 250
 
 export class Connections {
@@ -158,7 +158,7 @@ export class Connections {
     return this.open.get(socket)
   }
 
-  /** Takes in a new connection, or answers the limit that it would be over. */
+  /** Adds a new connection, or returns the limit that it exceeds. */
   admit(socket: Socket): "connections" | "connectionsPerAddress" | undefined {
     if (this.open.size >= this.limits.connections) return "connections"
     const connection = new Connection(this, socket)
@@ -184,7 +184,7 @@ export class Connections {
     else this.byClient.delete(client)
   }
 
-  /** Refuses what no handler has begun with. */
+  /** Dismisses requests that no handler has begun with. */
   dismiss(): void {
     for (const connection of this.open.values()) connection.dismiss()
   }
@@ -200,9 +200,10 @@ export class Connections {
   }
 
   /**
-   * The class of the server's requests. Node parses all that it read of a socket, up to 64 KiB, before anything else is
-   * done: up to 1,600 requests of several kilobytes each. Only a request that asks for an upgrade ends that midway, since
-   * what is behind it is no HTTP. So a request that is one too many says that it asks for one.
+   * The class of the server's requests. Node parses all bytes that it read from a socket, up to 64 KiB, before it
+   * does anything else: up to 1,600 requests, each of which takes several kilobytes. Only a request for an upgrade
+   * stops the parser midway, since the bytes behind it are not HTTP. Therefore a request over the limits claims to be
+   * one.
    */
   requests(): typeof IncomingMessage {
     const isOver = (request: IncomingMessage): boolean => {

@@ -1,7 +1,7 @@
 /**
- * Cursors of lists. A page's position is a number that counts rows of all tenants, so it leaves sealed: AES-256-GCM
- * under a key of its own, bound to the list, its filter and whose it is. The nonce is made from what is sealed, so one
- * page has one cursor, and no two share a nonce (decisions.md §10 "Requests").
+ * Cursors of lists. A page's position is a number that counts rows of all tenants, so that it leaves the server
+ * sealed: AES-256-GCM under a key of its own, bound to the list, its filter and its owner. The nonce is derived from
+ * the sealed content, so that one page has one cursor and no two share a nonce (decisions.md §10 "Requests").
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
 import { Hmac } from "@sendwright/core/internal"
@@ -10,7 +10,7 @@ import * as Redacted from "effect/Redacted"
 import { cursorForm } from "../api/Parameters.ts"
 
 export interface Cursors {
-  /** `place` names the list, its filter and whose it is. */
+  /** `place` names the list, its filter and its owner. */
   readonly seal: (place: string, position: number) => string
   /** `undefined` for what is no cursor of this place. */
   readonly open: (place: string, cursor: string) => number | undefined
@@ -82,5 +82,7 @@ export const make = (
   }
 }
 
-/** Under a key of this process: another one, and this one after a restart, does not read them. */
+/**
+ * Sealed under a random key of this process. Other processes, and this one after a restart, cannot read the cursors.
+ */
 export const ofProcess = (): Cursors => make(Redacted.make(randomBytes(keyBytes)))

@@ -1,5 +1,5 @@
 /**
- * Binds the adapter to web-standard requests, for an embedder whose server hands them over: Hono, Deno, Bun, Workers
+ * Serves an {@link HttpApp} to web-standard requests, for an embedder whose server has them: Hono, Deno, Bun, Workers
  * with Node's modules. Connections, their limits and time limits are that server's.
  */
 import { Engine } from "@sendwright/core"
@@ -22,7 +22,7 @@ export interface Options {
   readonly baseUrl: string
   /** Without it there is no admin API. */
   readonly adminToken?: Redacted.Redacted<string> | undefined
-  /** Seals the cursors of lists; of this process, and so read by no other one, unless it is given. */
+  /** Seals the cursors of lists. Without it a key of this process does, so that other processes cannot read them. */
   readonly secretKey?: Redacted.Redacted<Uint8Array> | undefined
   /** The client's address, as the server knows it. Without it wrong credentials are counted by public key alone. */
   readonly address?: ((request: Request) => string | undefined) | undefined
@@ -30,10 +30,10 @@ export interface Options {
   readonly guesses?: Guesses.Limits | undefined
 }
 
-/** Answers a request; rejects only when nobody waits for the answer any more. */
+/** Answers a request; rejects only when its client no longer waits for the answer. */
 export type Handler = (request: Request) => Promise<Response>
 
-/** What is over the maximum is not read at all. */
+/** Reads at most `maximum` bytes; undefined for a longer body, whose rest is not read. */
 const read = async (request: Request, maximum: number): Promise<Uint8Array | undefined> => {
   const chunks: Array<Uint8Array> = []
   let length = 0
@@ -54,7 +54,7 @@ const plain = (request: Request, address: string | undefined): HttpApp.PlainRequ
     headers: Object.fromEntries(request.headers),
     address: address === undefined ? undefined : ClientAddress.normal(address),
     hasBody: request.body !== null,
-    // The client is gone: nobody is left to answer.
+    // The client is gone, so that no answer can be sent.
     body: (maximum) =>
       Effect.orElse(
         Effect.tryPromise(() => read(request, maximum)),
@@ -72,8 +72,8 @@ const written = (method: string, { body, headers, status }: PlainResponse): Resp
       })
 
 /**
- * Serves the whole API over the engine: the same routes, refusals and headers as the host's own server. When the scope
- * closes, what comes is refused, and what is under way ends.
+ * Serves the whole API over the engine: the same routes, refusals and headers as the host's own server. When the
+ * scope closes, new requests are refused, and those in progress end.
  */
 export const make = ({ address: addressOf, adminToken, baseUrl, guesses, secretKey }: Options) =>
   Effect.gen(function* () {

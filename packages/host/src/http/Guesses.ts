@@ -1,25 +1,25 @@
 /**
- * Slows down guessing of credentials (docs/adr/0024-operators.md). Wrong ones are counted by the client's address, and by
- * what they were for from that address. Over a limit a request is refused before any store is asked, unless the very same
- * credentials were right from that address within the last hour: a stranger's guesses do not lock out who shares
- * an address with them.
+ * Slows down guessing of credentials (docs/adr/0024-operators.md). Wrong credentials are counted by client address,
+ * and by address and the identity they were for. Over a limit a request is refused before any store is read, unless
+ * the same credentials were right from that address within the last hour, so that a stranger's guesses do not lock
+ * out others at the same address.
  *
- * Credentials that are being looked at may prove wrong, and count as if they had until they are known: guesses that come
- * all at once are no more than those that come one by one. The very same ones count once, however many requests have
- * them, so that a client may begin with as many as it likes.
+ * Credentials that are being checked count as wrong until their check ends, so that concurrent guesses are no more
+ * than consecutive ones. The same credentials count once, however many requests carry them, so that a client may
+ * begin with many requests.
  */
 import { Ids } from "@sendwright/core"
 import { Memo, Throttle } from "@sendwright/core/internal"
 import * as Effect from "effect/Effect"
 import * as ClientAddress from "./ClientAddress.ts"
 
-/** How many wrong credentials are answered with 401 before the rest is refused with 429. */
+/** How many wrong credentials are answered with 401 before further ones are refused with 429. */
 export interface Limits {
   /** From one address, API keys and operators counted apart. */
   readonly perAddress: number
   /** For one public key, or one session's hook, from one address. */
   readonly perSubject: number
-  /** How many more are answered in each minute from then on. */
+  /** How many more wrong credentials are answered in each minute after that. */
   readonly perMinute: number
 }
 
@@ -28,30 +28,33 @@ export const defaults: Limits = { perAddress: 500, perSubject: 100, perMinute: 6
 /** The identity that a request tries to prove. */
 export interface Guess {
   readonly kind: "key" | "operator" | "hook"
-  /** Undefined where nobody tells it: then only what is guessed at a public key or as an operator is counted. */
+  /** Undefined when the server does not know it: then only guesses at a public key or as an operator are counted. */
   readonly address: string | undefined
   /** The public key or the session; undefined where the request names none. */
   readonly subject: string | undefined
-  /** Absent where there is nothing to guess, and right ones are not remembered: a signature is another one each time. */
+  /** Absent for a signature, which differs each time, so that a right one cannot be remembered. */
   readonly secret?: string | undefined
 }
 
-/** Unclear: what failed tells nothing of the credentials. */
+/** Unclear: the request failed for another reason than its credentials. */
 export type Outcome = "right" | "wrong" | "unclear"
 
 export interface Guesses {
-  /** Milliseconds to wait before the credentials are looked at; or they are looked at now, and how that ends must be told. */
+  /**
+   * Returns the milliseconds to wait before the credentials may be checked; or a function that must be called with
+   * the result of the check.
+   */
   readonly begin: (guess: Guess, now: number) => number | ((outcome: Outcome, now: number) => void)
 }
 
 const minute = 60_000
 const knownForMs = 60 * minute
-/** Only right credentials get here, so that strangers cannot push others out. */
+/** Only right credentials are remembered, so that strangers cannot evict others. */
 const mostKnown = 10_000
 
 type Counter = readonly [throttle: Throttle.Throttle, key: string]
 
-/** Adds to a count of what is there alone. */
+/** Adds to a count, and deletes it at 0. */
 const add = <K>(counts: Map<K, number>, key: K, more: 1 | -1): number => {
   const count = (counts.get(key) ?? 0) + more
   if (count > 0) counts.set(key, count)
@@ -66,11 +69,11 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
     const byAddress = Throttle.make(ruleOf(perAddress), seed)
     const bySubject = Throttle.make(ruleOf(perSubject), seed)
     const networks = Memo.make<string>(1000)
-    /** When credentials were right last, by their hash; the one that was right longest ago comes first. */
+    /** The last time when credentials were right, by their hash; the oldest comes first. */
     const known = new Map<number, number>()
-    /** Credentials that are being looked at and not known, by their hash: by how many requests. */
+    /** Unknown credentials that are being checked: the number of requests, by hash. */
     const looked = new Map<number, number>()
-    /** How many of them each counter would count. */
+    /** The pending checks that each counter would count if they failed. */
     const promised = new Map<string, number>()
 
     const clientOf = ({ address = "" }: Guess): string =>
@@ -86,8 +89,8 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
           return [...(network === "" ? [] : [ofAddress]), ...(subject === undefined ? [] : [ofSubject])]
         case "operator":
           return [ofAddress]
-        // A platform posts the hooks of all sessions from the same addresses: one with a wrong secret is no reason to
-        // refuse those of others. Without an address a stranger's posts would be one with the platform's.
+        // A platform posts the hooks of all sessions from the same addresses, so that one session's wrong secret must
+        // not block the others. Without an address a stranger's posts could not be distinguished from the platform's.
         case "hook":
           return network === "" ? [] : [ofSubject]
       }
@@ -106,7 +109,7 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
     }
 
     const waitMs = (guess: Guess, isGuessed: boolean, now: number): number => {
-      // The common case of what is not remembered, which costs nothing.
+      // The common case of credentials that are not remembered, at almost no cost.
       if (!isGuessed && byAddress.isIdle(now) && bySubject.isIdle(now)) return 0
       return countersOf(guess).reduce(
         (longest, [throttle, key]) =>

@@ -1,9 +1,10 @@
 /**
- * Serves the contract: from a plain request to a plain response. The steps of a request stand in one place, in the
- * order of decisions.md §2; every answer, refusals included, leaves through `sealed`. It knows no server: `NodeServer`
- * binds it to node:http, `Web` to what takes a web-standard `Request`.
+ * Serves the contract: from a plain request to a plain response. A request's steps are in one place, in the order of
+ * decisions.md §2; every answer, refusals included, passes through `sealed`. It depends on no server: `NodeServer`
+ * binds it to node:http, `FetchHandler` to web-standard requests.
  *
- * A request is one fiber. What it needs is passed to it as values, and nothing is provided, located or scoped for it.
+ * A request is one fiber. Everything it needs is passed to it as values; nothing is provided, located or scoped for
+ * it.
  */
 
 import { timingSafeEqual } from "node:crypto"
@@ -42,7 +43,7 @@ export interface PlainRequest {
   readonly url: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
-  /** The client's; undefined where who hands the request over does not tell it. */
+  /** The client's address; undefined when the server does not know it. */
   readonly address?: string | undefined
   /** True when a body comes with it; it may be empty. */
   readonly hasBody: boolean
@@ -58,7 +59,7 @@ type Headers = Readonly<Record<string, string>>
 export interface PlainResponse {
   readonly status: number
   readonly headers: Headers
-  /** Bytes are shared by all answers that have them. */
+  /** Answers may share these bytes. */
   readonly body: string | Uint8Array
 }
 
@@ -95,7 +96,7 @@ export interface Options {
   readonly guesses?: Guesses.Limits | undefined
   /** Absent: of a key of this process. */
   readonly cursors?: Cursors.Cursors | undefined
-  /** Set once the service stops: what comes then is refused, but for health; what is under way ends. */
+  /** Set once the service stops: new requests except for health are refused, and requests in progress end. */
   readonly stopping: MutableRef.MutableRef<boolean>
   /** Told of every answer; absent when nobody listens. */
   readonly answered?: ((answered: Answered) => void) | undefined
@@ -124,7 +125,7 @@ class Refused {
 const refuse = (code: Problems.HostCode, detail: string, headers: Headers = none) =>
   Effect.fail(new Refused(Problems.problem(code, detail), headers))
 
-/** A bug: told to nobody but the log. */
+/** A bug, whose details go only to the log. */
 const unexpected = (defect: unknown): Refused =>
   new Refused(
     Problems.problem("internal", "Something went wrong on our side; it is logged under the request id."),
@@ -149,14 +150,17 @@ interface Answer {
   readonly body: string | Uint8Array
 }
 
-/** A request on its way, and what is known of it by now. */
+/** A request in progress, with what is known of it. */
 class Exchange {
   readonly request: PlainRequest
   readonly requestId: string
   route: Route | undefined
-  /** For metrics and the log. Never the path as it came: each would be a series of its own. */
+  /**
+   * The route's name for metrics and the log. Never the path as received, since each path would be a series of its
+   * own.
+   */
   name = "none"
-  /** Known with the caller, and told by every answer from then on. */
+  /** Known together with the caller; every later answer shows it. */
   rate: { readonly policy: string; readonly state: string } | undefined
   constructor(request: PlainRequest, requestId: string) {
     this.request = request
@@ -170,7 +174,7 @@ const rateLimit = (limit: number, remaining: number, resetAfterMs: number) => ({
   state: `"per-minute";r=${remaining};t=${Math.ceil(resetAfterMs / 1000)}`
 })
 
-/** One object literal that is added to: spreads make objects that are slow to read again. */
+/** One object literal to which members are added: reading an object made by spreads is slow. */
 const sealed = ({ rate, requestId }: Pick<Exchange, "rate" | "requestId">, answer: Answer): PlainResponse => {
   const headers: Record<string, string> = {
     "x-content-type-options": "nosniff",
@@ -234,7 +238,7 @@ const counting = () => {
     (counters.get(route)?.get(status) ?? made(route, status)).unsafeUpdate(1, [])
 }
 
-/** The refusal of what came and is no request, or none yet: no route saw it, and it has the form of all others. */
+/** Refuses input that never became a request (bad HTTP, timeouts) in the same problem+json form. */
 export const refusing = (baseUrl: string) =>
   Effect.map(Ids.RandomBytes, (random) => {
     const ids = Ids.make(random)
@@ -268,7 +272,7 @@ const headerOf = ({ headers }: PlainRequest, name: string): string | undefined =
 const parameters = (query: string): Readonly<Record<string, string>> =>
   query === "" ? none : Object.fromEntries(new URLSearchParams(query))
 
-/** One of the values would be ignored. */
+/** Faults of repeated parameters, of which all but one value would be ignored. */
 const repeatedFaults = (query: string): ReadonlyArray<Fault.Fault> => {
   if (query === "") return noFaults
   const seen = new Set<string>()
@@ -302,10 +306,10 @@ const unaskedTooLarge = refuse(
 )
 const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
 const noRoute = refuse("not_found", "There is no such route.")
-/** For an answer behind which nothing else is read. */
+/** For the last answer of a connection, behind which nothing is read. */
 const lastAnswer: Headers = { connection: "close" }
 
-/** What is still to come of the body is not read, so that the connection is good for nothing else. */
+/** The rest of the body is not read, so that the connection cannot be used again. */
 const noRoom = new Refused(
   Problems.problem("unavailable", "More bodies are coming in than the host has memory for.", {
     retryAfterMs: 1000
@@ -316,8 +320,8 @@ const noRoomLeft = () => noRoom
 const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
 
 /**
- * Reads and parses the body; null when none came. Where none is asked for, one that comes all the same is read, since
- * what it says would be ignored.
+ * Reads and parses the body; null without one. A body is read even where the operation has none, so that it is
+ * refused and not ignored.
  */
 const bodyOf = (
   request: PlainRequest,
@@ -340,7 +344,7 @@ const bodyOf = (
     if (bytes.length === 0) return noBody
     if (!Body.isJson(type)) return notJson
     const parsed = Body.parse(bytes, maximumValues)
-    // What follows counts its share of the loop from where it begins.
+    // The step after a long parse begins in a new turn, with a budget of its own.
     return bytes.length < Body.longText ? Effect.succeed(parsed) : Effect.as(EventLoopBudget.nextTurn, parsed)
   })
 }
@@ -371,8 +375,8 @@ const hookRates = ({ hooksPerAddress, hooksPerSession }: HttpLimits.Limits) => (
 })
 
 /**
- * A platform's hook. Batches are larger than what clients send, and nobody has proved who they are: nothing is read
- * before the address had its rate looked at, the engine has found the session, and that had its rate looked at.
+ * A platform's hook. Its posts are larger than clients' bodies, and their sender is unverified. Nothing is read
+ * before the address passed its rate limit, the engine found the session, and the session passed its rate limit.
  */
 const hook = (
   request: PlainRequest,
@@ -413,8 +417,8 @@ const hook = (
 }
 
 /**
- * How often the pages that anybody may read are answered, in all and to each address: they are long. A refusal is the
- * connection's last answer, so that who sends many requests ahead gets one, not one for each.
+ * Limits how often public pages are answered, in all and per address, because they are long. The refusal is the
+ * connection's last answer, so that a client that sent many requests ahead gets one refusal and not one for each.
  */
 const pageRates = ({ pages, pagesPerAddress }: HttpLimits.Limits) => {
   const all = Rates.make({ limit: pages, periodMs: 1000 })
@@ -484,13 +488,13 @@ const sampler = (every: number | undefined): (() => boolean) => {
   }
 }
 
-/** Finds out who calls, and guards against guesses of credentials. */
+/** Identifies callers, and limits guesses of credentials. */
 const gate = (
   { adminToken, engine }: Pick<Options, "adminToken" | "engine">,
   guesses: Guesses.Guesses,
   clock: Clock.Clock
 ) => {
-  /** Looks at credentials, unless too many wrong ones came before; what else fails tells nothing of them. */
+  /** Checks credentials, unless too many wrong ones came before. Other failures do not count as wrong credentials. */
   const guarded = <A, E extends Refused | EngineError>(
     guess: Guesses.Guess,
     look: () => Effect.Effect<A, E>
@@ -531,7 +535,7 @@ const gate = (
   const lacksRole = ({ name, role }: Identified, needed: Operator.Role) =>
     refuse("insufficient_permission", `The operator ${name} has the role ${role}, and this needs ${needed}.`)
 
-  /** A refused operator is told to the log alone: the audit log has what was done. */
+  /** Logs a refused operator. The audit log does not, since it records acts that were done. */
   const logRefused =
     (exchange: Exchange, operator = "unknown") =>
     (error: Refused | EngineError) =>
@@ -548,7 +552,7 @@ const gate = (
           )
         : Effect.void
 
-  /** Without a token there is no admin API at all. */
+  /** Without the environment's token the admin API does not exist. */
   const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
     if (adminToken === undefined) return noRoute
     const { request, requestId } = exchange
@@ -636,8 +640,8 @@ const routed = (
 }
 
 /**
- * Nothing of a request but its route is told to a tracer, headers and bodies hold secrets, and of a refusal its name:
- * tracers write an error's text, which may quote a platform or a message.
+ * A tracer gets only a request's route, because headers and bodies hold secrets, and only the name of a refusal,
+ * because tracers record an error's text, which may quote a platform or a message.
  */
 const traced = (exchange: Exchange, step: Step): Step =>
   step.pipe(
@@ -660,13 +664,13 @@ const traced = (exchange: Exchange, step: Step): Step =>
     Effect.flatten
   )
 
-/** An error within becomes a 500 that tells nothing, and a line in the log that does. */
+/** An unexpected error becomes a 500 without details, and a line in the log with them. */
 const refusal = (
   exchange: Exchange,
   baseUrl: string,
   cause: Cause.Cause<Refused | EngineError>
 ): Effect.Effect<Answer> => {
-  // Its client is gone, or its time is over: nobody is left to answer.
+  // The client is gone or the request's time is over, so that no answer can be sent.
   if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
   const failure = Cause.isDie(cause) ? Option.none() : Cause.failureOption(cause)
   const error = Option.getOrElse(failure, () => unexpected(Cause.squash(cause)))

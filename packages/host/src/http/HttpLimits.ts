@@ -1,6 +1,6 @@
 /**
- * Every limit of the host, in one table: what it bounds, its setting and default, and what happens to what is over it.
- * The table of docs/deployment.md is this one. Bodies have limits of their own, which belong to the contract (`Body`).
+ * Every limit of the host in one table: what it bounds, its setting and default, and what happens beyond it. A test
+ * compares the table of docs/deployment.md with it. Bodies have limits of their own, which belong to the contract (`Body`).
  */
 import * as Metric from "effect/Metric"
 import * as MetricKey from "effect/MetricKey"

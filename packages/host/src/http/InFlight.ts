@@ -1,4 +1,4 @@
-/** Counts what is under way, for whoever waits for its end. */
+/** Counts operations in progress, so that a stop can wait for their end. */
 import * as Effect from "effect/Effect"
 
 export interface InFlight {

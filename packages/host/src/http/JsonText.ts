@@ -1,8 +1,8 @@
 /**
- * Looks at a JSON text before it is parsed: how deep and how much it is, and which members it gives twice. The parser
- * would take twenty times as long for half a million members, or for names that all differ, as for the largest body that
- * any operation takes, and of a member that is given twice it keeps the last, so that the others would be ignored
- * (decisions.md §10). Whether the text is JSON at all is the parser's word.
+ * Checks a JSON text before it is parsed: its depth, its size, and members that occur twice. For half a million
+ * members, or for names that all differ, the parser would need twenty times as long as for the largest valid body,
+ * and of a repeated member it keeps the last, so that the others would be ignored (decisions.md §10). Whether the
+ * text is JSON at all, the parser decides.
  */
 import * as Fault from "@sendwright/core/Fault"
 import { JsonScan } from "@sendwright/core/internal"
@@ -64,8 +64,8 @@ const pathTo = (text: string, around: ReadonlyArray<Container>): ReadonlyArray<s
     : around.map((each) => (each.isArray ? each.count : nameIn(text, each.start, each.end)))
 
 /**
- * The names of all objects that are open. They are known by their hash, and compared only within an object: where
- * somebody chose names that have a hash in common, some are counted as one, but none is taken for another's twin.
+ * The names of all open objects. They are found by their hash, and compared only within an object: if names with
+ * equal hashes were chosen, some are counted as one, but none is mistaken for a repetition.
  */
 class Names {
   private readonly text: string

@@ -1,4 +1,4 @@
-/** Binds the adapter to node:http, with limits on slow and greedy clients, and ends it gracefully. */
+/** Serves an {@link HttpApp} with node:http, with limits on slow and greedy clients, and stops it gracefully. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressPolicy } from "@sendwright/core"
 import { EventLoopBudget } from "@sendwright/core/internal"
@@ -39,29 +39,29 @@ export interface Options<E, R> {
   readonly address: { readonly port: number; readonly host: string }
   /** Made once the port is known: the one asked for may be 0. */
   readonly served: (port: number) => Effect.Effect<Served, E, R>
-  /** Set by the server when it is released: from then on the adapter refuses what comes. */
+  /** Set by the server when it is released; from then on the app refuses requests. */
   readonly stopping: MutableRef.MutableRef<boolean>
   /** How long requests under way may still take when the server is released. */
   readonly graceMs: number
-  /** What else ends while the server still answers; it keeps to the grace by itself. */
+  /** Other work that ends while the server still answers; it observes the grace period itself. */
   readonly besides: { readonly end: Effect.Effect<void>; readonly underWay: () => ReadonlyArray<string> }
   readonly limits?: HttpLimits.Limits
   /** Proxies whose `X-Forwarded-For` names the client; nobody's does unless they are given. */
   readonly trustedProxies?: ReadonlyArray<AddressPolicy.Network>
 }
 
-/** A body of which all has come: it needs no listeners, and nobody waits for it. */
+/** A body that was received completely, which needs neither listeners nor a wait. */
 const wholeBody = (incoming: IncomingMessage, maximum: number): Uint8Array | undefined => {
   const whole: Uint8Array = incoming.read() ?? new Uint8Array()
   return whole.length > maximum ? undefined : whole
 }
 
-/** More are put together: a chunk of one byte takes a hundred. */
+/** More chunks are joined, because a chunk of one byte occupies a hundred. */
 const mostChunks = 1024
 
 /**
- * A body that is still coming. What is over the maximum is let go by, so that the refusal reaches the client; what the
- * memory for bodies has no room for is not read.
+ * A body that is still being received. The rest of one over the maximum is read and dropped, so that the refusal
+ * reaches the client; a body for which there is no memory is not read further.
  */
 const gathered = (
   incoming: IncomingMessage,
@@ -70,13 +70,16 @@ const gathered = (
   client: string | undefined
 ): Effect.Effect<Uint8Array | undefined, NoRoom> =>
   Effect.async<Uint8Array | undefined, NoRoom>((resume) => {
-    // It tells nobody any more that it is over.
+    // A destroyed request emits no further event.
     if (incoming.destroyed) return resume(Effect.interrupt)
     const chunks: Array<Buffer> = []
     let length = 0
     let reserved = 0
     const over = () => length > maximum
-    /** Takes room for what has come. What is only announced takes none: who announces may never send it. */
+    /**
+     * Reserves memory for the received bytes. Announced bytes reserve none, because a client may announce and never
+     * send them.
+     */
     const hasRoom = (): boolean => {
       if (!memory.reserve(client, length - reserved)) return false
       reserved = length
@@ -111,16 +114,16 @@ const gathered = (
       const whole = first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
       end(Effect.succeed(over() ? undefined : whole))
     })
-    // The client is gone: nobody is left to answer.
+    // The client is gone, so that no answer can be sent.
     incoming.on("error", () => end(Effect.interrupt))
     incoming.on("close", () => end(Effect.interrupt))
     return Effect.sync(() => end(Effect.interrupt))
   })
 
 /**
- * Reads at most so many bytes.
+ * Reads at most `maximum` bytes.
  *
- * @param mayBegin asked once the body is there: whether its handler may do something with it
+ * @param mayBegin called once the body is complete: whether its handler may act on it
  */
 const readBody =
   (
@@ -140,16 +143,16 @@ const readBody =
     })
 
 interface Requests {
-  /** Those that a handler began with, body and all, before the stop; for as long as it runs. */
+  /** Requests whose handler had everything including the body before the stop, until the handler ends. */
   readonly underWay: InFlight.InFlight
-  /** All whose answer has not left yet, and connections whose client may still be reading it. */
+  /** Requests whose answer has not been sent, and connections whose client may still be reading it. */
   readonly unanswered: InFlight.InFlight
 }
 
-/** A head takes about as much. */
+/** About the memory that an answer's head takes. */
 const headBytes = 512
 
-/** In one piece, head and body. */
+/** Writes head and body in one piece. */
 const write = (response: ServerResponse, { body, headers, status }: PlainResponse, last: boolean): void => {
   const lines: Array<string> = []
   for (const name in headers) lines.push(name, headers[name] ?? "")
@@ -167,7 +170,10 @@ type Fault = readonly [code: HostCode, detail: string]
 
 const malformed = (detail: string): Fault => ["malformed_request", detail]
 
-/** Which of two is meant, a proxy before us may see in another way (RFC 9112 §3.2); Node drops one, or joins them. */
+/**
+ * Headers that must come once. A proxy before us may choose another of two values (RFC 9112 §3.2); Node drops one or
+ * joins them.
+ */
 const givenOnce: ReadonlyMap<string, string> = new Map(
   ["Host", "Authorization", "x-public-key", "x-secret-key", "Idempotency-Key"].map((name) => [
     name.toLowerCase(),
@@ -187,7 +193,7 @@ const repeated = (rawHeaders: ReadonlyArray<string>): string | undefined => {
 }
 
 const faultOf = ({ headers, httpVersion, rawHeaders }: IncomingMessage, most: number): Fault | undefined => {
-  // Node has dropped those beyond, in silence.
+  // Node silently drops further headers.
   if (rawHeaders.length > 2 * most) return ["headers_too_large", `A request has at most ${most} headers.`]
   const coding = headers["transfer-encoding"]
   if (httpVersion === "1.0") {
@@ -207,7 +213,7 @@ const faultOf = ({ headers, httpVersion, rawHeaders }: IncomingMessage, most: nu
   return name === undefined ? undefined : malformed(`The ${name} header must be given once.`)
 }
 
-/** Answers to requests by the handler, and to those that it must not see. */
+/** Answers requests by the handler, and refuses those that must not reach it. */
 const answersOf = ({ handle, refuse }: Served, connections: Connections.Connections) => {
   const memory = BodyMemory.make(connections.limits)
   const answerTo = (
@@ -234,7 +240,7 @@ const answersOf = ({ handle, refuse }: Served, connections: Connections.Connecti
       headers: { ...refusal.headers, connection: "close" }
     }))
   }
-  /** During a stop the adapter refuses in the same words. */
+  /** The app refuses with the same words during a stop. */
   const dismissed = refuse("unavailable", "The service is stopping.", 1000)
   return { answerTo, refuseFault, dismissed }
 }
@@ -248,7 +254,7 @@ interface Serving extends Requests, ReturnType<typeof answersOf> {
   readonly answerInBatch: ReturnType<typeof RequestBatch.make>
 }
 
-/** Reads on for a while what is still coming, so that the client gets to read the answer. */
+/** Reads the rest of a request for a while, so that the client gets to read the answer. */
 const lingerAfter = (
   { run, stopping, unanswered }: Serving,
   incoming: IncomingMessage,
@@ -270,7 +276,7 @@ const serveRequest = (serving: Serving, incoming: IncomingMessage, response: Ser
   const { answerInBatch, answerTo, beginInBatch, connections, dismissed, refuseFault } = serving
   const { run, stopping, unanswered, underWay } = serving
   const connection = connections.of(incoming.socket)
-  // It is over a limit, or closed: it has its answer, or nobody waits for one.
+  // The connection was refused, so that it has its answer, or it is closed.
   if (connection === undefined) return
   const { headers } = incoming
   const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
@@ -290,7 +296,7 @@ const serveRequest = (serving: Serving, incoming: IncomingMessage, response: Ser
     return true
   }
   const end = (exit: Exit.Exit<PlainResponse>): void => {
-    // It was dismissed, and its handler has noticed.
+    // The request was dismissed, and its handler was interrupted.
     if (ended) return
     ended = true
     if (counted) underWay.end()
@@ -299,7 +305,7 @@ const serveRequest = (serving: Serving, incoming: IncomingMessage, response: Ser
       connection.socket.destroy()
       return
     }
-    // None of those behind it is begun for an answer that would not leave any more.
+    // Requests behind this answer are not begun, since their answers could not be sent.
     if (exit.value.headers["connection"] === "close") connection.isLast = true
     bytes = headBytes + exit.value.body.length
     connection.answered(bytes)
@@ -319,13 +325,13 @@ const serveRequest = (serving: Serving, incoming: IncomingMessage, response: Ser
   }
   const exchange = {
     head: Connections.headOf(incoming),
-    // Clients that wait for their answers need not wait for what others send ahead.
+    // A request whose client sends further ones ahead may wait for those of other clients.
     begin: (isPipelined: boolean) =>
       beginInBatch(() => {
         if (ended || connection.isLast || connection.socket.destroyed) return
         const fault = faultOf(incoming, connections.limits.headers)
         if (fault !== undefined) {
-          // Node would refuse it by itself, without a body, or not at all. What is behind it may be no request.
+          // Node would refuse it by itself without a body, or accept it. The bytes behind it may not be a request.
           connection.isLast = true
           fiber = endWith(refuseFault(fault))
           return
@@ -347,7 +353,7 @@ const serveRequest = (serving: Serving, incoming: IncomingMessage, response: Ser
       gone = true
       unanswered.end()
       if (ended) return
-      // What a handler does may outlast its client: a message that is being sent is sent.
+      // A handler's work may outlast its client: a message in progress is sent.
       if (fiber === undefined) end(Exit.interrupt(FiberId.none))
       else fiber.unsafeInterruptAsFork(fiber.id())
     }
@@ -375,7 +381,7 @@ const answer = (
       connections,
       stopping,
       run,
-      // Before what waits for its share of a turn, where something does.
+      // Runs before work that waits for its share of a turn, if there is any.
       beginInBatch: RequestBatch.make(
         (run) => (EventLoopBudget.isShared() ? run() : setImmediate(run)),
         setImmediate
@@ -400,27 +406,31 @@ const makeServer = (
     maxHeaderSize: 16 * 1024,
     requireHostHeader: false
   })
-  // One more than is allowed, so that it shows that there are too many.
+  // One more than allowed, so that too many can be detected.
   server.maxHeadersCount = headers + 1
   return server
 }
 
-/** Milliseconds between two looks for requests that take longer than they may: often, so that a crowd ends in parts. */
+/** Milliseconds between two checks for requests over their time limit: short, so that a crowd of them ends in parts. */
 const lookMs = 250
 
-/** How long a client that is still sending its body is listened to during a stop. */
+/** How long the server reads from a client that is still sending its body during a stop. */
 const stoppingLingerMs = 500
 
-/** How often it is told what is still waited for. */
+/** How often a stop logs what it waits for. */
 const reportEvery = "5 seconds"
 
-/** True when it ends in time. Its own fiber is what may be interrupted: the one that waits may have been already. */
+/**
+ * True when the effect ends in time. It runs in a fiber of its own, since the waiting fiber may have been interrupted
+ * already.
+ */
 const endsWithin = (effect: Effect.Effect<void>, ms: number): Effect.Effect<boolean> =>
   Effect.map(Effect.timeoutOption(Effect.interruptible(effect), ms), Option.isSome)
 
 /**
- * Stops in this order: what comes is refused, in a way that balancers and clients understand, and so is what is still
- * coming; what is under way ends, or its grace does; nothing is listened to any more; what is left of connections is cut.
+ * Stops in this order: new requests and those still being received are refused, with an answer that balancers and
+ * clients understand; requests in progress end, or the grace period does; the port is closed; the remaining
+ * connections are cut.
  */
 const stop = (
   server: Server,
@@ -449,7 +459,7 @@ const stop = (
       server.close(() => resume(Effect.void))
     })
     const left = Math.max(0, started + graceMs - (yield* Clock.currentTimeMillis))
-    // Connections that never asked for anything would keep it open, too.
+    // Connections that never sent a request would keep the server open, too.
     const cut = Effect.sync(() => server.closeAllConnections())
     yield* Effect.all([closed, Effect.zipRight(endsWithin(unanswered.none, left), cut)], {
       concurrency: "unbounded"

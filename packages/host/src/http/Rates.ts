@@ -1,14 +1,14 @@
 /**
- * Rates per key in this process, for what is refused before any store is asked. A key whose allowance is whole again is
- * forgotten, so that only those which were seen in the last period are kept, and of these so many.
+ * Rate limits per key in this process, for requests that are refused before any store is read. A key is forgotten
+ * when its allowance is full again, so that only the keys of the last period are in memory, up to a maximum.
  */
 import { RateLimit } from "@sendwright/core"
 
-/** More keys at a time are not told apart: they share one allowance. */
+/** Keys beyond this number share one allowance. */
 const mostKeys = 10_000
 const others = ""
 
-/** Takes one from a key's allowance; answers how many milliseconds to wait, 0 when it was there. */
+/** Consumes one unit of a key's allowance; returns the milliseconds to wait, 0 when a unit was left. */
 export type Consume = (key: string, now: number) => number
 
 export const make = (rule: RateLimit.Rule): Consume => {

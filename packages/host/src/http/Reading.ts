@@ -1,8 +1,8 @@
 /**
- * Chooses the connections that are read when more has come than one turn of the event loop has time for. Node parses all that has
- * come on all connections before it does anything else: a crowd that sends at once would keep the loop for half a second.
- * So once a turn has parsed its share the others are put off, and are read again in later turns: a few at a time, those
- * of different clients in turn.
+ * Chooses which connections are read when one turn of the event loop cannot handle all received bytes. Node parses
+ * what has arrived on all connections before it does anything else, so that a crowd that sends together would block
+ * the loop for half a second. Once a turn has parsed its share of requests, the other connections are paused and read
+ * in later turns: a few at a time, from different clients in turn.
  */
 import type { Socket } from "node:net"
 
@@ -10,18 +10,21 @@ export interface Readable {
   readonly socket: Socket
   /** The client that limits per address count it for. */
   readonly client: string | undefined
-  /** True for one that is never put off: its client waits for each answer, so that it brings one request in a turn. */
+  /**
+   * True for a connection that is never paused: its client waits for each answer, so that it brings at most one
+   * request per turn.
+   */
   readonly isPatient: boolean
 }
 
-/** Requests that are parsed in one turn before the others are put off. */
+/** Requests that are parsed in one turn before other connections are paused. */
 const mostHeads = 32
-/** Connections that are read again in one turn. They become more where they bring little. */
+/** The least number of connections that are resumed in one turn. It grows while they bring few requests. */
 const fewest = 4
 
 export class Reading {
   private readonly open: () => Iterable<Readable>
-  /** By holder, the one whose turn is next first. */
+  /** Paused connections by client, the next client first. */
   private readonly putOff = new Map<string | undefined, Set<Socket>>()
   /** Requests that were parsed in this turn. */
   private heads = 0
@@ -54,7 +57,7 @@ export class Reading {
     else sockets.add(socket)
   }
 
-  /** Reads some of them again in the next turn, and so on until none is put off. */
+  /** Resumes some connections in the next turn, until none is paused. */
   private schedule(): void {
     if (this.isScheduled) return
     this.isScheduled = true

@@ -1,15 +1,16 @@
 /**
- * Does what comes together one right after the other. Between other work, and between the turns that a client's process
- * takes on the same core, each task would find its code and data in no cache; that costs more than most requests do.
+ * Runs tasks that arrive together directly one after another. Interleaved with other work, or with a client's process
+ * on the same core, each task would find its code and data in no cache, which costs more than most requests do.
  */
 
-/** More than so many gain nothing, and keep the rest of the process waiting. */
+/** A larger batch gains nothing and delays the rest of the process. */
 const most = 16
 
 /**
- * @param later when to do what has come by then: `setImmediate` after what was read, `process.nextTick` at once
- * @param again when to do what is left
- * @returns takes a task; one that may wait is done after the others, but at least one of these with each go
+ * @param later schedules the first run: `setImmediate` runs after the reads of this turn, `process.nextTick`
+ *   immediately after this operation
+ * @param again schedules the rest
+ * @returns adds a task; one with `mayWait` runs after the others, but each run includes at least one of these
  */
 export const make = (
   later: (run: () => void) => void,
@@ -24,7 +25,7 @@ export const make = (
     try {
       for (let task = now.shift(); task !== undefined; task = now.shift()) task()
     } finally {
-      // One that throws takes none of the others with it.
+      // The remaining tasks run even if one throws.
       if (now.length > 0) {
         urgent.unshift(...now)
         again(run)

@@ -66,7 +66,7 @@ export interface HookRequest<E extends Tagged> {
   readonly path: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
-  /** Reads the body, once it is known that it is for somebody. */
+  /** Reads the body, after the receiver was found. */
   readonly body: Effect.Effect<Uint8Array, E>
 }
 
@@ -85,7 +85,7 @@ export type HookHandler = <E extends Tagged>(
 
 type Running = Effect.Effect<Reply<unknown>, EngineError>
 
-/** Looks at the shape, and answers what is left to run. */
+/** Checks the shape, and returns the handler's effect. */
 export type Prepare = (raw: Raw) => Either.Either<Running, Faults>
 
 /** What the description tells of a route; the examples are of its endpoint's types (`api/Operation`). */
@@ -111,7 +111,7 @@ export interface Route {
   readonly maximumValues: number
   /** True when it is still served while the service stops. */
   readonly whileStopping: boolean
-  /** For a route that takes a key, the caller is known before the shape is looked at. */
+  /** A route with an API key identifies its caller before it checks the shape. */
   readonly handler:
     | { readonly access: "anyone"; readonly prepare: Prepare }
     | {
@@ -121,7 +121,7 @@ export interface Route {
         readonly prepare: Prepare
       }
     | {
-        /** A platform's hook: its signature is over the bytes, so they are not looked at here. */
+        /** A platform's hook. Its signature covers the bytes, so that the host does not parse them. */
         readonly access: "hook"
         readonly proofs: ReadonlyArray<Proof>
         readonly run: HookHandler
@@ -149,8 +149,8 @@ type Endpoint<Path, Query, Payload, Headers, Success> = HttpApiEndpoint.HttpApiE
 >
 
 /**
- * The rules that a payload breaks beyond its shape, as far as it can be read. They are asked when the request is refused
- * for its shape, so that it has every fault at once (decisions.md §10); else the handler keeps them.
+ * The rules that a payload breaks beyond its shape, as far as it can be read. They are checked when the shape is
+ * refused, so that one refusal lists every fault (decisions.md §10); otherwise the handler checks them.
  */
 export type Rules<Path, Payload> = (given: {
   /** Undefined when the path has a fault. */
@@ -163,8 +163,8 @@ export type Handler<Path, Query, Payload, Success> = (
 ) => Effect.Effect<Reply<Success>, EngineError>
 
 /**
- * Decodes by the endpoint's schema. Without one nothing may stand there, and the type is `never`, so that nobody can
- * read it: this is all that the assertion says.
+ * Decodes by the endpoint's schema. Without a schema the part must be empty, and its type is `never`, so that no
+ * handler reads it: the assertion says no more than this.
  */
 const decoderOf = <A>(
   schema: Option.Option<Schema.Schema<A, unknown>>,
@@ -180,7 +180,7 @@ const decoderOf = <A>(
 
 const leftOf = (either: Either.Either<unknown, Faults>): Faults => (Either.isLeft(either) ? either.left : [])
 
-/** An absent body counts as an empty object, so that each required field is told. */
+/** An absent body counts as an empty object, so that each required field is reported. */
 const bodyOf = (body: Raw["body"]): Either.Either<unknown, Faults> => body ?? Either.right({})
 
 const nothingAsked = RequestDecoder.nothing(["query"])
@@ -199,7 +199,7 @@ const notACursor = Fault.make(
   "`cursor` must be a `next_cursor` of this very list, with the same filter."
 )
 
-/** A cursor belongs to its list, to whose that is, and to its filter. */
+/** The place of a cursor: the list, its owner and its filter. */
 const placeOf = (
   { method, path: pattern }: { readonly method: string; readonly path: string },
   owner: string,
@@ -213,7 +213,10 @@ const placeOf = (
 const cursorOf = (query: unknown): unknown =>
   typeof query === "object" && query !== null && "cursor" in query ? query.cursor : undefined
 
-/** All faults of path, query and body at once, or the handler's effect. `owner` is whose lists the cursors are of. */
+/**
+ * All faults of path, query and body, or the handler's effect. `owner` is the owner of the lists that cursors belong
+ * to.
+ */
 export const prepare = <Path, Query, Payload, Headers, Success>(
   endpoint: Endpoint<Path, Query, Payload, Headers, Success>
 ) => {
@@ -221,7 +224,7 @@ export const prepare = <Path, Query, Payload, Headers, Success>(
   const decodeQuery = decoderOf(endpoint.urlParamsSchema, ["query"])
   const decodePayload = decoderOf(endpoint.payloadSchema, [])
   const readPayload = Option.getOrUndefined(Option.map(endpoint.payloadSchema, Readable.reader))
-  /** With the faults that were told, those of the rules; where the storage does not answer these are left out. */
+  /** The shape's faults and those of the rules. If the storage does not answer, the latter are left out. */
   const refused = (
     reported: Faults,
     rules: Rules<Path, Payload> | undefined,
@@ -235,7 +238,7 @@ export const prepare = <Path, Query, Payload, Headers, Success>(
       const payload = readPayload?.(input)
       return payload === undefined ? Effect.succeed([]) : rules({ path, payload })
     })
-    // To tell the faults of thousands of items has taken a turn by now.
+    // Yields, since finding the faults of thousands of items has used up a turn.
     return Either.right(
       EventLoopBudget.nextTurn.pipe(
         Effect.zipRight(Effect.orElseSucceed(broken, (): Faults => [])),
@@ -286,8 +289,8 @@ export interface GivenUnchecked<Query> {
 }
 
 /**
- * For the operations whose body the engine checks itself. What is wrong with the rest of the request is told with the
- * payload, so that one refusal has it all.
+ * For operations whose body the engine checks itself. The faults of the rest of the request are passed on with the
+ * payload, so that one refusal lists all.
  */
 export const prepareUnchecked = <Query, Payload, Headers, Success>(
   endpoint: Endpoint<never, Query, Payload, Headers, Success>

@@ -25,7 +25,10 @@ type Description = typeof import("./Description.ts")
 /** Loaded when it is first asked for. */
 const description: Effect.Effect<Description> = Effect.promise(() => import("./Description.ts"))
 
-/** A page that is made when it is first asked for; all answers share its bytes, also those that nobody reads. */
+/**
+ * A page that is built at its first request. All answers share its bytes, so that unread answers need no memory of
+ * their own.
+ */
 const once = (contentType: string, make: (module: Description) => string): Page => {
   let made: Uint8Array | undefined
   return {
@@ -48,7 +51,7 @@ const pages = (described: Described): ReadonlyMap<string, Page> =>
     metrics
   ])
 
-/** Nothing but how it is. */
+/** A worker serves only health. */
 export const ofWorker = (engine: Context.Tag.Service<Engine.Engine>): Routes => ({
   routes: Service.health.map(({ route }) => route(engine)),
   pages: new Map([metrics])

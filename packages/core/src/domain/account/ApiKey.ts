@@ -69,15 +69,15 @@ export const validHashes = (key: Pick<ApiKey, "secrets" | "status">, now: Instan
         .filter((secret) => secret.expiresAt === null || secret.expiresAt > now)
         .map((secret) => secret.hash)
 
-/** The key with a hash replaced where it still has it: the same secret under another pepper. */
+/** The key with one hash replaced, if it still has it: the same secret under another pepper. */
 export const rehash = <Key extends Pick<ApiKey, "secrets">>(key: Key, from: string, to: string): Key => ({
   ...key,
   secrets: key.secrets.map((secret) => (secret.hash === from ? { ...secret, hash: to } : secret))
 })
 
 /**
- * The master keys that this API key still needs besides the current one; null stands for one that its hash does not
- * name. A revoked key needs none, nor does a secret whose overlap has ended.
+ * The master keys besides the current one that this API key still needs; null for a hash that does not name its
+ * master key. A revoked key needs none, and neither does a secret whose overlap has ended.
  */
 export const olderKeys = (
   key: Pick<ApiKey, "secrets" | "status">,
@@ -104,7 +104,7 @@ const base62 = (length: number, randomBytes: (count: number) => Uint8Array): str
   return text
 }
 
-/** Six base62 digits of the CRC-32 of what is before them, so that scanners and typing errors are told offline. */
+/** Six base62 digits of the CRC-32 of the text before them, so that scanners and typing errors are found offline. */
 export const checksum = (text: string): string => {
   let rest = crc32(text)
   let digits = ""
@@ -127,7 +127,7 @@ export const makeChecked = (prefix: string, randomBytes: (count: number) => Uint
 export const makeSecretKey = (randomBytes: (count: number) => Uint8Array): string =>
   makeChecked("sk_", randomBytes)
 
-/** True when its use is to be noted again: once a minute is enough, and the note is a write. */
+/** True when the key's use should be recorded again. Each record is a write, and once a minute is enough. */
 export const wasIdle = ({ lastUsedAt }: Pick<ApiKey, "lastUsedAt">, now: Instant): boolean =>
   lastUsedAt === null || now - lastUsedAt >= Time.minute
 

@@ -22,7 +22,7 @@ export const parseKey = (header: string): string | undefined => {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
-/** True when the members of this and of all objects in it are in one order. */
+/** True when the members of this object and of all objects in it are sorted. */
 const isInOrder = (value: unknown): boolean => {
   if (!isObject(value)) return true
   if (Array.isArray(value)) return value.every(isInOrder)
@@ -35,7 +35,7 @@ const isInOrder = (value: unknown): boolean => {
   return true
 }
 
-/** The value with the members of each object in one order. Most of what comes is so: it is looked at, and not copied. */
+/** The value with the members of each object sorted. Most requests are sorted already and are not copied. */
 const inOrder = (value: unknown): unknown => {
   if (!isObject(value)) return value
   if (Array.isArray(value)) return value.every(isInOrder) ? value : value.map(inOrder)
@@ -52,7 +52,7 @@ export const canonicalize = (value: unknown): string => JSON.stringify(inOrder(v
 export const fingerprint = (operation: "template" | "direct", body: unknown): string =>
   hash("sha256", `${operation}\n${canonicalize(body)}`)
 
-/** The meaning of an earlier request under the same key for this one. */
+/** Decides what an earlier request under the same key means for this one. */
 export const decide = (
   earlier: { readonly fingerprint: string },
   fingerprint: string

@@ -27,7 +27,7 @@ export const defaults: Plan = {
   subscription: "active"
 }
 
-/** The part of its plan that an account has used when a send asks to be accepted. */
+/** The part of its plan that an account has used before a send. */
 export interface Usage {
   /** Units of this kind accepted in the current UTC day. */
   readonly usedToday: number
@@ -56,8 +56,8 @@ export type Verdict =
 const allowed: Verdict = { _tag: "Allowed" }
 
 /**
- * A send takes its time before it waits for those of the same key, so that one which was accepted meanwhile is later than
- * it. By more than this nobody waits: then a clock was set back.
+ * How far the last acceptance may be after `now`. A send reads the clock before it waits for other sends of its key,
+ * so that one accepted meanwhile is later. A longer difference means that a clock was set back.
  */
 const longestAcceptMs = 10 * Time.second
 
@@ -74,15 +74,15 @@ export const decide = (demand: Demand, usage: Usage, now: Instant): Verdict => {
     return exhausted(demand.dailyLimit, usage, now)
   const { lastAcceptedAt } = usage
   if (demand.minimumWaitMs === 0 || lastAcceptedAt === null) return allowed
-  // A clock that was set back must not lock a key out until it is there again.
+  // Otherwise a clock that was set back would refuse the key until that time.
   if (lastAcceptedAt - now > longestAcceptMs) return allowed
   const retryAt = lastAcceptedAt + demand.minimumWaitMs
   return retryAt > now ? { _tag: "TooSoon", retryAt } : allowed
 }
 
 /**
- * A send inside the embedder's transaction, whose limits are taken after the commit (decisions.md §10 "Embedding"). More
- * than a whole day's quota is refused: it would wait for ever.
+ * Decides a send inside the embedder's transaction, whose limits are applied after the commit (decisions.md §10
+ * "Embedding"). A send of more than a whole day's quota is refused, since it would wait for ever.
  */
 export const decideEmbedded = (demand: Demand, usage: Usage, now: Instant): Verdict =>
   demand.dailyLimit !== null && demand.units > demand.dailyLimit
@@ -90,8 +90,8 @@ export const decideEmbedded = (demand: Demand, usage: Usage, now: Instant): Verd
     : allowed
 
 /**
- * The later of an API key's last acceptance and the last time when limits of its sends were taken after a commit. A clock
- * ahead of ours may have written that time, which must not hide the acceptances until it comes.
+ * The later of an API key's last acceptance and the last time when limits were applied to its sends after a commit.
+ * That time is ignored if a clock ahead of ours wrote it, since it would hide later acceptances.
  */
 export const lastOf = (
   accepted: Instant | null,
@@ -106,22 +106,22 @@ export const lastOf = (
 export type Limiter = "daily_template_recipients" | "minimum_wait_ms"
 export const limiters: ReadonlyArray<Limiter> = ["daily_template_recipients", "minimum_wait_ms"]
 
-/** A job whose limits are to be taken. */
+/** A job whose limits are not applied yet. */
 export interface PendingLimits {
   /** The API key that sent it. */
   readonly publicKey: string
   readonly units: number
 }
 
-/** The limit for which a job waits, and when that is to be asked again. */
+/** The limit that a job waits for, and when to try again. */
 export interface LimitWait {
   readonly limiter: Limiter
   readonly until: Instant
 }
 
 /**
- * Takes the limits of an account's jobs in their order, as if each was sent now. Null for a job whose limits are taken.
- * Jobs of one API key wait one minimum wait behind the other, so that each is asked again when it may go.
+ * Applies an account's limits to its jobs in order, as if each was sent now; null for a job that may go. Jobs of one
+ * API key wait one minimum wait apart, so that each is tried again when it may go.
  */
 export const applyLimits = <J extends PendingLimits>(
   jobs: ReadonlyArray<J>,

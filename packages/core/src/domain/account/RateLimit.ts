@@ -7,15 +7,15 @@ import type { Instant } from "../Instant.ts"
 export interface Decision {
   readonly allowed: boolean
   readonly limit: number
-  /** How many more would pass at once. */
+  /** How many more requests would pass now. */
   readonly remaining: number
-  /** Until the next one passes; 0 when one passes now. */
+  /** Milliseconds until the next request passes; 0 when it passes now. */
   readonly retryAfterMs: number
-  /** Until the allowance is whole again. */
+  /** Milliseconds until the allowance is full again. */
   readonly resetAfterMs: number
 }
 
-/** What is told of a decision: what is kept of the key afterwards says it all. */
+/** The details of a decision, which all follow from the key's stored arrival time. */
 export const decisionOf = (
   allowed: boolean,
   stored: number,
@@ -32,19 +32,19 @@ export const decisionOf = (
   }
 }
 
-/** `limit` units per period, and at once. */
+/** `limit` units per period, which may all be used at one moment. */
 export interface Rule {
   readonly limit: number
   readonly periodMs: number
 }
 
 /**
- * The latest arrival that this clock can have kept: an allowance that is used up. What is further ahead was kept by a
- * clock that was ahead, and counts as no more than that, so the next request passes after one interval.
+ * The latest arrival that this clock can have stored: that of an allowance that is used up. A clock that was ahead
+ * wrote any later one, which counts as this one, so that the next request passes after one interval.
  */
 export const latest = ({ periodMs }: Rule, now: Instant): number => now + periodMs
 
-/** Decides one request; `arrival` is what is kept for the key (null before its first request). */
+/** Decides one request; `arrival` is the key's stored value (null before its first request). */
 export const decide = (
   arrival: number | null,
   rule: Rule,

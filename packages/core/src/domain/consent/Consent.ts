@@ -55,7 +55,7 @@ export const decide = <R extends Standing>(history: Iterable<R>, purpose: Purpos
   return { _tag: last.status === "granted" ? "Granted" : "Revoked", record: last }
 }
 
-/** The verdicts that forbid, by their places. */
+/** The verdicts that forbid a message, by their index. */
 export const refusals = <R extends Standing>(
   verdicts: ReadonlyArray<Verdict<R>>
 ): ReadonlyMap<number, Refusal<R>> => {
@@ -75,9 +75,8 @@ export const deciding = <R extends Standing>(history: ReadonlyArray<R>): Readonl
 ]
 
 /**
- * The last of each purpose and status, in the order of recording. What a history decides is among them, and so are the
- * grants that a revocation has to stand behind: of two for one purpose the later decides, wherever the revocation
- * stands.
+ * The last record of each purpose and status, in the order of recording. It contains the records that decide, and the
+ * grants that a new revocation has to come after: of two grants for one purpose only the later matters.
  */
 export type Last<R extends Standing> = ReadonlyMap<string, R>
 
@@ -92,8 +91,8 @@ export const withLast = <R extends Standing>(last: Last<R>, record: R): Last<R> 
 }
 
 /**
- * The records of another that a history lacks to decide alike. Of two that occurred at the same time the revocation
- * decides.
+ * The records of another history that this one lacks to decide as that one. Of two records of the same time the
+ * revocation decides.
  */
 export const lacking = <R extends Standing>(
   history: ReadonlyArray<R>,
@@ -103,7 +102,7 @@ export const lacking = <R extends Standing>(
     (a, b) => Number(a.status === "revoked") - Number(b.status === "revoked")
   )
   const added: Array<R> = []
-  // Revocations last, so that none is outdone by a grant of the same time that is added with it.
+  // Revocations come last, so that a grant of the same time does not override one.
   for (const status of statuses) {
     for (const purpose of purposes) {
       const [decides] = allOrNone(decide(revokedLast, purpose))
@@ -124,11 +123,11 @@ const isInbound = (source: string): boolean =>
   source === inboundSources.message || source === inboundSources.platform
 
 /**
- * When a revocation occurred, so that it stands behind the grants that were before it. A grant that the platform dated
- * was before it when it may have been: platforms tell whole seconds. One that the account registered always was, for
- * that it is recorded tells its order, and the clocks of two machines do not.
+ * The time of a new revocation, so that it comes after the grants before it. Platforms report whole seconds: a grant
+ * with a platform's time counts as earlier when it may have been. A grant that the account registered always counts
+ * as earlier, because it was recorded first and two machines' clocks cannot be compared.
  *
- * @param before what was recorded of the person before the revocation
+ * @param before the person's records before the revocation
  * @param latest the last moment that the revocation's own time may stand for
  */
 export const afterGrants = (

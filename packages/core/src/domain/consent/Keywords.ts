@@ -1,7 +1,7 @@
 /**
- * Words by which a person withdraws or gives consent in an inbound text (decisions.md §10): the whole text, or nothing. A
- * session may have lists of its own. Opt-out words are generous, since a message too few does no harm; opt-in words are
- * only those that nobody writes in ordinary talk. YES is one because decisions.md §9 says so.
+ * Words by which a person withdraws or gives consent in an inbound text (decisions.md §10). A word must be the whole
+ * text. A session may have lists of its own. Opt-out words are generous, since a message too few does no harm; opt-in
+ * words are only those that nobody writes in ordinary talk. YES is one because decisions.md §9 says so.
  */
 
 import * as Schema from "effect/Schema"
@@ -19,8 +19,8 @@ export interface Keywords {
 export const standard: Keywords = { opt_out: null, opt_in: null }
 
 /**
- * A session's words as a store kept them. An empty list to opt out by was taken once and is refused today; it means the
- * default words, because everybody must be able to opt out.
+ * A session's words as stored. An older version accepted an empty opt-out list, which is refused today. Such a list
+ * means the default words, because everybody must be able to opt out.
  */
 export const stored = (given: Keywords): Keywords =>
   given.opt_out?.length === 0 ? { ...given, opt_out: null } : given
@@ -328,8 +328,8 @@ const invisible = /[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800\u0640]/gu
 const between = /[^\p{L}\p{M}\p{N}]+/gu
 
 /**
- * A text as it is compared: neither case, accents, width, punctuation, white space nor what cannot be seen makes a
- * difference. Empty when nothing is left.
+ * A text in the form for comparison: without differences of case, accents, width, punctuation, white space and
+ * invisible characters. Empty when nothing is left.
  */
 export const fold = (text: string): string =>
   text
@@ -366,7 +366,7 @@ const wordsOf = Memo.ofObject(
   })
 )
 
-/** A text that is longer in units is no keyword, and is not looked at. */
+/** The longest text that can be a keyword, in UTF-16 units. A longer one is not folded. */
 const longest = 16 * maximumLength
 
 /** Reads if an inbound text gives or withdraws consent; undefined for any other. An opt-out word may be repeated. */

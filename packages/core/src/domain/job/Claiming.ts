@@ -1,6 +1,6 @@
 /**
- * The dispatcher's decisions (decisions.md §4), without any storage: whose turn it is, how many recipients a session
- * may get, which of them are attempted together, and which have to wait for their phones.
+ * The dispatcher's decisions (decisions.md §4), without any storage: which session is next, how many recipients it
+ * may get, which of them are attempted together, and which wait for their phone's interval.
  */
 
 import type { Instant } from "../Instant.ts"
@@ -14,9 +14,9 @@ import * as Transitions from "./Transitions.ts"
 
 /** The recipients that a claim may still take. */
 export interface Budget {
-  /** In all. */
+  /** The number in all. */
   readonly left: number
-  /** The part of them for sessions whose outcomes are lost when the worker dies. */
+  /** How many of them may be of sessions whose outcomes are lost when the worker dies. */
   readonly atRiskLeft: number
 }
 
@@ -31,24 +31,28 @@ export const spend = (budget: Budget, claimed: number, atRisk: boolean): Budget 
 
 /** A claim's place in the circle of sessions, which are ordered by their ids. */
 export interface Turn {
-  /** The session that was looked at last. */
+  /** The session that was last considered. */
   readonly last: string
-  /** The next claim begins behind this one, so that the session that was put off is first; null when none was. */
+  /**
+   * The session after which the next claim begins, so that the first session that was put off comes first; null when
+   * none was.
+   */
   readonly resumeAfter: string | null
 }
 
 /**
- * The end of a session's turn. `passed`: it has nothing that may go now. `putOff`: it has, but sessions before it used up
- * what this claim may take of its kind.
+ * The end of a session's turn. `passed`: it has nothing to send now. `putOff`: it has, but sessions before it used up
+ * the claim's budget.
  */
 export type TurnOutcome = "served" | "passed" | "putOff"
 
-/** @param after the session whose turn it was last */
+/** @param after the session that was last considered */
 export const beginTurn = (after: string): Turn => ({ last: after, resumeAfter: null })
 
 /**
- * Every session that is looked at has had its turn, served or not, so those that get nothing never hide those behind
- * them. Only a session that was put off comes first next time. One before it was served, so the circle always moves on.
+ * Every session that was considered has had its turn, served or not, so that sessions with nothing to send never
+ * block those behind them. Only a session that was put off comes first next time. A session before it was served, so
+ * the circle always moves on.
  */
 export const afterTurn = ({ last, resumeAfter }: Turn, session: string, outcome: TurnOutcome): Turn => ({
   last: session,
@@ -59,7 +63,7 @@ export const afterTurn = ({ last, resumeAfter }: Turn, session: string, outcome:
 export const noSession = ""
 
 /**
- * The session behind which the next claim begins. Where all sessions have had their turn nobody is first.
+ * The session after which the next claim begins; `noSession` when all sessions had their turn.
  *
  * @param isWhole true when the circle ended with this claim
  */
@@ -67,8 +71,8 @@ export const nextAfter = ({ last, resumeAfter }: Turn, isWhole: boolean): string
   resumeAfter ?? (isWhole ? noSession : last)
 
 /**
- * The sessions that a claim reads together: a few first, which fill most claims, and more while there is room. It walks
- * over no more than their sum, so its cost does not grow with the sessions that wait.
+ * The sizes of the pages in which a claim reads sessions. Small ones come first, since few sessions fill most claims.
+ * Their sum bounds the cost of a claim, however many sessions wait.
  */
 export const pageSizes = (limit: number): ReadonlyArray<number> => [16, 64, 176 + limit]
 
@@ -87,11 +91,11 @@ export interface WaitingSession {
   readonly arrival: number | null
 }
 
-/** True when the circle ends with this page, for which `limit` sessions up to `until` were asked. */
+/** True when the circle ends with this page, which was read with `limit` and up to `until`. */
 export const isLastPage = (page: ReadonlyArray<WaitingSession>, limit: number, until: string): boolean =>
   page.length < limit || page.at(-1)?.id === until
 
-/** The time of its next message, or of the next probe of its platform; null while nothing may be sent over it. */
+/** The time of the session's next message or of its platform's next probe; null while the session may not send. */
 export const readyAt = (session: WaitingSession, now: Instant): Instant | null => {
   const obstacle = Session.obstacle(session)
   if (obstacle !== null && obstacle !== "platform_unavailable") return null
@@ -101,19 +105,22 @@ export const readyAt = (session: WaitingSession, now: Instant): Instant | null =
   return outage === null ? paced : Math.max(paced, Circuit.nextProbe(outage, now))
 }
 
-/** The claims that end with a job. The attempts of a smaller one take longer than another claim, so it is filled. */
+/**
+ * The smallest limit at which a claim stops at a job boundary. A smaller claim is filled, even if that splits a job: its
+ * attempts take longer than another claim does.
+ */
 const leastWhole = 100
 
 /** The recipients that fill a session's part of a claim. */
 const enough = (limit: number): number => (limit < leastWhole ? limit : limit / 2)
 
-/** True while a session's part of a claim, `limit` at most, goes on with its next jobs. */
+/** True while a session's part of a claim should get more jobs; `limit` is the part's maximum. */
 export const goesOn = (claimed: number, limit: number): boolean => claimed < enough(limit)
 
 /**
- * Counts the due jobs that are claimed together, by the number of recipients each has open; the first at least while nothing
- * is claimed yet. A job is split between claims only where it has to be, since two parts cost more than a smaller claim; and
- * one split would follow another, as each claim would begin with a part.
+ * Counts the due jobs that are claimed together, by each job's number of open recipients; at least one while nothing
+ * is claimed yet. A job is split between claims only when it must be: two parts cost more than a smaller claim, and
+ * each split would cause another, since the next claim would begin with a part.
  *
  * @param claimed recipients that the session's part has already
  * @param limit recipients that it may have in all
@@ -130,39 +137,40 @@ export const jobsThatFit = (open: ReadonlyArray<number>, claimed: number, limit:
 }
 
 /**
- * The time when a job is due first that waits behind the others of its session: those that were accepted together are due
- * in that order. Null when a clock was set back meanwhile: then the job is due at once, and has no place among them.
+ * The first due time of a job that waits behind others of its session: jobs that were accepted together are due in
+ * that order. Null when a clock was set back meanwhile: the job is then due immediately, without a place in the
+ * order.
  *
- * @param last when the newest of those is due first; null when there is none
+ * @param last the first due time of the newest waiting job; null when none waits
  */
 export const firstDueAt = (last: Instant | null, now: Instant): Instant | null =>
   last === null || last <= now ? now : Time.isAhead(last, now) ? null : last
 
 /** A due job of a session. */
 export interface DueJob {
-  /** True when its template may be sent, and without one. */
+  /** True when its template may be sent, or it has none. */
   readonly approved: boolean
-  /** Its due recipients, as far as the claim may take them. */
+  /** Its due recipients, as many as the claim has room for. */
   readonly due: ReadonlyArray<RecipientResult>
 }
 
 /** The recipients that are claimed of due jobs, and the jobs that get nothing. */
 export interface Choice<J extends DueJob> {
   readonly chosen: ReadonlyArray<{ readonly of: J; readonly recipients: ReadonlyArray<RecipientResult> }>
-  /** Their templates may not be sent for now. */
+  /** Jobs whose templates may not be sent at present. */
   readonly paused: ReadonlyArray<J>
-  /** None of their recipients is due: a wrong clock wrote the jobs' own time, which has to be written anew. */
+  /** Jobs without a due recipient: a wrong clock wrote the job's own due time, which has to be written again. */
   readonly mistimed: ReadonlyArray<J>
   /** True when the session gets nothing more of this claim. */
   readonly isLast: boolean
 }
 
 /**
- * Takes the due jobs of a session in their order. A poison suspect (`Transitions.isPoisonSuspect`) is the only one of
- * its session in a claim: what is before it is claimed without it, and what is behind it waits.
+ * Chooses recipients from a session's due jobs, in order. A poison suspect (`Transitions.isPoisonSuspect`) is claimed
+ * alone: recipients before it are claimed without it, and recipients behind it wait.
  *
- * @param limit the jobs' due recipients are the first so many of all
- * @param isFirst true when this claim has nothing of the session yet
+ * @param limit `jobs` contain this many due recipients at most
+ * @param isFirst true when the claim has no recipient of the session yet
  */
 export const choose = <J extends DueJob>(
   jobs: ReadonlyArray<J>,
@@ -179,7 +187,7 @@ export const choose = <J extends DueJob>(
       continue
     }
     if (job.due.length === 0) {
-      // Once the limit is reached its recipients were not read.
+      // Beyond the limit a job's recipients were not read, so the job may have due ones.
       if (seen < limit) mistimed.push(job)
       continue
     }
@@ -195,17 +203,17 @@ export const choose = <J extends DueJob>(
   return { chosen, paused, mistimed, isLast: false }
 }
 
-/** The first due jobs of a session among which its next probe is looked for. */
+/** The number of a session's due jobs that are searched for its next probe. */
 export const jobsOfProbe = 16
 
-/** The job of which nothing has changed for the longest time, the first of several; undefined when there is none. */
+/** The job that has been unchanged for the longest time, the first of several; undefined when there is none. */
 export const longestUnchanged = <J extends { readonly job: Pick<Job, "updatedAt"> }>(
   jobs: ReadonlyArray<J>
 ): J | undefined => jobs.toSorted((a, b) => a.job.updatedAt - b.job.updatedAt)[0]
 
 /**
- * Takes the recipient who probes the session's platform: of those who are due the one who is so for the longest time. A
- * probe that failed is due from its end on.
+ * Chooses the recipient that probes the session's platform: the one that has been due longest. After a failed probe a
+ * recipient is due from the end of that probe.
  */
 export const chooseProbe = <J extends DueJob>(jobs: ReadonlyArray<J>): Choice<J> => {
   const { chosen, mistimed, paused } = choose(jobs, Number.POSITIVE_INFINITY, true)
@@ -221,9 +229,9 @@ export const chooseProbe = <J extends DueJob>(jobs: ReadonlyArray<J>): Choice<J>
 }
 
 /**
- * Keeps two messages to one phone the session's interval apart.
+ * Defers recipients so that two messages to one phone are at least the session's interval apart.
  *
- * @param times the next message's time of each phone, as far as it is known; phones that are ready now are added
+ * @param times the next allowed time of each phone, where known; phones that are ready now are added
  */
 export const spaceApart = (
   recipients: ReadonlyArray<RecipientResult>,

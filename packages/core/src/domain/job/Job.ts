@@ -39,13 +39,16 @@ export type Content =
 
 export const kinds: ReadonlyArray<Content["kind"]> = ["template", "direct"]
 
-/** The part of a template that a send freezes: one object for all its sends, so that what is worked out of it is kept. */
+/**
+ * The part of a template that a send freezes. All sends of a template share one object, so that values computed from
+ * it are cached.
+ */
 export const contentOf = Memo.ofObject((template: Template): Content => {
   const { names: _, sessionId: __, templateId, updatedAt: ___, ...rest } = template
   return { kind: "template", templateId, template: rest }
 })
 
-/** The purpose that consent is asked for. */
+/** The purpose for which the recipient needs consent. */
 export const purpose = (content: Content): Purpose =>
   content.kind === "direct" ? "direct" : content.template.category
 
@@ -83,13 +86,16 @@ export interface RecipientResult {
   readonly failure: Recipient.Failure | null
   /** Raised when claimed, before the attempt is made. */
   readonly attempts: number
-  /** The time of its first attempt, once that is to be repeated; null before, and when an operator has it sent again. */
+  /** The time of its first attempt, once a retry is planned; null before that and after an operator's retry. */
   readonly retryingSince: Instant | null
-  /** When an operator had it sent again; null when nobody did. */
+  /** The time of an operator's last retry; null when there was none. */
   readonly requeuedAt: Instant | null
-  /** How many workers in a row died over it, with no outcome in between. */
+  /** How many workers died in a row during its attempts, without an outcome in between. */
   readonly crashCount: number
-  /** True when the platform may have it from an attempt that had no outcome, while another is to be made. */
+  /**
+   * True when an earlier attempt had no outcome, so that the platform may have the message, and another attempt is
+   * planned.
+   */
   readonly maybeSent: boolean
   /** The platform's id of the message. */
   readonly providerId: string | null
@@ -118,14 +124,18 @@ export const isCanceled = (status: Status): boolean => status === "canceled" || 
 /** True when its recipients may be dispatched. */
 export const dispatchable = (status: Status): boolean => status === "queued" || status === "processing"
 
-/** True when a claim may take recipients of it. Of those that wait for their platform one probes it now and then. */
+/**
+ * True when a claim may include its recipients. A job that waits for its platform is included, since one of its
+ * recipients probes the platform.
+ */
 export const isClaimable = ({ pauseReason, status }: Pick<Job, "pauseReason" | "status">): boolean =>
   dispatchable(status) || (status === "paused" && pauseReason === "platform_unavailable")
 
 /**
- * A job's status after its counts changed. An ended job stays ended: later receipts change its counts only.
+ * A job's status after its counts changed. An ended job stays ended: later receipts change only its counts.
  *
- * @param stopped whether one cause stopped the whole job: then it is `failed` when the platform never took any of it
+ * @param stopped true when one cause stopped the whole job. It is `failed` then, if the platform accepted no message
+ *   of it
  */
 export const rollup = (status: Status, counts: Recipient.Counts, stopped = false): Status => {
   if (hasEnded(status)) return status
@@ -144,7 +154,10 @@ export const rollup = (status: Status, counts: Recipient.Counts, stopped = false
 export const completedAt = (job: Pick<Job, "completedAt">, status: Status, now: Instant): Instant | null =>
   hasEnded(status) ? (job.completedAt ?? now) : null
 
-/** The first times a recipient was seen sent, delivered and read; a later report never moves an earlier one. */
+/**
+ * The first times at which a recipient was reported sent, delivered and read. A later report never changes an earlier
+ * time.
+ */
 export const stamp = (
   recipient: Pick<RecipientResult, "sentAt" | "deliveredAt" | "readAt">,
   reported: Recipient.Status,
@@ -183,8 +196,8 @@ export const newJob = (
 })
 
 /**
- * A recipient as it is accepted: due at once. Written out, since V8 takes 20 µs instead of 0.1 for a literal that
- * begins with a spread and adds this much to it.
+ * A recipient at its acceptance, due immediately. Every field is written out: for a literal that begins with a spread
+ * and adds this many fields V8 needs 20 µs instead of 0.1.
  */
 export const newRecipient = (
   recipient: Pick<RecipientResult, "phone" | "externalId" | "values" | "market" | "price">,

@@ -57,10 +57,13 @@ export type Reported = "accepted" | "sent" | "delivered" | "read" | "failed"
 export const advance = (current: Status, reported: Status): Status =>
   ranks[reported] > ranks[current] ? reported : current
 
-/** True when the dispatcher is done with it. A `sending` recipient may be in flight or wait for its next attempt. */
+/**
+ * True when dispatch has ended for the recipient. A `sending` recipient may be in flight or wait for its next
+ * attempt.
+ */
 export const leftDispatch = (status: Status): boolean => status !== "queued" && status !== "sending"
 
-/** True when the platform took it, at some time. */
+/** True when the platform accepted the message at some time. */
 export const wasAccepted = (status: Status): boolean =>
   status === "accepted" || status === "sent" || status === "delivered" || status === "read"
 
@@ -83,11 +86,11 @@ export const noCounts: Counts = {
 export const move = (counts: Counts, from: Status, to: Status): Counts =>
   from === to ? counts : { ...counts, [from]: counts[from] - 1, [to]: counts[to] + 1 }
 
-/** As what the platform counted a message on its bill. */
+/** How the platform billed a message. */
 export interface Pricing {
   /** In its own word: `marketing`, `utility`, `authentication`, `service` … */
   readonly category: string
-  /** Nothing is due for it: it fell into a window of free messages. */
+  /** True when nothing is due for the message: it was sent in a window of free messages. */
   readonly free: boolean
 }
 

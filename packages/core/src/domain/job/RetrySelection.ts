@@ -1,20 +1,20 @@
 /**
- * Chooses the recipients that an operator sends to again (decisions.md §10). A recipient is chosen when every member
- * that is there matches it. What could do harm is chosen only by name:
+ * Chooses the recipients that an operator retries (decisions.md §10). A recipient must match every member that is
+ * present. Retries that could do harm need to be named:
  *
- * - `unknown` only by `statuses`: the platform may have the message, and a retry may send it twice;
- * - a permanent failure only by its code in `codes` or its phone in `phones`: unchanged, it fails again.
+ * - `unknown` recipients only by `statuses`: the platform may have the message, and a retry may send it twice;
+ * - permanent failures only by code in `codes` or phone in `phones`: unchanged, they fail again.
  */
 import type { RecipientResult } from "./Job.ts"
 
 export const statuses = ["failed", "unknown"] as const
 export type Status = (typeof statuses)[number]
 
-/** Of a code that is asked for. */
+/** The maximum length of a failure's code. */
 export const maximumCodeLength = 64
 
 export interface RetrySelection {
-  /** The failed when absent. */
+  /** The recipients' statuses; `failed` when absent. */
   readonly statuses?: ReadonlyArray<Status> | undefined
   /** Codes of failures; any when absent. */
   readonly codes?: ReadonlyArray<string> | undefined

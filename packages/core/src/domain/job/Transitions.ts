@@ -1,6 +1,6 @@
 /**
- * How a recipient and its job move on: the pure steps that every store runs inside its commit. Each answers the
- * recipient as it is then; {@link apply} draws the sum: the job's counts and status, and the events that tell.
+ * How a recipient and its job change: the pure steps that every store runs inside its commit. Each step returns the
+ * changed recipient. {@link apply} adds the changes up: the job's counts and status, and the events that report them.
  */
 
 import type { Instant } from "../Instant.ts"
@@ -19,7 +19,7 @@ export interface Change {
   readonly after: Job.RecipientResult
 }
 
-/** The fields that a step may change beside the status. */
+/** The fields besides the status that a step may change. */
 type FieldChanges = Partial<
   Pick<
     Job.RecipientResult,
@@ -38,7 +38,10 @@ type FieldChanges = Partial<
   >
 >
 
-/** Written out, since V8 takes many times as long for a literal of two spreads, and every step of every one is made here. */
+/**
+ * Every field is written out: V8 needs many times as long for a literal of two spreads, and every step of every
+ * recipient makes one.
+ */
 const changedTo = (
   recipient: Job.RecipientResult,
   status: Recipient.Status,
@@ -84,43 +87,45 @@ const changedTo = (
   }
 }
 
-/** When it may be attempted; null when it may not. What was written by a clock that was ahead is due. */
+/**
+ * When the recipient may be attempted; null when it may not. A recipient that a clock ahead of ours wrote is due now.
+ */
 export const dueAt = ({ nextAt, status, updatedAt }: Job.RecipientResult, now: Instant): Instant | null => {
   if (nextAt === null || Recipient.leftDispatch(status)) return null
   return Time.isAhead(updatedAt, now) ? now : nextAt
 }
 
-/** True when it waits for a worker that comes at `now` or later. */
+/** True when a worker may claim it at `now`. */
 export const isDue = (recipient: Job.RecipientResult, now: Instant): boolean => {
   const at = dueAt(recipient, now)
   return at !== null && at <= now
 }
 
-/** Not to be attempted before a time. */
+/** The recipient, not to be attempted before a time. */
 export const defer = (recipient: Job.RecipientResult, at: Instant, now: Instant): Job.RecipientResult => ({
   ...recipient,
   nextAt: at,
   updatedAt: now
 })
 
-/** True from its claim until its outcome is stored: an attempt of it may be under way, or was when its worker died. */
+/** True from the claim until the outcome is stored. An attempt may be in progress, or was when the worker died. */
 export const inFlight = (recipient: Job.RecipientResult): boolean =>
   recipient.status === "sending" && recipient.nextAt === null
 
 /**
- * True when so many workers died over it that its next attempt is its last. It is made alone, so that those who were
- * merely in flight beside it are not parked with it.
+ * True when so many workers died during its attempts that the next one is its last. It is attempted alone, so that
+ * recipients that are merely in flight beside it are not parked with it.
  */
 export const isPoisonSuspect = (recipient: Job.RecipientResult): boolean =>
   recipient.crashCount >= Retry.poisonClaims - 1
 
-/** The number of the due recipients, from the first on, that may be claimed together. */
+/** The number of due recipients, counted from the first, that may be claimed together. */
 export const batchable = (due: ReadonlyArray<Job.RecipientResult>): number => {
   const poisonSuspect = due.findIndex(isPoisonSuspect)
   return poisonSuspect < 0 ? due.length : Math.max(1, poisonSuspect)
 }
 
-/** The time from which it is tried again, moved on by a time that does not count. */
+/** The start of the retries, moved on by a time that does not count against them. */
 const retryingLater = (
   { retryingSince }: Job.RecipientResult,
   from: Instant,
@@ -128,8 +133,8 @@ const retryingLater = (
 ): Instant | null => (retryingSince === null ? null : retryingSince + Math.max(0, until - from))
 
 /**
- * A worker claims it: the attempt counts from here, so that one that kills the process is counted too. The time for which
- * it is tried again stands still while its platform does not answer.
+ * The recipient after a worker claimed it. The attempt counts from here, so that an attempt that kills the process is
+ * counted, too. An outage of the platform does not count against the time for retries.
  */
 export const claim = (
   recipient: Job.RecipientResult,
@@ -150,7 +155,7 @@ export const claim = (
     now
   )
 
-/** The time of the first attempt of a recipient that was claimed. A claim is the last that happened to it. */
+/** The first attempt of a claimed recipient. Its claim was its last change, so `updatedAt` is the claim's time. */
 export const firstAttemptAt = ({ retryingSince, updatedAt }: Job.RecipientResult): Instant =>
   retryingSince ?? updatedAt
 
@@ -183,8 +188,8 @@ const endFields = (failure: Recipient.Failure | null): FieldChanges => ({
 type SettledAs<Tag> = Extract<Settled, { readonly _tag: Tag }>
 
 /**
- * The platform's id of the message that is accepted, where a report told it already. After an operator's retry the row has
- * the id of the attempt before it until something tells the new one, and that must not pass for the new one's.
+ * The platform's id of the message that was accepted, if a report named it already. After an operator's retry the row
+ * still has the id of an earlier attempt, which must not be used for the new one.
  */
 const idOfAttempt = ({ providerId, requeuedAt, status }: Job.RecipientResult): string | null =>
   requeuedAt === null || Recipient.wasAccepted(status) ? providerId : null
@@ -269,14 +274,14 @@ const settleReleased = (
   const maybeSent = recipient.maybeSent || outcome.maybeSent
   if (isCanceled(job)) return settleCanceled(recipient, maybeSent, recipient.failure, now)
   const attempts = recipient.attempts - 1
-  // An attempt that costs none takes no time, either. A claim is the last that happened to it.
+  // A released attempt is not counted, and so its time is not either. The claim was the recipient's last change.
   const retryingSince = retryingLater(recipient, recipient.updatedAt, now)
   return changedTo(recipient, recipient.status, { attempts, maybeSent, nextAt: now, retryingSince }, now)
 }
 
 /**
- * The outcome of an attempt. A report may have overtaken it, and then it does not pull the status down. A
- * canceling job gives its recipients no further attempt.
+ * The recipient after an attempt's outcome. A report may have come before the outcome, which then does not lower the
+ * status. A canceling job gives its recipients no further attempt.
  */
 export const settle = (
   job: Pick<Job.Job, "status">,
@@ -309,9 +314,9 @@ interface PlatformReport {
 }
 
 /**
- * True of a report on an attempt before the operator's retry: nothing was attempted since, or it names another message
- * than the one that was accepted since. Where names do not tell, its time does, however old that is: a platform repeats
- * its reports, late ones too.
+ * True when a report is about an attempt before the operator's retry: nothing was attempted since, or the report
+ * names another message than the one accepted since. Where the ids do not decide, the report's own time does, however
+ * old it is, because platforms repeat reports, late ones too.
  */
 const isBeforeRetry = (recipient: Job.RecipientResult, reported: PlatformReport, now: Instant): boolean => {
   const { providerId, requeuedAt, status } = recipient
@@ -322,7 +327,7 @@ const isBeforeRetry = (recipient: Job.RecipientResult, reported: PlatformReport,
   return Occurrence.latest(reported.reportedAt ?? reported.at, now) < requeuedAt
 }
 
-/** The platform's id after a report. The attempt since an operator's retry has another one than the attempt before it. */
+/** The platform's id after a report. The attempts before and after an operator's retry have different ids. */
 const idAfter = (
   recipient: Job.RecipientResult,
   reported: PlatformReport,
@@ -333,10 +338,10 @@ const idAfter = (
     : (reported.providerId ?? recipient.providerId)
 
 /**
- * Applies a report of the platform; the same object when it tells nothing new. A message of which it reports was attempted, also
- * where the attempt was given back because its worker stopped. Of an attempt before an operator's retry only that the
- * message arrived is news: its failure, or that it was sent, is what the retry was for. A report that tells no time that
- * is believed (`Occurrence`) occurred when it came.
+ * The recipient after a platform's report; the same object when the report says nothing new. A message that the
+ * platform reports was attempted, even if its worker released the attempt on stopping. A report on an attempt before
+ * an operator's retry counts only if the message was delivered or read: the retry supersedes that attempt's failure.
+ * A report without a plausible time (`Occurrence`) occurred when it came.
  */
 export const report = (
   recipient: Job.RecipientResult,
@@ -373,8 +378,9 @@ export const report = (
 }
 
 /**
- * Suspects that ended with one process, and when each is due again: nobody knows which of them ended it. None is counted,
- * and the next time each is attempted at a time of its own, so that the one that kills is alone. Empty for a single one.
+ * Poison suspects that were in flight in one dead process, each with its next due time. It is not known which of them
+ * ended the process, so that the death is counted for none, and their next attempts are apart, so that the one that
+ * kills a worker is alone. Empty for a single suspect.
  */
 export const spared = (
   awaited: ReadonlyArray<Job.RecipientResult>,
@@ -387,13 +393,13 @@ export const spared = (
 }
 
 /**
- * What becomes of an in-flight recipient whose worker died: the platform may have the message. Where a repetition
- * does no harm, or the platform can be asked, it is due again at once; else it is `unknown`. So it is too, with the
- * code `poisoned`, when too many workers in a row died over it: an attempt was under way each time (decisions.md §10).
- * A canceling job gives no further attempt.
+ * The in-flight recipient of a dead worker. The platform may have the message. If the sender can avoid a second
+ * message or ask for the first, the recipient is due again immediately; otherwise it is `unknown`. It is `unknown`
+ * with the code `poisoned` when too many workers in a row died during its attempts (decisions.md §10). A canceling
+ * job gives no further attempt.
  *
  * @param recoverable whether the session's sender deduplicates or looks up
- * @param sparedUntil when it is due again if this death is not counted ({@link spared})
+ * @param sparedUntil the next due time if this death is not counted ({@link spared})
  */
 export const rescue = (
   job: Pick<Job.Job, "status">,
@@ -430,8 +436,8 @@ const poisoned: Recipient.Failure = {
 }
 
 /**
- * Canceled unless it is in flight or dispatch is over. One whose last attempt had no outcome is `unknown`:
- * the platform may have it.
+ * The recipient of a canceled job: canceled unless it is in flight or has left dispatch; `unknown` if its last
+ * attempt had no outcome, since the platform may have the message.
  */
 export const cancel = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
   Recipient.leftDispatch(recipient.status) || inFlight(recipient)
@@ -439,8 +445,8 @@ export const cancel = (recipient: Job.RecipientResult, now: Instant): Job.Recipi
     : settleCanceled(recipient, recipient.maybeSent, recipient.failure, now)
 
 /**
- * Failed with the job's cause, before any attempt or between two; one in flight has an outcome of its own, and
- * one whose last attempt had none is `unknown`.
+ * The recipient of a job that one cause stopped: failed with that cause, or `unknown` if its last attempt had no
+ * outcome. A recipient in flight is unchanged, since its attempt has an outcome of its own.
  */
 export const abandon = (
   recipient: Job.RecipientResult,
@@ -451,7 +457,7 @@ export const abandon = (
     ? recipient
     : changedTo(recipient, recipient.maybeSent ? "unknown" : "failed", endFields(failure), now)
 
-/** Queued afresh, at an operator's word: the one step that goes back. */
+/** The recipient queued again by an operator: the only step that lowers a status. */
 export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
   changedTo(
     recipient,
@@ -491,8 +497,8 @@ export const apply = (
 }
 
 /**
- * The job with other counts and in a status, with the time of its end and without a pause reason that no longer holds.
- * Written out, like a recipient's: every claim and every outcome makes one.
+ * The job with new counts and a new status. An end gets its time, and a pause reason is dropped unless the job is
+ * paused. Every field is written out, as for a recipient: every claim and every outcome makes a job.
  */
 const progressed = (job: Job.Job, counts: Recipient.Counts, status: Job.Status, now: Instant): Job.Job => ({
   id: job.id,
@@ -515,7 +521,10 @@ const progressed = (job: Job.Job, counts: Recipient.Counts, status: Job.Status, 
 const withStatus = (job: Job.Job, status: Job.Status, now: Instant): Job.Job =>
   progressed(job, job.counts, status, now)
 
-/** When the job has work next: the earliest due recipient while it may be claimed and none is in flight. */
+/**
+ * When the job has work next: the earliest due time of its recipients while the job may be claimed. Recipients in
+ * flight have none.
+ */
 export const nextDue = (
   job: Pick<Job.Job, "pauseReason" | "status">,
   recipients: Iterable<Job.RecipientResult>,
@@ -531,8 +540,8 @@ export const nextDue = (
 }
 
 /**
- * A running job pauses when nothing may be sent over its session, and goes on when something may; the same job when
- * nothing changes for it.
+ * The job after its session changed: a running job pauses when the session may not send, and resumes when it may; the
+ * same object when nothing changes.
  */
 export const followSession = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
   const pauseReason = Session.obstacle(session)
@@ -550,14 +559,17 @@ export const pauseForTemplate = (job: Job.Job, now: Instant): Job.Job => ({
   pauseReason: "template_paused"
 })
 
-/** What was paused for its template goes on, unless the session is gone meanwhile; the same job when it was not. */
+/**
+ * The job after its template was approved again: it resumes, unless its session may not send now; the same object
+ * when it was not paused for its template.
+ */
 export const resumeForTemplate = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
   if (job.status !== "paused" || job.pauseReason !== "template_paused") return job
   const pauseReason = Session.obstacle(session)
   return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
 }
 
-/** A job of which nobody was attempted yet, once all of its recipients are claimed. */
+/** A job once all of its recipients are claimed for their first attempt. */
 export const claimedWhole = (job: Job.Job, now: Instant): Job.Job => {
   const counts = { ...job.counts, queued: 0, sending: job.counts.queued }
   return progressed(job, counts, Job.rollup(job.status, counts), now)

@@ -1,7 +1,7 @@
 /**
- * The circuit of a session (decisions.md §10 "Dispatch"): when its platform counts as unavailable, and when one message
- * asks it again. Pure, in two parts. {@link next} is what one process sees of the platform; the process keeps it in
- * memory. An {@link Outage} is what all processes know; it lies with the session.
+ * The circuit of a session (decisions.md §10 "Dispatch"): when its platform counts as unavailable, and when one
+ * message probes it. Pure, in two parts. {@link next} computes a {@link Circuit}, which is what one process observes
+ * and stays in its memory. An {@link Outage} is shared by all processes and stored with the session.
  */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
@@ -9,13 +9,13 @@ import * as Time from "../Instant.ts"
 /** Attempts in a row without an answer that open a circuit. */
 export const mostUnanswered = 20
 
-/** Milliseconds for which a platform is asked, without a longer pause, and answers nothing, that open a circuit. */
+/** Milliseconds of attempts without any answer and without a long pause that open a circuit. */
 export const longestSilence = 30 * Time.second
 
-/** The longest time, in milliseconds, without an attempt that belongs to one silence. */
+/** The longest pause between attempts, in milliseconds, within one silence. */
 export const longestPause = 30 * Time.second
 
-/** Milliseconds in which nobody looked, though something was under way, after which the process counts as frozen. */
+/** Milliseconds without a look at attempts in progress after which the process counts as frozen. */
 export const longestUnseen = 10 * Time.second
 
 const firstInterval = Time.second
@@ -34,7 +34,7 @@ export type Circuit =
        * under way, or by an attempt that ended without an answer. Null after each answer.
        */
       readonly silentSince: number | null
-      /** Since when nothing is under way amid a silence; null while something is. */
+      /** The time since when no attempt is in progress during a silence; null while one is. */
       readonly idleSince: number | null
     }
   | { readonly _tag: "Open"; readonly underWay: number }
@@ -46,10 +46,10 @@ export type Event =
   | "Answered"
   /** An attempt ends without an answer: a time-out, a refused connection, an error of the server (5xx). */
   | "Unanswered"
-  /** An attempt ends, and tells nothing of the platform. */
+  /** An attempt ends and says nothing about the platform. */
   | "Ended"
 
-/** The circuit of a platform that answered. Written out, since nearly every attempt makes one. */
+/** The circuit of a platform that answered. Every field is written out, since nearly every attempt makes a circuit. */
 const answered = (underWay: number, frozen: number): Circuit => ({
   _tag: "Closed",
   underWay,
@@ -65,7 +65,7 @@ export const idle: Circuit = answered(0, 0)
 /** A circuit that another process closed. */
 export const closed = ({ underWay }: Circuit): Circuit => answered(underWay, 0)
 
-/** True when it is to be forgotten: nothing is under way, and the last attempt was answered. */
+/** True when the circuit may be dropped: no attempt is in progress, and the last one was answered. */
 export const isQuiet = (circuit: Circuit): boolean =>
   circuit._tag === "Closed" && circuit.underWay === 0 && circuit.unanswered === 0
 
@@ -78,7 +78,10 @@ const began = (circuit: Closed, underWay: number, clock: () => number): Circuit 
   return { _tag: "Closed", underWay, frozen, unanswered, silentSince: since, idleSince: null }
 }
 
-/** After an attempt without an answer. It counts as silence unless it says nothing of the platform. */
+/**
+ * The circuit after an attempt without an answer. The attempt is silence of the platform unless it says nothing about
+ * it, or the process was frozen during it.
+ */
 const endedInSilence = (
   circuit: Closed,
   underWay: number,
@@ -107,10 +110,11 @@ const endedInSilence = (
 }
 
 /**
- * The circuit after an event. An open one stays open until something is answered, also by an attempt that began before.
+ * The circuit after an event. An open circuit stays open until any attempt is answered, even one that began before it
+ * opened.
  *
- * @param clock reads the monotonic time, in milliseconds. Asked amid a silence only, so that no attempt that is answered
- *   reads a clock
+ * @param clock reads the monotonic time, in milliseconds. It is read only during a silence, so that answered attempts
+ *   cost no clock read
  */
 export const next = (circuit: Circuit, event: Event, clock: () => number): Circuit => {
   const underWay = event === "Began" ? circuit.underWay + 1 : Math.max(0, circuit.underWay - 1)
@@ -122,8 +126,8 @@ export const next = (circuit: Circuit, event: Event, clock: () => number): Circu
 }
 
 /**
- * The circuit as it is seen at a time; the same one when nothing is new. A lone message that is tried again after a
- * quarter of an hour is not a quarter of an hour of silence: the platform has to be asked all the time.
+ * The circuit as it is at a time; the same object when nothing changed. A lone message that is retried after a
+ * quarter of an hour is no silence of a quarter of an hour, since the platform was not asked in between.
  */
 export const look = (circuit: Circuit, now: number): Circuit => {
   if (circuit._tag === "Open" || circuit.underWay === circuit.frozen) return circuit
@@ -131,13 +135,13 @@ export const look = (circuit: Circuit, now: number): Circuit => {
   return now - circuit.silentSince < longestSilence ? circuit : { _tag: "Open", underWay: circuit.underWay }
 }
 
-/** The circuit after its process was frozen, as a machine that was suspended is: it heard no answer meanwhile. */
+/** The circuit after its process was frozen, as by a suspended machine: the process could hear no answer meanwhile. */
 export const thawed = (circuit: Circuit): Circuit =>
   circuit._tag === "Open"
     ? circuit
     : { ...circuit, frozen: circuit.underWay, silentSince: null, idleSince: null }
 
-/** A platform that does not answer, as the session's row holds it. */
+/** A platform's outage, as the session's row stores it. */
 export interface Outage {
   readonly since: Instant
   /** The time of the next probe: one message that asks the platform again. */
@@ -159,8 +163,8 @@ export const begin = (now: Instant): Outage => ({
 })
 
 /**
- * The time of the next probe. One that lies further ahead than any is put was written by a clock that was ahead
- * (`Instant.isAhead`).
+ * The time of the next probe. A clock ahead of ours wrote a time further away than the longest interval
+ * (`Instant.isAhead`), and the probe is due then.
  */
 export const nextProbe = ({ probeAt }: Outage, now: Instant): Instant =>
   Time.isAhead(probeAt - longestInterval, now) ? now : probeAt
@@ -168,33 +172,36 @@ export const nextProbe = ({ probeAt }: Outage, now: Instant): Instant =>
 export const isProbeDue = (outage: Outage, now: Instant): boolean => nextProbe(outage, now) <= now
 
 /**
- * The time, or the millisecond before it. An odd time leaves room for direct messages ({@link mayProbeDirectly}).
+ * The time, or the millisecond before it, so that it is even or odd. An odd time gives direct messages a chance
+ * ({@link mayProbeDirectly}).
  *
- * @param turn odd or even, as the time is to be
+ * @param turn makes the time even if it is even, and odd if it is odd
  */
 const withTurn = (at: Instant, turn: number): Instant => at - ((at + turn) % 2)
 
 /**
- * True when a direct message may be the probe. A job's recipient takes the probe in the moment when it is due, so a direct
- * message would never come first: every other time, by chance, it may come half an interval early.
+ * True when a direct message may be the probe. A job's recipient is claimed as soon as the probe is due, so that a
+ * direct message would never be first. Therefore direct messages may come half an interval early at about every
+ * second probe.
  */
 export const mayProbeDirectly = (outage: Outage, now: Instant): boolean =>
   isProbeDue(outage, outage.probeAt % 2 === 0 ? now : now + outage.intervalMs / 2)
 
-/** The outage once a probe was given out: nobody gets another while it may be under way. */
+/** The outage after a probe began. The next probe waits until this one can no longer be in progress. */
 export const probing = (outage: Outage, now: Instant): Outage => ({
   ...outage,
   probeAt: withTurn(now + longestInterval, 0)
 })
 
-/** Milliseconds after which a probe counts no more: the next may be under way. */
+/** Milliseconds after which a probe no longer counts, since the next one may have begun. */
 export const longestProbe = longestInterval
 
 /**
- * The outage once a probe ended without an answer. The next one comes after the interval, doubled, and no later than a
- * minute after this one was given out, however long this one took.
+ * The outage after a probe without an answer. The next probe comes after the doubled interval, and at most a minute
+ * after this one began, however long this one took.
  *
- * @param attempted false when the platform was not asked: its recipient's consent is gone, say. The next may go now
+ * @param attempted false when the platform was not asked, for example because consent was revoked. The next probe may
+ *   begin now
  */
 export const probed = (outage: Outage, attempted: boolean, now: Instant): Outage => {
   if (!attempted) return { ...outage, probeAt: now }

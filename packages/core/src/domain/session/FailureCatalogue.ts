@@ -1,8 +1,8 @@
 /**
- * Every reason for which a platform does not take a message: our code, the platform's own codes, whom it concerns and
- * what the engine does about it. Senders translate into these codes; a code that is not here ends its recipient, or is
- * tried again until the time is over, and changes nothing else. The WhatsApp codes and their meanings are the documented
- * ones of the Cloud API.
+ * Every reason for which a platform refuses a message: our code, the platform's own codes, whom it concerns and what
+ * the engine does about it. Senders translate into these codes. A code that is not listed ends its recipient or is
+ * retried within the usual time, and has no other effect. The WhatsApp codes and their meanings are those of the
+ * Cloud API's documentation.
  */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
@@ -12,9 +12,10 @@ import type { Failure } from "../job/Recipient.ts"
 export type Scope = "recipient" | "pair" | "template" | "session" | "account"
 
 /**
- * What the engine does beside recording it: nothing more; another attempt later; another attempt when the pair of
- * numbers had a rest; the consent to marketing is revoked; the rest of the job fails; the jobs of the template pause
- * until the platform approves it again; the session is disconnected; the session's jobs pause for a time.
+ * What the engine does in addition to recording the failure, in the order of the members: nothing; another attempt
+ * later; another attempt after the pair of numbers has rested; the consent to marketing is revoked; the rest of the
+ * job fails; the template's jobs pause until the platform approves it again; the session is disconnected; the
+ * session's jobs pause for a time.
  */
 export type Action =
   | "fail"
@@ -160,7 +161,7 @@ export const find = (code: string): Entry | undefined => byCode.get(code)
 
 export const findWhatsApp = (code: number): Entry | undefined => byWhatsApp.get(code)
 
-/** The engine's answer to a failure; a code of which nothing is known changes nothing but its recipient. */
+/** The engine's action for a failure; an unknown code affects only its recipient. */
 export const actionOf = ({ code, permanent }: Failure): Action =>
   byCode.get(code)?.action ?? (permanent ? "fail" : "retry")
 
@@ -170,7 +171,7 @@ export const isOfRecipient = ({ code }: Failure): boolean => {
   return scope === "recipient" || scope === "pair"
 }
 
-/** How long a session's jobs pause; an hour where nothing is said. */
+/** The end of the pause of a session's jobs; an hour from now where the entry has no time. */
 export const blockedUntil = ({ code }: Failure, now: Instant): Instant =>
   now + (byCode.get(code)?.blockMs ?? Time.hour)
 

@@ -1,12 +1,13 @@
 /**
- * How fast a session may send (decisions.md §4): messages per second in all, and a least time between two messages
- * to one phone. The platform's limits, not the account's: what is over them waits, nothing is refused.
+ * How fast a session may send (decisions.md §4): messages per second in all, and a minimum interval between two
+ * messages to one phone. These are the platform's limits and not the account's, so that messages over them wait and
+ * are not refused.
  */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 
 export interface Pacing {
-  /** null = as fast as it goes. */
+  /** null = unlimited. */
   readonly messages_per_second: number | null
   /** The least time between two messages to one phone, in milliseconds; null = none. */
   readonly pair_interval_ms: number | null
@@ -14,12 +15,12 @@ export interface Pacing {
 
 export const unpaced: Pacing = { messages_per_second: null, pair_interval_ms: null }
 
-/** What may go at once is what fits in this time, and at least one message: windows, but no bursts. */
+/** The messages that fit in this time may go together, and at least one may: windows, but no bursts. */
 const burstMs = 50
 
 /**
- * How far ahead of the clock what is kept may be: direct messages are counted and never wait, so what they make others
- * wait for is bounded. What is further ahead was kept by a clock that was ahead, and is forgotten.
+ * How far a stored arrival may be ahead of the clock. Direct messages are counted and never wait, so that the delay
+ * they cause for others is bounded. A clock that was ahead wrote a later arrival, which is ignored.
  */
 const longestAhead = 30 * Time.second
 
@@ -46,10 +47,10 @@ export const nextAt = (arrival: number | null, messagesPerSecond: number, now: I
   )
 
 /**
- * How many of `wanted` may go now, by the generic cell rate algorithm: over any stretch t no more than the burst
- * plus rate × t.
+ * How many of `wanted` messages may go now, by the generic cell rate algorithm: in any time t at most the burst plus
+ * rate × t.
  *
- * @param arrival what is kept of the session, in milliseconds with fractions; null before its first message
+ * @param arrival the session's stored arrival, in milliseconds with fractions; null before its first message
  */
 export const grant = (
   arrival: number | null,
@@ -64,7 +65,7 @@ export const grant = (
   return { granted, arrival: start + granted * interval }
 }
 
-/** One message that goes whatever the pace is, and is counted: what follows waits for it. */
+/** Counts one message that goes whatever the pace is. Later messages wait for it. */
 export const count = (arrival: number | null, messagesPerSecond: number, now: Instant): number =>
   Math.min(
     from(arrival, messagesPerSecond, now) + 1000 / messagesPerSecond,
@@ -72,10 +73,10 @@ export const count = (arrival: number | null, messagesPerSecond: number, now: In
   )
 
 /**
- * When a phone may have its next message; null when it may have one now. What is further ahead than the interval was
- * kept by a clock that was ahead, or for a longer interval, and is forgotten.
+ * When a phone may have its next message; null when it may have one now. A time further ahead than the interval is
+ * ignored: a clock that was ahead wrote it, or the interval was longer then.
  *
- * @param nextAt what is kept of the phone: its last message's time plus the interval
+ * @param nextAt the phone's stored time: its last message's time plus the interval
  */
 export const pairedUntil = (nextAt: Instant | null, intervalMs: number, now: Instant): Instant | null =>
   nextAt !== null && nextAt > now && nextAt <= now + intervalMs ? nextAt : null

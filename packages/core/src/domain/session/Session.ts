@@ -24,18 +24,21 @@ export interface Session {
   /** The provider's configuration as encrypted JSON; plain text never reaches a store. */
   readonly config: string
   readonly pacing: Pacing
-  /** Milliseconds for which a transient error is tried again (`Retry.sendWindow`); null = by what is sent. */
+  /** Milliseconds for which a transient error is retried (`Retry.sendWindow`); null = by the message's purpose. */
   readonly retryForMs: number | null
   /** By which words of an inbound text people withdraw and give consent. */
   readonly keywords: Keywords
   readonly state: State
   /** Why it is not connected; null while it is. */
   readonly reason: string | null
-  /** Until when the platform takes nothing more from it; null = it does. Its jobs pause meanwhile. */
+  /** The end of the platform's block of this session; null without one. Its jobs pause until then. */
   readonly blockedUntil: Instant | null
-  /** Since when its platform does not answer, and when it is asked again; null = it does. Its jobs pause meanwhile. */
+  /**
+   * The outage of its platform, with the time of the next probe; null while the platform answers. Its jobs pause
+   * meanwhile.
+   */
   readonly outage: Circuit.Outage | null
-  /** The last outage that is over: what is tried again until a time has that much longer. Null when none was. */
+  /** The last outage that ended. Retries with a time limit get that much longer. Null when there was none. */
   readonly lastOutage: Circuit.Silence | null
   /** When it last became connected; null while it is not. */
   readonly connectedSince: Instant | null
@@ -47,7 +50,10 @@ export interface Session {
 export const retryFor = ({ retryForMs }: Pick<Session, "retryForMs">): number | null =>
   retryForMs === null ? null : retryForMs / Time.second
 
-/** True when the block has ended or was written by a clock ahead: one that still holds the platform tells again. */
+/**
+ * True when the block has ended, or a clock ahead of ours wrote it: a platform that still blocks the session says so
+ * again.
+ */
 export const blockIsOver = (
   { blockedUntil, updatedAt }: Pick<Session, "blockedUntil" | "updatedAt">,
   now: Instant
@@ -56,7 +62,7 @@ export const blockIsOver = (
 /** The parts of a session that decide if something may be sent over it. */
 export type Standing = Pick<Session, "blockedUntil" | "outage" | "state">
 
-/** The reason for which nothing may be sent over it now, but for a probe of its platform; null when something may. */
+/** Why the session may not send now, apart from a probe of its platform; null when it may. */
 export const obstacle = ({
   blockedUntil,
   outage,
@@ -77,16 +83,16 @@ export const silence = (
 export type Connection = Pick<Session, "config" | "connectedSince">
 
 /**
- * True when a platform's answer is still about the session: nobody has given it another configuration or connected it anew
- * since the attempt began. Without a connection it always is.
+ * True when an attempt's result still applies to the session: its configuration was not replaced and it was not
+ * connected again since the attempt began. Always true without a connection.
  */
 export const isAbout = (session: Session, attempted: Connection | undefined): boolean =>
   attempted === undefined ||
   (attempted.config === session.config && attempted.connectedSince === session.connectedSince)
 
 /**
- * The session in a state; the same one when it is there already for the same reason. To connect ends an outage: whoever
- * connects has asked the platform. So does to disconnect: nobody asks the platform any more.
+ * The session in a state; the same object when it is in that state for the same reason. Connecting ends an outage,
+ * because the platform was just asked. Disconnecting ends it, too, because the platform is no longer asked.
  */
 export const transition = (
   session: Session,

@@ -1,7 +1,7 @@
 /**
- * Reads templates in the platform's form (whatsapp-cloud.md §1.1). One that variables cannot express, or whose
- * components cannot be read, is listed as not sendable with its reason; only what has no readable name, language,
- * category or status is refused (decisions.md §10).
+ * Reads templates in the platform's form (whatsapp-cloud.md §1.1). A template that variables cannot express, or whose
+ * components cannot be read, is listed as not sendable with its reason. Only a template without a readable name,
+ * language, category or status is refused (decisions.md §10).
  */
 import * as Either from "../../effect/Either.ts"
 import * as Fault from "../Fault.ts"
@@ -83,7 +83,7 @@ interface Part {
   readonly variables: ReadonlyArray<readonly [Variable, Binding]>
 }
 
-/** An example is for people: one that is no fit text is left out. */
+/** Examples are only shown to people, so that an unusable one is dropped. */
 const fitExample = (found: string | undefined): string | undefined =>
   found === undefined || Text.isLonger(found, Template.mediaUrlLength) || !Text.isStorable(found)
     ? undefined
@@ -311,7 +311,7 @@ const reasonOf = ({ faults, obstacles }: Reader): string | null => {
 
 const maximumName = 512
 
-/** The members that a template needs to be listed. */
+/** The members without which a template is not listed. */
 type Listing = Pick<TemplateContent, "name" | "language" | "category" | "status">
 
 const listing = (reader: Reader, json: unknown): Listing | undefined => {
@@ -375,7 +375,7 @@ const fitWord = (found: string | undefined): string | null =>
 const shown = (found: string | undefined): string | null =>
   found === undefined || Text.isLonger(found, maximumName) || !Text.isStorable(found) ? null : found
 
-/** One of several that is not taken. Its faults are looked for when they are asked for: there may be thousands of it. */
+/** A refused item. Its faults are computed on demand, since there may be thousands of such items. */
 export class Refused {
   readonly _tag = "Refused"
   /** As it was given, where that can be shown. */
@@ -404,10 +404,7 @@ export type Item = { readonly _tag: "Read"; readonly content: TemplateContent } 
 export const identityOf = ({ language, name }: Pick<TemplateContent, "language" | "name">): string =>
   `${name} ${language}`
 
-/**
- * Reads several, each for itself and in their order. Of two with the same name and language the first counts and the
- * other is refused.
- */
+/** Reads several templates in order, each by itself. Of two with the same name and language the second is refused. */
 export const itemReader = (): ((json: unknown, index: number) => Item) => {
   const seen = new Map<string, number>()
   return (json, index) => {

@@ -68,7 +68,7 @@ export interface TemplateContent {
   readonly bindings: ReadonlyArray<Binding>
   readonly sendable: boolean
   readonly unsendableReason: string | null
-  /** What the platform thinks of how people take it: `green`, `yellow`, `red`, …; null when it said nothing. */
+  /** The platform's rating of how people receive the template: `green`, `yellow`, `red`, …; null when it gave none. */
   readonly quality: string | null
 }
 
@@ -135,8 +135,9 @@ export const fill = (text: string, values: ReadonlyMap<string, string>): string 
 /** The part of a template that a store keeps: its content, and the names that have a number. */
 export interface NumberedTemplate extends TemplateContent {
   /**
-   * The names that its body's variables have or once had. A name's number is its place in this list, from 1, for as long
-   * as the template lives (decisions.md §10): `body.2` never comes to mean something else. Empty where positions are used.
+   * The names that its body's variables have or ever had. A name's number is its place in this list, from 1, for the
+   * lifetime of the template (decisions.md §10), so that `body.2` never changes its meaning. Empty for positional
+   * variables.
    */
   readonly names: ReadonlyArray<string>
 }
@@ -165,15 +166,15 @@ const numbered = (content: TemplateContent, known: ReadonlyArray<string>): Numbe
 }
 
 /**
- * The template that is kept of an import: the known one itself when nothing changed. A header has one variable at most,
- * which is `header.1` whatever its name.
+ * The template to store after an import; the known object when nothing changed. A header has at most one variable,
+ * which is `header.1` whatever its name is.
  */
 export const merge = (known: NumberedTemplate | null, content: TemplateContent): NumberedTemplate => {
   const merged = numbered(content, known?.names ?? [])
   return known !== null && sameContent(known, merged) ? known : merged
 }
 
-/** A template as it was stored, maybe before a platform's quality and the numbers of names were kept. */
+/** A template as stored, perhaps by a version without quality and numbers of names. */
 export type Stored = Omit<NumberedTemplate, "quality" | "names"> &
   Partial<Pick<NumberedTemplate, "quality" | "names">>
 

@@ -64,7 +64,7 @@ const planOf = Memo.ofObject((template: TemplateContent): Plan => {
 /** Control characters: NUL, newline, tab and the rest of C0, and DEL. */
 const control = /\p{Cc}/u
 
-/** All that a text may not have, in one look: most have nothing of it. */
+/** Every fault of a text's characters in one test, since most texts have none. */
 const unfit = /[\p{Cc}\p{Cs}]| {5}/u
 
 const textFault = (value: string): string | undefined => {
@@ -74,7 +74,7 @@ const textFault = (value: string): string | undefined => {
   return / {5}/.test(value) ? "must have no run of more than 4 spaces" : undefined
 }
 
-/** The platform fetches it, so that no network of the operator's is allowed here. */
+/** No private network is allowed here, because the platform fetches the media. */
 const mediaUrlFault = PublicUrl.make({ protocols: ["https"], maximum: mediaUrlLength, networks: [] }).fault
 
 /** The fault of a suffix's characters. */
@@ -160,7 +160,7 @@ const check = (
   return faults
 }
 
-/** The faults of the values common to all recipients, told once. */
+/** The faults of the values common to all recipients, reported once and not per recipient. */
 export const checkCommon = (
   template: TemplateContent,
   common: Values | undefined

@@ -1,6 +1,6 @@
 /**
- * The decisions on deliveries (decisions.md §7), without any storage: whose turn it is, how many an endpoint gets, and
- * what becomes of a delivery that is claimed, attempted, replayed or left by its worker.
+ * The decisions on deliveries (decisions.md §7), without any storage: which endpoint is next, how many deliveries it
+ * gets, and how a delivery changes when it is claimed, attempted, replayed or released by a dead worker.
  */
 import type { Instant } from "../Instant.ts"
 import * as Pacing from "../session/Pacing.ts"
@@ -11,17 +11,20 @@ export interface DeliveryState {
   readonly status: DeliveryStatus
   /** The number of attempts in all. */
   readonly attempts: number
-  /** Attempts of the running schedule: a replay starts it afresh. */
+  /** Attempts since the schedule began. A replay begins it again. */
   readonly tries: number
-  /** The first of those; null before it. */
+  /** The first attempt since the schedule began; null before it. */
   readonly firstAttemptAt: Instant | null
-  /** The time of the next attempt, as a caller is told; null unless pending. */
+  /** The time of the next attempt, as the API shows it; null unless pending. */
   readonly nextAt: Instant | null
-  /** The same, or earlier to keep its place in the queue; null while a worker has it and when it is over. */
+  /**
+   * The time of the next attempt in the queue. It may be before `nextAt`, so that the delivery does not lose its
+   * place. Null while a worker has claimed the delivery and once it has ended.
+   */
   readonly dueAt: Instant | null
-  /** The worker that has it in hand; null when none has. */
+  /** The worker that has claimed the delivery; null when none has. */
   readonly worker: string | null
-  /** Grows with each claim: an attempt counts for the claim that it was made under. */
+  /** Grows with each claim. An attempt counts only for the claim under which it was made. */
   readonly fence: number
 }
 
@@ -37,7 +40,7 @@ export const fresh = (now: Instant): DeliveryState => ({
   fence: 0
 })
 
-/** A worker takes the delivery in hand. */
+/** The delivery after a worker claimed it. */
 export const claimed = <D extends DeliveryState>(delivery: D, worker: string): D => ({
   ...delivery,
   dueAt: null,
@@ -45,7 +48,7 @@ export const claimed = <D extends DeliveryState>(delivery: D, worker: string): D
   fence: delivery.fence + 1
 })
 
-/** True while the attempt of this claim is awaited: not when it was settled already, or its worker was given up. */
+/** True while the claim's attempt has no outcome yet: false once it is settled or its worker was declared dead. */
 export const isAwaited = ({ fence, worker }: DeliveryState, ofClaim: number): boolean =>
   worker !== null && fence === ofClaim
 
@@ -75,7 +78,10 @@ export const released = <D extends DeliveryState>(delivery: D, now: Instant): D 
   worker: null
 })
 
-/** Whatever became of it, it is due now and has all attempts of a schedule. What was attempted stays in the log. */
+/**
+ * The delivery after a replay: due now, in whatever status it was, with all attempts of a schedule. Past attempts
+ * stay in the log.
+ */
 export const replayed = <D extends DeliveryState>(delivery: D, now: Instant): D => ({
   ...delivery,
   status: "pending",
@@ -85,7 +91,7 @@ export const replayed = <D extends DeliveryState>(delivery: D, now: Instant): D 
   dueAt: now
 })
 
-/** A worker that has the delivery in hand settles it: a replay would be a second delivery beside that. */
+/** True when no worker has claimed the delivery. A replay beside a claim would deliver the event twice. */
 export const mayReplay = ({ worker }: DeliveryState): boolean => worker === null
 
 /** True when it was attempted, did not arrive, and is not due already. */
@@ -96,7 +102,10 @@ export const hasFailed = ({ dueAt, status, tries, worker }: DeliveryState, now: 
 export const waitsAttempted = ({ status, tries, worker }: DeliveryState): boolean =>
   status === "pending" && worker === null && tries > 0
 
-/** As a replay, but due since it was made, so that it keeps its order among those that were never attempted. */
+/**
+ * The delivery of an endpoint that was enabled again. Like a replay, but due since its creation, so that it stays in
+ * order with deliveries that were never attempted.
+ */
 export const resumed = <D extends DeliveryState & { readonly createdAt: Instant }>(
   delivery: D,
   now: Instant
@@ -105,7 +114,7 @@ export const resumed = <D extends DeliveryState & { readonly createdAt: Instant 
   dueAt: delivery.createdAt
 })
 
-/** An enabled endpoint for which a delivery waits that nobody has in hand, due or not. */
+/** An enabled endpoint with a delivery that no worker has claimed, due or not. */
 export interface WaitingEndpoint {
   readonly id: string
   readonly deliveriesPerSecond: number | null
@@ -115,7 +124,7 @@ export interface WaitingEndpoint {
   readonly arrival: number | null
 }
 
-/** The time of its next delivery. */
+/** The time of the endpoint's next delivery. */
 export const readyAt = (
   { arrival, deliveriesPerSecond: perSecond, dueAt }: WaitingEndpoint,
   now: Instant
@@ -125,10 +134,10 @@ export const readyAt = (
 export const mayHave = (perSecond: number | null, arrival: number | null, now: Instant): boolean =>
   perSecond === null || Pacing.nextAt(arrival, perSecond, now) <= now
 
-/** At or behind every endpoint's position; these are above 0. */
+/** The position behind every endpoint. Positions are above 0. */
 export const lastPosition = Number.MAX_SAFE_INTEGER
 
-/** The parts of the circle of endpoints, from behind the one whose turn it was last. */
+/** The circle of endpoints in one or two ranges, beginning after the endpoint that was last served. */
 export const circleFrom = (
   position: number
 ): ReadonlyArray<{ readonly after: number; readonly until: number }> =>
@@ -139,6 +148,6 @@ export const circleFrom = (
         { after: 0, until: position }
       ]
 
-/** Every endpoint that has its turn in a claim gets the same share of its limit. */
+/** The deliveries that a claim gives to each of its endpoints. */
 export const shareOf = (limit: number, endpoints: number): number =>
   Math.floor(limit / Math.max(1, endpoints))

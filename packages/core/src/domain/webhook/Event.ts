@@ -1,6 +1,6 @@
 /**
- * Events (decisions.md §7): what webhooks tell. Each is written in the same commit as the change it tells, its
- * body encoded once, so that id and bytes stay the same over all attempts.
+ * Events (decisions.md §7): the messages that webhooks send. Each is written in the same commit as the change it
+ * reports. Its body is encoded once, so that id and bytes are the same in all attempts.
  */
 import * as Arrays from "effect/Array"
 import type { Account } from "../account/Account.ts"
@@ -137,7 +137,10 @@ export const address = <Key>(
 
 type Owner = Pick<Job, "id" | "content" | "reference" | "sessionId">
 
-/** What it tells is written only when somebody is told. A class: a literal with a getter takes ten times as long. */
+/**
+ * Encodes its body only when an endpoint subscribes to it. A class, because an object literal with a getter takes ten
+ * times as long.
+ */
 class RecipientChanged implements Draft {
   readonly type: Type
   readonly #job: Owner
@@ -206,7 +209,7 @@ class JobChanged implements Draft {
   }
 }
 
-/** The event of a change of a job's status; direct messages have no job of their own to tell of. */
+/** The event of a job's change of status; none for a direct message, which has `message.*` events. */
 export const jobChanged = (job: Job, before: JobStatus): Draft | undefined => {
   if (job.status === before || job.content.kind === "direct") return undefined
   const type = jobTypes.get(job.status)
@@ -214,8 +217,8 @@ export const jobChanged = (job: Job, before: JobStatus): Draft | undefined => {
 }
 
 /**
- * The changes that a session's change tells: of its state, and of its platform. A disconnection ends an outage too, and
- * tells it by its data: nobody knows if the platform answers.
+ * The events of a change of a session: of its state, and of its platform. A disconnection also ends an outage, and
+ * says so in its data: whether the platform answers is not known.
  */
 export const sessionChanged = (before: Session, after: Session): ReadonlyArray<Draft> => {
   const listed: Array<Single> = []
@@ -261,7 +264,7 @@ export const consentRecorded = (record: ConsentRecord): Draft => ({
   } satisfies EventData.ConsentData
 })
 
-/** A person's text as it is kept. */
+/** A person's inbound text as it is stored. */
 export interface Received {
   readonly id: string
   readonly person: Person

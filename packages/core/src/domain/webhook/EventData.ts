@@ -73,7 +73,7 @@ export const RecipientData = Schema.Struct({
 }).annotations({ identifier: "RecipientEventData" })
 export type RecipientData = typeof RecipientData.Type
 
-/** Of a direct message. */
+/** The `data` of a direct message's events. */
 export const MessageData = Schema.Struct({
   message_id: Id,
   session_id: Id,
@@ -82,7 +82,7 @@ export const MessageData = Schema.Struct({
 }).annotations({ identifier: "MessageEventData" })
 export type MessageData = typeof MessageData.Type
 
-/** Changes as an event of their own would tell each. */
+/** Many recipients' changes, each with the `data` of its own event. */
 export const BatchData = Schema.Struct({
   changes: Schema.Array(Schema.Struct({ type: Schema.String, data: RecipientData }))
 }).annotations({ identifier: "RecipientBatchEventData" })

@@ -9,7 +9,7 @@ export interface EndpointSecret {
   /** The secret encrypted at rest. */
   readonly sealed: string
   readonly createdAt: Instant
-  /** null = the current one; otherwise an old one that signs until then. */
+  /** The end of the overlap, for an old secret; null for the current one. */
   readonly expiresAt: Instant | null
 }
 
@@ -27,17 +27,20 @@ export interface Endpoint {
   readonly disabledReason: string | null
   /** The current secret first. */
   readonly secrets: ReadonlyArray<EndpointSecret>
-  /** Since when nothing but failures has come; null after a success. */
+  /** The time of the first failure after the last success; null when the last attempt succeeded. */
   readonly failingSince: Instant | null
   /** The most deliveries per second, over all nodes; null = as fast as it answers. */
   readonly deliveriesPerSecond: number | null
-  /** True when changes of recipients come many to an event. */
+  /** True when up to a hundred recipients' changes share one event, `recipient.batch`. */
   readonly batchRecipients: boolean
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }
 
-/** Of an endpoint's address and description, in code points; of its pace, in deliveries per second. */
+/**
+ * The maximum length of an endpoint's address and description, in code points, and of its pace, in deliveries per
+ * second.
+ */
 export const maximumUrl = 2048
 export const maximumDescription = 500
 export const maximumPace = 10_000
@@ -61,8 +64,8 @@ export const deliveryStatuses = ["pending", "delivered", "exhausted"] as const
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
 /**
- * Why an attempt was no success: another status than 2xx; no whole answer in time; no connection, or one that broke;
- * an address that may not be reached; a secret that this server's key does not open.
+ * Why an attempt failed: a status other than 2xx; no complete answer in time; no connection, or a broken one; an
+ * address that the policy refuses; a secret that this server's master key does not open.
  */
 export const failures = ["status", "timeout", "connection", "address_refused", "secret_unreadable"] as const
 export type Failure = (typeof failures)[number]
@@ -102,14 +105,14 @@ export const change = (endpoint: Endpoint, fields: Change, now: Instant): Endpoi
 export const disableAfterMs = 5 * Time.day
 
 /**
- * The endpoint after an attempt: how long it has been failing, and whether that disabled it; the same one when nothing
- * changes. Decided of the endpoint as it is, which may have recovered since the attempt began.
+ * The endpoint after an attempt: since when it fails, and whether that disables it; the same object when nothing
+ * changes. The current endpoint decides, since it may have recovered after the attempt began.
  */
 export const afterAttempt = (
   endpoint: Endpoint,
   attempt: {
     readonly delivered: boolean
-    /** A reason to disable it whatever it did before. */
+    /** A reason to disable the endpoint immediately, however long it has been failing. */
     readonly disable: string | null
     readonly now: Instant
   }
@@ -126,8 +129,8 @@ export const afterAttempt = (
 }
 
 /**
- * True when a kept event is one that the endpoint should have. Not what is about endpoints; nor a single change of a
- * recipient when it gets those in batches, for it has it in a batch.
+ * True for a stored event that a replay of missing events delivers to the endpoint. Events about endpoints are not
+ * replayed, and an endpoint that gets recipients' changes in batches does not get them singly.
  */
 export const misses = (endpoint: Endpoint, type: Type): boolean =>
   type !== batchType &&

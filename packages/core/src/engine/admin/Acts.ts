@@ -1,6 +1,6 @@
 /**
- * How each operation of the operator's side is recorded in the audit log: the one table of them, complete by its type.
- * `record` stands around every operation that has an entry here.
+ * How each operator's operation is recorded in the audit log: one table, which its type makes complete. Every
+ * operation with an entry here runs inside `record`.
  */
 import * as Effect from "effect/Effect"
 import type { View } from "../../domain/Audit.ts"
@@ -17,15 +17,18 @@ import { WebhookStore } from "../../storage/WebhookStore.ts"
 import type { Admin } from "../Admin.ts"
 import type { Recorder } from "./Recorder.ts"
 
-/** Methods, so that an act of an operation is one of an operation of any arguments. */
+/** An act's rows are methods, so that an act of any arguments fits one type. */
 export interface Act<Args extends ReadonlyArray<unknown> = ReadonlyArray<unknown>, A = unknown> {
-  /** The id of what is changed, where that is there before. */
+  /** The id of the changed object, if it exists before the act. */
   on?(...args: Args): string
   before?(...args: Args): Effect.Effect<View | null, StorageError>
   entry(answer: A, ...args: Args): { readonly target: string | null; readonly after: View | null }
 }
 
-/** `reads` changes nothing; `records` has more than one commit, or acts outside first, and records each by itself. */
+/**
+ * `reads` changes nothing; `records` records by itself, because it has several commits or acts outside the database
+ * first.
+ */
 type Recorded<Operation> = Operation extends (...args: infer Args) => Effect.Effect<infer A, infer _E>
   ? "reads" | "records" | Act<Args, A>
   : "reads" | "records"

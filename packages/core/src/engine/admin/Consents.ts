@@ -57,9 +57,9 @@ export interface ConsentState {
 
 export interface Consents {
   /**
-   * Items without a fault are recorded, the others are told, in the order given. They are committed a hundred at a time,
-   * each hundred with its entry in the audit log: where it fails, those before are recorded, and to record them again
-   * does no harm.
+   * Records the items without a fault and returns the faults of the others, in the given order. Every hundred items
+   * are a commit with an entry in the audit log. If one fails, the earlier ones are recorded, and repeating the whole
+   * request does no harm.
    */
   readonly record: (
     accountId: string,
@@ -82,12 +82,12 @@ export interface Consents {
 
 const maximumProof = 2000
 
-/** Looked at and committed in one turn of the event loop, with an entry in the audit log. */
+/** Items that are checked and committed in one turn of the event loop, with one entry in the audit log. */
 const atOnce = 100
 
 const userIdForm = "`user_id` must be 1 to 256 visible ASCII characters, as the platform writes it."
 
-/** Clocks of those who register may be ahead of ours. */
+/** How far the clock of a registering client may be ahead of ours. */
 const skewMs = 5 * Time.minute
 
 const check = (item: Readable<NewConsent>, index: number, now: Instant): ReadonlyArray<Fault.Fault> => {
@@ -167,7 +167,7 @@ export const make = Effect.gen(function* () {
     status: item.status ?? "granted",
     source: item.source,
     proof: item.proof ?? null,
-    // A clock that is ahead must not outrank what is said later.
+    // A time ahead of ours must not outrank a later record.
     occurredAt: Math.min(
       (item.occurred_at === undefined ? undefined : Time.parse(item.occurred_at)) ?? now,
       now
@@ -175,7 +175,7 @@ export const make = Effect.gen(function* () {
     recordedAt: now
   })
 
-  /** In one commit. One that was begun is finished, whoever hangs up. */
+  /** Records items in one commit, and finishes it even if the client hangs up. */
   const recordPart = Effect.fnUntraced(function* (accountId: string, results: ReadonlyArray<ConsentResult>) {
     const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
     if (records.length === 0) return results
@@ -196,7 +196,7 @@ export const make = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const entry = (part: ReadonlyArray<ConsentResult>) => ({ target: accountId, after: shown(part) })
       const results: Array<ConsentResult> = []
-      // A part at a time, so that an import of thousands keeps nobody else waiting.
+      // In parts, so that an import of thousands does not block other requests.
       for (let from = 0; from < items.length; from += atOnce) {
         if (from > 0) yield* EventLoopBudget.yieldIfSpent
         const part = items.slice(from, from + atOnce).map((item, place): ConsentResult => {

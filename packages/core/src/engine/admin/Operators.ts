@@ -57,7 +57,10 @@ export const make = Effect.gen(function* () {
     return { token, secret: { hash: box.hash(token), createdAt: now, expiresAt: null } }
   }
 
-  /** Notes the use, and moves a hash under an older master key to the one in use. Neither is a reason to refuse. */
+  /**
+   * Records the use, and moves a hash under an older master key to the one in use. If either fails, the request still
+   * passes.
+   */
   const noteUse = Effect.fnUntraced(function* (
     { lastUsedAt, name, secrets }: Operator,
     token: string,

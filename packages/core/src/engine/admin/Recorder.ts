@@ -12,9 +12,9 @@ import { CurrentActor, Retention } from "../Acting.ts"
 export interface Recording<A> {
   /** Such as `accounts.change`. */
   readonly operation: string
-  /** The id of what is changed, where that is there before: of its acts one is done after the other. */
+  /** The id of the changed object, if it exists before the act. Acts on one object run one after the other. */
   readonly on?: string | undefined
-  /** How it is before the act. */
+  /** Reads the object before the act. */
   readonly before?: Effect.Effect<View | null, StorageError> | undefined
   readonly entry: (answer: A) => { readonly target: string | null; readonly after: View | null }
 }
@@ -30,7 +30,7 @@ export const make = Effect.gen(function* () {
   const retentionMs = yield* Retention
   const signals = yield* Signals
   const ids = Ids.make(yield* Ids.RandomBytes)
-  // What the act woke may have looked before the commit.
+  // Loops that the act woke may have looked for work before its commit, so that they are woken again.
   const notify = Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
 
   const record: Recorder = ({ before, entry, on, operation }, act) =>

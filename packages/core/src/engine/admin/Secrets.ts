@@ -1,4 +1,4 @@
-/** The change of the master key: everything sealed moves to the current one, and what is left is told (decisions.md §10). */
+/** Changes the master key: seals everything again under the current one and reports what remains (decisions.md §10). */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ApiKey from "../../domain/account/ApiKey.ts"
@@ -46,8 +46,8 @@ export interface Resealed {
 
 export interface Secrets {
   /**
-   * In commits of at most {@link step} places, beside running hosts. Interrupted, what was sealed anew stays so;
-   * repeated, it does what is left.
+   * Seals again in commits of at most {@link step} places, while hosts run. After an interruption the finished part
+   * stays; repeated, it does the rest.
    */
   readonly reseal: Effect.Effect<Resealed, StorageError>
 }
@@ -58,7 +58,7 @@ export const step = 100
 /** API keys that are named, at most. */
 export const listed = 1000
 
-/** Until then some process may not know yet that the current key has replaced the one before it. */
+/** Until then some process may not have noticed that the current key replaced an earlier one. */
 const settledMs = 30 * Time.second
 
 const placeOf = ({ id, kind }: SealedPlace): string =>

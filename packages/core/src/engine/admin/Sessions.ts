@@ -56,7 +56,7 @@ type Words = ReadonlyArray<string | undefined> | null | undefined
 const areRead = (words: Words): words is ReadonlyArray<string> | null | undefined =>
   !words?.includes(undefined)
 
-/** Undefined when a word cannot be read: what the lists say together is not known then. */
+/** Undefined when a word cannot be read, so that the lists cannot be compared. */
 const readableWords = ({ opt_in, opt_out }: Readable<KeywordsChange>): KeywordsChange | undefined =>
   areRead(opt_in) && areRead(opt_out) ? { opt_in, opt_out } : undefined
 
@@ -82,7 +82,7 @@ export interface SessionChange {
   readonly pacing?: PacingChange | undefined
   readonly retry_for?: number | null | undefined
   readonly keywords?: KeywordsChange | undefined
-  /** Replaces all of it. The pace goes with it, where it asks for another than the last one did. */
+  /** Replaces the whole configuration. If the new one asks for another pace than the old one, the pace changes, too. */
   readonly config?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -99,7 +99,7 @@ export interface Sessions {
   ) => Effect.Effect<Session, InvalidRequest | NotFound | StorageError>
   /** The rules that a new session breaks, as far as it can be read. */
   readonly createFaults: (input: Readable<NewSession>) => ReadonlyArray<Fault.Fault>
-  /** The same of a change; none of a session that is not there. */
+  /** The rules that a change breaks; none for a session that does not exist. */
   readonly changeFaults: (
     id: string,
     input: Readable<SessionChange>
@@ -107,8 +107,8 @@ export interface Sessions {
   readonly find: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Session>, NotFound | StorageError>
   /**
-   * Asks the platform first: where it does not know us, the session is disconnected and says why. Where the platform does
-   * not answer, a session that is connected stays as it is.
+   * Asks the platform first. If it does not know us, the session is disconnected with the reason. If it does not
+   * answer, a connected session stays as it is.
    */
   readonly connect: (id: string) => Effect.Effect<Session, InsideTransaction | NotFound | StorageError>
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
@@ -167,7 +167,7 @@ export const make = Effect.gen(function* () {
       ? (senders.get(provider)?.configure ?? noConfiguration)(given ?? {})
       : Either.right({})
 
-  /** Where a new configuration asks for another pace than the one before it. What the operator set besides stays. */
+  /** The pace, if the new configuration asks for another one than the old. Settings of the operator stay. */
   const paceAskedBy = Effect.fnUntraced(function* (config: unknown, session: Session) {
     const paceOf = senders.get(session.provider)?.pacing
     const before = yield* resolve(session)
@@ -281,7 +281,7 @@ export const make = Effect.gen(function* () {
           : yield* sessionSender.sender.check(sessionSender.config)
       const reason =
         unknown ?? (failure === null ? null : Sanitize.failure(failure, sessionSender?.config).message)
-      // Nothing was learnt of a session that is connected: it stays so, and so does its outage.
+      // The check said nothing about a connected session, which stays connected with its outage.
       const isUnheard = failure !== null && !isCheckAnswered(failure) && found.state === "connected"
       return yield* record(
         {

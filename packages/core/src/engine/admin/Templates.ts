@@ -34,10 +34,10 @@ export interface Imported {
 
 export interface Templates {
   /**
-   * Inserts or replaces by name and language, fifty in one commit: where it fails those before are imported, and to
-   * import them again does no harm. An item without a readable name, language, category or
-   * status is refused alone, as is the second of two with the same name and language; where every item is, the request
-   * is refused with the faults of all.
+   * Inserts or replaces by name and language, fifty in one commit. If one fails, the earlier ones are imported, and
+   * repeating the import does no harm. An item without a readable name, language, category or status is refused
+   * alone, as is the second of two with the same name and language. If every item is refused, so is the request, with
+   * the faults of all.
    */
   readonly importAll: (
     sessionId: string,
@@ -46,8 +46,8 @@ export interface Templates {
   /** What stands against each item that is not taken. */
   readonly faults: (templates: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<Fault.Fault>>
   /**
-   * Mirrors the platform's templates, over all pages, item by item as `importAll`; what the platform does not have any
-   * more is `deleted`.
+   * Mirrors all of the platform's templates, item by item as `importAll`. A template that the platform no longer has
+   * becomes `deleted`.
    */
   readonly sync: (
     sessionId: string
@@ -57,7 +57,7 @@ export interface Templates {
   >
 }
 
-/** Read, and committed, in one turn of the event loop. */
+/** Items that are read or committed in one turn of the event loop. */
 const atOnce = 50
 
 const contentsOf = (items: ReadonlyArray<PlatformTemplate.Item>): ReadonlyArray<TemplateContent> =>
@@ -86,7 +86,7 @@ const outcome = (
   return { templates, results }
 }
 
-/** Some at a time, since there may be thousands. */
+/** Yields between parts, since there may be thousands of items. */
 const readAll = Effect.fnUntraced(function* (given: ReadonlyArray<unknown>) {
   const read = PlatformTemplate.itemReader()
   const items: Array<PlatformTemplate.Item> = []
@@ -105,7 +105,7 @@ export const make = Effect.gen(function* () {
   const outside = yield* OutsideTransaction.make
   const record = yield* Recorder.make
 
-  /** All that may be sent now: what the platform has withdrawn is among them. */
+  /** All templates that may be sent now, among which are those that the platform has withdrawn since. */
   const everyTemplate = Effect.fnUntraced(function* (sessionId: string) {
     const found: Array<Template> = []
     let after: number | null = null
@@ -117,7 +117,7 @@ export const make = Effect.gen(function* () {
     return found
   })
 
-  /** Jobs of templates that are approved again go on. */
+  /** Imports templates, and resumes jobs whose template is approved again. */
   const importContents = Effect.fnUntraced(function* (
     session: Session,
     contents: ReadonlyArray<TemplateContent>
@@ -160,7 +160,7 @@ export const make = Effect.gen(function* () {
       )
       const items = yield* readAll(given)
       const contents = contentsOf(items)
-      // A refused item is there all the same, however broken the rest of it is.
+      // A refused item still exists on the platform, however broken the rest of it is.
       const there = new Set(
         given.map((json) =>
           PlatformTemplate.identityOf({

@@ -36,7 +36,7 @@ export interface EndpointChange {
   readonly enabled?: boolean | undefined
   /** The most deliveries per second; null = as fast as it answers. */
   readonly deliveriesPerSecond?: number | null | undefined
-  /** True when changes of recipients come up to a hundred to an event, `recipient.batch`. */
+  /** True when up to a hundred recipients' changes share one event, `recipient.batch`. */
   readonly batchRecipients?: boolean | undefined
 }
 
@@ -66,8 +66,8 @@ export interface Webhooks {
   readonly deliveries: (id: string, page: Page) => Effect.Effect<Paged<Delivery>, NotFound | StorageError>
   readonly replay: (deliveryId: string) => Effect.Effect<Delivery, NotFound | StorageError>
   /**
-   * Delivers again, of what was created since a time, what was attempted and did not arrive, or what never was a
-   * delivery to this endpoint (`missing`); answers how many. Asked twice, it finds nothing more.
+   * Delivers events created since a time again: those that were attempted and did not arrive, or those that this
+   * endpoint never had (`missing`). Returns how many. A second call finds none.
    */
   readonly replaySince: (
     id: string,
@@ -278,7 +278,7 @@ export const make = Effect.gen(function* () {
       yield* find(id)
       const verb = which === "failed" ? store.replayFailed : store.replayMissing
       let replayed = 0
-      // A part at a time, so that a long outage keeps nobody else waiting.
+      // In parts, so that a long outage's deliveries do not block other requests.
       for (let more = true; more; ) {
         const now = yield* Clock.currentTimeMillis
         const entry = (replayed: number) => ({
