@@ -167,7 +167,9 @@ const dispatch = Effect.fnUntraced(function* (
     optOut = attempted.optOut ?? optOut
     if (failure === null)
       return outcome._tag === "Released" ? Outcome.Unknown({ failure: processStalled }) : outcome
-    yield* Effect.ignoreLogged(applyActions(claimed, [failure], sessionSender?.connection))
+    yield* Effect.ignoreLogged(
+      applyActions(claimed, [failure], { connection: sessionSender?.connection, since: started })
+    )
     return outcome._tag === "Released" ? ended(failure, outcome.maybeSent) : outcome
   })
   let outcome = yield* attempt(recipient)

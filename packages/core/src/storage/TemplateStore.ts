@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Template, TemplateContent } from "../domain/template/Template.ts"
+import type { StatusReport, Template, TemplateContent } from "../domain/template/Template.ts"
 import type { StorageError } from "./StorageError.ts"
 
 export class TemplateStore extends Context.Tag("@sendwright/core/storage/TemplateStore")<
@@ -20,6 +20,17 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       readonly contents: ReadonlyArray<TemplateContent>
       readonly now: Instant
     }) => Effect.Effect<ReadonlyArray<Template>, StorageError>
+    /**
+     * Applies a platform's report to a template as it is at the commit (`Template.reported`), with the same consequences
+     * as an import; null when the template is unknown or another session's.
+     */
+    readonly report: (command: {
+      readonly accountId: string
+      readonly sessionId: string
+      readonly templateId: number
+      readonly report: StatusReport
+      readonly now: Instant
+    }) => Effect.Effect<Template | null, StorageError>
     /** Whatever its status; null when it is unknown or another session's. */
     readonly find: (query: {
       readonly sessionId: string

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
+import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
 import type { Deadlines } from "../runtime/Deadlines.ts"
 import type { GracePeriod } from "../runtime/GracePeriod.ts"
@@ -175,6 +176,7 @@ const sessionUse = (jobs: ReadonlyArray<JobOfBatch>, slots: number, slowSessions
 /** Does what the failures since the last time ask of the engine. */
 const applyAll = (
   jobs: ReadonlyArray<JobOfBatch>,
+  since: Instant,
   applyActions: FailureActions.Apply
 ): Effect.Effect<void> => {
   const failed = jobs
@@ -183,7 +185,7 @@ const applyAll = (
   return Effect.forEach(
     failed,
     ({ attempts, failures, job }) =>
-      Effect.catchAllCause(applyActions(job, failures, attempts.connection), (cause) =>
+      Effect.catchAllCause(applyActions(job, failures, { connection: attempts.connection, since }), (cause) =>
         Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
       ),
     { discard: true }
@@ -207,7 +209,8 @@ export const start = (
   }
 ): Batch => {
   const { applyActions, circuits, deadlines, fork, grace, permitted, slots, slowSessions } = options
-  let begun = false
+  /** When the attempts began; null before. */
+  let since: Instant | null = null
   let mayBegin = true
   /** True when somebody was answered whose outcome is not collected. */
   let hasOutcome = false
@@ -216,8 +219,8 @@ export const start = (
   const use = sessionUse(jobs, slots, slowSessions)
   use.report()
 
-  const run = Effect.suspend(() => {
-    begun = true
+  const run = Effect.clockWith((clock) => {
+    since = clock.unsafeCurrentTimeMillis()
     return Attempt.run(
       jobs.map(({ attempts }) => attempts),
       slots,
@@ -263,16 +266,16 @@ export const start = (
     }),
     collect: Effect.suspend(() => {
       const hasEnded = fiber.unsafePoll() !== null
-      if (!begun && !hasEnded) return Effect.succeed([])
+      if (since === null && !hasEnded) return Effect.succeed([])
       mayBegin = false
       hasOutcome = false
       // Whatever ended it: nothing of it is under way any more.
       if (hasEnded) for (const { attempts } of jobs) attempts.interruptPending()
       const settlements = Arrays.flatMap(jobs, ({ attempts }) => attempts.settlements())
       use.report()
-      if (begun) use.judge()
+      if (since !== null) use.judge()
       // Before the outcomes are stored: a recipient that waits for a pause must not be due before the pause is there.
-      const done = applyAll(jobs, applyActions)
+      const done = since === null ? Effect.void : applyAll(jobs, since, applyActions)
       return Effect.as(Effect.zipRight(circuits.store, done), settlements)
     }),
     remaining: () => jobs.reduce((sum, { attempts }) => sum + attempts.remaining(), 0),

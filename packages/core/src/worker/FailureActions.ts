@@ -10,11 +10,17 @@ import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 
-/** @param attempted with what the platform was asked: an answer to what is changed since asks for nothing of the session */
+/** The circumstances of the attempts: an answer changes nothing that was changed after they began. */
+export interface Attempted {
+  readonly connection: Connection | undefined
+  /** Not later than the first of them. */
+  readonly since: Instant
+}
+
 export type Apply = (
   job: Pick<ClaimedJob, "accountId" | "sessionId" | "content">,
   failures: ReadonlyArray<Failure>,
-  attempted: Connection | undefined
+  attempted: Attempted
 ) => Effect.Effect<void, StorageError>
 
 /** In the catalogue's words: what a platform says may quote a message, and the session's reason has that. */
@@ -31,20 +37,20 @@ export const make: Effect.Effect<Apply, never, SessionStore | TemplateStore> = E
   const sessions = yield* SessionStore
   const templates = yield* TemplateStore
 
-  /** As the platform's template is now, so that nothing more is sent with it. */
-  const mark = Effect.fnUntraced(function* (job: Parameters<Apply>[0], status: string) {
+  /** Stores the status of the platform's template, so that nothing more is sent with it. */
+  const mark = Effect.fnUntraced(function* (job: Parameters<Apply>[0], status: string, since: Instant) {
     const { accountId, content, sessionId } = job
     if (content.kind !== "template") return
-    const template = yield* templates.find({ sessionId, templateId: content.templateId })
-    if (template === null || template.status !== "approved") return
+    const { templateId } = content
     const now = yield* Clock.currentTimeMillis
-    yield* templates.importAll({ accountId, sessionId, contents: [{ ...template, status }], now })
+    const report = { status, refusedSince: since }
+    yield* templates.report({ accountId, sessionId, templateId, report, now })
   })
 
   const apply = (
     job: Parameters<Apply>[0],
     failure: Failure,
-    attempted: Connection | undefined
+    { connection: attempted, since }: Attempted
   ): Effect.Effect<void, StorageError> =>
     Effect.gen(function* () {
       const { sessionId } = job
@@ -52,9 +58,9 @@ export const make: Effect.Effect<Apply, never, SessionStore | TemplateStore> = E
       const action = FailureCatalogue.actionOf(failure)
       switch (action) {
         case "pause_template":
-          return yield* mark(job, "paused")
+          return yield* mark(job, "paused", since)
         case "fail_job":
-          return failure.code === "template_disabled" ? yield* mark(job, "disabled") : undefined
+          return failure.code === "template_disabled" ? yield* mark(job, "disabled", since) : undefined
         case "disconnect_session": {
           const to = { state: "disconnected", reason: failure.message } as const
           const session = yield* sessions.transition({ id: sessionId, ...to, attempted, now })

@@ -244,10 +244,10 @@ export const make: Effect.Effect<
     const { accountId, id: sessionId } = session
     const found = yield* templates.findNamed({ sessionId, name: news.name, language: news.language })
     if (found === null) return
-    const { quality = found.quality, status = found.status } = news
-    if (status === found.status && quality === found.quality) return
+    const { templateId } = found
     const now = yield* Clock.currentTimeMillis
-    yield* templates.importAll({ accountId, sessionId, contents: [{ ...found, status, quality }], now })
+    const report = { ...news, refusedSince: null }
+    yield* templates.report({ accountId, sessionId, templateId, report, now })
   })
 
   const content: Inbound["content"] = Effect.fnUntraced(function* (session, brought) {

@@ -174,6 +174,30 @@ export const merge = (known: NumberedTemplate | null, content: TemplateContent):
   return known !== null && sameContent(known, merged) ? known : merged
 }
 
+/** A template's status and rating, as far as its platform reported them. */
+export interface StatusReport {
+  readonly status?: string
+  readonly quality?: string
+  /** When the message was sent that the platform refused with this status; null when the platform reported by itself. */
+  readonly refusedSince: Instant | null
+}
+
+/**
+ * True when the template changed after the refused message was sent: the refusal may be older than the change, and the
+ * next message learns what holds now. A change in the future comes from a clock that runs ahead; it overtakes nothing,
+ * or every refusal would be ignored until then.
+ */
+const isOvertaken = ({ updatedAt }: Template, refusedSince: Instant, now: Instant): boolean =>
+  refusedSince < updatedAt && updatedAt <= now
+
+/** The template's content after a report. A refusal changes only a template that is approved. */
+export const reported = (template: Template, report: StatusReport, now: Instant): TemplateContent => {
+  const { quality = template.quality, refusedSince, status = template.status } = report
+  if (refusedSince !== null && (template.status !== "approved" || isOvertaken(template, refusedSince, now)))
+    return template
+  return { ...template, status, quality }
+}
+
 /** A template as stored, perhaps by a version without quality and numbers of names. */
 export type Stored = Omit<NumberedTemplate, "quality" | "names"> &
   Partial<Pick<NumberedTemplate, "quality" | "names">>

@@ -3,7 +3,7 @@ import * as Layer from "effect/Layer"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Paging from "../../domain/Page.ts"
-import type { Template } from "../../domain/template/Template.ts"
+import type { Template, TemplateContent } from "../../domain/template/Template.ts"
 import * as Templates from "../../domain/template/Template.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import { TemplateStore } from "../TemplateStore.ts"
@@ -31,28 +31,40 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
   Effect.map(MemoryDatabase, (db) => {
     const ofSession = (sessionId: string) =>
       [...db.templates.values()].filter((each) => each.sessionId === sessionId)
+    const write = (
+      known: Template | undefined,
+      content: TemplateContent,
+      { accountId, now, sessionId }: { accountId: string; now: Instant; sessionId: string }
+    ): Template => {
+      const merged = Templates.merge(known ?? null, content)
+      if (known !== undefined && merged === known) return known
+      const templateId = known?.templateId ?? db.templates.size + 1
+      const template = { ...merged, templateId, sessionId, updatedAt: now }
+      db.templates.set(templateId, template)
+      Events.append(db, accountId, [Event.templateUpdated(template)], now)
+      if (template.status === "approved") resume(db, template, now)
+      return template
+    }
+    const find = (sessionId: string, templateId: number): Template | null => {
+      const found = db.templates.get(templateId)
+      return found?.sessionId === sessionId ? found : null
+    }
     return {
-      importAll: ({ accountId, contents, now, sessionId }) =>
+      importAll: ({ contents, ...of }) =>
         Effect.sync(() =>
-          contents.map((content): Template => {
-            const known = ofSession(sessionId).find(
+          contents.map((content) => {
+            const known = ofSession(of.sessionId).find(
               ({ language, name }) => name === content.name && language === content.language
             )
-            const merged = Templates.merge(known ?? null, content)
-            if (known !== undefined && merged === known) return known
-            const templateId = known?.templateId ?? db.templates.size + 1
-            const template = { ...merged, templateId, sessionId, updatedAt: now }
-            db.templates.set(templateId, template)
-            Events.append(db, accountId, [Event.templateUpdated(template)], now)
-            if (template.status === "approved") resume(db, template, now)
-            return template
+            return write(known, content, of)
           })
         ),
-      find: ({ sessionId, templateId }) =>
+      report: ({ report, templateId, ...of }) =>
         Effect.sync(() => {
-          const found = db.templates.get(templateId)
-          return found?.sessionId === sessionId ? found : null
+          const known = find(of.sessionId, templateId)
+          return known === null ? null : write(known, Templates.reported(known, report, of.now), of)
         }),
+      find: ({ sessionId, templateId }) => Effect.sync(() => find(sessionId, templateId)),
       findNamed: ({ language, name, sessionId }) =>
         Effect.sync(
           () => ofSession(sessionId).find((each) => each.name === name && each.language === language) ?? null

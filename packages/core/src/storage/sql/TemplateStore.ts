@@ -24,11 +24,12 @@ import { findSession, toChange } from "./SessionStore.ts"
 /** How many templates are kept read. */
 const maximumCached = 256
 
+const byId = `SELECT ${readable.list} FROM sendwright_template WHERE id = ? AND session = ?`
+
 const byName = `SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND name = ? AND language = ?`
 
 const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
-  WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' AND job.template = ?
-  ORDER BY job.id`
+  WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' AND job.template = ?`
 
 const inserted = templates.only("sessionId", "name", "language", "category", "status", "content", "updatedAt")
 
@@ -57,19 +58,24 @@ function* write(
 }
 
 /**
- * The jobs that were paused for the template go on, or wait for the session as it is. It is locked before its jobs, as by
- * all who change it: one that is being connected is waited for.
+ * The jobs that were paused for the templates go on, or wait for the session as it is. The session is locked before its
+ * jobs, as by all who change it: a session that is being connected is waited for. The jobs of all templates are locked
+ * together, because every commit locks jobs in the order of their ids.
  */
 function* resume(
   rows: StoredJobs,
   lockSession: string,
-  { sessionId, templateId }: Template,
+  sessionId: string,
+  approved: ReadonlyArray<Template>,
   now: Instant
 ): Program<void> {
+  if (approved.length === 0) return
   const session = yield* findSession(sessionId, lockSession)
   if (session === null) return
-  const paused = yield* all(pausedJobs, sessionId, templateId)
-  const locked = yield* rows.lockAll(paused.map((row) => text(row, "id")))
+  const paused: Array<string> = []
+  for (const { templateId } of approved)
+    for (const row of yield* all(pausedJobs, sessionId, templateId)) paused.push(text(row, "id"))
+  const locked = yield* rows.lockAll(paused)
   const steps = locked.flatMap((each) =>
     JobSteps.withJob(each, Transitions.resumeForTemplate(each.job, session, now))
   )
@@ -100,10 +106,21 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
       return template
     }
 
+    /** Resumes the jobs of those that are approved, and appends an event for each. */
+    function* announce(
+      changed: ReadonlyArray<Template>,
+      { accountId, now, sessionId }: { accountId: string; now: Instant; sessionId: string }
+    ): Program<void> {
+      const approved = changed.filter(({ status }) => status === "approved")
+      yield* resume(rows, lockSession, sessionId, approved, now)
+      yield* Events.append(ids, accountId, changed.map(Event.templateUpdated), now)
+    }
+
     return {
-      importAll: ({ accountId, contents, now, sessionId }) =>
+      importAll: ({ contents, ...of }) =>
         db.write("TemplateStore.importAll", function* () {
-          const drafts: Array<Event.Draft> = []
+          const { now, sessionId } = of
+          const changed: Array<Template> = []
           const templates: Array<Template> = []
           yield* db.dialect.serialize(`templates ${sessionId}`)
           for (const content of contents) {
@@ -111,20 +128,25 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
             const known = row === undefined ? null : readTemplate(row)
             const template = yield* write(known, content, sessionId, now)
             templates.push(template)
-            if (template === known) continue
-            drafts.push(Event.templateUpdated(template))
-            if (template.status === "approved") yield* resume(rows, lockSession, template, now)
+            if (template !== known) changed.push(template)
           }
-          yield* Events.append(ids, accountId, drafts, now)
+          yield* announce(changed, of)
           return templates
+        }),
+      report: ({ report, templateId, ...of }) =>
+        db.write("TemplateStore.report", function* () {
+          const { now, sessionId } = of
+          yield* db.dialect.serialize(`templates ${sessionId}`)
+          const row = yield* get(byId, templateId, sessionId)
+          if (row === undefined) return null
+          const known = readTemplate(row)
+          const template = yield* write(known, Templates.reported(known, report, now), sessionId, now)
+          if (template !== known) yield* announce([template], of)
+          return template
         }),
       find: ({ sessionId, templateId }) =>
         db.read("TemplateStore.find", function* () {
-          const row = yield* get(
-            `SELECT ${readable.list} FROM sendwright_template WHERE id = ? AND session = ?`,
-            templateId,
-            sessionId
-          )
+          const row = yield* get(byId, templateId, sessionId)
           return row === undefined ? null : templateOf(row)
         }),
       findNamed: ({ language, name, sessionId }) =>

@@ -284,6 +284,85 @@ export const suite = (layer: Stored): void => {
     )
   })
 
+  describe("a platform's report on a template", () => {
+    const imported = Effect.fnUntraced(function* (status: string, at: number) {
+      const templates = yield* TemplateStore
+      const who = yield* owner
+      const { accountId, sessionId } = who
+      const [first] = yield* templates.importAll({
+        accountId,
+        sessionId,
+        contents: [Fixtures.template({ status })],
+        now: at
+      })
+      const templateId = first?.templateId ?? 0
+      const report = (report: Parameters<typeof templates.report>[0]["report"], now: number) =>
+        templates.report({ accountId, sessionId, templateId, report, now })
+      return { templates, who, templateId, report }
+    })
+
+    it.effect("changes its status and rating, tells so, and leaves what it does not name", () =>
+      Effect.gen(function* () {
+        const { report, templateId, templates, who } = yield* imported("approved", now)
+        yield* listen(who.accountId)
+        const other = yield* owner
+        expect(yield* report({ quality: "red", refusedSince: null }, now + 1)).toMatchObject({
+          status: "approved",
+          quality: "red",
+          updatedAt: now + 1
+        })
+        expect(yield* report({ status: "paused", refusedSince: null }, now + 2)).toMatchObject({
+          status: "paused",
+          quality: "red"
+        })
+        expect(yield* report({ status: "paused", refusedSince: null }, now + 3)).toMatchObject({
+          updatedAt: now + 2
+        })
+        expect((yield* events(now + 10)).map(({ type }) => type)).toEqual(Array(2).fill("template.updated"))
+        const foreign = { accountId: other.accountId, sessionId: other.sessionId, templateId, now: now + 4 }
+        expect(
+          yield* templates.report({ ...foreign, report: { status: "disabled", refusedSince: null } })
+        ).toBeNull()
+        expect(yield* templates.find({ sessionId: who.sessionId, templateId })).toMatchObject({
+          status: "paused"
+        })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("resumes the jobs that were paused for it once it is approved", () =>
+      Effect.gen(function* () {
+        const { report, templateId, who } = yield* imported("paused", now)
+        const content = { kind: "template", templateId, template: Fixtures.template() } as const
+        const command = Fixtures.send(who, { phones: 1, content })
+        yield* (yield* JobStore).accept(command)
+        expect(yield* claim()).toEqual([])
+        expect(yield* find(command.jobId)).toMatchObject({ pauseReason: "template_paused" })
+        yield* report({ status: "approved", refusedSince: null }, now + 1)
+        expect(yield* find(command.jobId)).toMatchObject({ status: "processing", pauseReason: null })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("by a refusal is ignored where the template changed after the message was sent", () =>
+      Effect.gen(function* () {
+        const { report, templates, who } = yield* imported("paused", now)
+        const { accountId, sessionId } = who
+        const contents = [Fixtures.template()]
+        yield* templates.importAll({ accountId, sessionId, contents, now: now + 10 })
+        const refused = (refusedSince: number, at: number) =>
+          Effect.map(report({ status: "paused", refusedSince }, at), (template) => template?.status)
+        expect(yield* refused(now + 9, now + 10)).toBe("approved")
+        expect(yield* refused(now + 9, now + 20)).toBe("approved")
+        // The import's clock is ahead: nobody knows which was first.
+        expect(yield* refused(now + 8, now + 9)).toBe("paused")
+        yield* templates.importAll({ accountId, sessionId, contents, now: now + 10 })
+        expect(yield* refused(now + 10, now + 20)).toBe("paused")
+        expect(yield* report({ status: "disabled", refusedSince: now + 30 }, now + 40)).toMatchObject({
+          status: "paused"
+        })
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
   describe("what comes in", () => {
     it.effect("about a template is found by its name and language, whatever its status", () =>
       Effect.gen(function* () {
