@@ -89,11 +89,11 @@ describe("a cached claim", () => {
   it("makes room for newer ones, and counts as new when its job is claimed again", () => {
     const cache = ClaimCache.make()
     const ids = Fixtures.makeIds()
-    const claims = Array.from({ length: 1026 }, () => claimOf(0, ids.jobId(now)))
+    const claims = Array.from({ length: ClaimCache.most + 2 }, () => claimOf(0, ids.jobId(now)))
     const [first, second, third] = claims.map(({ state }) => state.job.id)
-    for (const claim of claims.slice(0, 1024)) cache.put([claim], "1")
+    for (const claim of claims.slice(0, ClaimCache.most)) cache.put([claim], "1")
     cache.put([claimOf(1, second)], "2")
-    for (const claim of claims.slice(1024)) cache.put([claim], "1")
+    for (const claim of claims.slice(ClaimCache.most)) cache.put([claim], "1")
     const isKept = (id = "") => cache.jobOf(id) !== undefined
     expect([first, second, third].map(isKept)).toEqual([false, true, false])
   })

@@ -49,7 +49,7 @@ export interface ClaimCache {
 }
 
 /** The most jobs: as many as all lanes claim where each job has one recipient. */
-const most = 1024
+export const most = 4096
 
 export const make = (): ClaimCache => {
   const claims = new Map<string, Claimed>()
