@@ -402,7 +402,7 @@ describe("Columns", () => {
     const record = { ...rest, key, fence }
     const row = stored("sendwright_recipient", recipients.names, recipients.write(record))
     expect(recipients.read(row)).toEqual(record)
-    const json = answer(`SELECT ${dialect.jsonArrays(recipientColumns(dialect))} FROM sendwright_recipient`)
+    const json = answer(`SELECT ${recipientColumns(dialect)} FROM sendwright_recipient`)
     expect(readRecipients(json)).toEqual([{ key, recipient, fence }])
   }
 
@@ -498,6 +498,11 @@ describe("Columns", () => {
         db.exec("DELETE FROM sendwright_progress; DELETE FROM sendwright_batch")
         const { found, job, seq } = answered(accepted)
         expect(found).toEqual(JobCodec.untouched(seq, job))
+        const select = JobCodec.selectWaiting(dialect, "SELECT * FROM sendwright_job")
+        const group = JobCodec.readWaiting(db.prepare<[], Row>(select).get() ?? {})
+        expect(group).toMatchObject({ digest: "digest", snapshot: 5, template: null, seqs: [seq] })
+        expect(group.job(0, content, 7)).toEqual(JobCodec.untouched(seq, job, 7))
+        expect(group.dueAt(0)).toBe(accepted.now)
       })
     )
   })

@@ -157,6 +157,8 @@ const dialect: Dialect = {
   },
   jsonArray: (expressions) => `json_build_array(${expressions})::text`,
   jsonArrays: (expressions) => `coalesce(json_agg(json_build_array(${expressions}))::text, '[]')`,
+  jsonColumns: (expressions) =>
+    `json_build_array(${expressions.map((each) => `coalesce(json_agg(${each}), '[]')`).join(", ")})::text`,
   jsonValue: (expressions) => `json_build_array(${expressions})`,
   json: (column) => `${column}::json`,
   elements: {

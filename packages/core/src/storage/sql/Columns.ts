@@ -184,6 +184,11 @@ type Elements<R, Fields extends ReadonlyArray<keyof R>> = {
   readonly [Place in keyof Fields]: Element<R[Fields[Place]]>
 }
 
+/** For each field an array with its element of every row. */
+type ElementsOfRows<R, Fields extends ReadonlyArray<keyof R>> = {
+  readonly [Place in keyof Fields]: ReadonlyArray<Element<R[Fields[Place]]>>
+}
+
 /**
  * Fields in the order in which a JSON array of an answer has them. A reader that names its places (`array[at.phone]`) costs
  * what one with bare numbers costs, and the compiler knows what each place holds.
@@ -195,6 +200,9 @@ export interface Layout<R, Fields extends ReadonlyArray<keyof R>> {
   readonly parse: (text: string) => Elements<R, Fields>
   /** Of an array of such arrays. */
   readonly parseAll: (text: string) => ReadonlyArray<Elements<R, Fields>>
+  /** The elements of many rows, as SQL for `Dialect.jsonColumns`, which {@link parseColumns} reads. */
+  readonly expressions: (expressions: Readonly<Record<Fields[number], string>>) => ReadonlyArray<string>
+  readonly parseColumns: (text: string) => ElementsOfRows<R, Fields>
   /** The array of a record whose fields are all columns, as the database would answer it. */
   readonly ofRecord: (
     columns: Columns<Pick<R, Fields[number]>>,
@@ -209,6 +217,8 @@ export const layout =
     select: (expressions) => fields.map((field: Fields[number]) => expressions[field]).join(", "),
     parse: JSON.parse,
     parseAll: JSON.parse,
+    expressions: (expressions) => fields.map((field: Fields[number]) => expressions[field]),
+    parseColumns: JSON.parse,
     ofRecord: (columns, record) => {
       const element = <Field extends Fields[number]>(field: Field) => {
         const { isJson, write } = columns[field]
@@ -217,3 +227,13 @@ export const layout =
       return JSON.parse(JSON.stringify(fields.map(element)))
     }
   })
+
+/** The element of a row in one of the columns that {@link Layout.parseColumns} reads. */
+export const elementOf = <A extends string | number | object | null>(
+  column: ReadonlyArray<A>,
+  row: number
+): A => {
+  const element = column[row]
+  if (element === undefined) throw new TypeError(`A column of an answer has no row ${row}`)
+  return element
+}

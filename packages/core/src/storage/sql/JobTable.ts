@@ -18,8 +18,9 @@ import {
   progress,
   readJob,
   readRenewed,
+  readWaiting,
   renewedColumns,
-  waitingColumns,
+  selectWaiting,
   writeProgress
 } from "./codec/Job.ts"
 import type { StoredRecipient } from "./codec/Recipient.ts"
@@ -151,19 +152,31 @@ const batchesOf = (
   return batches
 }
 
+/** A job; with a fault and without its content where that cannot be read. */
+interface ReadableJob {
+  readonly job: StoredJob
+  readonly fault: UnreadableContent | null
+}
+
+/** As `DueJob` of the policy. */
+interface WaitingJob extends ReadableJob {
+  readonly dueAt: Instant
+  /** The status of its template; null where it has none. */
+  readonly template: string | null
+  readonly hasPendingLimits: false
+}
+
 /** The job rows of one database. */
 export interface StoredJobs {
   readonly dialect: Dialect
   readonly ids: Ids
   /** To be followed by `WHERE`, with what stays of a job under `job`, what changes under `progress` and its `batch`. */
   readonly select: (more?: string) => string
-  /** @param behind of a job that waits in the backlog, as `StoredJob.behind` */
-  readonly toJob: (row: Row, behind?: number | null) => Program<StoredJob>
+  readonly toJob: (row: Row) => Program<StoredJob>
   /** The same of a job whose content may be unreadable: then with the fault, and without a content. */
-  readonly toDue: (
-    row: Row,
-    behind?: number | null
-  ) => Program<{ readonly job: StoredJob; readonly fault: UnreadableContent | null }>
+  readonly toDue: (row: Row) => Program<ReadableJob>
+  /** The jobs that `selectWaiting` has selected of a session's backlog, in its order. */
+  readonly waiting: (groups: ReadonlyArray<Row>) => Program<ReadonlyArray<WaitingJob>>
   readonly find: (jobId: string) => Program<StoredJob | undefined>
   /** Those that there are, locked until the commit and in the order of their ids. */
   readonly lockAll: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
@@ -211,10 +224,11 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     FROM sendwright_job AS job JOIN sendwright_snapshot AS snapshot ON snapshot.seq = job.snapshot
       LEFT JOIN sendwright_progress AS progress ON progress.seq = job.seq ${Backlog.joinBatch}`
   const byId = `${select()} WHERE job.id = ?`
-  const waitingBefore = `SELECT ${dialect.jsonArray(waitingColumns)} AS job, job.backlog_at FROM (
-      SELECT * FROM sendwright_job AS job WHERE ${Backlog.waitsOf("?")} AND ${Backlog.place} < ?
-      ORDER BY ${Backlog.place} DESC ${limited}
-    ) AS job CROSS JOIN sendwright_snapshot AS snapshot WHERE snapshot.seq = job.snapshot ORDER BY job.seq DESC`
+  const waitingBefore = selectWaiting(
+    dialect,
+    `SELECT * FROM sendwright_job AS job WHERE ${Backlog.waitsOf("?")} AND ${Backlog.place} < ?
+      ORDER BY ${Backlog.place} DESC ${limited}`
+  )
 
   const { elements, entries } = dialect
   const ofIds = `job.id IN (SELECT ${elements.value} FROM ${elements.from})`
@@ -244,19 +258,42 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
 
   const contentOf = contentReader()
 
-  function* toJob(row: Row, behind?: number | null): Program<StoredJob> {
-    const { digest, of, snapshot } = readJob(text(row, "job"), behind)
+  function* toJob(row: Row): Program<StoredJob> {
+    const { digest, of, snapshot } = readJob(text(row, "job"))
     return of(yield* contentOf(digest, snapshot))
   }
 
-  function* toDue(row: Row, behind?: number | null) {
-    const { digest, of, snapshot } = readJob(text(row, "job"), behind)
+  function* readable(digest: string, snapshot: number) {
     try {
-      return { job: of(yield* contentOf(digest, snapshot)), fault: null }
+      return { content: yield* contentOf(digest, snapshot), fault: null }
     } catch (fault) {
-      if (fault instanceof UnreadableContent) return { job: of(noContent), fault }
+      if (fault instanceof UnreadableContent) return { content: noContent, fault }
       throw fault
     }
+  }
+
+  function* toDue(row: Row): Program<ReadableJob> {
+    const { digest, of, snapshot } = readJob(text(row, "job"))
+    const { content, fault } = yield* readable(digest, snapshot)
+    return { job: of(content), fault }
+  }
+
+  function* waiting(groups: ReadonlyArray<Row>): Program<ReadonlyArray<WaitingJob>> {
+    const read = []
+    for (const row of groups) {
+      const group = readWaiting(row)
+      read.push({ ...group, ...(yield* readable(group.digest, group.snapshot)) })
+    }
+    const places = read.flatMap((group) => group.seqs.map((seq, place) => ({ seq, place, group })))
+    let behind: number | null = null
+    return places
+      .sort((a, b) => a.seq - b.seq)
+      .map(({ group, place, seq }) => {
+        const { content, fault, template } = group
+        const job = group.job(place, content, behind)
+        behind = seq
+        return { job, fault, template, dueAt: group.dueAt(place), hasPendingLimits: false }
+      })
   }
 
   const findBy = (statement: string) =>
@@ -352,8 +389,9 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     select,
     toJob,
     toDue,
+    waiting,
     find: findBy(byId),
-    recipientsOf: (condition) => `SELECT ${dialect.jsonArrays(recipientColumns(dialect))} AS recipients
+    recipientsOf: (condition) => `SELECT ${recipientColumns(dialect)} AS recipients
       FROM (SELECT * FROM sendwright_recipient WHERE ${condition}) AS recipient`,
     recipients: function* (statement, ...parameters) {
       return readRecipients(text((yield* get(statement, ...parameters)) ?? {}, "recipients"))
@@ -371,12 +409,11 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
         let before = lastSeq
         // From the end, where those are.
         for (let isLast = false; !isLast && jobs.length < aheadAtOnce; ) {
-          const page = yield* all(waitingBefore, session, session, before, aheadAtOnce)
-          for (const row of page) {
-            const stored = yield* toJob(row)
-            const isAhead = integer(row, "backlog_at") > now
-            if (isAhead && stored.job.createdAt > latest) jobs.push(stored)
-            before = stored.seq
+          const page = yield* waiting(yield* all(waitingBefore, session, session, before, aheadAtOnce))
+          for (const { dueAt, job } of page.toReversed()) {
+            const isAhead = dueAt > now
+            if (isAhead && job.job.createdAt > latest) jobs.push(job)
+            before = job.seq
             isLast = !isAhead
           }
           isLast ||= page.length < aheadAtOnce

@@ -16,9 +16,9 @@ import * as Backlog from "./Backlog.ts"
 import * as BatchClaims from "./BatchClaims.ts"
 import * as ClaimCache from "./ClaimCache.ts"
 import type { StoredJob } from "./codec/Job.ts"
-import { inBatch, rowColumns, waitingColumns } from "./codec/Job.ts"
+import { inBatch, rowColumns, selectWaiting } from "./codec/Job.ts"
 import type { StoredRecipient } from "./codec/Recipient.ts"
-import { recipientColumns } from "./codec/Recipient.ts"
+import { readRecipients, recipientColumns } from "./codec/Recipient.ts"
 import { outages, readOutages, writeOutages } from "./codec/Session.ts"
 import * as DeferredLimitRows from "./DeferredLimitRows.ts"
 import { insertRows } from "./Insert.ts"
@@ -138,24 +138,16 @@ const forgetOldest = `DELETE FROM sendwright_parked WHERE session = ?
 
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
-interface Due {
-  readonly seq: number
-  readonly at: Instant
-  /** Undefined for a job that has a row. */
-  readonly waiting: DueJob<Sql> | undefined
-}
-
 const dueJob = (
   { fault, job }: Pick<DueJob<Sql>, "fault" | "job">,
   row: Row,
-  dueAt: Instant,
-  hasPendingLimits: boolean
+  dueAt: Instant
 ): DueJob<Sql> => ({
   job,
   fault,
   template: textOrNull(row, "template"),
   dueAt,
-  hasPendingLimits
+  hasPendingLimits: textOrNull(row, "limiter") !== null
 })
 
 /** @param applyInbound applies inbound items, as `InboundStore.receive` does */
@@ -172,28 +164,27 @@ export const make = (
     FROM ${elements.from} CROSS JOIN sendwright_progress AS progress CROSS JOIN sendwright_job AS job
       CROSS JOIN sendwright_snapshot AS snapshot LEFT JOIN sendwright_template AS template ON template.id = job.template
     WHERE progress.seq = ${elements.integer} AND job.seq = progress.seq AND snapshot.seq = job.snapshot`
-  const waitingJobs = `SELECT ${dialect.jsonArray(waitingColumns)} AS job, template.status AS template, job.backlog_at
-    FROM (
-      SELECT * FROM sendwright_job AS job
-      WHERE ${Backlog.waitsOf("?")} ${Backlog.inOrder} ${limited}
-    ) AS job CROSS JOIN sendwright_snapshot AS snapshot
-      LEFT JOIN sendwright_template AS template ON template.id = job.template
-    WHERE snapshot.seq = job.snapshot ORDER BY job.seq`
+  const waitingJobs = selectWaiting(
+    dialect,
+    `SELECT * FROM sendwright_job AS job WHERE ${Backlog.waitsOf("?")} ${Backlog.inOrder} ${limited}`
+  )
   // By `Transitions.isDue`.
   const isDue = "(recipient.next_at <= ? OR recipient.next_at IS NOT NULL AND recipient.updated_at > ?)"
-  const dueOfJobs = `FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient
-    WHERE ${isDue} AND recipient.seq BETWEEN ${elements.integer} * 4096 AND ${elements.integer} * 4096 + ${lastPlace}`
-  const recipients = dialect.jsonArrays(recipientColumns(dialect))
-  const everyDue = `SELECT ${recipients} AS recipients ${dueOfJobs}`
+  const recipients = recipientColumns(dialect)
   const everyDueIn = inRanges(
     "recipient.seq",
     (condition) =>
       `SELECT ${recipients} AS recipients FROM sendwright_recipient AS recipient WHERE ${isDue} AND ${condition}`
   )
-  // Sorts keys alone: to sort whole rows takes as long as all the rest.
-  const firstDue = `SELECT ${recipients} AS recipients FROM (
-      SELECT recipient.seq AS key ${dueOfJobs} ORDER BY ${elements.place}, recipient.seq ${limited}
-    ) AS due CROSS JOIN sendwright_recipient AS recipient WHERE recipient.seq = due.key`
+  // A subquery for each job, which the primary key answers. Of a join over a range PostgreSQL expects a part of the whole
+  // table, so it reads all recipients that there are.
+  const dueOfEach = `SELECT (
+      SELECT ${recipients} FROM (
+        SELECT * FROM sendwright_recipient AS recipient
+        WHERE ${isDue} AND recipient.seq BETWEEN ${elements.integer} * 4096 AND ${elements.integer} * 4096 + ${lastPlace}
+        ORDER BY recipient.seq ${limited}
+      ) AS recipient
+    ) AS recipients FROM ${elements.from} ORDER BY ${elements.place}`
   const pairsOf = `SELECT phone, next_at FROM sendwright_pair
     WHERE session = ? AND next_at > ? AND phone IN (SELECT ${elements.value} FROM ${elements.from})`
 
@@ -228,7 +219,7 @@ export const make = (
   const lockBacklog = (sessionId: string, waits: boolean): Program<boolean> =>
     (waits ? dialect.serializeInTime : dialect.trySerialize)(Backlog.serialized(sessionId))
 
-  /** Those that are due of the jobs, in no certain order; the first of them, where there are more. */
+  /** The first `limit` that are due, of all in the order of the jobs; no order is certain where there are fewer. */
   function* dueOf(
     jobs: ReadonlyArray<StoredJob>,
     limit: number,
@@ -236,15 +227,18 @@ export const make = (
   ): Program<ReadonlyArray<StoredRecipient>> {
     const open = jobs.reduce((sum, { job: { counts } }) => sum + counts.queued + counts.sending, 0)
     const latest = Time.latestWritten(now)
-    const keys = JSON.stringify(jobs.map(({ seq }) => seq))
-    if (open > limit) return yield* rows.recipients(firstDue, keys, now, latest, limit)
     // Those of jobs that were accepted one behind the other lie side by side: they are found together.
-    const ranges = rangesOf(
-      jobs.map(({ seq }) => ({ key: recipientKey(seq, 0), next: recipientKey(seq + 1, 0) }))
-    )
-    if (ranges === undefined) return yield* rows.recipients(everyDue, keys, now, latest)
-    const ends = ranges.map((key, at) => (at % 2 === 0 ? key : key + lastPlace))
-    return yield* rows.recipients(everyDueIn(ranges), now, latest, ...ends)
+    const ranges =
+      open > limit
+        ? undefined
+        : rangesOf(jobs.map(({ seq }) => ({ key: recipientKey(seq, 0), next: recipientKey(seq + 1, 0) })))
+    if (ranges !== undefined) {
+      const ends = ranges.map((key, at) => (at % 2 === 0 ? key : key + lastPlace))
+      return yield* rows.recipients(everyDueIn(ranges), now, latest, ...ends)
+    }
+    const keys = JSON.stringify(jobs.map(({ seq }) => seq))
+    const found = yield* all(dueOfEach, now, latest, limit, keys)
+    return found.flatMap((row) => readRecipients(text(row, "recipients"))).slice(0, limit)
   }
 
   return {
@@ -299,31 +293,28 @@ export const make = (
     },
 
     lockDueJobs: function* ({ limit, now, sessionId, waits }) {
-      const due: Array<Due> = []
-      for (const row of yield* all(dueKeys, sessionId, now, limit))
-        due.push({ seq: seq(row), at: integer(row, "next_at"), waiting: undefined })
-      if (yield* lockBacklog(sessionId, waits)) {
-        let behind: number | null = null
-        for (const row of yield* all(waitingJobs, sessionId, sessionId, limit)) {
-          const at = integer(row, "backlog_at")
-          // Those behind it are not due either.
-          if (at > now) break
-          const waiting: DueJob<Sql> = dueJob(yield* rows.toDue(row, behind), row, at, false)
-          behind = waiting.job.seq
-          due.push({ seq: behind, at, waiting })
-        }
-      }
-      const first = due.sort((a, b) => a.at - b.at || a.seq - b.seq).slice(0, limit)
-      const withRows = first.filter(({ waiting }) => waiting === undefined)
-      const times = new Map(withRows.map(({ at, seq }) => [seq, at]))
-      const keys = [...times.keys()]
+      const keys = yield* all(dueKeys, sessionId, now, limit)
+      const isLocked = yield* lockBacklog(sessionId, waits)
+      const waiting = isLocked
+        ? yield* rows.waiting(yield* all(waitingJobs, sessionId, sessionId, limit))
+        : []
+      const later = waiting.findIndex(({ dueAt }) => dueAt > now)
+      // Those behind one that is not due are not due either.
+      const due = later < 0 ? waiting : waiting.slice(0, later)
+      if (keys.length === 0) return due
+      const first = [
+        ...keys.map((row) => ({ seq: seq(row), at: integer(row, "next_at"), waiting: undefined })),
+        ...due.map((waiting) => ({ seq: waiting.job.seq, at: waiting.dueAt, waiting }))
+      ]
+        .sort((a, b) => a.at - b.at || a.seq - b.seq)
+        .slice(0, limit)
+      const times = new Map<number, Instant>()
+      for (const { at, seq, waiting } of first) if (waiting === undefined) times.set(seq, at)
       const read = new Map<number, DueJob<Sql>>()
-      if (keys.length > 0) {
-        for (const row of yield* all(dueJobs, JSON.stringify(keys))) {
-          const found = yield* rows.toDue(row)
-          const { seq } = found.job
-          read.set(seq, dueJob(found, row, times.get(seq) ?? now, textOrNull(row, "limiter") !== null))
-        }
+      for (const row of yield* all(dueJobs, JSON.stringify([...times.keys()]))) {
+        const found = yield* rows.toDue(row)
+        const { seq } = found.job
+        read.set(seq, dueJob(found, row, times.get(seq) ?? now))
       }
       return first.map(({ seq, waiting }) => {
         const found = waiting ?? read.get(seq)

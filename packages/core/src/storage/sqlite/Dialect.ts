@@ -29,6 +29,8 @@ const dialect: Omit<Dialect, "insert" | "update"> = {
   noteKey: function* () {},
   jsonArray: (expressions) => `json_array(${expressions})`,
   jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
+  jsonColumns: (expressions) =>
+    `json_array(${expressions.map((each) => `json_group_array(${each})`).join(", ")})`,
   jsonValue: (expressions) => `json_array(${expressions})`,
   json: (column) => `json(${column})`,
   elements: {

@@ -9,9 +9,19 @@ import * as Job from "../../../domain/job/Job.ts"
 import type { Counts } from "../../../domain/job/Recipient.ts"
 import * as Transitions from "../../../domain/job/Transitions.ts"
 import type { JobState } from "../../JobSteps.ts"
-import { integer, integerOrNull, layout, nullable, table, text, textOrNull, word } from "../Columns.ts"
+import {
+  elementOf,
+  integer,
+  integerOrNull,
+  layout,
+  nullable,
+  table,
+  text,
+  textOrNull,
+  word
+} from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
-import type { SqlValue } from "../Program.ts"
+import type { Row, SqlValue } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 
 /**
@@ -299,9 +309,6 @@ export const jobColumns = (dialect: Dialect): string =>
 /** The same of a job that has such a row. */
 export const rowColumns = (dialect: Dialect): string => selectJob(rowOf(dialect), "NULL")
 
-/** The same of a job that waits in the backlog, of which there is nothing but itself. */
-export const waitingColumns = selectJob("NULL", "NULL")
-
 type Fixed = Omit<Accepted, "id"> & Pick<Job.Job, "content">
 
 const statusOf = RowReader.wordOf(Job.statuses)
@@ -388,10 +395,8 @@ export const inBatch = (
   version
 })
 
-/** @param behind of a job that waits in the backlog, as `StoredJob.behind` */
 export const readJob = (
-  text: string,
-  behind?: number | null
+  text: string
 ): {
   /** Of its content, which lies apart. */
   readonly digest: string
@@ -427,7 +432,7 @@ export const readJob = (
       now: fixed.createdAt
     })
     const batch = array[at.batch]
-    if (batch === null) return untouched(seq, job, behind)
+    if (batch === null) return untouched(seq, job)
     const batchClaimedAt = batch[inBatchAt.at]
     return inBatch(seq, Transitions.claimedWhole(job, batchClaimedAt), {
       first: batch[inBatchAt.first],
@@ -437,6 +442,66 @@ export const readJob = (
     })
   }
   return { snapshot: array[at.snapshot], digest: array[at.digest], of }
+}
+
+const group = jobs.only("accountId", "sessionId", "publicKey", "snapshot", "currency")
+
+interface WaitingRow extends JobRow {
+  readonly backlogAt: Instant
+}
+
+const waiting = layout<WaitingRow>()(
+  "seq",
+  "id",
+  "estimatedCost",
+  "recipients",
+  "createdAt",
+  "reference",
+  "backlogAt"
+)
+
+/**
+ * Selects jobs of which there is nothing but themselves, grouped by what most of a session have in common; each group with
+ * its content's digest and its template's status.
+ *
+ * @param jobs selects them, each with all columns
+ */
+export const selectWaiting = (dialect: Pick<Dialect, "jsonColumns">, jobs: string): string => {
+  const columns = dialect.jsonColumns(waiting.expressions(ofJob))
+  return `SELECT ${group.of("jobs")}, jobs.jobs, snapshot.digest, template.status AS template
+    FROM (SELECT ${group.list}, template, ${columns} AS jobs FROM (${jobs}) AS job GROUP BY ${group.list}, template) AS jobs
+      CROSS JOIN sendwright_snapshot AS snapshot LEFT JOIN sendwright_template AS template ON template.id = jobs.template
+    WHERE snapshot.seq = jobs.snapshot`
+}
+
+/** What a group of {@link selectWaiting} has in common, and its jobs by their places in it. */
+export const readWaiting = (row: Row) => {
+  const { at } = waiting
+  const columns = waiting.parseColumns(RowReader.text(row, "jobs"))
+  const { accountId, currency, publicKey, sessionId, snapshot } = group.read(row)
+  return {
+    snapshot,
+    digest: RowReader.text(row, "digest"),
+    template: RowReader.textOrNull(row, "template"),
+    seqs: columns[at.seq],
+    dueAt: (place: number): Instant => elementOf(columns[at.backlogAt], place),
+    /** @param behind as `StoredJob.behind` */
+    job: (place: number, content: Job.Content, behind: number | null): StoredJob => {
+      const job = Job.newJob({
+        accountId,
+        sessionId,
+        publicKey,
+        currency,
+        estimatedCost: elementOf(columns[at.estimatedCost], place),
+        reference: elementOf(columns[at.reference], place),
+        jobId: elementOf(columns[at.id], place),
+        content,
+        recipients: elementOf(columns[at.recipients], place),
+        now: elementOf(columns[at.createdAt], place)
+      })
+      return untouched(elementOf(columns[at.seq], place), job, behind)
+    }
+  }
 }
 
 interface RenewedRow {

@@ -9,6 +9,7 @@ import * as Job from "../../../domain/job/Job.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
 import type { FencedRecipient, RecipientChange } from "../../JobSteps.ts"
 import {
+  elementOf,
   flag,
   integer,
   integerOrNull,
@@ -199,12 +200,14 @@ const answered = layout<AnsweredRow>()(
 )
 
 /** What {@link readRecipients} reads: of an untouched one less. */
-export const recipientColumns = (dialect: Pick<Dialect, "json" | "jsonValue">): string => {
+export const recipientColumns = (dialect: Pick<Dialect, "json" | "jsonColumns" | "jsonValue">): string => {
   const expressions = recipients.expressions(({ isJson, name }) => (isJson ? dialect.json(name) : name))
-  return answered.select({
-    ...expressions,
-    progress: `CASE WHEN ${untouched} THEN NULL ELSE ${dialect.jsonValue(progress.select(expressions))} END`
-  })
+  return dialect.jsonColumns(
+    answered.expressions({
+      ...expressions,
+      progress: `CASE WHEN ${untouched} THEN NULL ELSE ${dialect.jsonValue(progress.select(expressions))} END`
+    })
+  )
 }
 
 const untouchedProgress = progress.ofRecord(recipients.columns, fresh)
@@ -213,36 +216,36 @@ const statusOf = RowReader.wordOf(Recipient.statuses)
 const { at } = answered
 const { at: now } = progress
 
-const toRecipient = (array: ReturnType<typeof answered.parse>): StoredRecipient => {
-  const state = array[at.progress] ?? untouchedProgress
-  return {
-    key: array[at.key],
-    recipient: {
-      index: array[at.key] % placesPerJob,
-      phone: array[at.phone],
-      externalId: array[at.externalId],
-      values: array[at.values],
-      status: statusOf("status", state[now.status]),
-      failure: state[now.failure],
-      attempts: state[now.attempts],
-      retryingSince: state[now.retryingSince],
-      requeuedAt: state[now.requeuedAt],
-      crashCount: state[now.crashCount],
-      maybeSent: state[now.maybeSent] === 1,
-      providerId: state[now.providerId],
-      market: array[at.market],
-      price: array[at.price],
-      pricing: state[now.pricing],
-      sequence: state[now.sequence],
-      nextAt: array[at.nextAt],
-      updatedAt: array[at.updatedAt],
-      sentAt: state[now.sentAt],
-      deliveredAt: state[now.deliveredAt],
-      readAt: state[now.readAt]
-    },
-    fence: state[now.fence]
-  }
+export const readRecipients = (text: string): ReadonlyArray<StoredRecipient> => {
+  const columns = answered.parseColumns(text)
+  return columns[at.key].map((key, row): StoredRecipient => {
+    const state = elementOf(columns[at.progress], row) ?? untouchedProgress
+    return {
+      key,
+      recipient: {
+        index: key % placesPerJob,
+        phone: elementOf(columns[at.phone], row),
+        externalId: elementOf(columns[at.externalId], row),
+        values: elementOf(columns[at.values], row),
+        status: statusOf("status", state[now.status]),
+        failure: state[now.failure],
+        attempts: state[now.attempts],
+        retryingSince: state[now.retryingSince],
+        requeuedAt: state[now.requeuedAt],
+        crashCount: state[now.crashCount],
+        maybeSent: state[now.maybeSent] === 1,
+        providerId: state[now.providerId],
+        market: elementOf(columns[at.market], row),
+        price: elementOf(columns[at.price], row),
+        pricing: state[now.pricing],
+        sequence: state[now.sequence],
+        nextAt: elementOf(columns[at.nextAt], row),
+        updatedAt: elementOf(columns[at.updatedAt], row),
+        sentAt: state[now.sentAt],
+        deliveredAt: state[now.deliveredAt],
+        readAt: state[now.readAt]
+      },
+      fence: state[now.fence]
+    }
+  })
 }
-
-export const readRecipients = (text: string): ReadonlyArray<StoredRecipient> =>
-  answered.parseAll(text).map(toRecipient)
