@@ -102,9 +102,16 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       StorageError
     >
 
-    /** Makes what a dead worker had claimed due again; its late answers change nothing. Answers how many deliveries. */
+    /**
+     * Makes what a dead worker had claimed due again; its late answers change nothing. Answers how many deliveries. The
+     * worker is not forgotten, since `JobStore.rescue` compares the same count: it comes after this.
+     *
+     * `beats`: the last count by which the worker is taken for dead. One that has another count by now lives, and keeps what
+     * it has; a heartbeat that comes meanwhile waits for this commit.
+     */
     readonly rescue: (command: {
       readonly worker: string
+      readonly beats?: number
       readonly now: Instant
     }) => Effect.Effect<number, StorageError>
 

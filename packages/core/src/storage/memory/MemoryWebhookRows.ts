@@ -137,6 +137,9 @@ const deliveryRows = (db: Database): Omit<Operations, keyof ReturnType<typeof en
       )
     },
 
+    lockWorker: function* (worker, beats) {
+      return beats === (db.beats.get(worker)?.beats ?? 0)
+    },
     release: function* (worker, now) {
       const left = [...db.deliveries.values()].filter((row) => row.worker === worker)
       save(

@@ -49,7 +49,7 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
       rotate: (command) => perform(() => Deliveries.rotate(rows, command)),
       send: (command) => perform(() => Deliveries.send(rows, command)),
       settleAndClaim: (command) => perform(() => deliveries.settleAndClaim(command)),
-      rescue: ({ now, worker }) => perform(() => rows.release(worker, now)),
+      rescue: (command) => perform(() => Deliveries.rescue(rows, command)),
       makeDue: ({ now }) =>
         Effect.sync(() => {
           const putOff = [...db.deliveries.values()].filter(

@@ -207,6 +207,15 @@ interface Claimed<B extends WebhookBackend> {
   readonly given: ClaimedDelivery
 }
 
+/** `WebhookStore.rescue`. */
+export function* rescue<B extends WebhookBackend>(
+  rows: WebhookRows<B>,
+  { beats, now, worker }: { readonly worker: string; readonly beats?: number; readonly now: Instant }
+): Tx<number, B> {
+  if (beats !== undefined && !(yield* rows.lockWorker(worker, beats))) return 0
+  return yield* rows.release(worker, now)
+}
+
 /** `WebhookStore.change`. */
 export function* change<B extends WebhookBackend>(
   rows: WebhookRows<B>,

@@ -94,6 +94,11 @@ export interface WebhookRows<B extends WebhookBackend> {
   /** Writes deliveries that were locked and attempted (`Delivering.attempted`), each with its attempt. */
   readonly saveAttempts: (attempted: ReadonlyArray<AttemptedDelivery<B>>) => Tx<void, B>
 
+  /**
+   * Lets nobody say until the commit that the worker lives, and changes nothing. Answers false, and locks nothing, when its
+   * last count is another one than `beats`; 0 is the count of one that said nothing. Waits for other commits.
+   */
+  readonly lockWorker: (worker: string, beats: number) => Tx<boolean, B>
   /** Writes `Delivering.released` of all that the worker has claimed, and answers how many. */
   readonly release: (worker: string, now: Instant) => Tx<number, B>
   /** Writes `Delivering.resumed` of all deliveries of a locked endpoint that are `Delivering.waitsAttempted`. */

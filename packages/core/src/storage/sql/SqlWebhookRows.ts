@@ -11,6 +11,7 @@ import * as PaceRows from "./PaceRows.ts"
 import type { Answer, Row, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import { integer, limited, realOrNull, seq, text } from "./RowReader.ts"
+import * as WorkerRows from "./WorkerRows.ts"
 
 interface StoredEndpoint {
   readonly seq: number
@@ -189,6 +190,7 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
       if (delivered.length > 0) yield* run(arrived, JSON.stringify(delivered))
     },
 
+    lockWorker: WorkerRows.lock(dialect),
     release: (worker, now) => changes(release, now, now, worker),
     resume: (endpoint, now) => run(resume, now, endpoint.seq),
     replay: (deliveryId, now) => run(`${replay} WHERE id = ? AND worker IS NULL`, now, now, deliveryId),

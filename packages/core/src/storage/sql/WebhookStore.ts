@@ -92,7 +92,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
       send: (command) => db.write("WebhookStore.send", () => Deliveries.send(rows, command)),
       settleAndClaim: (command) =>
         db.work("WebhookStore.settleAndClaim", () => deliveries.settleAndClaim(command)),
-      rescue: ({ now, worker }) => db.work("WebhookStore.rescue", () => rows.release(worker, now)),
+      rescue: (command) => db.work("WebhookStore.rescue", () => Deliveries.rescue(rows, command)),
       makeDue: ({ now }) =>
         db.work("WebhookStore.makeDue", () => changes(makeDue, now, now, now, Time.latestWritten(now))),
       findDelivery: (id) => db.read("WebhookStore.findDelivery", () => findDelivery(id)),

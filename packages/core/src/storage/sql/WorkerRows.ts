@@ -1,5 +1,6 @@
 /** The workers that have claimed something, with each one's last heartbeat. */
 import type { Instant } from "../../domain/Instant.ts"
+import type { Dialect } from "./Database.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import { integer, integerOrNull, text } from "./RowReader.ts"
@@ -40,4 +41,14 @@ export function* forget(worker: string, beats: number | undefined): Program<bool
   // A row that is not there could not be locked.
   if (beats === 0) yield* run(silent, worker)
   return (yield* changes("DELETE FROM sendwright_worker WHERE id = ? AND beats = ?", worker, beats)) > 0
+}
+
+/** Whether its count is `beats`. Then a beat that comes meanwhile waits; the count stays, for whoever compares it next. */
+export const lock = (dialect: Dialect): ((worker: string, beats: number) => Program<boolean>) => {
+  const locked = `SELECT id FROM sendwright_worker WHERE id = ? AND beats = ?${dialect.forUpdate("sendwright_worker")}`
+  return function* (worker, beats) {
+    // One that said nothing has no row to lock, and its count is still 0 when it is forgotten.
+    if (beats === 0) return yield* forget(worker, beats)
+    return (yield* get(locked, worker, beats)) !== undefined
+  }
 }

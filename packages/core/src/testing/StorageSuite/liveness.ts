@@ -1,10 +1,12 @@
 /** Who lives, and what becomes of recipients over which workers die. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import { WebhookStore } from "../../storage/WebhookStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, failure, now, owner, results } from "./Setup.ts"
+import { claim, failure, listen, now, owner, results } from "./Setup.ts"
 
 const recoverable = ["sandbox"] as const
 
@@ -93,6 +95,63 @@ export const suite = (layer: Stored): void => {
         // Each is judged by itself.
         expect(yield* rescue(["lives", 3], ["silent", 0])).toBe(3)
         expect(yield* held).toEqual(["lives"])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a worker with recipients and deliveries", () => {
+    /** Both in the hands of "w", whose last count is this one. */
+    const holding = Effect.fnUntraced(function* (beats: number) {
+      const { jobs } = yield* bereaved(2, 0)
+      const store = yield* WebhookStore
+      const { accountId } = yield* owner
+      yield* listen(accountId)
+      yield* (yield* ConsentStore).record({ accountId, records: [Fixtures.consent("5511987654321")] })
+      const claimDeliveries = store.settleAndClaim({
+        now,
+        settlements: [],
+        claim: Fixtures.deliveryClaim({ worker: "w" })
+      })
+      yield* claim(2, now, "w")
+      yield* claimDeliveries
+      if (beats > 0) yield* jobs.heartbeat({ workers: ["w"], beats, dispatchesAt: null })
+      return {
+        jobs,
+        claimDeliveries,
+        rescueRecipients: (beats: number) =>
+          jobs.rescue({ worker: "w", beats: new Map([["w", beats]]), now, recoverable }),
+        rescueDeliveries: (beats: number) => store.rescue({ worker: "w", beats, now })
+      }
+    })
+
+    for (const [which, beats] of [
+      ["that said nothing", 0],
+      ["that has said that it lives", 3]
+    ] as const)
+      it.effect(`and ${which} loses both by one count, also when the rescue ends between them`, () =>
+        Effect.gen(function* () {
+          const { jobs, rescueDeliveries, rescueRecipients } = yield* holding(beats)
+          expect(yield* rescueDeliveries(beats + 1)).toBe(0)
+          expect(yield* rescueDeliveries(beats)).toBe(1)
+          expect(yield* jobs.workers).toEqual([{ worker: "w", beats, isDead: false }])
+          // The next one to find it dead begins again.
+          expect(yield* rescueDeliveries(beats)).toBe(0)
+          expect(yield* rescueRecipients(beats)).toBe(2)
+          expect(yield* jobs.workers).toEqual([])
+        }).pipe(Effect.provide(layer))
+      )
+
+    it.effect("keeps what is not taken back yet when it says between the two rescues that it lives", () =>
+      Effect.gen(function* () {
+        const { claimDeliveries, jobs, rescueDeliveries, rescueRecipients } = yield* holding(3)
+        expect(yield* rescueDeliveries(3)).toBe(1)
+        yield* jobs.heartbeat({ workers: ["w"], beats: 4, dispatchesAt: null })
+        yield* claimDeliveries
+        expect(yield* rescueRecipients(3)).toBe(0)
+        expect(yield* rescueDeliveries(3)).toBe(0)
+        expect(yield* jobs.workers).toEqual([{ worker: "w", beats: 4, isDead: false }])
+        expect(yield* rescueDeliveries(4)).toBe(1)
+        expect(yield* rescueRecipients(4)).toBe(2)
       }).pipe(Effect.provide(layer))
     )
   })

@@ -154,6 +154,37 @@ export const suite = (layer: Stored) =>
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect(
+      "stay in the hands of a worker that said again that it lives, though it was taken for dead",
+      () =>
+        Effect.gen(function* () {
+          const store = yield* WebhookStore
+          const jobs = yield* JobStore
+          const rescue = (beats: number) => store.rescue({ worker: "w", beats, now })
+          const { accountId } = yield* owner
+          yield* listen(accountId)
+          yield* append(accountId)
+          const [held] = yield* claim()
+          // It said nothing so far.
+          expect(yield* rescue(1)).toBe(0)
+          yield* jobs.heartbeat({ workers: ["w"], beats: 3, dispatchesAt: null })
+          // It was seen before its first heartbeat, and before its last.
+          expect(yield* rescue(0)).toBe(0)
+          expect(yield* rescue(2)).toBe(0)
+          expect(yield* claim()).toEqual([])
+          expect(yield* settle(held, {})).toBe(1)
+          yield* append(accountId, now + 1)
+          const [lost] = yield* claim(now + 1)
+          expect(yield* rescue(3)).toBe(1)
+          expect(yield* settle(lost, {}, now + 1)).toBe(0)
+          expect(yield* claim(now + 1)).toHaveLength(1)
+          yield* jobs.rescue({ worker: "w", now, recoverable: [] })
+          // It was forgotten, and has claimed something since: that is no longer what was judged by this count.
+          expect(yield* rescue(3)).toBe(0)
+          expect(yield* rescue(0)).toBe(1)
+        }).pipe(Effect.provide(layer))
+    )
+
     it.effect("wait while their endpoint is disabled, and resume when it is enabled", () =>
       Effect.gen(function* () {
         const store = yield* WebhookStore

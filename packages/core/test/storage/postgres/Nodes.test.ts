@@ -13,6 +13,7 @@ import { migratedDatabase } from "../../../../../test/support/Postgres.ts"
 import * as Ids from "../../../src/domain/Ids.ts"
 import type { Pacing as PacingOf } from "../../../src/domain/session/Pacing.ts"
 import * as Pacing from "../../../src/domain/session/Pacing.ts"
+import { ConsentStore } from "../../../src/storage/ConsentStore.ts"
 import type { ClaimedJob, Report } from "../../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
@@ -513,6 +514,68 @@ describe("a node that delivers webhooks", () => {
         yield* query("COMMIT")
         expect(yield* endpoints).toEqual([endpoint.id])
       }).pipe(Effect.provide(first))
+    })
+  )
+})
+
+describe("a node that takes back the deliveries of a dead worker", () => {
+  /** A worker of another node with a delivery in hand and this count, and its rescue by this count. */
+  const bereaved = (beats: number) =>
+    Effect.gen(function* () {
+      const { both, first, jobs, query } = yield* nodes
+      const [, other = jobs] = both
+      const webhooks = Context.get(first, WebhookStore)
+      yield* Effect.gen(function* () {
+        const { accountId } = yield* owner
+        yield* listen(accountId)
+        yield* (yield* ConsentStore).record({ accountId, records: [Fixtures.consent("5511987654321")] })
+        const claim = Fixtures.deliveryClaim({ worker: "w" })
+        expect((yield* webhooks.settleAndClaim({ now, settlements: [], claim })).claimed).toHaveLength(1)
+      }).pipe(Effect.provide(first))
+      const heartbeat = (worker: string, beats: number) =>
+        other.heartbeat({ workers: [worker], beats, dispatchesAt: null })
+      if (beats > 0) yield* heartbeat("w", beats)
+      // A transaction that is open does not see who connects during it.
+      yield* heartbeat("connected", 1)
+      const waiting = query(
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+      )
+      const untilWaiting = (count: number) =>
+        Effect.repeat(waiting, {
+          until: (found) => found.length === count,
+          schedule: Schedule.spaced("5 millis")
+        })
+      return { query, heartbeat, untilWaiting, rescue: webhooks.rescue({ worker: "w", beats, now }) }
+    })
+
+  for (const beats of [0, 3]) {
+    it.scopedLive(`lets no heartbeat pass before its commit, where the last count was ${beats}`, () =>
+      Effect.gen(function* () {
+        const { heartbeat, query, rescue, untilWaiting } = yield* bereaved(beats)
+        yield* query("BEGIN")
+        yield* query("SELECT seq FROM sendwright_delivery FOR UPDATE")
+        const rescuing = yield* Effect.fork(rescue)
+        yield* untilWaiting(1)
+        const saying = yield* Effect.fork(heartbeat("w", beats + 1))
+        yield* untilWaiting(2)
+        yield* query("COMMIT")
+        expect(yield* Fiber.join(rescuing)).toBe(1)
+        yield* Fiber.join(saying)
+        const [row] = yield* query("SELECT beats::int FROM sendwright_worker WHERE id = 'w'")
+        expect(row).toEqual({ beats: beats + 1 })
+      })
+    )
+  }
+
+  it.scopedLive("leaves them to a worker whose heartbeat is committed while it waits for that", () =>
+    Effect.gen(function* () {
+      const { query, rescue, untilWaiting } = yield* bereaved(3)
+      yield* query("BEGIN")
+      yield* query("UPDATE sendwright_worker SET beats = 4 WHERE id = 'w'")
+      const rescuing = yield* Effect.fork(rescue)
+      yield* untilWaiting(1)
+      yield* query("COMMIT")
+      expect(yield* Fiber.join(rescuing)).toBe(0)
     })
   )
 })
