@@ -183,9 +183,10 @@ const dispatchingOver = (jobs: Context.Tag.Service<JobStore>, leaseMs: number) =
 /**
  * A span in which nobody can rescue what a name claims, by the monotonic clock. Who watches gives a name up when two looks
  * that lie the lease apart find one count, and rescues what it had only while that is its count still (`observe`,
- * `JobStore.rescue`). A count is seen no sooner than its beat was said, so until the lease after that nobody has given the
- * name up; and once the answer to the next beat is there nobody can by the count before. So a series of beats proves the
- * span from its first answer to the lease after its last word, as long as each answer came within the span of those before.
+ * `JobStore.rescue`, `WebhookStore.rescue`). A count is seen no sooner than its beat was said, so until the lease after that
+ * nobody has given the name up; and once the answer to the next beat is there nobody can by the count before. So a series of
+ * beats proves the span from its first answer to the lease after its last word, as long as each answer came within the span
+ * of those before.
  */
 export interface Span {
   readonly since: Moment.Moment

@@ -78,9 +78,10 @@ export const make: Effect.Effect<
       if (worker === undefined) return 0
       const beats = new Map(dead.map(({ beats, worker }) => [worker, beats]))
       const now = yield* Clock.currentTimeMillis
-      // First what does not forget the workers: a cut between the two is made good by the next pass.
+      // The deliveries come first, since their rescue forgets no worker: after a cut between the two the next pass finds the
+      // same counts, and takes back what is left.
       let deliveries = 0
-      for (const each of [worker, ...beside]) deliveries += yield* webhooks.rescue({ worker: each, now })
+      for (const { beats, worker } of dead) deliveries += yield* webhooks.rescue({ worker, beats, now })
       const recipients = yield* jobs.rescue({ worker, beside, beats, now, recoverable })
       if (deliveries + recipients > 0) {
         yield* Effect.logWarning(

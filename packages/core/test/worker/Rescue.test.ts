@@ -591,6 +591,54 @@ describe("a webhook delivery", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("stays with a worker that was judged dead and says before the rescue that it lives", () =>
+    Effect.gen(function* () {
+      const { statuses } = yield* deliveries(1)
+      let posted = 0
+      const answering = (after: Duration.DurationInput) =>
+        Layer.succeed(WebhookTransport, {
+          post: () =>
+            Effect.suspend(() => {
+              posted += 1
+              const answer = { _tag: "Answered", status: 200, retryAfter: null, excerpt: "" } as const
+              return Effect.delay(Effect.succeed(answer), after)
+            })
+        })
+      const thawed = yield* Effect.makeLatch(true)
+      const freezing = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          heartbeat: (command: Parameters<typeof jobs.heartbeat>[0]) =>
+            Effect.zipRight(thawed.await, jobs.heartbeat(command))
+        }))
+      )
+      let isJudgedDead = false
+      const late = Layer.effect(
+        WebhookStore,
+        Effect.map(WebhookStore, (store) => ({
+          ...store,
+          rescue: (command: Parameters<typeof store.rescue>[0]) =>
+            Effect.gen(function* () {
+              isJudgedDead = true
+              yield* thawed.open
+              yield* Effect.sleep("1 second")
+              return yield* store.rescue(command)
+            })
+        }))
+      )
+      const another = Layer.provide(running(quiet, answering(0)), late)
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("1 second")
+        yield* thawed.close
+        yield* Effect.provide(TestClock.adjust("1 minute"), another)
+      }).pipe(Effect.provide(Layer.provide(running(quiet, answering("1 minute")), freezing)))
+      expect(isJudgedDead).toBe(true)
+      expect(posted).toBe(1)
+      expect(yield* statuses).toEqual(["delivered"])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("that a commit took whose answer was lost is taken back", () =>
     Effect.gen(function* () {
       let lost = false
