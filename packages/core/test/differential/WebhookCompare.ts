@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Event from "../../src/domain/webhook/Event.ts"
 import type { Endpoint } from "../../src/domain/webhook/Webhook.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
 import type { DeliverySettlement } from "../../src/storage/WebhookStore.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
@@ -145,8 +146,15 @@ const perform = (step: Step, world: Cast, names: Names): Effect.Effect<unknown, 
           })
         }
       }
-      case "rescue":
-        return yield* store.rescue({ worker: workerOf(step.worker), now })
+      case "rescue": {
+        const { beats } = step
+        return yield* store.rescue({ worker: workerOf(step.worker), now, ...(beats !== null && { beats }) })
+      }
+      case "beat": {
+        const { beats } = step
+        const jobs = yield* JobStore
+        return yield* jobs.heartbeat({ workers: [workerOf(step.worker)], beats, dispatchesAt: null })
+      }
       case "replay": {
         const made = [...names].filter(([name]) => name.startsWith(`${step.endpoint}.`))
         const [, deliveryId = "nobody's"] = made.at(-1 - (step.back % Math.max(1, made.length))) ?? []
@@ -180,6 +188,7 @@ const look = (world: Cast) =>
       )
     )
     return {
+      workers: [...(yield* (yield* JobStore).workers)].sort((a, b) => (a.worker < b.worker ? -1 : 1)),
       nextDue: yield* store.nextDue({ now, full: [] }),
       nextDueOfOthers: yield* store.nextDue({ now, full: [endpointIdOf(world, 0)] }),
       known,

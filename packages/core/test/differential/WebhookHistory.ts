@@ -41,7 +41,9 @@ export type Step =
         readonly room: number
       } | null
     }
-  | { readonly do: "rescue"; readonly worker: number }
+  /** By a count that may be another one than the worker's; null = by none. */
+  | { readonly do: "rescue"; readonly worker: number; readonly beats: number | null }
+  | { readonly do: "beat"; readonly worker: number; readonly beats: number }
   /** A delivery of the endpoint, by how many were made since. */
   | { readonly do: "replay"; readonly endpoint: number; readonly back: number }
   | { readonly do: "replayFailed" | "replayMissing"; readonly endpoint: number; readonly sinceMs: number }
@@ -136,7 +138,8 @@ export const drawnBy = (seed: number): WebhookHistory => {
       steps.push({ do: "tell", account: below(accounts), events: 1 + below(4), granted: often(0.7) })
     else if (draw < 0.24) steps.push({ do: "test", endpoint: below(endpoints) })
     else if (draw < 0.62) steps.push(exchange(drawn))
-    else if (draw < 0.67) steps.push({ do: "rescue", worker: below(3) })
+    else if (draw < 0.67) steps.push({ do: "rescue", worker: below(3), beats: one([null, null, 0, 1, 2]) })
+    else if (draw < 0.69) steps.push({ do: "beat", worker: below(3), beats: 1 + below(2) })
     else if (draw < 0.8)
       steps.push({
         do: "clock",
