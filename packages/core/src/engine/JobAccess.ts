@@ -6,8 +6,8 @@ import * as Money from "../domain/billing/Money.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
 import { JobEnded, NotFound } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { Job, PauseReason } from "../domain/job/Job.ts"
-import { dispatchable } from "../domain/job/Job.ts"
+import type { Job, PauseReason, TemplateJob } from "../domain/job/Job.ts"
+import { dispatchable, isReadable, isTemplateJob } from "../domain/job/Job.ts"
 import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
 import type { Page } from "../domain/Page.ts"
 import * as Circuit from "../domain/session/Circuit.ts"
@@ -19,6 +19,8 @@ import { Signals } from "../runtime/Signals.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
+import { StorageError } from "../storage/StorageError.ts"
+import { TemplateStore } from "../storage/TemplateStore.ts"
 import { Heartbeat } from "../worker/Heartbeat.ts"
 import type { Caller, JobDetail, JobQuery } from "./Operations.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
@@ -50,6 +52,10 @@ const waitOfPaused = (
     : waitingForSession(session, obstacle, now)
 }
 
+/** False of what is in flight: it has its content already. */
+const waitsForContent = ({ content, counts }: Job, nextAt: Instant | null): boolean =>
+  !isReadable(content) && (counts.queued > 0 || nextAt !== null)
+
 /** @param isDispatched true while any worker is alive that sends due messages */
 const waitingFor = (
   job: Job,
@@ -63,6 +69,7 @@ const waitingFor = (
   const obstacle = session === null ? null : Sessions.obstacle(session)
   if (job.status === "paused") return waitOfPaused(job, session, obstacle, now)
   if (!isOpen(job)) return null
+  if (waitsForContent(job, nextAt)) return { limiter: "content", until: null }
   if (limit !== null && limit.until > now) return limit
   if (!isDispatched) return { limiter: "worker", until: null }
   if (session !== null && obstacle !== null) return waitingForSession(session, obstacle, now)
@@ -79,10 +86,20 @@ const isOpen = ({ counts, status }: Job): boolean =>
 /** An estimate by the session's pace alone, if it has one. Other jobs of the session and retries may make it later. */
 const expectedCompletionAt = (job: Job, { messages_per_second }: Pacing, now: Instant): Instant | null => {
   const open = job.counts.queued + job.counts.sending
-  return messages_per_second === null || open === 0 || !dispatchable(job.status)
+  return messages_per_second === null || open === 0 || !dispatchable(job.status) || !isReadable(job.content)
     ? null
     : now + Math.ceil((open * 1000) / messages_per_second)
 }
+
+const templateOf = Effect.fnUntraced(function* (
+  { content, sessionId }: TemplateJob,
+  templates: typeof TemplateStore.Service
+) {
+  if (isReadable(content)) return content.template
+  const { cause, templateId } = content
+  const found = yield* templates.find({ sessionId, templateId })
+  return found ?? (yield* new StorageError({ operation: "JobStore.find", cause }))
+})
 
 const whole: Page = { limit: 250, after: null }
 
@@ -92,6 +109,7 @@ export const make = Effect.gen(function* () {
   const heartbeat = yield* Heartbeat
   const sessions = yield* SessionStore
   const signals = yield* Signals
+  const templates = yield* TemplateStore
 
   /** Priced by the rate card of the send, since receipts name a category and never an amount. */
   const actualCostOf = Effect.fnUntraced(function* ({
@@ -100,9 +118,9 @@ export const make = Effect.gen(function* () {
     currency,
     estimatedCost,
     id
-  }: Job) {
-    if (estimatedCost === null || content.kind !== "template") return null
-    const { category } = content.template
+  }: TemplateJob) {
+    if (estimatedCost === null) return null
+    const category = isReadable(content) ? content.template.category : null
     const delivered = yield* jobs.delivered(id)
     const otherwise = delivered.some(({ pricing }) => pricing !== null && pricing.category !== category)
     const card = otherwise ? yield* cards.inForce({ currency, now: createdAt }) : null
@@ -110,8 +128,9 @@ export const make = Effect.gen(function* () {
   })
 
   /** A job with a page of its results and what it cost. */
-  const detail = Effect.fnUntraced(function* (job: Job, query: DetailQuery) {
+  const detail = Effect.fnUntraced(function* (job: TemplateJob, query: DetailQuery) {
     const { page, recipientStatus } = query
+    const template = yield* templateOf(job, templates)
     const results = yield* jobs.results({ jobId: job.id, status: recipientStatus, page })
     const actualCost = yield* actualCostOf(job)
     const waiting =
@@ -125,6 +144,7 @@ export const make = Effect.gen(function* () {
     const nextAt = due.length === 0 ? null : Math.min(...due)
     const found: JobDetail = {
       job,
+      template,
       results,
       actualCost,
       waitingFor: waitingFor(job, limit, nextAt, session, isDispatched, now),
@@ -139,7 +159,7 @@ export const make = Effect.gen(function* () {
    */
   const any = Effect.fnUntraced(function* (jobId: string) {
     const job = yield* jobs.find(jobId)
-    return job?.content.kind === "template" ? job : yield* new NotFound({ what: "job" })
+    return job !== null && isTemplateJob(job) ? job : yield* new NotFound({ what: "job" })
   })
 
   /** A job of the caller's key. Another key's job is refused like one that does not exist. */

@@ -12,6 +12,7 @@ import type {
 import type { Instant } from "../domain/Instant.ts"
 import type { Job, Status as JobStatus, RecipientResult } from "../domain/job/Job.ts"
 import type { Page, Paged } from "../domain/Page.ts"
+import type { TemplateContent } from "../domain/template/Template.ts"
 import type { DirectMessageRequest, TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
 import type { Identity } from "../storage/ApiKeyStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -75,12 +76,14 @@ export interface Message {
 
 export interface JobDetail {
   readonly job: Job
+  /** It keeps both for ever, so they are known of a content that cannot be read, too. */
+  readonly template: Pick<TemplateContent, "language" | "name">
   readonly results: Paged<RecipientResult>
   /** Sum of the unit prices of what was delivered; null when nothing could be priced. */
   readonly actualCost: string | null
-  /** The limit that the dispatch waits for; null when it waits for none. */
+  /** The limit that the dispatch waits for, or what else keeps it waiting; null when nothing does. */
   readonly waitingFor: {
-    readonly limiter: Limiter | "pace" | "platform" | "retry" | "session" | "template" | "worker"
+    readonly limiter: Limiter | "content" | "pace" | "platform" | "retry" | "session" | "template" | "worker"
     readonly until: Instant | null
   } | null
   /** An estimate by the session's pace; null without a pace, and once the job has left dispatch. */

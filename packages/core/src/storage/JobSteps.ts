@@ -6,7 +6,7 @@
  */
 
 import type { Instant } from "../domain/Instant.ts"
-import type { Job, RecipientResult } from "../domain/job/Job.ts"
+import type { Content, Job, RecipientResult } from "../domain/job/Job.ts"
 import * as Jobs from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as RetrySelection from "../domain/job/RetrySelection.ts"
@@ -93,10 +93,12 @@ export const withJob = <H extends JobState>(state: H, job: Job): ReadonlyArray<J
  * Gives recipients to a worker under a fresh fence. A job of which a recipient probes the session's platform pauses with
  * the others, and one that was left paused goes on.
  *
+ * @param content the job's, which can be read
  * @param session the session as the claim read it; null for a message that is sent while its session is not looked at
  */
 export const claim = <H extends JobState>(
   state: H,
+  content: Content,
   recipients: ReadonlyArray<RecipientResult>,
   worker: string,
   now: Instant,
@@ -114,7 +116,7 @@ export const claim = <H extends JobState>(
   // A claim has no events but the job's.
   const draft = Event.jobChanged(job, state.job.status)
   const drafts = draft === undefined ? [] : [draft]
-  const { accountId, content, id: jobId, sessionId } = job
+  const { accountId, id: jobId, sessionId } = job
   return {
     state: { ...state, job, worker, fence, inFlight: changes.length },
     changes,

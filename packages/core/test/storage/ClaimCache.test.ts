@@ -26,7 +26,7 @@ const claimOf = (fence = 0, jobId = Fixtures.makeIds().jobId(now)) => {
     version: ""
   }
   const recipients = command.recipients.map((each, index) => Job.newRecipient(each, index, now))
-  return JobSteps.claim(held, recipients, "worker", now, null)
+  return JobSteps.claim(held, command.content, recipients, "worker", now, null)
 }
 
 describe("a cached claim", () => {

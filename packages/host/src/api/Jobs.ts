@@ -127,7 +127,7 @@ const JobDetail = Schema.Struct({
       Schema.Struct({
         limiter: Text.annotations({
           description:
-            "`pace`, `retry`, `session`, `template`, `platform` while that does not answer (`until` it is asked again), `daily_template_recipients` or `minimum_wait_ms` when a send of an embedder's transaction waits for that limit of the plan, or `worker` when no process that sends was alive for 15 seconds."
+            "`pace`, `retry`, `session`, `template`, `content` when that was damaged in the store and cannot be read, `platform` while that does not answer (`until` it is asked again), `daily_template_recipients` or `minimum_wait_ms` when a send of an embedder's transaction waits for that limit of the plan, or `worker` when no process that sends was alive for 15 seconds."
         }),
         until: NullableTime
       })
@@ -139,17 +139,13 @@ const JobDetail = Schema.Struct({
 }).annotations({ identifier: "JobDetail" })
 
 const jobDetail = (found: Engine.JobDetail, cursor: Cursor): View<typeof JobDetail> => {
-  const { content } = found.job
-  const named = content.kind === "template" ? content.template : { name: "", language: "" }
+  const listed = job(found.job)
+  const { language, name } = found.template
   return {
     ok: true,
     job: {
-      ...job(found.job),
-      template: {
-        template_id: content.kind === "template" ? content.templateId : 0,
-        name: named.name,
-        language: named.language
-      },
+      ...listed,
+      template: { template_id: listed.template_id, name, language },
       currency: found.job.currency,
       estimated_cost: found.job.estimatedCost,
       actual_cost: found.actualCost,

@@ -219,6 +219,7 @@ const billedAs: ReadonlyMap<string, Category> = new Map([
  * The cost of a delivered message: the price it was accepted with, unless the platform gave it free or counted it in
  * another category. Null when the card has no price for that.
  *
+ * @param accepted the category it was accepted with; null when that cannot be read
  * @param card that priced the send
  */
 export const cost = (
@@ -227,7 +228,7 @@ export const cost = (
     price,
     pricing
   }: { readonly phone: string; readonly price: string | null; readonly pricing: Pricing | null },
-  accepted: Category,
+  accepted: Category | null,
   card: RateCard | null
 ): string | null => {
   if (pricing === null) return price

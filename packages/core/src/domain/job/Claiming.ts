@@ -207,9 +207,9 @@ export const choose = <J extends DueJob>(
 export const jobsOfProbe = 16
 
 /** The job that has been unchanged for the longest time, the first of several; undefined when there is none. */
-export const longestUnchanged = <J extends { readonly job: Pick<Job, "updatedAt"> }>(
+export const longestUnchanged = <J extends { readonly job: { readonly job: Pick<Job, "updatedAt"> } }>(
   jobs: ReadonlyArray<J>
-): J | undefined => jobs.toSorted((a, b) => a.job.updatedAt - b.job.updatedAt)[0]
+): J | undefined => jobs.toSorted((a, b) => a.job.job.updatedAt - b.job.job.updatedAt)[0]
 
 /**
  * Chooses the recipient that probes the session's platform: the one that has been due longest. After a failed probe a

@@ -37,6 +37,13 @@ export type Content =
   | { readonly kind: "template"; readonly templateId: number; readonly template: TemplateContent }
   | { readonly kind: "direct"; readonly text: string; readonly linkPreview: boolean }
 
+/** What is left of a content whose stored form was damaged: what the job itself says of it. */
+export type UnreadableContent =
+  | { readonly kind: "template"; readonly templateId: number; readonly cause: Error }
+  | { readonly kind: "direct"; readonly cause: Error }
+
+export const isReadable = (content: Content | UnreadableContent): content is Content => !("cause" in content)
+
 export const kinds: ReadonlyArray<Content["kind"]> = ["template", "direct"]
 
 /**
@@ -58,7 +65,8 @@ export interface Job {
   readonly sessionId: string
   /** The API key that created it. */
   readonly publicKey: string
-  readonly content: Content
+  /** A job whose content cannot be read is not sent. It is listed, read, canceled and settled like any other. */
+  readonly content: Content | UnreadableContent
   /** The client's own name for it; null when it gave none. */
   readonly reference: string | null
   readonly status: Status
@@ -74,6 +82,13 @@ export interface Job {
   readonly updatedAt: Instant
   readonly completedAt: Instant | null
 }
+
+/** The job of a template send. */
+export interface TemplateJob extends Job {
+  readonly content: Extract<Job["content"], { readonly kind: "template" }>
+}
+
+export const isTemplateJob = (job: Job): job is TemplateJob => job.content.kind === "template"
 
 export interface RecipientResult {
   /** Its place in the job, from 0. */

@@ -55,7 +55,7 @@ const isOf: Record<"open" | "lost" | "awaited", (tracked: FencedRecipient) => bo
   awaited: ({ fence }) => fence !== null
 }
 
-const statusOf = (db: Database, content: Jobs.Content): Template["status"] | null =>
+const statusOf = (db: Database, content: Jobs.Job["content"]): Template["status"] | null =>
   (content.kind === "template" ? db.templates.get(content.templateId)?.status : undefined) ?? null
 
 const byDueTime = (a: JobRow, b: JobRow): number =>
@@ -152,7 +152,7 @@ export const make = (db: Database): JobRows<Memory> => ({
         template: statusOf(db, job.job.content),
         dueAt: job.nextDue ?? now,
         hasPendingLimits: job.limiter !== null,
-        fault: null
+        content: job.job.content
       }))
   },
 

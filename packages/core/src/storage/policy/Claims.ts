@@ -11,6 +11,8 @@
 import type { Instant } from "../../domain/Instant.ts"
 import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/job/Claiming.ts"
 import * as Claiming from "../../domain/job/Claiming.ts"
+import type { Content } from "../../domain/job/Job.ts"
+import * as Jobs from "../../domain/job/Job.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
@@ -51,6 +53,12 @@ interface Place {
 /** A due job with its due recipients. */
 interface Due<B extends Backend> extends DueJob {
   readonly job: B["job"]
+  readonly content: Content
+}
+
+/** A locked job that a claim may look at. */
+interface ReadyJob<B extends Backend> extends JobOf<B> {
+  readonly content: Content
 }
 
 interface Served {
@@ -71,6 +79,9 @@ const openOf = <B extends Backend>({ job: { job } }: JobOf<B>): number =>
 
 const isApproved = <B extends Backend>({ template }: JobOf<B>): boolean =>
   template === null || template === "approved"
+
+const isReady = <B extends Backend>(locked: JobOf<B>): locked is ReadyJob<B> =>
+  !locked.hasPendingLimits && Jobs.isReadable(locked.content)
 
 const countOf = (jobs: ReadonlyArray<ClaimedJob>): number =>
   jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
@@ -95,15 +106,17 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   function* lockDue(
     { first, limits, now, session, unreadable }: Place,
     limit: number
-  ): Tx<{ readonly jobs: ReadonlyArray<JobOf<B>>; readonly areAll: boolean }, B> {
+  ): Tx<{ readonly jobs: ReadonlyArray<ReadyJob<B>>; readonly areAll: boolean }, B> {
     for (;;) {
       const waits = first.is
       first.is = false
       const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit, waits })
-      const pending = locked.filter(({ fault, hasPendingLimits }) => hasPendingLimits && fault === null)
+      const pending = locked.filter(
+        ({ content, hasPendingLimits }) => hasPendingLimits && Jobs.isReadable(content)
+      )
       limits.push(...(yield* DeferredLimits.announce(rows, pending, now)))
       unreadable.push(...(yield* setAside(locked, now)))
-      const others = locked.filter(({ fault, hasPendingLimits }) => !hasPendingLimits && fault === null)
+      const others = locked.filter(isReady)
       const areAll = locked.length < limit
       if (others.length > 0 || areAll) return { jobs: others, areAll }
       if (limits.length + unreadable.length >= reportedAtOnce) return { jobs: [], areAll }
@@ -112,7 +125,9 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /** Puts off those of the locked jobs whose contents cannot be read, and reports them. */
   function* setAside(locked: ReadonlyArray<JobOf<B>>, now: Instant): Tx<ReadonlyArray<UnreadableJob>, B> {
-    const unreadable = locked.flatMap(({ fault, job }) => (fault === null ? [] : [{ fault, job }]))
+    const unreadable = locked.flatMap(({ content, job }) =>
+      Jobs.isReadable(content) ? [] : [{ cause: content.cause, job }]
+    )
     if (unreadable.length === 0) return []
     const jobs = unreadable.map(({ job }) => job)
     // One that waits untouched gets a row first.
@@ -122,7 +137,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       now
     )
     yield* rows.putOff(jobs, now + unreadableMs)
-    return unreadable.map(({ fault, job: { job } }) => ({ jobId: job.id, cause: fault }))
+    return unreadable.map(({ cause, job: { job } }) => ({ jobId: job.id, cause }))
   }
 
   /**
@@ -146,6 +161,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const due = approved.length === 0 ? undefined : yield* rows.dueRecipients({ jobs: approved, now, limit })
     const batch = found.map((each) => ({
       job: each.job,
+      content: each.content,
       approved: isApproved(each),
       due: due?.get(each.job.job.id) ?? []
     }))
@@ -200,7 +216,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         others.push({ state: of.job, changes: deferred, drafts: [] })
         continue
       }
-      const step = JobSteps.claim(of.job, ready, worker, now, session)
+      const step = JobSteps.claim(of.job, of.content, ready, worker, now, session)
       claims.push({ step, deferred })
       given.push(step.claimed)
     }
@@ -241,13 +257,14 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     for (;;) {
       const { jobs: locked } = yield* lockDue(place, Claiming.jobsOfProbe)
       if (locked.length === 0) return passed
-      const next = Claiming.longestUnchanged(locked.filter(isApproved).map(({ job }) => job))
+      const next = Claiming.longestUnchanged(locked.filter(isApproved))
       const due: Array<Due<B>> = locked
         .filter((each) => !isApproved(each))
-        .map(({ job }) => ({ job, approved: false, due: [] }))
+        .map(({ content, job }) => ({ job, content, approved: false, due: [] }))
       if (next !== undefined) {
-        const found = yield* rows.dueRecipients({ jobs: [next], now, limit: next.job.recipients })
-        due.push({ job: next, approved: true, due: found.get(next.job.id) ?? [] })
+        const { content, job } = next
+        const found = yield* rows.dueRecipients({ jobs: [job], now, limit: job.job.recipients })
+        due.push({ job, content, approved: true, due: found.get(job.job.id) ?? [] })
       }
       const { chosen, mistimed, paused } = Claiming.chooseProbe(due)
       const unapproved = paused.length === 0 ? paused : yield* stillUnapproved(paused)

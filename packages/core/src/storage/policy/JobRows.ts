@@ -76,8 +76,8 @@ export interface DueJob<B extends Backend> {
   readonly dueAt: Instant
   /** True when its limits are to be applied first: nothing of it may go before. */
   readonly hasPendingLimits: boolean
-  /** Why its content cannot be read: then it has none, and is only put off. Null of all others. */
-  readonly fault: Error | null
+  /** The job's own: one whose content cannot be read is only put off. */
+  readonly content: Job["content"]
 }
 
 /** A due job whose limits are not applied yet. */

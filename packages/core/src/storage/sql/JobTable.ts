@@ -4,7 +4,7 @@ import * as Arrays from "effect/Array"
 import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Content } from "../../domain/job/Job.ts"
+import type { Content, UnreadableContent } from "../../domain/job/Job.ts"
 import * as Jobs from "../../domain/job/Job.ts"
 import * as Memo from "../../domain/Memo.ts"
 import type { Draft } from "../../domain/webhook/Event.ts"
@@ -46,29 +46,34 @@ import { integer, integerOrNull, json, limited, text } from "./RowReader.ts"
 /** How many contents are kept read. */
 const maximumCached = 256
 
-/** A content that is no JSON: its table was changed or damaged from outside. */
-export class UnreadableContent extends Error {}
-
-const parsed = (found: Row | undefined, snapshot: number): Content => {
+/** Answers an error for a content that is no JSON: its table was changed or damaged from outside. */
+const parsed = (found: Row | undefined, snapshot: number): Content | Error => {
   try {
     return json<Content>(found ?? {}, "body")
   } catch (cause) {
-    throw new UnreadableContent(`Snapshot ${snapshot} cannot be read`, { cause })
+    return new Error(`Snapshot ${snapshot} cannot be read`, { cause })
   }
 }
 
-/** Stands for a content that cannot be read, in a job that is only put off. */
-const noContent: Content = { kind: "direct", text: "", linkPreview: false }
+/** What the job's own row says of a damaged content. No other costs this statement. */
+function* unreadable(seq: number, cause: Error): Program<UnreadableContent> {
+  const row = (yield* get("SELECT kind, template FROM sendwright_job WHERE seq = ?", seq)) ?? {}
+  return text(row, "kind") === "direct"
+    ? { kind: "direct", cause }
+    : { kind: "template", templateId: integer(row, "template"), cause }
+}
 
 /** Reads contents, and keeps those that were read last. */
 const contentReader = () => {
   // By digest, never by row: a row that is rolled back leaves its number to another content.
   const contents = new Map<string, Content>()
-  return function* (digest: string, snapshot: number): Program<Content> {
+  return function* (digest: string, snapshot: number, seq: number): Program<Content | UnreadableContent> {
     const known = contents.get(digest)
     if (known !== undefined) return known
     const found = yield* get("SELECT body FROM sendwright_snapshot WHERE seq = ?", snapshot)
     const content = parsed(found, snapshot)
+    // It is not cached, so that a content that is mended is read again.
+    if (content instanceof Error) return yield* unreadable(seq, content)
     const [oldest] = contents.keys()
     if (contents.size >= maximumCached && oldest !== undefined) contents.delete(oldest)
     contents.set(digest, content)
@@ -152,14 +157,10 @@ const batchesOf = (
   return batches
 }
 
-/** A job; with a fault and without its content where that cannot be read. */
-interface ReadableJob {
-  readonly job: StoredJob
-  readonly fault: UnreadableContent | null
-}
-
 /** As `DueJob` of the policy. */
-interface WaitingJob extends ReadableJob {
+interface WaitingJob {
+  readonly job: StoredJob
+  readonly content: Jobs.Job["content"]
   readonly dueAt: Instant
   /** The status of its template; null where it has none. */
   readonly template: string | null
@@ -173,8 +174,6 @@ export interface StoredJobs {
   /** To be followed by `WHERE`, with what stays of a job under `job`, what changes under `progress` and its `batch`. */
   readonly select: (more?: string) => string
   readonly toJob: (row: Row) => Program<StoredJob>
-  /** The same of a job whose content may be unreadable: then with the fault, and without a content. */
-  readonly toDue: (row: Row) => Program<ReadableJob>
   /** The jobs that `selectWaiting` has selected of a session's backlog, in its order. */
   readonly waiting: (groups: ReadonlyArray<Row>) => Program<ReadonlyArray<WaitingJob>>
   readonly find: (jobId: string) => Program<StoredJob | undefined>
@@ -259,40 +258,27 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
   const contentOf = contentReader()
 
   function* toJob(row: Row): Program<StoredJob> {
-    const { digest, of, snapshot } = readJob(text(row, "job"))
-    return of(yield* contentOf(digest, snapshot))
-  }
-
-  function* readable(digest: string, snapshot: number) {
-    try {
-      return { content: yield* contentOf(digest, snapshot), fault: null }
-    } catch (fault) {
-      if (fault instanceof UnreadableContent) return { content: noContent, fault }
-      throw fault
-    }
-  }
-
-  function* toDue(row: Row): Program<ReadableJob> {
-    const { digest, of, snapshot } = readJob(text(row, "job"))
-    const { content, fault } = yield* readable(digest, snapshot)
-    return { job: of(content), fault }
+    const { digest, of, seq, snapshot } = readJob(text(row, "job"))
+    return of(yield* contentOf(digest, snapshot, seq))
   }
 
   function* waiting(groups: ReadonlyArray<Row>): Program<ReadonlyArray<WaitingJob>> {
     const read = []
     for (const row of groups) {
       const group = readWaiting(row)
-      read.push({ ...group, ...(yield* readable(group.digest, group.snapshot)) })
+      const { digest, seqs, snapshot } = group
+      const content = yield* contentOf(digest, snapshot, seqs[0] ?? 0)
+      read.push({ ...group, content })
     }
     const places = read.flatMap((group) => group.seqs.map((seq, place) => ({ seq, place, group })))
     let behind: number | null = null
     return places
       .sort((a, b) => a.seq - b.seq)
       .map(({ group, place, seq }) => {
-        const { content, fault, template } = group
+        const { content, template } = group
         const job = group.job(place, content, behind)
         behind = seq
-        return { job, fault, template, dueAt: group.dueAt(place), hasPendingLimits: false }
+        return { job, content, template, dueAt: group.dueAt(place), hasPendingLimits: false }
       })
   }
 
@@ -388,7 +374,6 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     ids,
     select,
     toJob,
-    toDue,
     waiting,
     find: findBy(byId),
     recipientsOf: (condition) => `SELECT ${recipientColumns(dialect)} AS recipients

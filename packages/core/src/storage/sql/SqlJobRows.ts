@@ -138,13 +138,9 @@ const forgetOldest = `DELETE FROM sendwright_parked WHERE session = ?
 
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
-const dueJob = (
-  { fault, job }: Pick<DueJob<Sql>, "fault" | "job">,
-  row: Row,
-  dueAt: Instant
-): DueJob<Sql> => ({
+const dueJob = (job: StoredJob, row: Row, dueAt: Instant): DueJob<Sql> => ({
   job,
-  fault,
+  content: job.job.content,
   template: textOrNull(row, "template"),
   dueAt,
   hasPendingLimits: textOrNull(row, "limiter") !== null
@@ -312,8 +308,8 @@ export const make = (
       for (const { at, seq, waiting } of first) if (waiting === undefined) times.set(seq, at)
       const read = new Map<number, DueJob<Sql>>()
       for (const row of yield* all(dueJobs, JSON.stringify([...times.keys()]))) {
-        const found = yield* rows.toDue(row)
-        const { seq } = found.job
+        const found = yield* rows.toJob(row)
+        const { seq } = found
         read.set(seq, dueJob(found, row, times.get(seq) ?? now))
       }
       return first.map(({ seq, waiting }) => {

@@ -398,13 +398,14 @@ export const inBatch = (
 export const readJob = (
   text: string
 ): {
+  readonly seq: number
   /** Of its content, which lies apart. */
   readonly digest: string
   readonly snapshot: number
-  readonly of: (content: Job.Content) => StoredJob
+  readonly of: (content: Job.Job["content"]) => StoredJob
 } => {
   const array = answered.parse(text)
-  const of = (content: Job.Content): StoredJob => {
+  const of = (content: Job.Job["content"]): StoredJob => {
     const fixed: Fixed = {
       accountId: array[at.accountId],
       sessionId: array[at.sessionId],
@@ -441,7 +442,7 @@ export const readJob = (
       version: batch[inBatchAt.version]
     })
   }
-  return { snapshot: array[at.snapshot], digest: array[at.digest], of }
+  return { seq: array[at.seq], snapshot: array[at.snapshot], digest: array[at.digest], of }
 }
 
 const group = jobs.only("accountId", "sessionId", "publicKey", "snapshot", "currency")
@@ -486,7 +487,7 @@ export const readWaiting = (row: Row) => {
     seqs: columns[at.seq],
     dueAt: (place: number): Instant => elementOf(columns[at.backlogAt], place),
     /** @param behind as `StoredJob.behind` */
-    job: (place: number, content: Job.Content, behind: number | null): StoredJob => {
+    job: (place: number, content: Job.Job["content"], behind: number | null): StoredJob => {
       const job = Job.newJob({
         accountId,
         sessionId,
