@@ -15,7 +15,7 @@ import * as Retry from "../domain/Retry.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Connection } from "../domain/session/Session.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
-import type { OutboundMessage, Sender, SendResult } from "../sender/Sender.ts"
+import type { OutboundMessage, SendResult } from "../sender/Sender.ts"
 import { canRecover, isAnswered, isCheckAnswered } from "../sender/Sender.ts"
 import type { SessionSender } from "../sender/SessionSender.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
@@ -71,8 +71,12 @@ const refusedLater = ({ provider_code }: Failure): Failure => ({
 export const withoutConsent = (refusal: Consent.Refusal, maybeSent: boolean): Outcome =>
   maybeSent ? Outcome.Unknown({ failure: withdrawn }) : Outcome.Failed({ failure: consentGone(refusal) })
 
-// Looked up once: every message that arrives has one.
-const accepted = Outcome.Accepted
+/** A plain literal: nearly every message has one, and the constructor of a tagged enum costs five times as much. */
+const accepted = (providerId: string | null, status: "accepted" | "sent"): Outcome => ({
+  _tag: "Accepted",
+  providerId,
+  status
+})
 
 export interface Attempted {
   readonly outcome: Outcome
@@ -122,9 +126,13 @@ const meaningOf = (
 ): Outcome | Again => {
   switch (result._tag) {
     case "Accepted":
-      return accepted({ providerId: result.providerId, status: result.status })
+      return accepted(result.providerId, result.status)
     case "Held":
-      return accepted({ providerId: result.providerId, status: "accepted", held: result.failure })
+      return Outcome.Accepted({
+        providerId: result.providerId,
+        status: "accepted",
+        held: result.failure
+      })
     case "Rejected": {
       // The answer says nothing of an attempt before it, unless both are one to the platform.
       if (maybeSent && !recoverable) return Outcome.Unknown({ failure: refusedLater(result.failure) })
@@ -242,7 +250,58 @@ const givenUp: Attempted = {
   mayPass: false
 }
 
-/** Where the platform may have the message and can be asked, it is asked first. Dies when the sender breaks. */
+/** The message to a recipient, and with what it is sent. */
+interface Prepared {
+  readonly sessionSender: SessionSender
+  readonly job: ClaimedJob
+  readonly recipient: ClaimedRecipient
+  readonly message: OutboundMessage
+  readonly stillOwns: StillOwns
+}
+
+const send = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> => {
+  const { job, message, recipient, sessionSender, stillOwns } = prepared
+  return stillOwns()
+    ? Effect.flatMap(sessionSender.sender.send(message), (result) =>
+        meaning(sessionSender, job, recipient, result, maybeSent)
+      )
+    : Effect.succeed(givenUp)
+}
+
+/** The platform may have the message: it is asked first where it can be. */
+const lookUpOrSend = (prepared: Prepared, refusal: Failure | undefined): Effect.Effect<Attempted> => {
+  const { job, message, recipient, sessionSender } = prepared
+  const { lookUp } = sessionSender.sender
+  if (lookUp === undefined) return send(prepared, true)
+  return Effect.flatMap(lookUp(message), (found) => {
+    if (found !== null) {
+      // A platform that cannot tell yet is not silent.
+      const answered = found._tag === "Ambiguous" ? (found.answered ?? null) : isAnswered(found)
+      return meaning(sessionSender, job, recipient, found, true, answered)
+    }
+    if (refusal === undefined) return send(prepared, false)
+    const outcome = Outcome.Skipped({ failure: refusal })
+    return Effect.succeed({ outcome, actionable: null, optOut: null, answered: true, mayPass: false })
+  })
+}
+
+/** A probe is a person's message: where the platform can be asked otherwise, it is spared a time-out. */
+const checkFirst = (
+  { job, recipient, sessionSender }: Prepared,
+  attempt: Effect.Effect<Attempted>
+): Effect.Effect<Attempted> => {
+  const { config, sender } = sessionSender
+  if (sender.check === undefined) return attempt
+  return Effect.flatMap(sender.check(config), (failure) => {
+    if (failure === null || !sparesProbe(failure)) return attempt
+    const transient = { _tag: "Transient", failure, retryAfterMs: null } as const
+    // Not the answer to a message, which alone ends an outage.
+    const answered = isCheckAnswered(failure) ? null : false
+    return meaning(sessionSender, job, recipient, transient, recipient.maybeSent, answered)
+  })
+}
+
+/** Dies when the sender breaks. */
 const tried = (
   sessionSender: SessionSender | undefined,
   job: ClaimedJob,
@@ -261,7 +320,6 @@ const tried = (
       null
     )
   }
-  const { config, sender } = sessionSender
   const message: OutboundMessage = {
     messageId: Ids.messageId(job.jobId, index),
     sessionId: job.sessionId,
@@ -269,45 +327,13 @@ const tried = (
     content: job.content,
     values,
     attempt: attempts,
-    config
+    config: sessionSender.config
   }
-  const send = (maybeSent: boolean): Effect.Effect<Attempted> =>
-    stillOwns()
-      ? Effect.flatMap(sender.send(message), (result) =>
-          meaning(sessionSender, job, recipient, result, maybeSent)
-        )
-      : Effect.succeed(givenUp)
+  const prepared = { sessionSender, job, recipient, message, stillOwns }
   // Most messages; nothing else is made for them.
-  if (!maybeSent && !job.probe) return send(false)
-  const lookUp = (ask: NonNullable<Sender["lookUp"]>): Effect.Effect<Attempted> =>
-    Effect.flatMap(ask(message), (found) => {
-      if (found !== null) {
-        // A platform that cannot tell yet is not silent.
-        const answered = found._tag === "Ambiguous" ? (found.answered ?? null) : isAnswered(found)
-        return meaning(sessionSender, job, recipient, found, true, answered)
-      }
-      if (refusal === undefined) return send(false)
-      const outcome = Outcome.Skipped({ failure: refusal })
-      return Effect.succeed({ outcome, actionable: null, optOut: null, answered: true, mayPass: false })
-    })
-  const made = Effect.suspend(() =>
-    maybeSent && sender.lookUp !== undefined ? lookUp(sender.lookUp) : send(maybeSent)
-  )
-  // A probe is a person's message: where the platform can be asked otherwise, it is spared a time-out.
-  if (!job.probe || sender.check === undefined) return made
-  return Effect.flatMap(sender.check(config), (failure) =>
-    failure === null || !sparesProbe(failure)
-      ? made
-      : // Not the answer to a message, which alone ends an outage.
-        meaning(
-          sessionSender,
-          job,
-          recipient,
-          { _tag: "Transient", failure, retryAfterMs: null },
-          maybeSent,
-          isCheckAnswered(failure) ? null : false
-        )
-  )
+  if (!maybeSent && !job.probe) return send(prepared, false)
+  const made = Effect.suspend(() => (maybeSent ? lookUpOrSend(prepared, refusal) : send(prepared, false)))
+  return job.probe ? checkFirst(prepared, made) : made
 }
 
 /** One attempt. */
@@ -371,8 +397,14 @@ export interface Attempts {
   actionableFailures(): ReadonlyArray<Failure>
 }
 
-/** Why a recipient, by its place in the claim, may have nothing any more: consent is asked for once more. */
-type RefusalOf = (place: number) => Consent.Refusal | undefined
+/**
+ * Why recipients of a claim may have nothing any more, by their places: consent is asked for once more. A job's recipients
+ * begin at `offset`.
+ */
+interface Refusals {
+  readonly byPlace: ReadonlyMap<number, Consent.Refusal>
+  readonly offset: number
+}
 
 /** While the session's circuit is open a failed attempt costs none. A class: a closure for each method costs as much again. */
 class AttemptsOfJob implements Attempts {
@@ -395,7 +427,7 @@ class AttemptsOfJob implements Attempts {
     circuit: SessionCircuit,
     stillOwns: StillOwns,
     /** Null where nothing is to begin. */
-    refusalOf: RefusalOf | null
+    refusals: Refusals | null
   ) {
     this.#sessionSender = sessionSender
     this.#job = job
@@ -407,13 +439,18 @@ class AttemptsOfJob implements Attempts {
       (recipient): RecipientAttempt => ({ recipient, hasBegun: false, outcome: undefined })
     )
     this.#remaining = all
-    this.queue =
-      refusalOf === null
-        ? []
-        : all.filter((attempt, place) => {
-            const refused = refusalOf(place)
-            return refused === undefined || this.#isAskedFirst(attempt, consentGone(refused))
-          })
+    this.queue = refusals === null ? [] : this.#queueOf(all, refusals)
+  }
+
+  #queueOf(
+    all: ReadonlyArray<RecipientAttempt>,
+    { byPlace, offset }: Refusals
+  ): ReadonlyArray<RecipientAttempt> {
+    if (byPlace.size === 0) return all
+    return all.filter((attempt, place) => {
+      const refused = byPlace.get(offset + place)
+      return refused === undefined || this.#isAskedFirst(attempt, consentGone(refused))
+    })
   }
 
   /** Who lost its consent is left out; but the platform may have it from before: then it is asked, or nobody knows. */
@@ -502,8 +539,8 @@ export const prepareAttempts = (
   job: ClaimedJob,
   circuit: SessionCircuit,
   stillOwns: StillOwns,
-  refusalOf: RefusalOf
-): Attempts => new AttemptsOfJob(sessionSender, job, circuit, stillOwns, refusalOf)
+  refusals: Refusals
+): Attempts => new AttemptsOfJob(sessionSender, job, circuit, stillOwns, refusals)
 
 /** A job whose attempts cannot begin: its recipients go back as they were. */
 export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts =>

@@ -70,7 +70,7 @@ export const preparation: Effect.Effect<
     const { accountId, content, sessionId } = first
     const sessionSender = yield* Effect.flatMap(sessions.find(sessionId), resolve)
     const phones = Arrays.flatMap(jobsOfBatch, ({ recipients }) => recipients.map(({ phone }) => phone))
-    const refusals = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
+    const byPlace = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
     let next = 0
     const together = circuits.of(sessionId, false)
     const jobs = jobsOfBatch.map((job): JobOfBatch => {
@@ -79,9 +79,7 @@ export const preparation: Effect.Effect<
       const circuit = job.probe ? circuits.of(sessionId, true) : together
       return {
         job,
-        attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, (place) =>
-          refusals.get(offset + place)
-        )
+        attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, { byPlace, offset })
       }
     })
     return { jobs, atRisk: sessionSender !== undefined && !canRecover(sessionSender.sender) }

@@ -38,6 +38,8 @@ const circuit: SessionCircuit = {
   unused: () => {}
 }
 
+const noRefusals = { byPlace: new Map(), offset: 0 }
+
 const batchOf = (send: Sender["send"], recipients: number, concurrency: number) => {
   const sender: Sender = { provider: "http", deduplicates: false, send }
   const claimed = job(recipients)
@@ -46,7 +48,7 @@ const batchOf = (send: Sender["send"], recipients: number, concurrency: number) 
     claimed,
     circuit,
     () => true,
-    () => undefined
+    noRefusals
   )
   return {
     claimed,
@@ -138,7 +140,7 @@ describe("a batch", () => {
               claimed,
               circuit,
               () => true,
-              () => undefined
+              noRefusals
             )
             yield* Attempt.run([attempts], 1)
             outcomes.push(...attempts.settlements().map(({ outcome }) => outcome))

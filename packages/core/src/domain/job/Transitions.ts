@@ -492,8 +492,7 @@ export const apply = (
   if (!changed) return { job, drafts }
   const next = progressed(job, counts, Job.rollup(job.status, counts, stopped), now)
   const draft = Event.jobChanged(next, job.status)
-  if (draft !== undefined) drafts.push(draft)
-  return { job: next, drafts }
+  return { job: next, drafts: draft === undefined ? drafts : [...drafts, draft] }
 }
 
 /**

@@ -4,7 +4,7 @@
  * for a later one. A write of another process changes the version: of the job's row, or of the batch's that tells of the
  * job. Of a batch this process knows the version also after it has written some of its jobs itself.
  */
-import type { FencedRecipient, JobChange, RecipientChange } from "../JobSteps.ts"
+import type { FencedRecipient, JobChange } from "../JobSteps.ts"
 import type { StoredJob } from "./codec/Job.ts"
 
 /** Finds a recipient of a job by its place, as it was claimed with others of the job. */
@@ -14,21 +14,20 @@ interface Claimed {
   readonly state: StoredJob
   /** Of the job's row, or of the batch's, which all of its jobs share. */
   readonly version: { current: string }
-  readonly changes: ReadonlyArray<RecipientChange>
+  readonly recipients: ReadonlyArray<FencedRecipient>
 }
 
 /** Nearly always they lie side by side; a map of each claim's would cost as much as all the rest of it. */
-const recipientsOf = (changes: ReadonlyArray<RecipientChange>): Recipients => {
-  let byPlace: ReadonlyMap<number, RecipientChange> | undefined
-  const findAny = (place: number): RecipientChange | undefined => {
-    byPlace ??= new Map(changes.map((change) => [change.after.index, change]))
+const finderOf = (recipients: ReadonlyArray<FencedRecipient>): Recipients => {
+  let byPlace: ReadonlyMap<number, FencedRecipient> | undefined
+  const findAny = (place: number): FencedRecipient | undefined => {
+    byPlace ??= new Map(recipients.map((fenced) => [fenced.recipient.index, fenced]))
     return byPlace.get(place)
   }
   return (place) => {
-    const [first] = changes
-    const likely = first && changes[place - first.after.index]
-    const found = likely?.after.index === place ? likely : findAny(place)
-    return found && { recipient: found.after, fence: found.fence }
+    const [first] = recipients
+    const likely = first && recipients[place - first.recipient.index]
+    return likely?.recipient.index === place ? likely : findAny(place)
   }
 }
 
@@ -66,7 +65,9 @@ export const make = (): ClaimCache => {
       for (const { changes, state } of steps) {
         claims.delete(state.job.id)
         forgetOldest(claims)
-        claims.set(state.job.id, { state, version, changes })
+        // Without what they were before, which nobody asks for any more.
+        const recipients = changes.map(({ after, fence }) => ({ recipient: after, fence }))
+        claims.set(state.job.id, { state, version, recipients })
         if (state.batch === null || batches.get(state.batch) === version) continue
         forgetOldest(batches)
         batches.set(state.batch, version)
@@ -89,7 +90,7 @@ export const make = (): ClaimCache => {
     recipientsOf: ({ fence, job, version }) => {
       const claim = claims.get(job.id)
       return claim?.state.fence === fence && claim.version.current === version
-        ? recipientsOf(claim.changes)
+        ? finderOf(claim.recipients)
         : undefined
     }
   }
