@@ -123,6 +123,8 @@ export interface Claim {
   readonly limit: number
   /** Sessions that get nothing now. */
   readonly without?: ReadonlyArray<string>
+  /** Sessions that get no more than `limit` recipients each: what cannot be attempted soon would only wait in hand. */
+  readonly slow?: { readonly limit: number; readonly sessions: ReadonlyArray<string> }
   readonly atRisk?: { readonly limit: number; readonly recoverable: ReadonlyArray<Provider> }
 }
 

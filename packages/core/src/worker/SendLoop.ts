@@ -71,6 +71,12 @@ export interface SendLoop {
   readonly applyLimits: Effect.Effect<number>
 }
 
+/**
+ * A slow session is given so many recipients for each slot that the claim may use: a lane waits for a second, and gives back
+ * what it could not begin.
+ */
+const slowShare = 2
+
 type Restore = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 type Requested<Tag> = Extract<LaneRequest, { readonly _tag: Tag }>
 
@@ -337,11 +343,12 @@ class OpenLane implements Lane {
   }
 
   private commit(request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> {
-    const { circuits, excluded, jobs, limits, recoverable } = this.parts
-    const { limit, settlements, worker } = request
+    const { circuits, excluded, jobs, limits, recoverable, slowSessions } = this.parts
+    const { limit, settlements, slots, worker } = request
     const commit = Effect.clockWith((clock) => {
-      const atRisk = { limit: request.slots, recoverable }
-      const claim = limit === null ? null : { worker, limit, without: excluded(), atRisk }
+      const atRisk = { limit: slots, recoverable }
+      const slow = { limit: slowShare * slots, sessions: slowSessions.slow() }
+      const claim = limit === null ? null : { worker, limit, without: excluded(), slow, atRisk }
       this.asked = circuits.asking()
       this.claimedAt = Moment.unsafeNow(clock)
       return jobs.settleAndClaim({ now: clock.unsafeCurrentTimeMillis(), settlements, claim })

@@ -19,6 +19,7 @@
 import type * as Cause from "effect/Cause"
 import type { Moment } from "../runtime/Moment.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import * as BatchSize from "./BatchSize.ts"
 import * as Isolate from "./Isolate.ts"
 
 export interface Settling<S> {
@@ -93,8 +94,8 @@ const certain = 2
 const certainAlone = 30
 /** The time until one of the settlements that were set aside is stored again, in milliseconds. */
 const asideMs = 30_000
-/** With so many set aside a loop claims nothing more. */
-const mostAside = 250
+/** With so many set aside a loop claims nothing more. One batch must not reach it: of one that is tried first all may be. */
+const mostAside = 2 * BatchSize.largest
 /** The commits in a row that may fail at a stop, where attempts have used up the grace. */
 const triesAtEnd = 3
 

@@ -23,6 +23,8 @@ export interface SlowSessions {
   readonly judge: (sessionId: string, slow: boolean) => void
   /** Sessions for which nothing is claimed now. */
   readonly excluded: () => ReadonlyArray<string>
+  /** Sessions that lanes waited for in vain last. */
+  readonly slow: () => ReadonlyArray<string>
   /** False when a batch of so many slots is too much for a new session: several lanes may have claimed it at once. */
   readonly admits: (sessionId: string, slots: number) => boolean
   /** A claim has so many slots more, or fewer. Until its batch uses them they count: it may be one of slow sessions. */
@@ -76,6 +78,7 @@ export const make = (slots: number, ownSlots: number): SlowSessions => {
       }
       return excluded
     },
+    slow: () => [...sessions].flatMap(([sessionId, { known }]) => (known === "slow" ? [sessionId] : [])),
     admits: (sessionId, more) => {
       const { known, slots } = of(sessionId)
       return known !== "new" || slots === 0 || usedBySlow() + slots + more <= most

@@ -22,10 +22,13 @@ import {
   results
 } from "../../src/testing/StorageSuite/Setup.ts"
 
-const damage = Effect.fnUntraced(function* (content: Content) {
+const damage = Effect.fnUntraced(function* (content: Content, body = "{") {
   const sql = yield* SqlClient
-  yield* sql`UPDATE sendwright_snapshot SET body = '{' WHERE body = ${JSON.stringify(content)}`
+  yield* sql`UPDATE sendwright_snapshot SET body = ${body} WHERE body = ${JSON.stringify(content)}`
 })
+
+/** None has the form of a content. */
+const bodies = ["", "null", "5", "[]", "{}", '{"kind":"x"}', '{"kind":"template","templateId":7}']
 
 const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =>
   describe(`a job whose content cannot be read (${name})`, () => {
@@ -71,6 +74,25 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
       templateId: 7,
       template: Fixtures.template({ name })
     })
+
+    it.effect("keeps nobody else's waiting, whatever stands in the place of its content", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const damaged = bodies.map((_, at) => Fixtures.send(who, { content: template(`${name} ${at}`) }))
+        const others = [Fixtures.send(who), Fixtures.send(yield* owner)]
+        for (const command of [...damaged, ...others]) yield* jobs.accept(command)
+        for (const [at, { content }] of damaged.entries()) yield* damage(content, bodies[at])
+        const { claimed, unreadable } = yield* jobs.settleAndClaim({
+          now,
+          settlements: [],
+          claim: { worker: "w", limit: 20 }
+        })
+        const idsOf = (some: ReadonlyArray<{ readonly jobId: string }>) =>
+          some.map(({ jobId }) => jobId).sort()
+        expect([idsOf(claimed), idsOf(unreadable)]).toEqual([idsOf(others), idsOf(damaged)])
+      }).pipe(Effect.provide(stores))
+    )
 
     it.effect("is listed and found among others, and says what it still knows of its content", () =>
       Effect.gen(function* () {

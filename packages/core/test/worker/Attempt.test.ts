@@ -135,13 +135,7 @@ describe("a batch", () => {
               retryForMs: null,
               connection: { config: "", connectedSince: 0 }
             }
-            const attempts = Attempt.prepareAttempts(
-              line,
-              claimed,
-              circuit,
-              () => true,
-              noRefusals
-            )
+            const attempts = Attempt.prepareAttempts(line, claimed, circuit, () => true, noRefusals)
             yield* Attempt.run([attempts], 1)
             outcomes.push(...attempts.settlements().map(({ outcome }) => outcome))
           }

@@ -409,11 +409,18 @@ const rows: ReadonlyArray<Row> = [
     becomes: { aside: [s0] }
   },
   {
-    title: "claims nothing more when a whole batch is set aside",
-    from: { phase: collecting, aside: Array.from({ length: 250 }, () => s0), asideUntil: 31_000 },
+    title: "claims nothing more when two whole batches are set aside",
+    from: { phase: collecting, aside: Array(2 * BatchSize.largest).fill(s0), asideUntil: 31_000 },
     event: collected([s1]),
     does: "SettleAndClaim",
     with: { settlements: [s1], limit: null }
+  },
+  {
+    title: "claims on when the whole of a batch is set aside",
+    from: { phase: collecting, aside: Array(BatchSize.largest).fill(s0), asideUntil: 31_000, size: 16 },
+    event: collected([s1]),
+    does: "SettleAndClaim",
+    with: { settlements: [s1], limit: 16 }
   },
   {
     title: "stores one that was set aside again after half a minute, alone",

@@ -70,6 +70,38 @@ describe("a platform that does not answer", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("is given two recipients for each slot, however large the batches of others are", () =>
+    Effect.gen(function* () {
+      const slow = yield* backlog(60)
+      const { sender } = platform({ deduplicates: true }, ({ sessionId }) =>
+        Effect.delay(Effect.succeed(accepted), sessionId === slow.sessionId ? 1500 : 1)
+      )
+      const jobs = yield* JobStore
+      const claimed: Array<number> = []
+      const counting = Layer.succeed(JobStore, {
+        ...jobs,
+        settleAndClaim: (command) =>
+          Effect.tap(jobs.settleAndClaim(command), (found) =>
+            Effect.sync(() => {
+              const ofSlow = found.claimed.filter(({ sessionId }) => sessionId === slow.sessionId)
+              claimed.push(ofSlow.reduce((sum, { recipients }) => sum + recipients.length, 0))
+            })
+          )
+      })
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("3 seconds")
+        claimed.splice(0)
+        for (let more = 0; more < 10; more++) {
+          yield* accept(250)
+          yield* TestClock.adjust("300 millis")
+        }
+      })
+      yield* Effect.provide(during(sender, sending), counting)
+      expect(Math.max(...claimed)).toBeGreaterThan(0)
+      expect(Math.max(...claimed)).toBeLessThanOrEqual(4)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("holds up none of the outcomes beside it", () =>
     Effect.gen(function* () {
       const { sender } = platform({ deduplicates: true }, ({ messageId }) =>

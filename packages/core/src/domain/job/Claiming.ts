@@ -20,9 +20,18 @@ export interface Budget {
   readonly atRiskLeft: number
 }
 
-/** The recipients that a session may get of what is left. */
-export const roomFor = ({ atRiskLeft, left }: Budget, atRisk: boolean): number =>
-  atRisk ? Math.min(left, atRiskLeft) : left
+/** The recipients that a session may get of what is left. @param most of this session */
+export const roomFor = (
+  { atRiskLeft, left }: Budget,
+  atRisk: boolean,
+  most = Number.POSITIVE_INFINITY
+): number => Math.min(left, most, atRisk ? atRiskLeft : left)
+
+/**
+ * The sessions that one claim serves. Each costs some statements and up to two locks, of which PostgreSQL has a few thousand
+ * for all its connections; recipients of one session cost little.
+ */
+export const sessionsAtOnce = 250
 
 export const spend = (budget: Budget, claimed: number, atRisk: boolean): Budget =>
   claimed === 0

@@ -321,7 +321,12 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const { now, session } = place
     const readyAt = Claiming.readyAt(session, now)
     if (readyAt === null || readyAt > now || asked.without?.includes(session.id) === true) return passed
-    const room = Claiming.roomFor(budget, atRisk)
+    const { slow } = asked
+    const room = Claiming.roomFor(
+      budget,
+      atRisk,
+      slow?.sessions.includes(session.id) ? slow.limit : undefined
+    )
     // A claim that may take none of its kind puts none of them off.
     if (room <= 0) return asked.atRisk !== undefined && asked.atRisk.limit > 0 ? putOff : passed
     return session.outage === null ? yield* claimWithin(place, room, claimOf) : yield* claimProbe(place)
@@ -337,16 +342,19 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const unreadable: Array<UnreadableJob> = []
       let budget: Budget = { left: asked.limit, atRiskLeft: asked.atRisk?.limit ?? asked.limit }
       let isWhole = false
-      for (const limit of Claiming.pageSizes(asked.limit)) {
-        if (budget.left <= 0) break
+      let servedSessions = 0
+      const isFull = () => budget.left <= 0 || servedSessions >= Claiming.sessionsAtOnce
+      for (const limit of Claiming.pageSizes(Math.min(asked.limit, Claiming.sessionsAtOnce))) {
+        if (isFull()) break
         const page = yield* rows.waitingSessions({ after: at.last, until, limit })
         for (const session of page) {
-          if (budget.left <= 0) break
+          if (isFull()) break
           const atRisk = isAtRisk(asked, session.provider)
           const place = { session, worker: asked.worker, now, first, limits, unreadable }
           const served = yield* serve(place, asked, budget, atRisk)
           at = Claiming.afterTurn(at, session.id, served.outcome)
           budget = Claiming.spend(budget, served.recipients, atRisk)
+          if (served.outcome === "served") servedSessions += 1
           claimed.push(...served.jobs)
         }
         if (!Claiming.isLastPage(page, limit, until)) continue

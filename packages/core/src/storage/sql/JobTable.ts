@@ -1,6 +1,7 @@
 /** Job rows and what a step makes of them: recipients, counts, the worker that has claimed some, events. */
 import { createHash } from "node:crypto"
 import * as Arrays from "effect/Array"
+import * as Schema from "effect/Schema"
 import type { Ids } from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -46,12 +47,25 @@ import { integer, integerOrNull, json, limited, text } from "./RowReader.ts"
 /** How many contents are kept read. */
 const maximumCached = 256
 
-/** Answers an error for a content that is no JSON: its table was changed or damaged from outside. */
+const isContent = Schema.is(
+  Schema.Union(
+    Schema.Struct({ kind: Schema.Literal("direct"), text: Schema.String }),
+    Schema.Struct({
+      kind: Schema.Literal("template"),
+      templateId: Schema.Number,
+      template: Schema.Struct({ category: Schema.String, name: Schema.String, language: Schema.String })
+    })
+  )
+)
+
+/** Answers an error for a content that has not the form of one: its table was changed or damaged from outside. */
 const parsed = (found: Row | undefined, snapshot: number): Content | Error => {
+  const unreadable = (cause: unknown) => new Error(`Snapshot ${snapshot} cannot be read`, { cause })
   try {
-    return json<Content>(found ?? {}, "body")
+    const content = json<Content>(found ?? {}, "body")
+    return isContent(content) ? content : unreadable("It has not the form of a content.")
   } catch (cause) {
-    return new Error(`Snapshot ${snapshot} cannot be read`, { cause })
+    return unreadable(cause)
   }
 }
 
@@ -60,7 +74,7 @@ function* unreadable(seq: number, cause: Error): Program<UnreadableContent> {
   const row = (yield* get("SELECT kind, template FROM sendwright_job WHERE seq = ?", seq)) ?? {}
   return text(row, "kind") === "direct"
     ? { kind: "direct", cause }
-    : { kind: "template", templateId: integer(row, "template"), cause }
+    : { kind: "template", templateId: integerOrNull(row, "template") ?? 0, cause }
 }
 
 /** Reads contents, and keeps those that were read last. */

@@ -122,6 +122,26 @@ const cases = {
       expect(yield* jobs.nextDue(now)).toBeGreaterThan(now)
     }),
 
+  "one claim serves 250 sessions at the most, and the next goes on behind them": Effect.gen(function* () {
+    const sessions = yield* sessionsOf(260)
+    yield* Effect.forEach(sessions, (each) => accept(each), { concurrency: 16 })
+    const served = []
+    for (let claims = 0; claims < 3; claims++)
+      served.push(...(yield* serve({ limit: 1000 })).map(({ sessionId }) => sessionId), "end")
+    const ids = sessions.map(({ sessionId }) => sessionId)
+    expect(served).toEqual([...ids.slice(0, 250), "end", ...ids.slice(250), "end", "end"])
+  }),
+
+  "a slow session gets no more than the limit of slow ones, and the others what is left": Effect.gen(
+    function* () {
+      const [first, second] = yield* sessionsOf(2)
+      if (first === undefined || second === undefined) return
+      for (const each of [first, second]) yield* accept(each, { phones: 100 })
+      const claimed = yield* serve({ limit: 90, slow: { limit: 8, sessions: [first.sessionId] } })
+      expect([first, second].map((each) => countOf(claimed, each))).toEqual([8, 82])
+    }
+  ),
+
   "sessions whose recipients a crash would leave unknown share what may be at risk": Effect.gen(function* () {
     const [first, second, third] = yield* sessionsOf(3, (place) => ({
       provider: place < 2 ? "http" : "sandbox"
