@@ -60,12 +60,12 @@ const isContent = Schema.is(
 
 /** Answers an error for a content that has not the form of one: its table was changed or damaged from outside. */
 const parsed = (found: Row | undefined, snapshot: number): Content | Error => {
-  const unreadable = (cause: unknown) => new Error(`Snapshot ${snapshot} cannot be read`, { cause })
+  const refused = (cause: unknown) => new Error(`Snapshot ${snapshot} cannot be read`, { cause })
   try {
     const content = json<Content>(found ?? {}, "body")
-    return isContent(content) ? content : unreadable("It has not the form of a content.")
+    return isContent(content) ? content : refused("It has not the form of a content.")
   } catch (cause) {
-    return unreadable(cause)
+    return refused(cause)
   }
 }
 
