@@ -2,7 +2,7 @@
 import type { Bench, Part } from "../Bench.ts"
 import { figure, rounds, type Variant } from "../Harness.ts"
 import * as Queues from "../Queues.ts"
-import { batch, lead } from "../subjects/Queue.ts"
+import { batch, lead, overshoot } from "../subjects/Queue.ts"
 
 const named = (depth: number): string => `${depth.toLocaleString("en-US")} behind`
 
@@ -13,7 +13,7 @@ const named = (depth: number): string => `${depth.toLocaleString("en-US")} behin
 const variantOf = async (bench: Bench, store: Queues.Store, depth: number) => {
   const drained = bench.either(5000, 20_000)
   const { queue } = await Queues.sendwright(bench, store)
-  const full = lead + drained + depth
+  const full = lead + overshoot + drained + depth
   let queued = 0
   const fill = async (): Promise<void> => {
     const missing = Math.ceil((full - queued) / batch) * batch
