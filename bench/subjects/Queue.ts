@@ -22,7 +22,7 @@ export interface Queue {
 /** What loops have sent when they run as they will: their windows have grown, and every lane has one. */
 export const lead = 8000
 
-/** What four lanes may have sent beyond the lead before anybody looks, with batches of 1,000. */
+/** Recipients that four lanes may have sent beyond the lead before anybody looks, with batches of 1,000. */
 export const overshoot = 4000
 
 /** Sendwright's. */

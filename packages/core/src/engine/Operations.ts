@@ -76,7 +76,7 @@ export interface Message {
 
 export interface JobDetail {
   readonly job: Job
-  /** It keeps both for ever, so they are known of a content that cannot be read, too. */
+  /** The template keeps both for ever, so they are known of a content that cannot be read, too. */
   readonly template: Pick<TemplateContent, "language" | "name">
   readonly results: Paged<RecipientResult>
   /** Sum of the unit prices of what was delivered; null when nothing could be priced. */

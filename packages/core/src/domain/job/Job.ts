@@ -37,7 +37,7 @@ export type Content =
   | { readonly kind: "template"; readonly templateId: number; readonly template: TemplateContent }
   | { readonly kind: "direct"; readonly text: string; readonly linkPreview: boolean }
 
-/** What is left of a content whose stored form was damaged: what the job itself says of it. */
+/** The rest of a content whose stored form was damaged: the job itself says so much of it. */
 export type UnreadableContent =
   | { readonly kind: "template"; readonly templateId: number; readonly cause: Error }
   | { readonly kind: "direct"; readonly cause: Error }

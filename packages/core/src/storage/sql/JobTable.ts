@@ -69,7 +69,7 @@ const parsed = (found: Row | undefined, snapshot: number): Content | Error => {
   }
 }
 
-/** What the job's own row says of a damaged content. No other costs this statement. */
+/** A damaged content, as the job's own row tells of it. No other content costs this statement. */
 function* unreadable(seq: number, cause: Error): Program<UnreadableContent> {
   const row = (yield* get("SELECT kind, template FROM sendwright_job WHERE seq = ?", seq)) ?? {}
   return text(row, "kind") === "direct"
@@ -86,7 +86,7 @@ const contentReader = () => {
     if (known !== undefined) return known
     const found = yield* get("SELECT body FROM sendwright_snapshot WHERE seq = ?", snapshot)
     const content = parsed(found, snapshot)
-    // It is not cached, so that a content that is mended is read again.
+    // A damaged content is not cached, so that it is read again once it is mended.
     if (content instanceof Error) return yield* unreadable(seq, content)
     const [oldest] = contents.keys()
     if (contents.size >= maximumCached && oldest !== undefined) contents.delete(oldest)

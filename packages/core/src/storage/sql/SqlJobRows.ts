@@ -295,7 +295,7 @@ export const make = (
         ? yield* rows.waiting(yield* all(waitingJobs, sessionId, sessionId, limit))
         : []
       const later = waiting.findIndex(({ dueAt }) => dueAt > now)
-      // Those behind one that is not due are not due either.
+      // Jobs behind one that is not due are not due either.
       const due = later < 0 ? waiting : waiting.slice(0, later)
       if (keys.length === 0) return due
       const first = [

@@ -43,7 +43,7 @@ export function* forget(worker: string, beats: number | undefined): Program<bool
   return (yield* changes("DELETE FROM sendwright_worker WHERE id = ? AND beats = ?", worker, beats)) > 0
 }
 
-/** Whether its count is `beats`. Then a beat that comes meanwhile waits; the count stays, for whoever compares it next. */
+/** True when the worker's count is `beats`. Then a beat that comes meanwhile waits; the count stays, for whoever compares it next. */
 export const lock = (dialect: Dialect): ((worker: string, beats: number) => Program<boolean>) => {
   const locked = `SELECT id FROM sendwright_worker WHERE id = ? AND beats = ?${dialect.forUpdate("sendwright_worker")}`
   return function* (worker, beats) {

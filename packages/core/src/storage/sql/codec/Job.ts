@@ -475,7 +475,7 @@ export const selectWaiting = (dialect: Pick<Dialect, "jsonColumns">, jobs: strin
     WHERE snapshot.seq = jobs.snapshot`
 }
 
-/** What a group of {@link selectWaiting} has in common, and its jobs by their places in it. */
+/** Reads a group of {@link selectWaiting}: what its jobs have in common, and each job by its place in the group. */
 export const readWaiting = (row: Row) => {
   const { at } = waiting
   const columns = waiting.parseColumns(RowReader.text(row, "jobs"))
