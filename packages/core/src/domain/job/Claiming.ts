@@ -20,7 +20,11 @@ export interface Budget {
   readonly atRiskLeft: number
 }
 
-/** The recipients that a session may get of what is left. @param most of this session */
+/**
+ * The recipients that a session may get of what is left.
+ *
+ * @param most the most that this session may get
+ */
 export const roomFor = (
   { atRiskLeft, left }: Budget,
   atRisk: boolean,

@@ -212,21 +212,25 @@ export interface Layout<R, Fields extends ReadonlyArray<keyof R>> {
 
 export const layout =
   <R>() =>
-  <const Fields extends ReadonlyArray<keyof R & string>>(...fields: Fields): Layout<R, Fields> => ({
-    at: placesOf(fields),
-    select: (expressions) => fields.map((field: Fields[number]) => expressions[field]).join(", "),
-    parse: JSON.parse,
-    parseAll: JSON.parse,
-    expressions: (expressions) => fields.map((field: Fields[number]) => expressions[field]),
-    parseColumns: JSON.parse,
-    ofRecord: (columns, record) => {
-      const element = <Field extends Fields[number]>(field: Field) => {
-        const { isJson, write } = columns[field]
-        return isJson ? record[field] : write(record[field])
+  <const Fields extends ReadonlyArray<keyof R & string>>(...fields: Fields): Layout<R, Fields> => {
+    const listOf: Layout<R, Fields>["expressions"] = (expressions) =>
+      fields.map((field: Fields[number]) => expressions[field])
+    return {
+      at: placesOf(fields),
+      select: (expressions) => listOf(expressions).join(", "),
+      expressions: listOf,
+      parse: JSON.parse,
+      parseAll: JSON.parse,
+      parseColumns: JSON.parse,
+      ofRecord: (columns, record) => {
+        const element = <Field extends Fields[number]>(field: Field) => {
+          const { isJson, write } = columns[field]
+          return isJson ? record[field] : write(record[field])
+        }
+        return JSON.parse(JSON.stringify(fields.map(element)))
       }
-      return JSON.parse(JSON.stringify(fields.map(element)))
     }
-  })
+  }
 
 /** The element of a row in one of the columns that {@link Layout.parseColumns} reads. */
 export const elementOf = <A extends string | number | object | null>(

@@ -57,7 +57,7 @@ export interface Dialect {
   readonly jsonArrays: (expressions: string) => string
   /**
    * An array for each expression with its values of all rows, in one array, as text. The columns are in one order. Of many
-   * rows this costs either side less than an array for each row.
+   * rows this costs PostgreSQL less than an array for each row, and SQLite a little more.
    */
   readonly jsonColumns: (expressions: ReadonlyArray<string>) => string
   /** The expressions as one JSON array, as a value inside those. */

@@ -165,10 +165,10 @@ export const suite = (layer: Stored) =>
           yield* listen(accountId)
           yield* append(accountId)
           const [held] = yield* claim()
-          // It said nothing so far.
+          // The worker said nothing so far.
           expect(yield* rescue(1)).toBe(0)
           yield* jobs.heartbeat({ workers: ["w"], beats: 3, dispatchesAt: null })
-          // It was seen before its first heartbeat, and before its last.
+          // The worker was seen before its first heartbeat, and before its last.
           expect(yield* rescue(0)).toBe(0)
           expect(yield* rescue(2)).toBe(0)
           expect(yield* claim()).toEqual([])
@@ -179,7 +179,7 @@ export const suite = (layer: Stored) =>
           expect(yield* settle(lost, {}, now + 1)).toBe(0)
           expect(yield* claim(now + 1)).toHaveLength(1)
           yield* jobs.rescue({ worker: "w", now, recoverable: [] })
-          // It was forgotten, and has claimed something since: that is no longer what was judged by this count.
+          // The worker was forgotten and has claimed since: this count judged what it had before.
           expect(yield* rescue(3)).toBe(0)
           expect(yield* rescue(0)).toBe(1)
         }).pipe(Effect.provide(layer))
