@@ -94,6 +94,8 @@ CREATE TABLE sendwright_consent (
 ) STRICT, WITHOUT ROWID;
 -- Whoever revokes thousands of times is asked for the last place with each of them.
 CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
+-- Who may have lost a consent since a job was accepted.
+CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
 -- The last of each purpose and status is found, however many there are.
 CREATE INDEX sendwright_consent_standing
   ON sendwright_consent (account, person, purpose, status, occurred_at, seq);

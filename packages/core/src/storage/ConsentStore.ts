@@ -7,6 +7,13 @@ import type { StorageError } from "./StorageError.ts"
 /** A record for a phone, as operators and platforms' answers give it. */
 export type RecordOfPhone = ConsentRecord & { readonly phone: string }
 
+/** Phones of an account, and the purpose that they are asked for. */
+export interface Asked {
+  readonly accountId: string
+  readonly phones: ReadonlyArray<string>
+  readonly purpose: Purpose
+}
+
 export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentStore")<
   ConsentStore,
   {
@@ -21,17 +28,15 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
       readonly records: ReadonlyArray<RecordOfPhone>
     }) => Effect.Effect<ReadonlyArray<RecordOfPhone>, StorageError>
     /** Which of the phones lack consent, by their places; mostly none. Two queries at the most. */
-    readonly refusals: (query: {
-      readonly accountId: string
-      readonly phones: ReadonlyArray<string>
-      readonly purpose: Purpose
-    }) => Effect.Effect<ReadonlyMap<number, Refusal>, StorageError>
+    readonly refusals: (asked: Asked) => Effect.Effect<ReadonlyMap<number, Refusal>, StorageError>
+    /**
+     * Which of the phones lack consent by now, by their places, of phones that had it when their job was accepted. Records
+     * are never taken away, so only a revocation can have ended it: of a phone without any nothing is answered, whatever
+     * else is recorded of it. What was not revoked costs next to nothing.
+     */
+    readonly revocations: (asked: Asked) => Effect.Effect<ReadonlyMap<number, Refusal>, StorageError>
     /** The verdict for each phone, in the order given, with the record that decided: much to read. */
-    readonly evidence: (query: {
-      readonly accountId: string
-      readonly phones: ReadonlyArray<string>
-      readonly purpose: Purpose
-    }) => Effect.Effect<ReadonlyArray<Verdict<ConsentRecord>>, StorageError>
+    readonly evidence: (asked: Asked) => Effect.Effect<ReadonlyArray<Verdict<ConsentRecord>>, StorageError>
     /** In the order of recording; of a user id in all portfolios. */
     readonly history: (
       query: { readonly accountId: string } & ({ readonly phone: string } | { readonly userId: string })

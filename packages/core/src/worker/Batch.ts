@@ -49,7 +49,7 @@ export interface Preparation {
   readonly release: (job: ClaimedJob) => JobOfBatch
 }
 
-/** Looks up what the attempts of a claim need: senders, and once more the recipients' consent (decisions.md §4). */
+/** Looks up what the attempts of a claim need: senders, and whose consent was revoked since (decisions.md §4, docs/adr/0034). */
 export const preparation: Effect.Effect<
   Preparation,
   never,
@@ -70,7 +70,7 @@ export const preparation: Effect.Effect<
     const { accountId, content, sessionId } = first
     const sessionSender = yield* Effect.flatMap(sessions.find(sessionId), resolve)
     const phones = Arrays.flatMap(jobsOfBatch, ({ recipients }) => recipients.map(({ phone }) => phone))
-    const byPlace = yield* consents.refusals({ accountId, phones, purpose: Job.purpose(content) })
+    const byPlace = yield* consents.revocations({ accountId, phones, purpose: Job.purpose(content) })
     let next = 0
     const together = circuits.of(sessionId, false)
     const jobs = jobsOfBatch.map((job): JobOfBatch => {

@@ -165,7 +165,9 @@ const dialect: Dialect = {
     from: "json_array_elements_text(?::json) WITH ORDINALITY AS element (value, place)",
     place: "(element.place - 1)",
     value: "element.value",
-    integer: "element.value::bigint"
+    integer: "element.value::bigint",
+    // An array, whose elements are looked up in one way through the index, in its order.
+    among: (column) => `${column} = ANY (ARRAY (SELECT json_array_elements_text(?::json)))`
   },
   entries: { from: "json_each_text(?::json) AS entry", key: "entry.key::bigint", value: "entry.value" },
   update: (table, columns) => {

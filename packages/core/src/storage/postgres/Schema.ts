@@ -571,6 +571,16 @@ ALTER TABLE sendwright_recipient ADD COLUMN requeued_at BIGINT;
 `
 }
 
+const revocations: Migration = {
+  id: 18,
+  name: "revocations",
+  compatibleFrom: 15,
+  statements: `
+-- Who may have lost a consent since a job was accepted.
+CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -588,5 +598,6 @@ export const migrations: ReadonlyArray<Migration> = [
   outages,
   writtenOnce,
   limitsAfterCommit,
-  requeued
+  requeued,
+  revocations
 ]

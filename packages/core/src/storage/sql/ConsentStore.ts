@@ -7,6 +7,7 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Draft } from "../../domain/webhook/Event.ts"
 import * as Event from "../../domain/webhook/Event.ts"
+import type { Asked } from "../ConsentStore.ts"
 import { ConsentStore } from "../ConsentStore.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import type { Answered } from "./codec/Consent.ts"
@@ -24,12 +25,6 @@ const ofPhone = `SELECT ${consents.list} FROM sendwright_consent WHERE account =
 const ofUser = `SELECT ${consents.list} FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ?
   ORDER BY recorded_at, person, seq`
 
-interface Asked {
-  readonly accountId: string
-  readonly phones: ReadonlyArray<string>
-  readonly purpose: Consent.Purpose
-}
-
 export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
   ConsentStore,
   Effect.gen(function* () {
@@ -43,6 +38,8 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
       ORDER BY last.occurred_at DESC, last.seq DESC LIMIT 1)`
     const notGranted = `SELECT ${elements.place} AS place FROM ${elements.from}
       WHERE coalesce(${deciding("status")}, 'missing') <> 'granted' ORDER BY ${elements.place}`
+    const revoked = `SELECT DISTINCT person FROM sendwright_consent
+      WHERE account = ? AND status = 'revoked' AND ${elements.among("person")}`
     const recordsOf = (
       columns: string
     ) => `SELECT ${db.dialect.jsonArrays(columns)} AS records FROM ${elements.from}
@@ -68,7 +65,28 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
     function* refusals(asked: Asked): Program<ReadonlyMap<number, Consent.Refusal>> {
       const { accountId, phones, purpose } = asked
       const rows = yield* all(notGranted, JSON.stringify(phones), accountId, purpose)
-      const places = rows.map((row) => integer(row, "place"))
+      return yield* refusalsAt(
+        rows.map((row) => integer(row, "place")),
+        asked
+      )
+    }
+
+    function* revocations(asked: Asked): Program<ReadonlyMap<number, Consent.Refusal>> {
+      const { accountId, phones } = asked
+      const rows = yield* all(revoked, accountId, JSON.stringify(phones))
+      if (rows.length === 0) return new Map()
+      const persons = new Set(rows.map((row) => text(row, "person")))
+      return yield* refusalsAt(
+        phones.flatMap((phone, place) => (persons.has(phone) ? [place] : [])),
+        asked
+      )
+    }
+
+    function* refusalsAt(
+      places: ReadonlyArray<number>,
+      asked: Asked
+    ): Program<ReadonlyMap<number, Consent.Refusal>> {
+      const { phones } = asked
       if (places.length === 0) return new Map()
       const doubtful = places.flatMap((place) => phones[place] ?? [])
       const refused = Consent.refusals(yield* standingsOf({ ...asked, phones: doubtful }))
@@ -100,6 +118,7 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
           return filed.map(({ record }) => record)
         }),
       refusals: (asked) => db.read("ConsentStore.refusals", () => refusals(asked)),
+      revocations: (asked) => db.read("ConsentStore.revocations", () => revocations(asked)),
       evidence: (asked) => db.read("ConsentStore.evidence", () => evidence(asked)),
       history: (query) =>
         db.read("ConsentStore.history", function* () {

@@ -71,6 +71,8 @@ export interface Dialect {
     readonly value: string
     /** The element, when it is a whole number. */
     readonly integer: string
+    /** A condition: a column of texts has one of the elements. */
+    readonly among: (column: string) => string
   }
   /** The members of a parameter that is a JSON object of texts and nulls by whole numbers. */
   readonly entries: { readonly from: string; readonly key: string; readonly value: string }

@@ -37,7 +37,8 @@ const dialect: Omit<Dialect, "insert" | "update"> = {
     from: "json_each(?) AS element",
     place: "element.key",
     value: "element.atom",
-    integer: "element.atom"
+    integer: "element.atom",
+    among: (column) => `${column} IN (SELECT atom FROM json_each(?))`
   },
   entries: { from: "json_each(?) AS entry", key: "CAST(entry.key AS INTEGER)", value: "entry.atom" },
   insertJob: (columns, recipient, same, skips = false) => {

@@ -650,6 +650,16 @@ ALTER TABLE sendwright_recipient ADD COLUMN requeued_at INTEGER;
 `
 }
 
+const revocations: Migration = {
+  id: 20,
+  name: "revocations",
+  compatibleFrom: 17,
+  statements: `
+-- Who may have lost a consent since a job was accepted.
+CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -669,5 +679,6 @@ export const migrations: ReadonlyArray<Migration> = [
   outages,
   writtenOnce,
   limitsAfterCommit,
-  requeued
+  requeued,
+  revocations
 ]

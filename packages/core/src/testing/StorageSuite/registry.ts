@@ -313,6 +313,8 @@ export const suite = (layer: Stored) => {
           [2, { _tag: "Missing" }],
           [3, { _tag: "Missing" }]
         ])
+        // "4" and "3" have revoked nothing, and the first grant of "1" came after its revocation.
+        expect([...(yield* consents.revocations(asked))]).toEqual([...refusals].slice(0, 1))
         expect(yield* consents.history({ accountId, phone: "1" })).toEqual(records.slice(0, 2))
         const other = yield* owner
         const foreign = yield* consents.refusals({
@@ -321,7 +323,37 @@ export const suite = (layer: Stored) => {
           purpose: "direct"
         })
         expect([...foreign]).toEqual([[0, { _tag: "Missing" }]])
+        const revoked = yield* consents.revocations({ ...asked, accountId: other.accountId })
+        expect([...revoked]).toEqual([])
         expect((yield* events()).filter(({ type }) => type === "consent.revoked")).toHaveLength(2)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("lack after a grant, whatever is recorded behind it, where a revocation decides", () =>
+      Effect.gen(function* () {
+        const consents = yield* ConsentStore
+        const { accountId } = yield* owner
+        const kinds = (["all", "marketing", "utility"] as const).flatMap((purpose) =>
+          (["granted", "revoked"] as const).map((status) => ({ purpose, status }))
+        )
+        const first = kinds.filter(({ purpose, status }) => purpose !== "utility" && status === "granted")
+        const second = first.flatMap((a) => kinds.map((b) => [a, b]))
+        const third = second.flatMap((some) => kinds.map((c) => [...some, c]))
+        const histories = [...first.map((one) => [one]), ...second, ...third]
+        const records = histories.flatMap((history, phone) =>
+          history.map((kind, place) =>
+            Fixtures.consent(String(phone), { ...kind, occurredAt: now - 3 + place, recordedAt: now })
+          )
+        )
+        yield* consents.record({ accountId, records })
+        const phones = [...histories.keys()].map(String)
+        for (const purpose of ["marketing", "utility"] as const) {
+          const asked = { accountId, phones, purpose }
+          const revoked = [...(yield* consents.refusals(asked))].filter(([, { _tag }]) => _tag === "Revoked")
+          expect(revoked.length).toBeGreaterThan(10)
+          const found = [...(yield* consents.revocations(asked))].filter(([, { _tag }]) => _tag === "Revoked")
+          expect(found).toEqual(revoked)
+        }
       }).pipe(Effect.provide(layer))
     )
 
