@@ -39,6 +39,7 @@ import {
   onConnection,
   perform,
   pipelineOf,
+  planAlways,
   Refused,
   transact
 } from "./PipelinedConnection.ts"
@@ -127,6 +128,11 @@ const lockTimeoutOfClaim = 500
 const lockInTime = `SELECT set_config('lock_timeout', '${lockTimeoutOfClaim}', true),
   pg_advisory_xact_lock(hashtextextended(?, 0)), set_config('lock_timeout', '${lockTimeout}', true)`
 
+function* tryLock(name: string): Program<boolean> {
+  const locked = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
+  return (yield* get(locked, lockOf(name)))?.["locked"] === 1
+}
+
 const dialect: Dialect = {
   version: (table) => `${table}.xmin::text`,
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
@@ -134,12 +140,10 @@ const dialect: Dialect = {
   serialize: function* (name) {
     yield* run("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", lockOf(name))
   },
-  trySerialize: function* (name) {
-    const locked = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
-    return (yield* get(locked, lockOf(name)))?.["locked"] === 1
-  },
+  trySerialize: tryLock,
   // The server waits: to ask again and again costs either side more than what is claimed.
   serializeInTime: function* (name) {
+    if (yield* tryLock(name)) return true
     yield* run("SAVEPOINT waiting")
     try {
       yield* get(lockInTime, lockOf(name))
@@ -368,7 +372,7 @@ export const layer = (
       const named = { application_name: applicationName(options.migrations) }
       const ours = { ...named, ...ourTimeouts, pipeline: true }
       const pool = yield* openPool(options, most - forWork, ours)
-      const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork, ours)
+      const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork, { ...ours, onConnect: planAlways })
       // The embedder's statements take as long as they take, and cursors need a connection without a pipeline.
       const poolOfClient = yield* openPool(options, most, named)
       return yield* Effect.mapError(
