@@ -16,6 +16,8 @@
  *   names that are given up, and of outcomes that a store refuses.
  * - A claim asks for the batch size, and at least for the free slots. Without a free slot nothing is claimed and the lane
  *   waits for one (`store`). Slots are reserved from the decision on (`reserved`), or two lanes would borrow the same.
+ * - Without room for so many beside what all lanes hold the lane waits, too, but for a tenth of a second: a platform that
+ *   hangs with full batches must not keep others from theirs (`store`).
  * - Only a lane whose last batch was slow borrows slots (`store`). A claim that fills the lane's own wakes the next lane:
  *   there is probably more (`begin`). A lane that claimed nothing rests (`stored`).
  * - Once the grace period has begun nothing is claimed (`store`), and what a commit claimed meanwhile is released
@@ -64,7 +66,12 @@ export type Phase =
   | { readonly _tag: "Resting" }
   | { readonly _tag: "Collecting"; readonly watched: Watched | null }
   | { readonly _tag: "Full" }
-  | { readonly _tag: "Storing"; readonly commit: Settling.Commit; readonly slots: number }
+  | {
+      readonly _tag: "Storing"
+      readonly commit: Settling.Commit
+      readonly slots: number
+      readonly limit: number
+    }
   | { readonly _tag: "Proving"; readonly commit: Settling.Commit; readonly cause: Cause.Cause<StorageError> }
   | { readonly _tag: "Registering" }
   | {
@@ -88,6 +95,8 @@ export interface LaneState extends Settling.Settling<Settlement> {
   readonly ownSlots: number
   /** True when the last batch took longer than a batch should. */
   readonly slow: boolean
+  /** Since when there is no room for a batch of its size; null while there is. */
+  readonly crowdedSince: Moment | null
 }
 
 /** The state of the process when an event arrives. Passed in, so that {@link next} reads no clock and no shared state. */
@@ -97,6 +106,8 @@ export interface Facts {
   readonly slots: number
   /** Slots that it may borrow from lanes that rest. */
   readonly loan: number
+  /** Recipients that it may claim beside what all lanes hold. */
+  readonly room: number
   /** True once the grace period has begun. */
   readonly stopping: boolean
   /** True when nothing is left of it. */
@@ -127,7 +138,8 @@ export type LaneEvent =
 /** Performed by the interpreter, and answered with the next event. Exactly one in each step. */
 export type LaneRequest =
   | { readonly _tag: "Collect" }
-  | { readonly _tag: "AwaitSlot" }
+  /** Waits for a slot or for room, so long at the most; null = however long. */
+  | { readonly _tag: "AwaitSlot"; readonly forMs: number | null }
   /** One commit: stores the outcomes and, when `limit` is not null, claims up to so many recipients. */
   | {
       readonly _tag: "SettleAndClaim"
@@ -176,12 +188,21 @@ export const make = (worker: string, ownSlots: number): LaneState => ({
   batches: [],
   size: ownSlots,
   ownSlots,
-  slow: false
+  slow: false,
+  crowdedSince: null
 })
 
-/** Slots that are spoken for by a batch that does not run yet. */
-export const reserved = ({ phase }: LaneState): number =>
-  phase._tag === "Storing" || phase._tag === "Starting" ? phase.slots : 0
+/** The slots and recipients of a batch that does not run yet. */
+export const reserved = ({ phase }: LaneState): { readonly slots: number; readonly held: number } => {
+  switch (phase._tag) {
+    case "Storing":
+      return { slots: phase.slots, held: phase.limit }
+    case "Starting":
+      return { slots: phase.slots, held: countOf(phase.claimed) }
+    default:
+      return { slots: 0, held: 0 }
+  }
+}
 
 /** Due again at no cost: recipients that were claimed and will not be attempted. */
 const released = (claimed: ReadonlyArray<ClaimedJob>): ReadonlyArray<Settlement> =>
@@ -246,26 +267,32 @@ const noticing = (first: ReadonlyArray<LaneNotice>, [state, notices, request]: T
 
 /** Stores outcomes and claims, as far as there is something of the kind to do. */
 const store = (before: LaneState, facts: Facts): Transition => {
-  const state = Settling.recall(before, facts.now)
-  const { doubtful, interrupted, settlements, slow, worker } = state
+  const recalled = Settling.recall<Settlement, LaneState>(before, facts.now)
+  const { doubtful, interrupted, settlements, size, slow, worker } = recalled
   const slots = facts.slots + (slow ? facts.loan : 0)
   const isEnding = interrupted || facts.stopping
-  const claims = !isEnding && Settling.mayClaim(state) && slots > 0
+  const mayClaim = !isEnding && Settling.mayClaim(recalled) && slots > 0
+  const limit = Math.max(size, slots)
+  const crowdedSince = mayClaim && limit > facts.room ? (before.crowdedSince ?? facts.now) : null
+  const crowdedMs = crowdedSince === null ? null : facts.now - crowdedSince
+  const claims = mayClaim && (crowdedMs === null || crowdedMs >= BatchSize.targetMs)
+  const state = { ...recalled, crowdedSince: claims ? null : crowdedSince }
   if (!claims && settlements.length === 0) {
     if (interrupted) return endLane(state)
     if (isEnding) return rest(state)
-    if (!doubtful) return [{ ...state, phase: { _tag: "Full" } }, none, { _tag: "AwaitSlot" }]
+    const forMs = crowdedMs === null ? null : BatchSize.targetMs - crowdedMs
+    if (!doubtful) return [{ ...state, phase: { _tag: "Full" } }, none, { _tag: "AwaitSlot", forMs }]
   }
   const some = Settling.portionOf(state)
   const commit = { settling: some.length, claims }
   return [
-    { ...state, phase: { _tag: "Storing", commit, slots: claims ? slots : 0 } },
+    { ...state, phase: { _tag: "Storing", commit, slots: claims ? slots : 0, limit: claims ? limit : 0 } },
     none,
     {
       _tag: "SettleAndClaim",
       settlements: some,
       worker,
-      limit: claims ? Math.max(state.size, slots) : null,
+      limit: claims ? limit : null,
       slots
     }
   ]

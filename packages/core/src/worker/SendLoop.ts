@@ -273,11 +273,16 @@ class OpenLane implements Lane {
 
   private reportUse(): void {
     const { slots, slowSessions } = this.parts
-    slowSessions.reserve(LaneState.reserved(this.state) - this.reserved)
-    this.reserved = LaneState.reserved(this.state)
-    let used = this.reserved
-    for (const { batch } of this.live.values()) used += Math.min(batch.slots, batch.remaining())
-    slots.use(this.key, used, this.state.phase._tag === "Resting")
+    const reserved = LaneState.reserved(this.state)
+    slowSessions.reserve(reserved.slots - this.reserved)
+    this.reserved = reserved.slots
+    let { held, slots: used } = reserved
+    for (const { batch } of this.live.values()) {
+      const remaining = batch.remaining()
+      used += Math.min(batch.slots, remaining)
+      held += remaining
+    }
+    slots.use(this.key, { slots: used, held, rests: this.state.phase._tag === "Resting" })
   }
 
   /** Performs what answers with an event; only waiting can be interrupted. */
@@ -286,8 +291,11 @@ class OpenLane implements Lane {
     switch (request._tag) {
       case "Collect":
         return this.collect
-      case "AwaitSlot":
-        return Effect.as(restore(Effect.raceAll([slots.awaitFreed, ...this.outcomes()])), ready)
+      case "AwaitSlot": {
+        const { forMs } = request
+        const time = forMs === null ? [] : [Effect.sleep(forMs)]
+        return Effect.as(restore(Effect.raceAll([slots.awaitFreed, ...time, ...this.outcomes()])), ready)
+      }
       case "SettleAndClaim":
         return this.settleAndClaim(request)
       case "Prove":

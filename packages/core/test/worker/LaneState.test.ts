@@ -10,7 +10,7 @@ import type { Facts, LaneEvent, Phase } from "../../src/worker/LaneState.ts"
 import * as LaneState from "../../src/worker/LaneState.ts"
 
 const cause = Cause.fail(new StorageError({ operation: "exchange", cause: "lost" }))
-const facts: Facts = { now: 0, slots: 16, loan: 0, stopping: false, graceIsOver: false }
+const facts: Facts = { now: 0, slots: 16, loan: 0, room: 2000, stopping: false, graceIsOver: false }
 const stopping = { stopping: true }
 
 const settlement = (index: number): Settlement => ({
@@ -78,7 +78,7 @@ const started = (awaited: number | null, ...ids: ReadonlyArray<number>): LaneEve
 const collecting: Phase = { _tag: "Collecting", watched: null }
 const watched = { batch: 1, since: 0 }
 const storing = (settling = 0, claims = true): Partial<LaneState.LaneState> => ({
-  phase: { _tag: "Storing", commit: { settling, claims }, slots: claims ? 16 : 0 }
+  phase: { _tag: "Storing", commit: { settling, claims }, slots: claims ? 16 : 0, limit: claims ? 16 : 0 }
 })
 const passing = Cause.fail(new StorageError({ operation: "exchange", cause: "55P03", contentRefused: false }))
 const proving = (settling: number, claims = false, because = cause): Partial<LaneState.LaneState> => ({
@@ -133,6 +133,51 @@ const rows: ReadonlyArray<Row> = [
     does: "SettleAndClaim",
     with: { settlements: [s0], limit: null },
     becomes: { phase: { slots: 0 } }
+  },
+  {
+    title: "waits a tenth of a second where all lanes hold as much as they may",
+    from: { phase: collecting, size: 80 },
+    event: collected(),
+    facts: { now: 500, room: 79 },
+    does: "AwaitSlot",
+    with: { forMs: BatchSize.targetMs },
+    becomes: { phase: { _tag: "Full" }, crowdedSince: 500 }
+  },
+  {
+    title: "waits for the rest of it when it was woken in vain",
+    from: { phase: collecting, size: 80, crowdedSince: 500 },
+    event: collected(),
+    facts: { now: 530, room: 79 },
+    does: "AwaitSlot",
+    with: { forMs: BatchSize.targetMs - 30 },
+    becomes: { crowdedSince: 500 }
+  },
+  {
+    title: "claims all the same after that: what others hold may hang",
+    from: { phase: collecting, size: 80, crowdedSince: 500 },
+    event: collected(),
+    facts: { now: 500 + BatchSize.targetMs, room: -5 },
+    does: "SettleAndClaim",
+    with: { limit: 80, slots: 16 },
+    becomes: { crowdedSince: null, phase: { slots: 16, limit: 80 } }
+  },
+  {
+    title: "claims as many as its batch size says once there is room",
+    from: { phase: collecting, size: 80, crowdedSince: 500 },
+    event: collected(),
+    facts: { now: 510, room: 80 },
+    does: "SettleAndClaim",
+    with: { limit: 80 },
+    becomes: { crowdedSince: null }
+  },
+  {
+    title: "stores its outcomes where there is no room",
+    from: { phase: collecting, size: 80 },
+    event: collected([s0]),
+    facts: { now: 500, room: 79 },
+    does: "SettleAndClaim",
+    with: { settlements: [s0], limit: null },
+    becomes: { crowdedSince: 500, phase: { slots: 0, limit: 0 } }
   },
   {
     title: "looks again after a commit without a claim",
@@ -608,8 +653,8 @@ describe("a lane", () => {
   }
 })
 
-describe("slots of a lane that no batch uses yet", () => {
-  it("are reserved from the decision to claim until the batch runs", () => {
+describe("what a lane uses before a batch does", () => {
+  it("is reserved from the decision to claim until the batch runs", () => {
     const walk = (...events: ReadonlyArray<LaneEvent>) => {
       let state = LaneState.make("w1", 16)
       return events.map((event) => {
@@ -617,9 +662,12 @@ describe("slots of a lane that no batch uses yet", () => {
         return LaneState.reserved(state)
       })
     }
-    expect(walk(ready, collected(), stored(2), started(1, 1))).toEqual([0, 16, 16, 0])
-    expect(walk(ready, collected(), stored())).toEqual([0, 16, 0])
-    expect(walk(ready, collected(), failed)).toEqual([0, 16, 0])
+    const nothing = { slots: 0, held: 0 }
+    const asked = { slots: 16, held: 16 }
+    const claimed = { slots: 16, held: 2 }
+    expect(walk(ready, collected(), stored(2), started(1, 1))).toEqual([nothing, asked, claimed, nothing])
+    expect(walk(ready, collected(), stored())).toEqual([nothing, asked, nothing])
+    expect(walk(ready, collected(), failed)).toEqual([nothing, asked, nothing])
   })
 })
 
@@ -627,6 +675,7 @@ const someFacts = FastCheck.record({
   now: FastCheck.nat(5000),
   slots: FastCheck.nat(16),
   loan: FastCheck.nat(48),
+  room: FastCheck.integer({ min: -16, max: 2000 }),
   stopping: FastCheck.boolean(),
   graceIsOver: FastCheck.boolean()
 })
