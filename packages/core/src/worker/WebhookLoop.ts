@@ -81,48 +81,67 @@ const open = (options: Options): Effect.Effect<WebhookLoop, never, Scope.Scope> 
     return new OpenLoop(options, clock, deliveries, WebhookState.make(yield* options.heartbeat.register))
   })
 
+/** A delivery in our hands: the name under which it was claimed, and when. */
+interface InHand {
+  readonly delivery: ClaimedDelivery
+  readonly name: string
+  readonly claimedAt: Moment.Moment
+}
+
 /** The deliveries that were claimed and whose settlements are not collected. */
-const deliveriesInFlight = ({ endpointLimits, signals, worker }: Options, clock: Clock.Clock) =>
+const deliveriesInFlight = ({ endpointLimits, heartbeat, signals, worker }: Options, clock: Clock.Clock) =>
   Effect.gen(function* () {
     const answered: Array<DeliverySettlement> = []
     /** The name under which each delivery is under way, or answered and not collected. */
     const inFlight = new Map<string, string>()
+    let someLeft = false
     const someAnswer = yield* Effect.makeLatch()
-    const pool = yield* FiberPool.make<ClaimedDelivery>(
-      (delivery) =>
-        Effect.flatMap(
-          Effect.zipRight(EventLoopBudget.yieldIfSpentByWork, worker.attempt(delivery)),
-          ({ outcome, settlement }) => {
-            answered.push(settlement)
-            endpointLimits.end(delivery.endpoint.id, outcome, Moment.unsafeNow(clock))
-            someAnswer.unsafeOpen()
-            return signals.deliveries.notify
-          }
-        ),
-      // A bug of ours: an attempt has an outcome whatever becomes of it.
-      ({ deliveryId, endpoint }, cause) =>
-        Effect.suspend(() => {
-          inFlight.delete(deliveryId)
-          endpointLimits.end(
-            endpoint.id,
-            { delivered: false, durationMs: 0, pauseMs: null },
-            Moment.unsafeNow(clock)
-          )
+    const leave = ({ deliveryId, endpoint }: ClaimedDelivery): void => {
+      inFlight.delete(deliveryId)
+      endpointLimits.end(
+        endpoint.id,
+        { delivered: false, durationMs: 0, pauseMs: null },
+        Moment.unsafeNow(clock)
+      )
+      someAnswer.unsafeOpen()
+    }
+    const attempt = ({ claimedAt, delivery, name }: InHand): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        // Another process may have it, and may have posted it.
+        if (!heartbeat.stillOwns(name, claimedAt)) {
+          leave(delivery)
+          someLeft = true
+          return signals.deliveries.notify
+        }
+        return Effect.flatMap(worker.attempt(delivery), ({ outcome, settlement }) => {
+          answered.push(settlement)
+          endpointLimits.end(delivery.endpoint.id, outcome, Moment.unsafeNow(clock))
           someAnswer.unsafeOpen()
-          return Effect.logError(`The attempt of delivery ${deliveryId} broke`, cause)
+          return signals.deliveries.notify
+        })
+      })
+    const pool = yield* FiberPool.make<InHand>(
+      (inHand) => Effect.zipRight(EventLoopBudget.yieldIfSpentByWork, attempt(inHand)),
+      // A bug of ours: an attempt has an outcome whatever becomes of it.
+      ({ delivery }, cause) =>
+        Effect.suspend(() => {
+          leave(delivery)
+          return Effect.logError(`The attempt of delivery ${delivery.deliveryId} broke`, cause)
         })
     )
     return {
-      begin: (delivery: ClaimedDelivery, name: string): void => {
-        inFlight.set(delivery.deliveryId, name)
-        endpointLimits.begin(delivery.endpoint.id)
-        pool.submit(delivery)
+      begin: (inHand: InHand): void => {
+        inFlight.set(inHand.delivery.deliveryId, inHand.name)
+        endpointLimits.begin(inHand.delivery.endpoint.id)
+        pool.submit(inHand)
       },
       collect: (): WebhookEvent => {
         someAnswer.unsafeClose()
         const settlements = answered.splice(0)
         for (const { deliveryId } of settlements) inFlight.delete(deliveryId)
-        return { _tag: "Collected", settlements, inUse: new Set(inFlight.values()) }
+        const left = someLeft
+        someLeft = false
+        return { _tag: "Collected", settlements, inUse: new Set(inFlight.values()), left }
       },
       hasAnswers: () => answered.length > 0,
       awaitAnswer: someAnswer.await,
@@ -194,6 +213,8 @@ class OpenLoop implements WebhookLoop {
   private readonly clock: Clock.Clock
   private readonly deliveries: Deliveries
   private state: WebhookState.WebhookState
+  /** When the last claim was asked for. */
+  private claimedAt: Moment.Moment = 0
   /** The answer to the last request, for the next step. */
   private pending: WebhookEvent = ready
 
@@ -274,11 +295,16 @@ class OpenLoop implements WebhookLoop {
       case "Look":
         return restore(look(options))
       case "SettleAndClaim":
-        return settleAndClaim(options, request)
+        return Effect.suspend(() => {
+          this.claimedAt = Moment.unsafeNow(this.clock)
+          return settleAndClaim(options, request)
+        })
       case "Attempt":
         return Effect.catchAllCause(
           Effect.sync((): WebhookEvent => {
-            for (const delivery of request.claimed) deliveries.begin(delivery, request.worker)
+            const { claimedAt } = this
+            for (const delivery of request.claimed)
+              deliveries.begin({ delivery, name: request.worker, claimedAt })
             return { _tag: "Started" }
           }),
           (cause) => Effect.as(Effect.logError("Webhook deliveries could not begin", cause), ready)

@@ -21,7 +21,8 @@
  * - Without a free slot nothing is claimed, and the loop rests until an answer wakes it (`decide`).
  * - Once the grace period has begun nothing is claimed (`decide`). What a commit claimed meanwhile is attempted: nothing
  *   else would make it due again before a rescue.
- * - Attempts that could not be begun are left to the rescue: the name is given up (`next`, Ready).
+ * - Attempts that could not be begun are left to the rescue: the name is given up (`next`, Ready). So are those that may be
+ *   another's by now, since the store heard nothing of this process for a while (`collected`).
  * - An interrupted loop gives what is under way the rest of the grace period, stores what it brought, and deregisters its
  *   names (`next`, Interrupted). What is under way then is due again, and comes twice if it arrived.
  */
@@ -75,6 +76,8 @@ export type WebhookEvent =
       readonly _tag: "Collected"
       readonly settlements: ReadonlyArray<DeliverySettlement>
       readonly inUse: ReadonlySet<string>
+      /** True when some were not attempted, since a rescue may have taken them back. */
+      readonly left: boolean
     }
   /** The time until something may be claimed for a receiver that may have it; null when nothing waits. */
   | { readonly _tag: "Looked"; readonly inMs: number | null }
@@ -262,12 +265,15 @@ type Seen<Tag> = Extract<WebhookEvent, { readonly _tag: Tag }>
 
 const collected = (before: WebhookState, event: Seen<"Collected">, facts: Facts): Transition => {
   const { phase } = before
-  const { inUse } = event
+  const { inUse, left } = event
   const settlements =
     before.settlements.length === 0 ? event.settlements : [...before.settlements, ...event.settlements]
   const isEmpty = phase._tag === "Collecting" && phase.isEmpty
   // A loop with nothing to do makes no commit, and a name must not wait for one.
-  const [state, silent] = Settling.release({ ...before, settlements, inUse }, inUse)
+  const [state, silent] = Settling.release(
+    { ...before, settlements, inUse, doubtful: before.doubtful || left },
+    inUse
+  )
   return deregistering(silent, decide(state, isEmpty, facts))
 }
 

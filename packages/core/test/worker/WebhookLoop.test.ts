@@ -9,6 +9,7 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Sender from "../../src/sender/Sender.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import type { DeliverySettlement } from "../../src/storage/WebhookStore.ts"
@@ -106,6 +107,40 @@ describe("the webhook loop", () => {
       }).pipe(Effect.provide(Memory.layer))
     )
   }
+
+  it.effect("does not post what may be another's by now, and gives it up", () =>
+    Effect.gen(function* () {
+      const { statuses } = yield* deliveries(3)
+      const { told, transport } = receivers("0 seconds")
+      let isDeaf = true
+      const held: Array<string> = []
+      const thaws = changed(({ settleAndClaim }) => ({
+        settleAndClaim: (command) =>
+          Effect.tap(settleAndClaim(command), ({ claimed }) => {
+            if (held.length > 0) return Effect.void
+            held.push(...claimed.map(({ eventId }) => eventId))
+            return held.length === 0 ? Effect.void : Effect.sleep("40 seconds")
+          })
+      }))
+      const mute = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (store) => ({
+          ...store,
+          heartbeat: (command) => Effect.suspend(() => (isDeaf ? down : store.heartbeat(command)))
+        }))
+      )
+      const loops = Layer.provide(running(quiet, transport), [thaws, mute])
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("45 seconds")
+        expect(held.length).toBeGreaterThan(1)
+        expect(told.filter((eventId) => held.includes(eventId))).toEqual([])
+        isDeaf = false
+        yield* TestClock.adjust("60 seconds")
+        expect(told).toHaveLength(3)
+        expect(yield* statuses).toEqual(["delivered", "delivered", "delivered"])
+      }).pipe(Effect.provide(loops))
+    }).pipe(Effect.provide(Memory.layer))
+  )
 
   it.effect("that is stopped has the answers that come within the grace period", () =>
     Effect.gen(function* () {

@@ -38,7 +38,7 @@ const interrupted: WebhookEvent = { _tag: "Interrupted" }
 const collected = (
   settlements: ReadonlyArray<DeliverySettlement> = [],
   ...inUse: ReadonlyArray<string>
-): WebhookEvent => ({ _tag: "Collected", settlements, inUse: new Set(inUse) })
+): WebhookEvent => ({ _tag: "Collected", settlements, inUse: new Set(inUse), left: false })
 const looked = (inMs: number | null): WebhookEvent => ({ _tag: "Looked", inMs })
 const stored = (...places: ReadonlyArray<number>): WebhookEvent => ({
   _tag: "Stored",
@@ -114,6 +114,14 @@ const rows: ReadonlyArray<Row> = [
     does: "SettleAndClaim",
     with: { settlements: [s0], limit: null },
     becomes: { aside: [s1], recalling: true }
+  },
+  {
+    title: "gives up its name for deliveries that may be another's by now",
+    from: { phase: collecting },
+    event: { _tag: "Collected", settlements: [], inUse: new Set(), left: true },
+    does: "SettleAndClaim",
+    with: { settlements: [], limit: null },
+    becomes: { doubtful: true }
   },
   {
     title: "without an answer looks before it claims",
