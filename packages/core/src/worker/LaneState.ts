@@ -16,7 +16,7 @@
  *   names that are given up, and of outcomes that a store refuses.
  * - A claim asks for the batch size, and at least for the free slots. Without a free slot nothing is claimed and the lane
  *   waits for one (`store`). Slots are reserved from the decision on (`reserved`), or two lanes would borrow the same.
- * - Without room for so many beside what all lanes hold the lane waits, too, but for a tenth of a second: a platform that
+ * - Without room for so many beside what all lanes have claimed the lane waits, too, but for a tenth of a second: a platform that
  *   hangs with full batches must not keep others from theirs (`store`).
  * - Only a lane whose last batch was slow borrows slots (`store`). A claim that fills the lane's own wakes the next lane:
  *   there is probably more (`begin`). A lane that claimed nothing rests (`stored`).
@@ -95,8 +95,8 @@ export interface LaneState extends Settling.Settling<Settlement> {
   readonly ownSlots: number
   /** True when the last batch took longer than a batch should. */
   readonly slow: boolean
-  /** Since when there is no room for a batch of its size; null while there is. */
-  readonly crowdedSince: Moment | null
+  /** Until when the lane waits for room for a batch of its size; null while it does not. */
+  readonly crowdedUntil: Moment | null
 }
 
 /** The state of the process when an event arrives. Passed in, so that {@link next} reads no clock and no shared state. */
@@ -106,7 +106,7 @@ export interface Facts {
   readonly slots: number
   /** Slots that it may borrow from lanes that rest. */
   readonly loan: number
-  /** Recipients that it may claim beside what all lanes hold. */
+  /** Recipients that it may claim beside what all lanes have claimed. */
   readonly room: number
   /** True once the grace period has begun. */
   readonly stopping: boolean
@@ -189,18 +189,18 @@ export const make = (worker: string, ownSlots: number): LaneState => ({
   size: ownSlots,
   ownSlots,
   slow: false,
-  crowdedSince: null
+  crowdedUntil: null
 })
 
 /** The slots and recipients of a batch that does not run yet. */
-export const reserved = ({ phase }: LaneState): { readonly slots: number; readonly held: number } => {
+export const reserved = ({ phase }: LaneState): { readonly slots: number; readonly claimed: number } => {
   switch (phase._tag) {
     case "Storing":
-      return { slots: phase.slots, held: phase.limit }
+      return { slots: phase.slots, claimed: phase.limit }
     case "Starting":
-      return { slots: phase.slots, held: countOf(phase.claimed) }
+      return { slots: phase.slots, claimed: countOf(phase.claimed) }
     default:
-      return { slots: 0, held: 0 }
+      return { slots: 0, claimed: 0 }
   }
 }
 
@@ -265,36 +265,40 @@ const noticing = (first: ReadonlyArray<LaneNotice>, [state, notices, request]: T
   request
 ]
 
+/** What a claim asks for now, and until when it waits for room beside what other lanes claimed; null where nothing is claimed. */
+const claimOf = (
+  state: LaneState,
+  { loan, now, room, slots: own, stopping }: Facts
+): { readonly slots: number; readonly limit: number; readonly waitsUntil: Moment | null } | null => {
+  const slots = own + (state.slow ? loan : 0)
+  if (state.interrupted || stopping || slots <= 0 || !Settling.mayClaim(state)) return null
+  const limit = Math.max(state.size, slots)
+  const until = limit <= room ? now : (state.crowdedUntil ?? now + BatchSize.targetMs)
+  return { slots, limit, waitsUntil: until > now ? until : null }
+}
+
+const noClaim = { slots: 0, limit: 0 }
+
 /** Stores outcomes and claims, as far as there is something of the kind to do. */
 const store = (before: LaneState, facts: Facts): Transition => {
   const recalled = Settling.recall<Settlement, LaneState>(before, facts.now)
-  const { doubtful, interrupted, settlements, size, slow, worker } = recalled
-  const slots = facts.slots + (slow ? facts.loan : 0)
-  const isEnding = interrupted || facts.stopping
-  const mayClaim = !isEnding && Settling.mayClaim(recalled) && slots > 0
-  const limit = Math.max(size, slots)
-  const crowdedSince = mayClaim && limit > facts.room ? (before.crowdedSince ?? facts.now) : null
-  const crowdedMs = crowdedSince === null ? null : facts.now - crowdedSince
-  const claims = mayClaim && (crowdedMs === null || crowdedMs >= BatchSize.targetMs)
-  const state = { ...recalled, crowdedSince: claims ? null : crowdedSince }
+  const claim = claimOf(recalled, facts)
+  const crowdedUntil = claim === null ? null : claim.waitsUntil
+  const claims = claim !== null && crowdedUntil === null
+  const state = { ...recalled, crowdedUntil }
+  const { doubtful, interrupted, settlements, worker } = state
   if (!claims && settlements.length === 0) {
     if (interrupted) return endLane(state)
-    if (isEnding) return rest(state)
-    const forMs = crowdedMs === null ? null : BatchSize.targetMs - crowdedMs
+    if (facts.stopping) return rest(state)
+    const forMs = crowdedUntil === null ? null : crowdedUntil - facts.now
     if (!doubtful) return [{ ...state, phase: { _tag: "Full" } }, none, { _tag: "AwaitSlot", forMs }]
   }
   const some = Settling.portionOf(state)
-  const commit = { settling: some.length, claims }
+  const { limit, slots } = claims ? claim : noClaim
   return [
-    { ...state, phase: { _tag: "Storing", commit, slots: claims ? slots : 0, limit: claims ? limit : 0 } },
+    { ...state, phase: { _tag: "Storing", commit: { settling: some.length, claims }, slots, limit } },
     none,
-    {
-      _tag: "SettleAndClaim",
-      settlements: some,
-      worker,
-      limit: claims ? limit : null,
-      slots
-    }
+    { _tag: "SettleAndClaim", settlements: some, worker, limit: claims ? limit : null, slots }
   ]
 }
 

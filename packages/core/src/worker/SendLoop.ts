@@ -276,13 +276,13 @@ class OpenLane implements Lane {
     const reserved = LaneState.reserved(this.state)
     slowSessions.reserve(reserved.slots - this.reserved)
     this.reserved = reserved.slots
-    let { held, slots: used } = reserved
+    let { claimed, slots: used } = reserved
     for (const { batch } of this.live.values()) {
       const remaining = batch.remaining()
       used += Math.min(batch.slots, remaining)
-      held += remaining
+      claimed += remaining
     }
-    slots.use(this.key, { slots: used, held, rests: this.state.phase._tag === "Resting" })
+    slots.use(this.key, { slots: used, claimed, rests: this.state.phase._tag === "Resting" })
   }
 
   /** Performs what answers with an event; only waiting can be interrupted. */

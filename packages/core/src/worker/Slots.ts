@@ -3,9 +3,9 @@
  * that rest lend theirs to one whose platform is slow, but of all slots together the last quarter is never lent, so that
  * a lane that wakes has some.
  *
- * What lanes may hold, attempted or not, is bounded for all of them together: two of the largest batches, so that one is
- * attempted while the other is stored. More at a time would wait in memory, where the collector copies it, and bring nothing
- * (docs/adr/0013-windows.md).
+ * What lanes have claimed, attempted or not, is bounded for all of them together: two of the largest batches, so that one
+ * is attempted while the other is stored. More at a time would wait in memory, where the collector copies it, and bring
+ * nothing (docs/adr/0013-windows.md).
  */
 import * as Effect from "effect/Effect"
 import * as BatchSize from "./BatchSize.ts"
@@ -17,7 +17,7 @@ export const sharedPart = 3 / 4
 export interface Use {
   readonly slots: number
   /** Recipients that it has claimed and of which it has no outcome. */
-  readonly held: number
+  readonly claimed: number
   readonly rests: boolean
 }
 
@@ -41,7 +41,7 @@ export interface Slots {
 
 export const make = (lanes: number, ownSlots: number): Slots => {
   const total = lanes * ownSlots
-  const mostHeld = Math.max(total, 2 * BatchSize.largest)
+  const mostClaimed = Math.max(total, 2 * BatchSize.largest)
   const uses = new Map<symbol, Use>()
   const waiting = new Set<() => void>()
   const usedBy = (lane: symbol): number => uses.get(lane)?.slots ?? 0
@@ -52,7 +52,7 @@ export const make = (lanes: number, ownSlots: number): Slots => {
     use: (lane, use) => {
       const before = uses.get(lane)
       uses.set(lane, use)
-      if (before !== undefined && (use.slots < before.slots || use.held < before.held)) freed()
+      if (before !== undefined && (use.slots < before.slots || use.claimed < before.claimed)) freed()
     },
     close: (lane) => {
       uses.delete(lane)
@@ -61,10 +61,10 @@ export const make = (lanes: number, ownSlots: number): Slots => {
     free: (lane) => {
       let used = 0
       let idle = 0
-      let room = mostHeld
-      for (const [other, { held, rests, slots }] of uses) {
+      let room = mostClaimed
+      for (const [other, { claimed, rests, slots }] of uses) {
         used += slots
-        room -= held
+        room -= claimed
         if (other !== lane && rests) idle += Math.max(0, ownSlots - slots)
       }
       const own = Math.max(0, Math.min(ownSlots - usedBy(lane), total - used))

@@ -81,8 +81,8 @@ const open = (options: Options): Effect.Effect<WebhookLoop, never, Scope.Scope> 
     return new OpenLoop(options, clock, deliveries, WebhookState.make(yield* options.heartbeat.register))
   })
 
-/** A delivery in our hands: the name under which it was claimed, and when. */
-interface InHand {
+/** A delivery, the name under which it was claimed, and when. */
+interface Claimed {
   readonly delivery: ClaimedDelivery
   readonly name: string
   readonly claimedAt: Moment.Moment
@@ -96,7 +96,7 @@ const deliveriesInFlight = ({ endpointLimits, heartbeat, signals, worker }: Opti
     const inFlight = new Map<string, string>()
     let someLeft = false
     const someAnswer = yield* Effect.makeLatch()
-    const leave = ({ deliveryId, endpoint }: ClaimedDelivery): void => {
+    const giveUp = ({ deliveryId, endpoint }: ClaimedDelivery): void => {
       inFlight.delete(deliveryId)
       endpointLimits.end(
         endpoint.id,
@@ -105,11 +105,11 @@ const deliveriesInFlight = ({ endpointLimits, heartbeat, signals, worker }: Opti
       )
       someAnswer.unsafeOpen()
     }
-    const attempt = ({ claimedAt, delivery, name }: InHand): Effect.Effect<void> =>
+    const attempt = ({ claimedAt, delivery, name }: Claimed): Effect.Effect<void> =>
       Effect.suspend(() => {
         // Another process may have it, and may have posted it.
         if (!heartbeat.stillOwns(name, claimedAt)) {
-          leave(delivery)
+          giveUp(delivery)
           someLeft = true
           return signals.deliveries.notify
         }
@@ -120,20 +120,20 @@ const deliveriesInFlight = ({ endpointLimits, heartbeat, signals, worker }: Opti
           return signals.deliveries.notify
         })
       })
-    const pool = yield* FiberPool.make<InHand>(
-      (inHand) => Effect.zipRight(EventLoopBudget.yieldIfSpentByWork, attempt(inHand)),
+    const pool = yield* FiberPool.make<Claimed>(
+      (claimed) => Effect.zipRight(EventLoopBudget.yieldIfSpentByWork, attempt(claimed)),
       // A bug of ours: an attempt has an outcome whatever becomes of it.
       ({ delivery }, cause) =>
         Effect.suspend(() => {
-          leave(delivery)
+          giveUp(delivery)
           return Effect.logError(`The attempt of delivery ${delivery.deliveryId} broke`, cause)
         })
     )
     return {
-      begin: (inHand: InHand): void => {
-        inFlight.set(inHand.delivery.deliveryId, inHand.name)
-        endpointLimits.begin(inHand.delivery.endpoint.id)
-        pool.submit(inHand)
+      begin: (claimed: Claimed): void => {
+        inFlight.set(claimed.delivery.deliveryId, claimed.name)
+        endpointLimits.begin(claimed.delivery.endpoint.id)
+        pool.submit(claimed)
       },
       collect: (): WebhookEvent => {
         someAnswer.unsafeClose()

@@ -141,34 +141,34 @@ const rows: ReadonlyArray<Row> = [
     facts: { now: 500, room: 79 },
     does: "AwaitSlot",
     with: { forMs: BatchSize.targetMs },
-    becomes: { phase: { _tag: "Full" }, crowdedSince: 500 }
+    becomes: { phase: { _tag: "Full" }, crowdedUntil: 500 + BatchSize.targetMs }
   },
   {
     title: "waits for the rest of it when it was woken in vain",
-    from: { phase: collecting, size: 80, crowdedSince: 500 },
+    from: { phase: collecting, size: 80, crowdedUntil: 500 + BatchSize.targetMs },
     event: collected(),
     facts: { now: 530, room: 79 },
     does: "AwaitSlot",
     with: { forMs: BatchSize.targetMs - 30 },
-    becomes: { crowdedSince: 500 }
+    becomes: { crowdedUntil: 500 + BatchSize.targetMs }
   },
   {
     title: "claims all the same after that: what others hold may hang",
-    from: { phase: collecting, size: 80, crowdedSince: 500 },
+    from: { phase: collecting, size: 80, crowdedUntil: 500 + BatchSize.targetMs },
     event: collected(),
     facts: { now: 500 + BatchSize.targetMs, room: -5 },
     does: "SettleAndClaim",
     with: { limit: 80, slots: 16 },
-    becomes: { crowdedSince: null, phase: { slots: 16, limit: 80 } }
+    becomes: { crowdedUntil: null, phase: { slots: 16, limit: 80 } }
   },
   {
     title: "claims as many as its batch size says once there is room",
-    from: { phase: collecting, size: 80, crowdedSince: 500 },
+    from: { phase: collecting, size: 80, crowdedUntil: 500 + BatchSize.targetMs },
     event: collected(),
     facts: { now: 510, room: 80 },
     does: "SettleAndClaim",
     with: { limit: 80 },
-    becomes: { crowdedSince: null }
+    becomes: { crowdedUntil: null }
   },
   {
     title: "stores its outcomes where there is no room",
@@ -177,7 +177,7 @@ const rows: ReadonlyArray<Row> = [
     facts: { now: 500, room: 79 },
     does: "SettleAndClaim",
     with: { settlements: [s0], limit: null },
-    becomes: { crowdedSince: 500, phase: { slots: 0, limit: 0 } }
+    becomes: { crowdedUntil: 500 + BatchSize.targetMs, phase: { slots: 0, limit: 0 } }
   },
   {
     title: "looks again after a commit without a claim",
@@ -662,9 +662,9 @@ describe("what a lane uses before a batch does", () => {
         return LaneState.reserved(state)
       })
     }
-    const nothing = { slots: 0, held: 0 }
-    const asked = { slots: 16, held: 16 }
-    const claimed = { slots: 16, held: 2 }
+    const nothing = { slots: 0, claimed: 0 }
+    const asked = { slots: 16, claimed: 16 }
+    const claimed = { slots: 16, claimed: 2 }
     expect(walk(ready, collected(), stored(2), started(1, 1))).toEqual([nothing, asked, claimed, nothing])
     expect(walk(ready, collected(), stored())).toEqual([nothing, asked, nothing])
     expect(walk(ready, collected(), failed)).toEqual([nothing, asked, nothing])

@@ -7,8 +7,8 @@ import * as Slots from "../../src/worker/Slots.ts"
 
 const [a, b, c, d] = [Symbol("a"), Symbol("b"), Symbol("c"), Symbol("d")]
 
-const use = (slots: Slots.Slots, lane: symbol, count: number, rests: boolean, held = count): void =>
-  slots.use(lane, { slots: count, held, rests })
+const use = (slots: Slots.Slots, lane: symbol, count: number, rests: boolean, claimed = count): void =>
+  slots.use(lane, { slots: count, claimed, rests })
 
 const attempts = ({ loan, slots }: Slots.Free) => ({ slots, loan })
 
@@ -104,7 +104,7 @@ describe("the slots of a process", () => {
 
   it("are never without room, however many there are", () => {
     const slots = Slots.make(4, BatchSize.largest)
-    slots.use(a, { slots: BatchSize.largest, held: BatchSize.largest, rests: false })
+    slots.use(a, { slots: BatchSize.largest, claimed: BatchSize.largest, rests: false })
     expect(slots.free(b).room).toBe(3 * BatchSize.largest)
   })
 })

@@ -12,6 +12,7 @@ import { ConsentStore } from "../ConsentStore.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import type { Answered } from "./codec/Consent.ts"
 import { consents, histories, readConsent, standings } from "./codec/Consent.ts"
+import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import * as People from "./People.ts"
@@ -25,78 +26,83 @@ const ofPhone = `SELECT ${consents.list} FROM sendwright_consent WHERE account =
 const ofUser = `SELECT ${consents.list} FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ?
   ORDER BY recorded_at, person, seq`
 
+/** The verdicts on phones, as statements of a database. */
+const verdictsOf = ({ elements, jsonArrays, lookUp }: Dialect) => {
+  // What decides, found by itself: people may say yes and no a thousand times.
+  const deciding = (column: string) => `(SELECT last.${column} FROM sendwright_consent AS last
+    WHERE last.account = ? AND last.person = ${elements.value} AND last.purpose IN (?, 'all')
+    ORDER BY last.occurred_at DESC, last.seq DESC LIMIT 1)`
+  const notGranted = `SELECT ${elements.place} AS place FROM ${elements.from}
+    WHERE coalesce(${deciding("status")}, 'missing') <> 'granted' ORDER BY ${elements.place}`
+  const revoked = `SELECT DISTINCT person FROM sendwright_consent
+    WHERE account = ? AND status = 'revoked' AND ${elements.among("person")}`
+  const recordsOf = (columns: string) => `SELECT ${jsonArrays(columns)} AS records FROM ${elements.from}
+    ${lookUp(
+      "sendwright_consent",
+      "consent",
+      `consent.account = ? AND consent.person = ${elements.value}
+        AND consent.occurred_at = ${deciding("occurred_at")} AND consent.seq = ${deciding("seq")}`
+    )}`
+  const decided = <R extends Consent.Standing>({ parse, select }: Answered<R>) => {
+    const statement = recordsOf(select(elements.place))
+    return function* ({ accountId, phones, purpose }: Asked): Program<ReadonlyArray<Consent.Verdict<R>>> {
+      const found = phones.map((): Array<R> => [])
+      const asked = [accountId, purpose]
+      const row = yield* get(statement, JSON.stringify(phones), accountId, ...asked, ...asked)
+      for (const { place, record } of parse(text(row ?? {}, "records"))) found[place]?.push(record)
+      return found.map((history) => Consent.decide(history, purpose))
+    }
+  }
+  const standingsOf = decided(standings)
+  const evidence = decided(histories)
+
+  function* refusals(asked: Asked): Program<ReadonlyMap<number, Consent.Refusal>> {
+    const { accountId, phones, purpose } = asked
+    const rows = yield* all(notGranted, JSON.stringify(phones), accountId, purpose)
+    return yield* refusalsAt(
+      rows.map((row) => integer(row, "place")),
+      asked
+    )
+  }
+
+  function* revocations(asked: Asked): Program<ReadonlyMap<number, Consent.Refusal>> {
+    const { accountId, phones } = asked
+    const rows = yield* all(revoked, accountId, JSON.stringify(phones))
+    if (rows.length === 0) return new Map()
+    const persons = new Set(rows.map((row) => text(row, "person")))
+    return yield* refusalsAt(
+      phones.flatMap((phone, place) => (persons.has(phone) ? [place] : [])),
+      asked
+    )
+  }
+
+  function* refusalsAt(
+    places: ReadonlyArray<number>,
+    asked: Asked
+  ): Program<ReadonlyMap<number, Consent.Refusal>> {
+    const { phones } = asked
+    if (places.length === 0) return new Map()
+    const doubtful = places.flatMap((place) => phones[place] ?? [])
+    const refused = Consent.refusals(yield* standingsOf({ ...asked, phones: doubtful }))
+    return new Map(
+      places.flatMap((place, at) => {
+        const refusal = refused.get(at)
+        return refusal === undefined ? [] : [[place, refusal] as const]
+      })
+    )
+  }
+
+  return { refusals, revocations, evidence }
+}
+
 export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
   ConsentStore,
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
-    const { elements, lookUp, serialize } = db.dialect
+    const { serialize } = db.dialect
     const people = People.make(db.dialect)
-    // What decides, found by itself: people may say yes and no a thousand times.
-    const deciding = (column: string) => `(SELECT last.${column} FROM sendwright_consent AS last
-      WHERE last.account = ? AND last.person = ${elements.value} AND last.purpose IN (?, 'all')
-      ORDER BY last.occurred_at DESC, last.seq DESC LIMIT 1)`
-    const notGranted = `SELECT ${elements.place} AS place FROM ${elements.from}
-      WHERE coalesce(${deciding("status")}, 'missing') <> 'granted' ORDER BY ${elements.place}`
-    const revoked = `SELECT DISTINCT person FROM sendwright_consent
-      WHERE account = ? AND status = 'revoked' AND ${elements.among("person")}`
-    const recordsOf = (
-      columns: string
-    ) => `SELECT ${db.dialect.jsonArrays(columns)} AS records FROM ${elements.from}
-      ${lookUp(
-        "sendwright_consent",
-        "consent",
-        `consent.account = ? AND consent.person = ${elements.value}
-          AND consent.occurred_at = ${deciding("occurred_at")} AND consent.seq = ${deciding("seq")}`
-      )}`
-    const decided = <R extends Consent.Standing>({ parse, select }: Answered<R>) => {
-      const statement = recordsOf(select(elements.place))
-      return function* ({ accountId, phones, purpose }: Asked): Program<ReadonlyArray<Consent.Verdict<R>>> {
-        const found = phones.map((): Array<R> => [])
-        const asked = [accountId, purpose]
-        const row = yield* get(statement, JSON.stringify(phones), accountId, ...asked, ...asked)
-        for (const { place, record } of parse(text(row ?? {}, "records"))) found[place]?.push(record)
-        return found.map((history) => Consent.decide(history, purpose))
-      }
-    }
-    const standingsOf = decided(standings)
-    const evidence = decided(histories)
-
-    function* refusals(asked: Asked): Program<ReadonlyMap<number, Consent.Refusal>> {
-      const { accountId, phones, purpose } = asked
-      const rows = yield* all(notGranted, JSON.stringify(phones), accountId, purpose)
-      return yield* refusalsAt(
-        rows.map((row) => integer(row, "place")),
-        asked
-      )
-    }
-
-    function* revocations(asked: Asked): Program<ReadonlyMap<number, Consent.Refusal>> {
-      const { accountId, phones } = asked
-      const rows = yield* all(revoked, accountId, JSON.stringify(phones))
-      if (rows.length === 0) return new Map()
-      const persons = new Set(rows.map((row) => text(row, "person")))
-      return yield* refusalsAt(
-        phones.flatMap((phone, place) => (persons.has(phone) ? [place] : [])),
-        asked
-      )
-    }
-
-    function* refusalsAt(
-      places: ReadonlyArray<number>,
-      asked: Asked
-    ): Program<ReadonlyMap<number, Consent.Refusal>> {
-      const { phones } = asked
-      if (places.length === 0) return new Map()
-      const doubtful = places.flatMap((place) => phones[place] ?? [])
-      const refused = Consent.refusals(yield* standingsOf({ ...asked, phones: doubtful }))
-      return new Map(
-        places.flatMap((place, at) => {
-          const refusal = refused.get(at)
-          return refusal === undefined ? [] : [[place, refusal] as const]
-        })
-      )
-    }
+    const { evidence, refusals, revocations } = verdictsOf(db.dialect)
 
     return {
       record: ({ accountId, records }) =>
