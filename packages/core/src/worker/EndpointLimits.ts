@@ -61,6 +61,8 @@ export interface EndpointLimits {
   readonly room: (endpointId: string) => number
   readonly begin: (endpointId: string) => void
   readonly end: (endpointId: string, outcome: Outcome, now: Moment) => void
+  /** One that began was not attempted, which tells nothing of the receiver. */
+  readonly release: (endpointId: string) => void
   /** When the next pause ends; null when there is none. */
   readonly nextAt: (now: Moment) => Moment | null
 }
@@ -74,6 +76,21 @@ const stranger = (): EndpointState => ({
   pausedUntil: 0,
   endedAt: 0
 })
+
+const fail = (endpoint: EndpointState, now: Moment): void => {
+  endpoint.window = Math.max(1, Math.floor(endpoint.window / 2))
+  endpoint.failures += 1
+  endpoint.failingSince ??= now
+  if (endpoint.failures < patience) return
+  const pause = Math.max(shortestPause, Math.round((now - endpoint.failingSince) * pausePart))
+  endpoint.pausedUntil = Math.max(endpoint.pausedUntil, now + Math.min(longestPause, pause))
+}
+
+const succeed = (endpoint: EndpointState, durationMs: number): void => {
+  if (durationMs <= slowMs) endpoint.window = Math.min(widestWindow, endpoint.window + 1)
+  endpoint.failures = 0
+  endpoint.failingSince = null
+}
 
 /** @param slots deliveries under way at the same time, over all receivers */
 export const make = (slots: number): EndpointLimits => {
@@ -90,21 +107,6 @@ export const make = (slots: number): EndpointLimits => {
     if (endpoint.troubled) troubled -= endpoint.inFlight
     endpoint.troubled = isTroubled
     if (isTroubled) troubled += endpoint.inFlight
-  }
-
-  const fail = (endpoint: EndpointState, now: Moment): void => {
-    endpoint.window = Math.max(1, Math.floor(endpoint.window / 2))
-    endpoint.failures += 1
-    endpoint.failingSince ??= now
-    if (endpoint.failures < patience) return
-    const pause = Math.max(shortestPause, Math.round((now - endpoint.failingSince) * pausePart))
-    endpoint.pausedUntil = Math.max(endpoint.pausedUntil, now + Math.min(longestPause, pause))
-  }
-
-  const succeed = (endpoint: EndpointState, durationMs: number): void => {
-    if (durationMs <= slowMs) endpoint.window = Math.min(widestWindow, endpoint.window + 1)
-    endpoint.failures = 0
-    endpoint.failingSince = null
   }
 
   const forget = (now: Moment): void => {
@@ -164,6 +166,13 @@ export const make = (slots: number): EndpointLimits => {
         endpoint.pausedUntil = Math.max(endpoint.pausedUntil, now + Math.min(pauseMs, longestAskedPause))
       }
     },
+    release: (endpointId) => {
+      const endpoint = endpoints.get(endpointId)
+      if (endpoint === undefined) return
+      endpoint.inFlight -= 1
+      total -= 1
+      if (endpoint.troubled) troubled -= 1
+    },
     nextAt: (now) => {
       let next: Moment | null = null
       for (const { pausedUntil } of watched.values()) {
@@ -185,6 +194,9 @@ export const unlimited = (slots: number): EndpointLimits => {
       total += 1
     },
     end: () => {
+      total -= 1
+    },
+    release: () => {
       total -= 1
     },
     nextAt: () => null

@@ -17,7 +17,7 @@
  * - A claim asks for the batch size, and at least for the free slots. Without a free slot nothing is claimed and the lane
  *   waits for one (`store`). Slots are reserved from the decision on (`reserved`), or two lanes would borrow the same.
  * - Without room for so many beside what all lanes have claimed the lane waits, too, but for a tenth of a second: a platform that
- *   hangs with full batches must not keep others from theirs (`store`).
+ *   hangs with full batches must not keep others from theirs. What it has slots for needs no room (`claimOf`).
  * - Only a lane whose last batch was slow borrows slots (`store`). A claim that fills the lane's own wakes the next lane:
  *   there is probably more (`begin`). A lane that claimed nothing rests (`stored`).
  * - Once the grace period has begun nothing is claimed (`store`), and what a commit claimed meanwhile is released
@@ -273,7 +273,9 @@ const claimOf = (
   const slots = own + (state.slow ? loan : 0)
   if (state.interrupted || stopping || slots <= 0 || !Settling.mayClaim(state)) return null
   const limit = Math.max(state.size, slots)
-  const until = limit <= room ? now : (state.crowdedUntil ?? now + BatchSize.targetMs)
+  // What is attempted at once is bounded by its slots.
+  const fits = limit <= Math.max(room, slots)
+  const until = fits ? now : (state.crowdedUntil ?? now + BatchSize.targetMs)
   return { slots, limit, waitsUntil: until > now ? until : null }
 }
 

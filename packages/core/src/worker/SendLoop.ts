@@ -1,5 +1,5 @@
 /** The send loop: performs what `LaneState.next` decides, for the lanes of one process. */
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ import type { ConsentStore } from "../storage/ConsentStore.ts"
 import type { Settlement, UnreadableJob } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { SessionStore } from "../storage/SessionStore.ts"
-import { StorageError } from "../storage/StorageError.ts"
+import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Batch from "./Batch.ts"
 import type { Order } from "./Circuits.ts"
@@ -177,11 +177,6 @@ const reportUnreadable = (jobs: ReadonlyArray<UnreadableJob>): Effect.Effect<voi
       Effect.logError(`Job ${jobId} is put off: its content cannot be read from the store`, cause),
     { discard: true }
   )
-
-/** Why nothing is claimed. Its own cause is logged where it came up. */
-const unheard = Cause.fail(
-  new StorageError({ operation: "JobStore.heartbeat", cause: "It is not stored that this process lives." })
-)
 
 /** After a commit that failed. A bug, too, may have come after the commit was made. */
 const notStored = (cause: Cause.Cause<StorageError>): LaneEvent => ({
@@ -345,7 +340,7 @@ class OpenLane implements Lane {
         if (works) return this.commit(request)
         return settlements.length > 0
           ? this.commit({ ...request, limit: null })
-          : Effect.succeed({ _tag: "NotStored", cause: unheard, refused: false, doubtful: false } as const)
+          : Effect.succeed(Settling.unheard)
       })
     })
   }

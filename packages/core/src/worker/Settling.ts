@@ -16,9 +16,9 @@
  * - At a stop a commit that fails is made again, by halves, for as long as the grace lasts (`failed`). What is left then is
  *   reported.
  */
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import type { Moment } from "../runtime/Moment.ts"
-import type { StorageError } from "../storage/StorageError.ts"
+import { StorageError } from "../storage/StorageError.ts"
 import * as BatchSize from "./BatchSize.ts"
 import * as Isolate from "./Isolate.ts"
 
@@ -64,6 +64,16 @@ export interface NotStored {
   readonly refused: boolean
   /** True when the commit may have been made all the same. */
   readonly doubtful: boolean
+}
+
+/** Nothing is claimed and there is nothing to store. Why the store did not hear of this process is logged where it came up. */
+export const unheard: NotStored = {
+  _tag: "NotStored",
+  cause: Cause.fail(
+    new StorageError({ operation: "JobStore.heartbeat", cause: "It is not stored that this process lives." })
+  ),
+  refused: false,
+  doubtful: false
 }
 
 /** `left`: nothing of it can be stored, and its recipient is left to the rescue. */

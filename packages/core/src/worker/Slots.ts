@@ -3,8 +3,8 @@
  * that rest lend theirs to one whose platform is slow, but of all slots together the last quarter is never lent, so that
  * a lane that wakes has some.
  *
- * What lanes have claimed, attempted or not, is bounded for all of them together: two of the largest batches, so that one
- * is attempted while the other is stored. More at a time would wait in memory, where the collector copies it, and bring
+ * What lanes have claimed is bounded for all of them together: two of the largest batches beside what is attempted, so that
+ * one is attempted while the other is stored. More at a time would wait in memory, where the collector copies it, and bring
  * nothing (docs/adr/0013-windows.md).
  */
 import * as Effect from "effect/Effect"
@@ -41,7 +41,7 @@ export interface Slots {
 
 export const make = (lanes: number, ownSlots: number): Slots => {
   const total = lanes * ownSlots
-  const mostClaimed = Math.max(total, 2 * BatchSize.largest)
+  const mostClaimed = total + 2 * Math.max(ownSlots, BatchSize.largest)
   const uses = new Map<symbol, Use>()
   const waiting = new Set<() => void>()
   const usedBy = (lane: symbol): number => uses.get(lane)?.slots ?? 0

@@ -96,21 +96,17 @@ const deliveriesInFlight = ({ endpointLimits, heartbeat, signals, worker }: Opti
     const inFlight = new Map<string, string>()
     let someLeft = false
     const someAnswer = yield* Effect.makeLatch()
-    const giveUp = ({ deliveryId, endpoint }: ClaimedDelivery): void => {
+    const giveUp = ({ deliveryId }: ClaimedDelivery): void => {
       inFlight.delete(deliveryId)
-      endpointLimits.end(
-        endpoint.id,
-        { delivered: false, durationMs: 0, pauseMs: null },
-        Moment.unsafeNow(clock)
-      )
+      someLeft = true
       someAnswer.unsafeOpen()
     }
     const attempt = ({ claimedAt, delivery, name }: Claimed): Effect.Effect<void> =>
       Effect.suspend(() => {
         // Another process may have it, and may have posted it.
         if (!heartbeat.stillOwns(name, claimedAt)) {
+          endpointLimits.release(delivery.endpoint.id)
           giveUp(delivery)
-          someLeft = true
           return signals.deliveries.notify
         }
         return Effect.flatMap(worker.attempt(delivery), ({ outcome, settlement }) => {
@@ -125,6 +121,8 @@ const deliveriesInFlight = ({ endpointLimits, heartbeat, signals, worker }: Opti
       // A bug of ours: an attempt has an outcome whatever becomes of it.
       ({ delivery }, cause) =>
         Effect.suspend(() => {
+          const failed = { delivered: false, durationMs: 0, pauseMs: null }
+          endpointLimits.end(delivery.endpoint.id, failed, Moment.unsafeNow(clock))
           giveUp(delivery)
           return Effect.logError(`The attempt of delivery ${delivery.deliveryId} broke`, cause)
         })
@@ -165,9 +163,11 @@ const look = ({ endpointLimits, store }: Options): Effect.Effect<WebhookEvent, S
     return { _tag: "Looked", inMs: waits.length === 0 ? null : Math.min(...waits) }
   })
 
+type Requested<Tag> = Extract<WebhookRequest, { readonly _tag: Tag }>
+
 const settleAndClaim = (
   { endpointLimits, store }: Options,
-  { limit, settlements, worker }: Extract<WebhookRequest, { readonly _tag: "SettleAndClaim" }>
+  { limit, settlements, worker }: Requested<"SettleAndClaim">
 ): Effect.Effect<WebhookEvent> => {
   const commit = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
@@ -295,10 +295,7 @@ class OpenLoop implements WebhookLoop {
       case "Look":
         return restore(look(options))
       case "SettleAndClaim":
-        return Effect.suspend(() => {
-          this.claimedAt = Moment.unsafeNow(this.clock)
-          return settleAndClaim(options, request)
-        })
+        return this.settleAndClaim(request)
       case "Attempt":
         return Effect.catchAllCause(
           Effect.sync((): WebhookEvent => {
@@ -326,5 +323,22 @@ class OpenLoop implements WebhookLoop {
       case "Leave":
         return Effect.as(Effect.forEach(request.workers, heartbeat.deregister, { discard: true }), ready)
     }
+  }
+
+  /** What others may take back is not posted, so nothing is claimed before the store has heard that this process lives. */
+  private settleAndClaim(request: Requested<"SettleAndClaim">): Effect.Effect<WebhookEvent> {
+    const { heartbeat } = this.options
+    const commit = (limit: number | null) => {
+      this.claimedAt = Moment.unsafeNow(this.clock)
+      return settleAndClaim(this.options, { ...request, limit })
+    }
+    return Effect.suspend(() => {
+      const { limit, settlements, worker } = request
+      if (limit === null || heartbeat.stillOwns(worker, Moment.unsafeNow(this.clock))) return commit(limit)
+      return Effect.flatMap(heartbeat.prove, (works) => {
+        if (works || settlements.length > 0) return commit(works ? limit : null)
+        return Effect.succeed(Settling.unheard)
+      })
+    })
   }
 }

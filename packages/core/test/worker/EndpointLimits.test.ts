@@ -60,6 +60,18 @@ describe("a receiver", () => {
     expect(receivers.inFlight()).toBe(2)
   })
 
+  it("is judged by what it was asked alone", () => {
+    const receivers = EndpointLimits.make(8)
+    receivers.begin("a")
+    receivers.end("a", ok, 0)
+    const room = receivers.room("a")
+    for (let n = 0; n < 100; n++) {
+      receivers.begin("a")
+      receivers.release("a")
+    }
+    expect([receivers.inFlight(), receivers.room("a"), receivers.full(0)]).toEqual([0, room, []])
+  })
+
   it("that only fails is asked ever less often, and once a minute at least", () => {
     const receivers = EndpointLimits.make(slots)
     const few = Array.from({ length: EndpointLimits.patience - 1 }, () => failed)
@@ -125,6 +137,7 @@ describe("what is in hand", () => {
         pauseMs: fc.option(fc.nat(3000))
       }),
       begins: fc.boolean(),
+      isAttempted: fc.boolean(),
       passes: fc.nat(2000)
     })
     fc.assert(
@@ -132,7 +145,7 @@ describe("what is in hand", () => {
         const receivers = EndpointLimits.make(slots)
         const inHand = new Map<string, number>()
         let now = 0
-        for (const { begins, id, outcome, passes } of steps) {
+        for (const { begins, id, isAttempted, outcome, passes } of steps) {
           now += passes
           const count = inHand.get(id) ?? 0
           if (begins && !receivers.full(now).includes(id)) {
@@ -140,7 +153,8 @@ describe("what is in hand", () => {
             receivers.begin(id)
             inHand.set(id, count + 1)
           } else if (!begins && count > 0) {
-            receivers.end(id, outcome, now)
+            if (isAttempted) receivers.end(id, outcome, now)
+            else receivers.release(id)
             inHand.set(id, count - 1)
           }
           expect(inHand.get(id) ?? 0).toBeLessThanOrEqual(EndpointLimits.widestWindow)

@@ -171,6 +171,15 @@ const rows: ReadonlyArray<Row> = [
     becomes: { crowdedUntil: null }
   },
   {
+    title: "needs no room for what it has slots for",
+    from: { phase: collecting, size: 16 },
+    event: collected(),
+    facts: { now: 500, room: 0 },
+    does: "SettleAndClaim",
+    with: { limit: 16 },
+    becomes: { crowdedUntil: null }
+  },
+  {
     title: "stores its outcomes where there is no room",
     from: { phase: collecting, size: 80 },
     event: collected([s0]),

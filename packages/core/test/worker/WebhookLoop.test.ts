@@ -108,6 +108,29 @@ describe("the webhook loop", () => {
     )
   }
 
+  it.effect("says that it lives before it claims, when the store has not heard so for a while", () =>
+    Effect.gen(function* () {
+      const { told, transport } = receivers("0 seconds")
+      let isDeaf = true
+      const mute = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (store) => ({
+          ...store,
+          heartbeat: (command) => Effect.suspend(() => (isDeaf ? down : store.heartbeat(command)))
+        }))
+      )
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("20 seconds")
+        const { statuses } = yield* deliveries(2)
+        yield* TestClock.adjust("2 seconds")
+        expect(told).toEqual([])
+        isDeaf = false
+        yield* TestClock.adjust("2 seconds")
+        expect(yield* statuses).toEqual(["delivered", "delivered"])
+      }).pipe(Effect.provide(Layer.provide(running(quiet, transport), mute)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("does not post what may be another's by now, and gives it up", () =>
     Effect.gen(function* () {
       const { statuses } = yield* deliveries(3)

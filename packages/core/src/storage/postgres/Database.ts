@@ -39,7 +39,6 @@ import {
   onConnection,
   perform,
   pipelineOf,
-  planAlways,
   Refused,
   transact
 } from "./PipelinedConnection.ts"
@@ -372,8 +371,7 @@ export const layer = (
       const named = { application_name: applicationName(options.migrations) }
       const ours = { ...named, ...ourTimeouts, pipeline: true }
       const pool = yield* openPool(options, most - forWork, ours)
-      const poolForWork =
-        forWork === 0 ? pool : yield* openPool(options, forWork, { ...ours, onConnect: planAlways })
+      const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork, ours)
       // The embedder's statements take as long as they take, and cursors need a connection without a pipeline.
       const poolOfClient = yield* openPool(options, most, named)
       return yield* Effect.mapError(

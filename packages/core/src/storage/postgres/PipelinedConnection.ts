@@ -171,23 +171,14 @@ const rollBack = async (client: Pg.PoolClient): Promise<boolean> => {
 // Every statement of ours has its index and asks for few rows by it. A table that was empty at its last ANALYZE looks
 // small to the planner, which would read the whole of it: row by row, or once to hash or merge it. So a plan that knows
 // the parameters is no better than one for all, and that one is made once.
-const settings = [
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${[
   "enable_seqscan = off",
   "enable_hashjoin = off",
   "enable_mergejoin = off",
   "plan_cache_mode = force_generic_plan"
 ]
-const begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
-const beginSettled = [begin, ...settings.map((setting) => `SET LOCAL ${setting}`)].join("; ")
-
-/** Connections that plan all of their statements so. The transactions of others begin with these settings. */
-const planning = new WeakSet<Pg.ClientBase>()
-
-/** To be used of each new connection of a pool that makes transactions and little else. */
-export const planAlways = async (client: Pg.ClientBase): Promise<void> => {
-  await client.query(settings.map((setting) => `SET ${setting}`).join("; "))
-  planning.add(client)
-}
+  .map((setting) => `SET LOCAL ${setting}`)
+  .join("; ")}`
 
 /** A transaction around the verb. Throws what made it fail, with nothing left open. */
 export const transact = async <A>(
@@ -198,7 +189,7 @@ export const transact = async <A>(
   for (let attempt = 1; ; attempt++) {
     try {
       const pipeline = pipelineOf(client, prepare)
-      pipeline.send(planning.has(client) ? begin : beginSettled)
+      pipeline.send(begin)
       const value = await perform(verb(), pipeline)
       // A transaction that a statement broke is rolled back by COMMIT, without an error.
       if ((await pipeline.query("COMMIT")).command !== "COMMIT") {
