@@ -29,6 +29,9 @@ interface Alarm {
   readonly fiber: Fiber.Fiber<void>
 }
 
+/** What is ready goes first: an answer to a request, an attempt. A loop that was woken may find that nothing is left. */
+const afterOthers = Effect.yieldNow({ priority: 1 })
+
 /**
  * One alarm serves all waiters and outlives them, because a timer for each wait would cost a fiber or two for each
  * send. Waiters are in an array and not in one of Effect's queues: a removed node still points to its successors, so
@@ -61,9 +64,9 @@ const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* (
       // be lost.
       if (noticed) {
         noticed = false
-        return resume(Effect.void)
+        return resume(afterOthers)
       }
-      const waiter = { until, resume: () => resume(Effect.void) }
+      const waiter = { until, resume: () => resume(afterOthers) }
       waiting = [...waiting, waiter]
       return Effect.sync(() => {
         waiting = waiting.filter((other) => other !== waiter)

@@ -81,6 +81,7 @@ type Restore = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 type Requested<Tag> = Extract<LaneRequest, { readonly _tag: Tag }>
 
 const ready: LaneEvent = { _tag: "Ready" }
+const collectedNothing: LaneEvent = { _tag: "Collected", settlements: [], batches: [] }
 
 /** The parts of the loop that its lanes share. */
 interface Parts {
@@ -144,7 +145,10 @@ const startBatches = (
   }
 }
 
-const reportNotice = ({ heartbeat, signals }: Parts, notice: LaneNotice): Effect.Effect<void> => {
+const reportNotice = (
+  { heartbeat, signals }: Parts,
+  notice: Exclude<LaneNotice, { readonly _tag: "ReportStored" }>
+): Effect.Effect<void> => {
   switch (notice._tag) {
     case "Deregister":
       return Effect.forEach(notice.workers, heartbeat.deregister, { discard: true })
@@ -154,8 +158,6 @@ const reportNotice = ({ heartbeat, signals }: Parts, notice: LaneNotice): Effect
       )
     case "WakeNextLane":
       return signals.sends.notify
-    case "ReportStored":
-      return Effect.void
     case "ReportRefused": {
       const { cause, left, settlement } = notice
       const { index, jobId } = settlement
@@ -190,6 +192,7 @@ const notStored = (cause: Cause.Cause<StorageError>): LaneEvent => ({
 class OpenLane implements Lane {
   private readonly parts: Parts
   private readonly grace: GracePeriod
+  private readonly clock: Clock.Clock
   private readonly fork: Batch.Fork
   /** The lane's name among those that share the slots. */
   private readonly key = Symbol()
@@ -203,9 +206,16 @@ class OpenLane implements Lane {
   private claimedAt: Moment.Moment = 0
   private reserved = 0
 
-  constructor(parts: Parts, grace: GracePeriod, fork: Batch.Fork, state: LaneState.LaneState) {
+  constructor(
+    parts: Parts,
+    grace: GracePeriod,
+    clock: Clock.Clock,
+    fork: Batch.Fork,
+    state: LaneState.LaneState
+  ) {
     this.parts = parts
     this.grace = grace
+    this.clock = clock
     this.fork = fork
     this.state = state
   }
@@ -238,12 +248,12 @@ class OpenLane implements Lane {
     return Effect.gen(this, function* () {
       let [settled, claimed] = [0, 0]
       for (let event = first; ; event = this.pending) {
-        const [, notices, request] = this.advance(event, yield* Moment.now)
+        const [, notices, request] = this.advance(event, Moment.unsafeNow(this.clock))
         for (const notice of notices) {
-          yield* reportNotice(this.parts, notice)
-          if (notice._tag !== "ReportStored") continue
-          settled += notice.settled
-          claimed += notice.claimed
+          if (notice._tag === "ReportStored") {
+            settled += notice.settled
+            claimed += notice.claimed
+          } else yield* reportNotice(this.parts, notice)
         }
         // For whoever goes on after an interruption or a failure.
         this.pending = ready
@@ -319,10 +329,13 @@ class OpenLane implements Lane {
     }
   }
 
-  private readonly collect: Effect.Effect<LaneEvent> = Effect.gen(this, function* () {
-    const settlements: Array<Settlement> = []
+  private readonly collect: Effect.Effect<LaneEvent> = Effect.suspend(() =>
     // Batches tell the store of outages themselves. What it could not be told then is told without any.
-    if (this.live.size === 0) yield* this.parts.circuits.store
+    this.live.size === 0 ? Effect.as(this.parts.circuits.store, collectedNothing) : this.collectBatches
+  )
+
+  private readonly collectBatches: Effect.Effect<LaneEvent> = Effect.gen(this, function* () {
+    const settlements: Array<Settlement> = []
     for (const [id, { batch }] of this.live) {
       settlements.push(...(yield* batch.collect))
       if (batch.remaining() === 0) this.live.delete(id)
@@ -334,27 +347,26 @@ class OpenLane implements Lane {
   private settleAndClaim(request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> {
     const { heartbeat } = this.parts
     const { limit, settlements, worker } = request
-    return Effect.clockWith((clock) => {
-      if (limit === null || heartbeat.stillOwns(worker, Moment.unsafeNow(clock))) return this.commit(request)
-      return Effect.flatMap(heartbeat.prove, (works) => {
-        if (works) return this.commit(request)
-        return settlements.length > 0
-          ? this.commit({ ...request, limit: null })
-          : Effect.succeed(Settling.unheard)
-      })
+    if (limit === null || heartbeat.stillOwns(worker, Moment.unsafeNow(this.clock)))
+      return this.commit(request)
+    return Effect.flatMap(heartbeat.prove, (works) => {
+      if (works) return this.commit(request)
+      return settlements.length > 0
+        ? this.commit({ ...request, limit: null })
+        : Effect.succeed(Settling.unheard)
     })
   }
 
   private commit(request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> {
     const { circuits, excluded, jobs, limits, recoverable, slowSessions } = this.parts
     const { limit, settlements, slots, worker } = request
-    const commit = Effect.clockWith((clock) => {
+    const commit = Effect.suspend(() => {
       const atRisk = { limit: slots, recoverable }
       const slow = { limit: slowShare * slots, sessions: slowSessions.slow() }
       const claim = limit === null ? null : { worker, limit, without: excluded(), slow, atRisk }
       this.asked = circuits.asking()
-      this.claimedAt = Moment.unsafeNow(clock)
-      return jobs.settleAndClaim({ now: clock.unsafeCurrentTimeMillis(), settlements, claim })
+      this.claimedAt = Moment.unsafeNow(this.clock)
+      return jobs.settleAndClaim({ now: this.clock.unsafeCurrentTimeMillis(), settlements, claim })
     })
     return Effect.matchCauseEffect(commit, {
       onSuccess: ({ claimed, limits: due, unreadable }): Effect.Effect<LaneEvent> => {
@@ -459,11 +471,12 @@ export const make = (options: {
       excluded
     }
     const open = (grace: GracePeriod): Effect.Effect<Lane> =>
-      Effect.zipWith(heartbeat.register, Effect.runtime<never>(), (worker, runtime) => {
+      Effect.gen(function* () {
         // With the clock of whoever opened the lane, which may be the store's.
-        const runFork = Runtime.runFork(runtime)
+        const runFork = Runtime.runFork(yield* Effect.runtime<never>())
         const fork: Batch.Fork = (attempts) => runFork(Effect.interruptible(attempts), { immediate: false })
-        return new OpenLane(parts, grace, fork, LaneState.make(worker, concurrency))
+        const state = LaneState.make(yield* heartbeat.register, concurrency)
+        return new OpenLane(parts, grace, yield* Effect.clock, fork, state)
       })
 
     const nextDue = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.nextDue(now, excluded()))

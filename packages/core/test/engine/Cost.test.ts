@@ -307,15 +307,17 @@ describe("the cost", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("of claiming the only job that waits is one look for jobs, not another that finds nothing", () =>
-    Effect.gen(function* () {
-      const { drain } = yield* Engine.Engine
-      const send = yield* tenant
-      yield* send(1)
-      yield* drain
-      yield* send(1)
-      expect((yield* during(drain)).statements).toBe(31)
-    }).pipe(Effect.provide(layer))
+  it.effect(
+    "of claiming the only job that waits is one look for jobs, where it waits, and no other that finds nothing",
+    () =>
+      Effect.gen(function* () {
+        const { drain } = yield* Engine.Engine
+        const send = yield* tenant
+        yield* send(1)
+        yield* drain
+        yield* send(1)
+        expect((yield* during(drain)).statements).toBe(30)
+      }).pipe(Effect.provide(layer))
   )
 
   it.effect("of 1,000 reports is ten commits, so that none keeps the event loop for long", () =>

@@ -38,6 +38,17 @@ describe("loops that wait", () => {
     }).pipe(Effect.provide(Signals.layer))
   )
 
+  it.effect("let go first what is ready when they are woken", () =>
+    Effect.gen(function* () {
+      const { wait, woken } = yield* waiters
+      yield* wait("loop", 1000)
+      yield* (yield* Signals).sends.notify
+      yield* Effect.fork(Effect.sync(() => woken.push("attempt")))
+      yield* TestClock.adjust(0)
+      expect(woken).toEqual(["attempt", "loop"])
+    }).pipe(Effect.provide(Signals.layer))
+  )
+
   it.effect("find a notice that came while nobody waited, once", () =>
     Effect.gen(function* () {
       const { notify, wait, woken } = yield* waiters

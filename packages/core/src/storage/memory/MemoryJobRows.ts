@@ -33,6 +33,7 @@ export interface Memory extends Backend {
   readonly job: JobRow
   readonly pending: PendingLimitsJob
   readonly facts: AcceptanceFacts
+  readonly session: WaitingSession
 }
 
 /** Runs a verb. It asks for nothing, so it is over with its first step. */

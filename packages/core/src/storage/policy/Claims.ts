@@ -9,7 +9,7 @@
  */
 
 import type { Instant } from "../../domain/Instant.ts"
-import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/job/Claiming.ts"
+import type { Budget, DueJob, Turn, TurnOutcome } from "../../domain/job/Claiming.ts"
 import * as Claiming from "../../domain/job/Claiming.ts"
 import type { Content } from "../../domain/job/Job.ts"
 import * as Jobs from "../../domain/job/Job.ts"
@@ -39,12 +39,14 @@ export interface Claimed {
 }
 
 /** A session's turn in one claim. */
-interface Place {
-  readonly session: WaitingSession
+interface Place<B extends Backend> {
+  readonly session: B["session"]
   readonly worker: string
   readonly now: Instant
   /** True until jobs of a session are locked: two claims that waited while they had some could wait for each other. */
   readonly first: { is: boolean }
+  /** True once this claim has looked for jobs of the session, which it changes then. */
+  readonly looked: { is: boolean }
   /** Those of the whole claim; this session's are added. */
   readonly limits: Array<LimitsDue>
   readonly unreadable: Array<UnreadableJob>
@@ -69,7 +71,7 @@ interface Served {
 }
 
 /** Takes at most so many due recipients of the session whose turn it is. */
-type ClaimRecipients<B extends Backend> = (place: Place, limit: number) => Tx<Served, B>
+type ClaimRecipients<B extends Backend> = (place: Place<B>, limit: number) => Tx<Served, B>
 
 const passed: Served = { jobs: [], recipients: 0, outcome: "passed" }
 const putOff: Served = { jobs: [], recipients: 0, outcome: "putOff" }
@@ -104,13 +106,15 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * off and reported, and do not come again. None when nothing else is due. `areAll`: no other can be locked now.
    */
   function* lockDue(
-    { first, limits, now, session, unreadable }: Place,
+    { first, limits, looked, now, session, unreadable }: Place<B>,
     limit: number
   ): Tx<{ readonly jobs: ReadonlyArray<ReadyJob<B>>; readonly areAll: boolean }, B> {
     for (;;) {
       const waits = first.is
       first.is = false
-      const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit, waits })
+      const unchanged = looked.is ? null : session
+      looked.is = true
+      const locked = yield* rows.lockDueJobs({ sessionId: session.id, session: unchanged, now, limit, waits })
       const pending = locked.filter(
         ({ content, hasPendingLimits }) => hasPendingLimits && Jobs.isReadable(content)
       )
@@ -145,7 +149,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * `areAll`: no other can be locked now.
    */
   function* dueOf(
-    place: Place,
+    place: Place<B>,
     jobs: number,
     claimed: number,
     most: number
@@ -183,7 +187,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /** Gives the chosen recipients to the worker, but for those whose phones had a message lately. */
   function* give(
-    { now, session, worker }: Place,
+    { now, session, worker }: Place<B>,
     { chosen, mistimed, paused }: Claiming.Choice<Due<B>>
   ): Tx<ReadonlyArray<ClaimedJob>, B> {
     const { id, pacing } = session
@@ -226,7 +230,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** At most `limit` due recipients of the session. */
-  function* claimOf(place: Place, limit: number): Tx<Served, B> {
+  function* claimOf(place: Place<B>, limit: number): Tx<Served, B> {
     const given: Array<ClaimedJob> = []
     let recipients = 0
     // As many jobs together as are likely to fill it.
@@ -251,7 +255,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * The due recipient of the session who probes its platform: of the job and the recipient that had no turn for longest,
    * so that one who is never answered for does not stand for all.
    */
-  function* probeOf(place: Place, limit: number): Tx<Served, B> {
+  function* probeOf(place: Place<B>, limit: number): Tx<Served, B> {
     if (limit < 1) return passed
     const { now } = place
     for (;;) {
@@ -276,7 +280,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /** At most `room` due recipients of the session, within its pace, which is locked. */
   function* claimPaced(
-    place: Place,
+    place: Place<B>,
     room: number,
     perSecond: number,
     claimRecipients: ClaimRecipients<B>
@@ -294,7 +298,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * One recipient of a session whose platform does not answer, when a probe is due: nobody else gets one until it has
    * ended, or a minute has passed.
    */
-  function* claimProbe(place: Place): Tx<Served, B> {
+  function* claimProbe(place: Place<B>): Tx<Served, B> {
     const { now, session } = place
     // Read again: the one that came with the session was read without the lock.
     const outage = yield* rows.tryLockOutage(session.id)
@@ -306,7 +310,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** At most `room` due recipients of the session, within its pace when it has one. */
-  function* claimWithin(place: Place, room: number, claimRecipients: ClaimRecipients<B>): Tx<Served, B> {
+  function* claimWithin(place: Place<B>, room: number, claimRecipients: ClaimRecipients<B>): Tx<Served, B> {
     const { id, pacing } = place.session
     const { messages_per_second: perSecond, pair_interval_ms: interval } = pacing
     // Another commit that has the pacing locked serves the session at this moment.
@@ -317,7 +321,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** The session's part of what is left of the claim. */
-  function* serve(place: Place, asked: Claim, budget: Budget, atRisk: boolean): Tx<Served, B> {
+  function* serve(place: Place<B>, asked: Claim, budget: Budget, atRisk: boolean): Tx<Served, B> {
     const { now, session } = place
     const readyAt = Claiming.readyAt(session, now)
     if (readyAt === null || readyAt > now || asked.without?.includes(session.id) === true) return passed
@@ -350,7 +354,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         for (const session of page) {
           if (isFull()) break
           const atRisk = isAtRisk(asked, session.provider)
-          const place = { session, worker: asked.worker, now, first, limits, unreadable }
+          const looked = { is: false }
+          const place = { session, worker: asked.worker, now, first, looked, limits, unreadable }
           const served = yield* serve(place, asked, budget, atRisk)
           at = Claiming.afterTurn(at, session.id, served.outcome)
           budget = Claiming.spend(budget, served.recipients, atRisk)

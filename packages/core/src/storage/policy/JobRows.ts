@@ -32,6 +32,8 @@ export interface Backend extends Driver {
   readonly pending: PendingLimitsJob
   /** The facts of an acceptance, with what the insert needs of the same read. The rules hand them back to it. */
   readonly facts: AcceptanceFacts
+  /** A session with a job that waits, with what the search for its jobs needs of the same read. */
+  readonly session: WaitingSession
 }
 
 /**
@@ -112,7 +114,7 @@ export interface JobRows<B extends Backend> {
     readonly after: string
     readonly until: string
     readonly limit: number
-  }) => Tx<ReadonlyArray<WaitingSession>, B>
+  }) => Tx<ReadonlyArray<B["session"]>, B>
 
   /** The session's pacing; `Pacing.unpaced` when there is no such session. Takes no lock. */
   readonly pacing: (sessionId: string) => Tx<Pacing, B>
@@ -156,10 +158,13 @@ export interface JobRows<B extends Backend> {
   /**
    * Locks and answers the session's first due jobs, by their next due time and then by age. Passes over those that
    * another commit has locked, instead of waiting for it; but where `waits` is true it may wait a moment, half a second
-   * at most, for one that takes jobs of the same session: this commit has taken none of another's.
+   * at most, for one that takes jobs of the same session: this commit has taken none of another's. Jobs that became due
+   * since the session was read may be left to the next claim.
    */
   readonly lockDueJobs: (query: {
     readonly sessionId: string
+    /** As it was read; null where this commit may have changed jobs of it since. */
+    readonly session: B["session"] | null
     readonly now: Instant
     readonly limit: number
     readonly waits: boolean

@@ -57,6 +57,12 @@ export interface Sql extends Backend {
     /** True when it is noted that the session has a backlog. */
     readonly isBusy: boolean
   }
+  readonly session: WaitingSession & {
+    /** When the first of its jobs with a row is due; null when none of them waits. */
+    readonly rowDueAt: Instant | null
+    /** When the first of its backlog is due; null when it has none. */
+    readonly backlogDueAt: Instant | null
+  }
 }
 
 const stateOf = oneOf(Sessions.states)
@@ -86,13 +92,8 @@ const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
     )
     SELECT session.id, session.provider, session.pacing, session.state, session.blocked_until,
       ${outages.of("session")}, pace.arrival, (
-        SELECT min(at) FROM (
-          SELECT min(next_at) AS at FROM sendwright_progress
-          WHERE session = waiting.session AND next_at IS NOT NULL
-          UNION ALL
-          SELECT (${Backlog.dueOf("waiting.session")})
-        ) AS due
-      ) AS due
+        SELECT min(next_at) FROM sendwright_progress WHERE session = waiting.session AND next_at IS NOT NULL
+      ) AS row_due, (${Backlog.dueOf("waiting.session")}) AS backlog_due
     FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
     WHERE waiting.place > 0 AND session.id = waiting.session ORDER BY waiting.place`
 
@@ -137,6 +138,8 @@ const forgetOldest = `DELETE FROM sendwright_parked WHERE session = ?
   AND seq <= (SELECT seq FROM sendwright_parked WHERE session = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`
 
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
+
+const never = Number.POSITIVE_INFINITY
 
 const dueJob = (job: StoredJob, row: Row, dueAt: Instant): DueJob<Sql> => ({
   job,
@@ -239,10 +242,12 @@ export const make = (
 
   return {
     waitingSessions: function* ({ after, limit, until }) {
-      const found: Array<WaitingSession> = []
+      const found: Array<Sql["session"]> = []
       for (const part of partsOf(after, until)) {
         if (found.length >= limit) break
-        for (const row of yield* all(waitingSessions, ...part, limit - found.length))
+        for (const row of yield* all(waitingSessions, ...part, limit - found.length)) {
+          const rowDueAt = integerOrNull(row, "row_due")
+          const backlogDueAt = integerOrNull(row, "backlog_due")
           found.push({
             id: text(row, "id"),
             provider: text(row, "provider"),
@@ -250,9 +255,12 @@ export const make = (
             state: stateOf(row, "state"),
             blockedUntil: integerOrNull(row, "blocked_until"),
             ...readOutages(row),
-            dueAt: integer(row, "due"),
+            dueAt: Math.min(rowDueAt ?? never, backlogDueAt ?? never),
+            rowDueAt,
+            backlogDueAt,
             arrival: realOrNull(row, "arrival")
           })
+        }
       }
       return found
     },
@@ -288,9 +296,11 @@ export const make = (
       yield* savePairs(phones.map((phone) => [sessionId, phone, nextAt]))
     },
 
-    lockDueJobs: function* ({ limit, now, sessionId, waits }) {
-      const keys = yield* all(dueKeys, sessionId, now, limit)
-      const isLocked = yield* lockBacklog(sessionId, waits)
+    lockDueJobs: function* ({ limit, now, session, sessionId, waits }) {
+      const mayHave = (dueAt: Instant | null | undefined): boolean =>
+        dueAt === undefined || (dueAt !== null && dueAt <= now)
+      const keys = mayHave(session?.rowDueAt) ? yield* all(dueKeys, sessionId, now, limit) : []
+      const isLocked = mayHave(session?.backlogDueAt) && (yield* lockBacklog(sessionId, waits))
       const waiting = isLocked
         ? yield* rows.waiting(yield* all(waitingJobs, sessionId, sessionId, limit))
         : []
