@@ -112,11 +112,18 @@ const ofPostgres: ReadonlyArray<Scenario> = [
   ["twins", (setting) => Hosts.twins(setting, kills * 50)]
 ]
 
+const oneOf = (option: string, names: ReadonlyArray<string>, name: string): void => {
+  if (!names.includes(name))
+    throw new Error(`--${option} must be one of ${[...new Set(names)].join(", ")}; it is ${name}.`)
+}
+
+oneOf("store", ["sqlite", "postgres"], values.store)
 const isPostgres = values.store === "postgres"
+const all = [...always, ...(isPostgres ? ofPostgres : ofSqlite)]
+const names = all.map(([name]) => name)
+if (values.only !== undefined) oneOf("only", names, values.only)
+const scenarios = all.filter(([name]) => values.only === undefined || values.only === name)
 const stores = isPostgres ? await Stores.postgres() : Stores.sqlite()
-const scenarios = [...always, ...(isPostgres ? ofPostgres : ofSqlite)].filter(
-  ([name]) => values.only === undefined || values.only === name
-)
 
 console.log(`Store ${values.store}, seed ${seed}, ${jobs * perJob} recipients in ${jobs} jobs`)
 const accounts = new Map<number, Account>()
