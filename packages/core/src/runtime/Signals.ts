@@ -29,8 +29,11 @@ interface Alarm {
   readonly fiber: Fiber.Fiber<void>
 }
 
-/** What is ready goes first: an answer to a request, an attempt. A loop that was woken may find that nothing is left. */
-const afterOthers = Effect.yieldNow({ priority: 1 })
+/**
+ * What is queued already goes first, such as an attempt that is to begin. It stays a microtask: an idle lane's claim must be
+ * asked for before the group commit, which is a macrotask (docs/adr/0016).
+ */
+const afterQueued = Effect.yieldNow()
 
 /**
  * One alarm serves all waiters and outlives them, because a timer for each wait would cost a fiber or two for each
@@ -64,9 +67,9 @@ const signal: Effect.Effect<Signal, never, Scope.Scope> = Effect.gen(function* (
       // be lost.
       if (noticed) {
         noticed = false
-        return resume(afterOthers)
+        return resume(afterQueued)
       }
-      const waiter = { until, resume: () => resume(afterOthers) }
+      const waiter = { until, resume: () => resume(afterQueued) }
       waiting = [...waiting, waiter]
       return Effect.sync(() => {
         waiting = waiting.filter((other) => other !== waiter)

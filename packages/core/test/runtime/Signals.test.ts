@@ -38,7 +38,7 @@ describe("loops that wait", () => {
     }).pipe(Effect.provide(Signals.layer))
   )
 
-  it.effect("let go first what is ready when they are woken", () =>
+  it.effect("let go first what is queued already when they are woken", () =>
     Effect.gen(function* () {
       const { wait, woken } = yield* waiters
       yield* wait("loop", 1000)

@@ -45,7 +45,7 @@ interface Place<B extends Backend> {
   readonly now: Instant
   /** True until jobs of a session are locked: two claims that waited while they had some could wait for each other. */
   readonly first: { is: boolean }
-  /** True once this claim has looked for jobs of the session, which it changes then. */
+  /** True once this claim has looked for jobs of the session: it may have changed some since. */
   readonly looked: { is: boolean }
   /** Those of the whole claim; this session's are added. */
   readonly limits: Array<LimitsDue>
@@ -103,7 +103,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /**
    * The session's first due jobs, but for those whose limits are to be applied or whose contents cannot be read: these are put
-   * off and reported, and do not come again. None when nothing else is due. `areAll`: no other can be locked now.
+   * off and reported, and do not come again. None when nothing else is due. `areAll`: no other that was due when the session was read can be locked.
    */
   function* lockDue(
     { first, limits, looked, now, session, unreadable }: Place<B>,
@@ -146,7 +146,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /**
    * The session's first due jobs that fit behind those that are `claimed`, `most` at most, with their due recipients.
-   * `areAll`: no other can be locked now.
+   * `areAll`: no other that was due when the session was read can be locked.
    */
   function* dueOf(
     place: Place<B>,

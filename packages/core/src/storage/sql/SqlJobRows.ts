@@ -139,6 +139,7 @@ const forgetOldest = `DELETE FROM sendwright_parked WHERE session = ?
 
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
+/** Sorts behind every time. Of the two times of a session that waits, one is there. */
 const never = Number.POSITIVE_INFINITY
 
 const dueJob = (job: StoredJob, row: Row, dueAt: Instant): DueJob<Sql> => ({
