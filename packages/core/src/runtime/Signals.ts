@@ -30,8 +30,8 @@ interface Alarm {
 }
 
 /**
- * What is queued already goes first, such as an attempt that is to begin. It stays a microtask: an idle lane's claim must be
- * asked for before the group commit, which is a macrotask (docs/adr/0016).
+ * Tasks that are queued already go first, such as an attempt that is to begin. The yield is a microtask: an idle lane's
+ * claim must be asked for before the group commit, which is a macrotask (docs/adr/0016).
  */
 const afterQueued = Effect.yieldNow()
 

@@ -143,8 +143,8 @@ export const make = (db: Database): JobRows<Memory> => ({
     return statusOf(db, content)
   },
 
-  lockDueJobs: function* ({ limit, now, sessionId }) {
-    const due = openJobs(db, sessionId).filter(({ nextDue }) => nextDue !== null && nextDue <= now)
+  lockDueJobs: function* ({ limit, now, session }) {
+    const due = openJobs(db, session.id).filter(({ nextDue }) => nextDue !== null && nextDue <= now)
     return due
       .sort(byDueTime)
       .slice(0, limit)

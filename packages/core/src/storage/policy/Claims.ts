@@ -102,8 +102,9 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   let perJob = Number.POSITIVE_INFINITY
 
   /**
-   * The session's first due jobs, but for those whose limits are to be applied or whose contents cannot be read: these are put
-   * off and reported, and do not come again. None when nothing else is due. `areAll`: no other that was due when the session was read can be locked.
+   * The session's first due jobs, but for those whose limits are to be applied or whose contents cannot be read: these
+   * are put off and reported, and do not come again. None when nothing else is due. `areAll`: no other that was due when
+   * the session was read can be locked.
    */
   function* lockDue(
     { first, limits, looked, now, session, unreadable }: Place<B>,
@@ -112,9 +113,9 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     for (;;) {
       const waits = first.is
       first.is = false
-      const unchanged = looked.is ? null : session
+      const changed = looked.is
       looked.is = true
-      const locked = yield* rows.lockDueJobs({ sessionId: session.id, session: unchanged, now, limit, waits })
+      const locked = yield* rows.lockDueJobs({ session, changed, now, limit, waits })
       const pending = locked.filter(
         ({ content, hasPendingLimits }) => hasPendingLimits && Jobs.isReadable(content)
       )

@@ -159,12 +159,12 @@ export interface JobRows<B extends Backend> {
    * Locks and answers the session's first due jobs, by their next due time and then by age. Passes over those that
    * another commit has locked, instead of waiting for it; but where `waits` is true it may wait a moment, half a second
    * at most, for one that takes jobs of the same session: this commit has taken none of another's. Jobs that became due
-   * since the session was read may be left to the next claim.
+   * since the session was read may be left to the next claim, but not where this commit has `changed` them.
    */
   readonly lockDueJobs: (query: {
-    readonly sessionId: string
-    /** As it was read; null where this commit may have changed jobs of it since. */
-    readonly session: B["session"] | null
+    readonly session: B["session"]
+    /** True where this commit may have changed jobs of the session since it read the session. */
+    readonly changed: boolean
     readonly now: Instant
     readonly limit: number
     readonly waits: boolean

@@ -297,14 +297,11 @@ export const make = (
       yield* savePairs(phones.map((phone) => [sessionId, phone, nextAt]))
     },
 
-    lockDueJobs: function* ({ limit, now, session, sessionId, waits }) {
-      const mayHave = (dueAt: Instant | null | undefined): boolean =>
-        dueAt === undefined || (dueAt !== null && dueAt <= now)
-      const keys = mayHave(session?.rowDueAt) ? yield* all(dueKeys, sessionId, now, limit) : []
-      const isLocked = mayHave(session?.backlogDueAt) && (yield* lockBacklog(sessionId, waits))
-      const waiting = isLocked
-        ? yield* rows.waiting(yield* all(waitingJobs, sessionId, sessionId, limit))
-        : []
+    lockDueJobs: function* ({ changed, limit, now, session: { backlogDueAt, id, rowDueAt }, waits }) {
+      const mayHave = (dueAt: Instant | null): boolean => changed || (dueAt ?? never) <= now
+      const keys = mayHave(rowDueAt) ? yield* all(dueKeys, id, now, limit) : []
+      const isLocked = mayHave(backlogDueAt) && (yield* lockBacklog(id, waits))
+      const waiting = isLocked ? yield* rows.waiting(yield* all(waitingJobs, id, id, limit)) : []
       const later = waiting.findIndex(({ dueAt }) => dueAt > now)
       // Jobs behind one that is not due are not due either.
       const due = later < 0 ? waiting : waiting.slice(0, later)
