@@ -4,6 +4,7 @@
  *   npm run chaos -- --store sqlite|postgres [--kills 200] [--recipients 2000] [--seed 1] [--only kills] [--quick]
  */
 import { parseArgs } from "node:util"
+import { oneOf, wholeNumber } from "../support/Options.ts"
 import { random } from "../support/Random.ts"
 import * as Accepting from "./Accepting.ts"
 import * as Earlier from "./Earlier.ts"
@@ -22,17 +23,11 @@ const { values } = parseArgs({
     store: { type: "string", default: "sqlite" },
     kills: { type: "string" },
     recipients: { type: "string" },
-    seed: { type: "string", default: "1" },
+    seed: { type: "string" },
     only: { type: "string" },
     quick: { type: "boolean", default: false }
   }
 })
-
-const whole = (name: "kills" | "recipients" | "seed", otherwise: number): number => {
-  const number = values[name] === undefined ? otherwise : Number(values[name])
-  if (Number.isInteger(number) && number > 0) return number
-  throw new Error(`--${name} must be a whole number above 0.`)
-}
 
 const columns = [
   "fault",
@@ -49,10 +44,11 @@ const columns = [
 const line = (cells: ReadonlyArray<string | number>): string => `| ${cells.join(" | ")} |`
 
 const { quick } = values
-const seed = whole("seed", 1)
-const kills = whole("kills", quick ? 5 : 200)
+const seed = wholeNumber("seed", values.seed, 1)
+const kills = wholeNumber("kills", values.kills, quick ? 5 : 200)
 const perJob = 50
-const jobs = Math.max(1, Math.round(whole("recipients", quick ? 300 : 2000) / perJob))
+const recipients = wholeNumber("recipients", values.recipients, quick ? 300 : 2000)
+const jobs = Math.max(1, Math.round(recipients / perJob))
 
 /** Half of the short form is waiting, and it may take place at the same time; a long one has enough to do with two. */
 const lanes = quick ? 6 : 2
@@ -112,13 +108,7 @@ const ofPostgres: ReadonlyArray<Scenario> = [
   ["twins", (setting) => Hosts.twins(setting, kills * 50)]
 ]
 
-const oneOf = (option: string, names: ReadonlyArray<string>, name: string): void => {
-  if (!names.includes(name))
-    throw new Error(`--${option} must be one of ${[...new Set(names)].join(", ")}; it is ${name}.`)
-}
-
-oneOf("store", ["sqlite", "postgres"], values.store)
-const isPostgres = values.store === "postgres"
+const isPostgres = oneOf("store", ["sqlite", "postgres"], values.store) === "postgres"
 const all = [...always, ...(isPostgres ? ofPostgres : ofSqlite)]
 const names = all.map(([name]) => name)
 if (values.only !== undefined) oneOf("only", names, values.only)

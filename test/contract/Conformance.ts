@@ -1,6 +1,8 @@
 /** Asks a host what the cases say, and compares what it answers with its description. */
+
 import type { Description } from "../support/OpenApi.ts"
 import * as OpenApi from "../support/OpenApi.ts"
+import { oneOf } from "../support/Options.ts"
 import type { Answer, TestHost } from "../support/TestHost.ts"
 import { at, items } from "../support/TestHost.ts"
 import type { Case } from "./Cases.ts"
@@ -97,8 +99,11 @@ const compare = async (host: TestHost, options: Options, platform: string): Prom
   const mismatches: Array<Mismatch> = []
   const statuses = new Map<string, Map<number, number>>()
   let asked = 0
-  for (const operation of description.operations) {
-    if (options.only !== undefined && operation.id !== options.only) continue
+  const { operations } = description
+  const ids = operations.map(({ id }) => id)
+  const only = options.only === undefined ? undefined : oneOf("only", ids, options.only)
+  for (const operation of operations) {
+    if (only !== undefined && operation.id !== only) continue
     const known = World.known(host, await World.make(host, caller, platform))
     const cases = Cases.make(description, known, operation, options)
     const seen = new Map<number, number>()

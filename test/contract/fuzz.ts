@@ -3,13 +3,15 @@
  * mismatch is printed as a command for a shell; the exit code is 1 when there is one.
  */
 import { parseArgs } from "node:util"
+import { wholeNumber } from "../support/Options.ts"
 import * as Conformance from "./Conformance.ts"
 import * as World from "./World.ts"
 
 const { values } = parseArgs({
-  options: { seed: { type: "string" }, count: { type: "string", default: "10000" }, only: { type: "string" } }
+  options: { seed: { type: "string" }, count: { type: "string" }, only: { type: "string" } }
 })
-const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
+const seed = wholeNumber("seed", values.seed, Math.floor(Math.random() * 2 ** 31), 0)
+const count = wholeNumber("count", values.count, 10_000)
 
 const print = (line: string): void => {
   process.stdout.write(`${line}\n`)
@@ -19,7 +21,7 @@ const host = await World.host({ LOG_LEVEL: "error" })
 try {
   const { asked, mismatches, statuses } = await Conformance.run(host, {
     seed,
-    count: Number(values.count),
+    count,
     only: values.only
   })
   for (const [operation, seen] of statuses)

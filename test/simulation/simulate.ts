@@ -1,11 +1,12 @@
 /**
  * Simulates many seeds, or one again.
  *
- *   npm run simulate -- --seeds 10000 [--from 1] [--store sqlite]
- *   npm run simulate -- --seed 4711 [--store sqlite]
+ *   npm run simulate -- --seeds 10000 [--from 1] [--store memory|sqlite]
+ *   npm run simulate -- --seed 4711 [--store memory|sqlite]
  *   npm run simulate -- --outage 6          hours of one session's platform: the figures of docs/reliability.md
  */
 import { parseArgs } from "node:util"
+import { oneOf, wholeNumber } from "../support/Options.ts"
 import * as Outage from "./Outage.ts"
 import { run } from "./Simulation.ts"
 import * as Stores from "./Stores.ts"
@@ -15,26 +16,22 @@ const { values } = parseArgs({
     seeds: { type: "string" },
     from: { type: "string" },
     seed: { type: "string" },
-    store: { type: "string" },
+    store: { type: "string", default: "memory" },
     outage: { type: "string" }
   }
 })
 
-const whole = (text: string | undefined, otherwise: number): number => {
-  const number = text === undefined ? otherwise : Number(text)
-  if (Number.isInteger(number) && number >= 0) return number
-  throw new Error("Seeds are whole numbers.")
-}
-
 if (values.outage !== undefined) {
-  const outageMs = whole(values.outage, 6) * 60 * 60_000
+  const outageMs = wholeNumber("outage", values.outage, 6) * 60 * 60_000
   console.log(Outage.print(await Outage.table(outageMs), outageMs))
   process.exit(0)
 }
 
-const store = values.store === "sqlite" ? Stores.sqlite : Stores.memory
-const from = whole(values.seed ?? values.from, 1)
-const count = values.seed === undefined ? whole(values.seeds, 200) : 1
+const { memory, sqlite } = Stores
+const store = { memory, sqlite }[oneOf("store", ["memory", "sqlite"], values.store)]
+const from =
+  values.seed === undefined ? wholeNumber("from", values.from, 1, 0) : wholeNumber("seed", values.seed, 1, 0)
+const count = values.seed === undefined ? wholeNumber("seeds", values.seeds, 200) : 1
 const total = { jobs: 0, messages: 0, crashes: 0, days: 0 }
 const failures: Array<string> = []
 for (let seed = from; seed < from + count; seed++) {
