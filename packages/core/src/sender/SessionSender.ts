@@ -1,6 +1,6 @@
 /** Finds the sender of a session's provider and decrypts the session's configuration for it. */
 import * as Effect from "effect/Effect"
-import type { Connection, Session } from "../domain/session/Session.ts"
+import type { Connection, Outbound } from "../domain/session/Session.ts"
 import * as Either from "../effect/Either.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import type { Sender } from "./Sender.ts"
@@ -16,9 +16,7 @@ export interface SessionSender {
 }
 
 /** Undefined when this process has no sender for the provider, or cannot decrypt the configuration. */
-export type Resolve = (
-  session: Pick<Session, "id" | "provider" | "config" | "connectedSince" | "retryForMs"> | null
-) => Effect.Effect<SessionSender | undefined>
+export type Resolve = (session: Outbound | null) => Effect.Effect<SessionSender | undefined>
 
 /** How many configurations are kept unsealed. */
 const maximumCached = 1000
@@ -31,7 +29,7 @@ export const make: Effect.Effect<Resolve, never, Senders | SecretBox> = Effect.g
   const senders = yield* Senders
   const known = new Map<string, unknown>()
 
-  const unseal = ({ config, id }: Pick<Session, "id" | "config">): Either.Either<unknown, unknown> => {
+  const unseal = ({ config, id }: Pick<Outbound, "id" | "config">): Either.Either<unknown, unknown> => {
     if (known.has(config)) return Either.right(known.get(config))
     return Either.map(box.open(place(id), config), (text) => {
       const plain: unknown = JSON.parse(text)

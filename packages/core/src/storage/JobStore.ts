@@ -15,7 +15,7 @@ import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts
 import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/job/Recipient.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Provider } from "../domain/session/Session.ts"
+import type { Outbound, Provider } from "../domain/session/Session.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { StorageError } from "./StorageError.ts"
 
@@ -96,6 +96,11 @@ export interface ClaimedJob {
     /** True when so many workers died over it that it is attempted alone; then it is the only one of its session. */
     readonly poisonSuspect: boolean
   }>
+}
+
+/** A claimed job, with its session as the claim has read it: with that its recipients are attempted. */
+export interface DispatchedJob extends ClaimedJob {
+  readonly session: Outbound
 }
 
 /** A job that is due, and whose limits are to be applied first. */
@@ -278,7 +283,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     }) => Effect.Effect<
       {
         readonly settled: number
-        readonly claimed: ReadonlyArray<ClaimedJob>
+        readonly claimed: ReadonlyArray<DispatchedJob>
         readonly limits: ReadonlyArray<LimitsDue>
         readonly unreadable: ReadonlyArray<UnreadableJob>
       },

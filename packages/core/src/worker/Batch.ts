@@ -20,8 +20,7 @@ import { canRecover } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
-import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
-import { SessionStore } from "../storage/SessionStore.ts"
+import type { ClaimedJob, DispatchedJob, Settlement } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import * as Attempt from "./Attempt.ts"
 import { Circuits } from "./Circuits.ts"
@@ -39,7 +38,7 @@ export interface JobOfBatch {
  * is nothing to wait for before the next claim.
  */
 export type Prepare = (
-  claimed: ReadonlyArray<ClaimedJob>,
+  claimed: ReadonlyArray<DispatchedJob>,
   stillOwns: Attempt.StillOwns
 ) => Effect.Effect<ReadonlyArray<JobOfBatch>, StorageError>
 
@@ -50,74 +49,70 @@ export interface Preparation {
 }
 
 /** Looks up what the attempts of a claim need: senders, and whose consent was revoked since (decisions.md §4, docs/adr/0034). */
-export const preparation: Effect.Effect<
-  Preparation,
-  never,
-  Circuits | ConsentStore | SecretBox | Senders | SessionStore
-> = Effect.gen(function* () {
-  const circuits = yield* Circuits
-  const consents = yield* ConsentStore
-  const sessions = yield* SessionStore
-  const resolve = yield* SessionSender.make
+export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentStore | SecretBox | Senders> =
+  Effect.gen(function* () {
+    const circuits = yield* Circuits
+    const consents = yield* ConsentStore
+    const resolve = yield* SessionSender.make
 
-  /** Jobs of one session, account and purpose share the look-ups. */
-  const prepareGroup = Effect.fnUntraced(function* (
-    jobsOfBatch: ReadonlyArray<ClaimedJob>,
-    stillOwns: Attempt.StillOwns
-  ) {
-    const [first] = jobsOfBatch
-    if (first === undefined) return { jobs: [], atRisk: false }
-    const { accountId, content, sessionId } = first
-    const sessionSender = yield* Effect.flatMap(sessions.find(sessionId), resolve)
-    const phones = Arrays.flatMap(jobsOfBatch, ({ recipients }) => recipients.map(({ phone }) => phone))
-    const byPlace = yield* consents.revocations({ accountId, phones, purpose: Job.purpose(content) })
-    let next = 0
-    const together = circuits.of(sessionId, false)
-    const jobs = jobsOfBatch.map((job): JobOfBatch => {
-      const offset = next
-      next += job.recipients.length
-      const circuit = job.probe ? circuits.of(sessionId, true) : together
-      return {
-        job,
-        attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, { byPlace, offset })
-      }
+    /** Jobs of one session, account and purpose share the look-ups. */
+    const prepareGroup = Effect.fnUntraced(function* (
+      jobsOfBatch: ReadonlyArray<DispatchedJob>,
+      stillOwns: Attempt.StillOwns
+    ) {
+      const [first] = jobsOfBatch
+      if (first === undefined) return { jobs: [], atRisk: false }
+      const { accountId, content, session, sessionId } = first
+      const sessionSender = yield* resolve(session)
+      const phones = Arrays.flatMap(jobsOfBatch, ({ recipients }) => recipients.map(({ phone }) => phone))
+      const byPlace = yield* consents.revocations({ accountId, phones, purpose: Job.purpose(content) })
+      let next = 0
+      const together = circuits.of(sessionId, false)
+      const jobs = jobsOfBatch.map((job): JobOfBatch => {
+        const offset = next
+        next += job.recipients.length
+        const circuit = job.probe ? circuits.of(sessionId, true) : together
+        return {
+          job,
+          attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, { byPlace, offset })
+        }
+      })
+      return { jobs, atRisk: sessionSender !== undefined && !canRecover(sessionSender.sender) }
     })
-    return { jobs, atRisk: sessionSender !== undefined && !canRecover(sessionSender.sender) }
-  })
 
-  const release = (job: ClaimedJob): JobOfBatch => ({
-    job,
-    attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe))
-  })
+    const release = (job: ClaimedJob): JobOfBatch => ({
+      job,
+      attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe))
+    })
 
-  const prepare: Prepare = Effect.fnUntraced(function* (claimed, stillOwns) {
-    const kindOf = ({ accountId, content, sessionId }: ClaimedJob) =>
-      `${sessionId} ${accountId} ${Job.purpose(content)}`
-    const batch: Array<JobOfBatch> = []
-    const unprepared: Array<JobOfBatch> = []
-    let failure: Cause.Cause<StorageError> = Cause.empty
-    for (const jobsOfBatch of JobSteps.groupBy(claimed, kindOf).values()) {
-      const exit = yield* Effect.exit(prepareGroup(jobsOfBatch, stillOwns))
-      if (Exit.isFailure(exit)) {
-        failure = exit.cause
-        yield* Effect.logError("A batch could not begin", failure)
-        for (const job of jobsOfBatch) unprepared.push(release(job))
-        continue
+    const prepare: Prepare = Effect.fnUntraced(function* (claimed, stillOwns) {
+      const kindOf = ({ accountId, content, sessionId }: DispatchedJob) =>
+        `${sessionId} ${accountId} ${Job.purpose(content)}`
+      const batch: Array<JobOfBatch> = []
+      const unprepared: Array<JobOfBatch> = []
+      let failure: Cause.Cause<StorageError> = Cause.empty
+      for (const jobsOfBatch of JobSteps.groupBy(claimed, kindOf).values()) {
+        const exit = yield* Effect.exit(prepareGroup(jobsOfBatch, stillOwns))
+        if (Exit.isFailure(exit)) {
+          failure = exit.cause
+          yield* Effect.logError("A batch could not begin", failure)
+          for (const job of jobsOfBatch) unprepared.push(release(job))
+          continue
+        }
+        const prepared = exit.value
+        // First those whom a crash would leave unknown, also while they wait behind others.
+        if (prepared.atRisk) batch.unshift(...prepared.jobs)
+        else batch.push(...prepared.jobs)
       }
-      const prepared = exit.value
-      // First those whom a crash would leave unknown, also while they wait behind others.
-      if (prepared.atRisk) batch.unshift(...prepared.jobs)
-      else batch.push(...prepared.jobs)
-    }
-    if (batch.length === 0 && unprepared.length > 0) {
-      for (const { job } of unprepared) circuits.of(job.sessionId, job.probe).unused()
-      return yield* Effect.failCause(failure)
-    }
-    return [...batch, ...unprepared]
-  })
+      if (batch.length === 0 && unprepared.length > 0) {
+        for (const { job } of unprepared) circuits.of(job.sessionId, job.probe).unused()
+        return yield* Effect.failCause(failure)
+      }
+      return [...batch, ...unprepared]
+    })
 
-  return { prepare, release }
-})
+    return { prepare, release }
+  })
 
 /** Milliseconds that a lane waits. */
 export const patienceMs = 1000

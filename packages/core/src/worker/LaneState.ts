@@ -41,7 +41,7 @@
 import * as Arrays from "effect/Array"
 import type * as Cause from "effect/Cause"
 import type { Moment } from "../runtime/Moment.ts"
-import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
+import type { DispatchedJob, Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import * as BatchSize from "./BatchSize.ts"
@@ -76,7 +76,7 @@ export type Phase =
   | { readonly _tag: "Registering" }
   | {
       readonly _tag: "Starting"
-      readonly claimed: ReadonlyArray<ClaimedJob>
+      readonly claimed: ReadonlyArray<DispatchedJob>
       readonly slots: number
       readonly since: Moment
     }
@@ -123,7 +123,7 @@ export type LaneEvent =
       readonly settlements: ReadonlyArray<Settlement>
       readonly batches: ReadonlyArray<BatchView>
     }
-  | { readonly _tag: "Stored"; readonly claimed: ReadonlyArray<ClaimedJob> }
+  | { readonly _tag: "Stored"; readonly claimed: ReadonlyArray<DispatchedJob> }
   | Settling.NotStored
   /** Tells whether a heartbeat could be written after a commit failed: then the store works. */
   | { readonly _tag: "Proved"; readonly works: boolean }
@@ -152,7 +152,7 @@ export type LaneRequest =
   | { readonly _tag: "Register" }
   | {
       readonly _tag: "Attempt"
-      readonly claimed: ReadonlyArray<ClaimedJob>
+      readonly claimed: ReadonlyArray<DispatchedJob>
       readonly worker: string
       readonly slots: number
     }
@@ -205,12 +205,12 @@ export const reserved = ({ phase }: LaneState): { readonly slots: number; readon
 }
 
 /** Due again at no cost: recipients that were claimed and will not be attempted. */
-const released = (claimed: ReadonlyArray<ClaimedJob>): ReadonlyArray<Settlement> =>
+const released = (claimed: ReadonlyArray<DispatchedJob>): ReadonlyArray<Settlement> =>
   claimed.flatMap(({ fence, jobId, recipients }) =>
     recipients.map(({ index }) => ({ jobId, fence, index, outcome: Outcome.Released({ maybeSent: false }) }))
   )
 
-const countOf = (claimed: ReadonlyArray<ClaimedJob>): number =>
+const countOf = (claimed: ReadonlyArray<DispatchedJob>): number =>
   claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
 
 const collect = (state: LaneState, watched: Watched | null = null): Transition => [
@@ -307,7 +307,7 @@ const store = (before: LaneState, facts: Facts): Transition => {
 /** Attempts what a commit claimed. */
 const begin = (
   state: LaneState,
-  claimed: ReadonlyArray<ClaimedJob>,
+  claimed: ReadonlyArray<DispatchedJob>,
   slots: number,
   { now, stopping }: Facts
 ): Transition => {
@@ -324,7 +324,7 @@ const begin = (
 const stored = (
   before: LaneState,
   { commit: { claims, settling }, slots }: Extract<Phase, { readonly _tag: "Storing" }>,
-  claimed: ReadonlyArray<ClaimedJob>,
+  claimed: ReadonlyArray<DispatchedJob>,
   facts: Facts
 ): Transition => {
   const inUse = new Set(before.batches.map(({ worker }) => worker))

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as FastCheck from "effect/FastCheck"
-import type { ClaimedJob, Settlement } from "../../src/storage/JobStore.ts"
+import type { DispatchedJob, Settlement } from "../../src/storage/JobStore.ts"
 import { Outcome } from "../../src/storage/JobStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as BatchSize from "../../src/worker/BatchSize.ts"
@@ -21,11 +21,12 @@ const settlement = (index: number): Settlement => ({
 })
 const [s0, s1, s2, s3] = [settlement(0), settlement(1), settlement(2), settlement(3)]
 const ofOther: Settlement = { ...settlement(4), jobId: "other" }
-const claimed = (count: number): ReadonlyArray<ClaimedJob> => [
+const claimed = (count: number): ReadonlyArray<DispatchedJob> => [
   {
     jobId: "claimed",
     accountId: "account",
     sessionId: "session",
+    session: { id: "session", provider: "sandbox", config: "sealed", connectedSince: 0, retryForMs: null },
     content: { kind: "direct", text: "Hello", linkPreview: false },
     fence: 1,
     probe: false,

@@ -316,19 +316,19 @@ describe("a batch", () => {
   for (const [how, broken] of [
     [
       "fails",
-      Effect.fail(new StorageError({ operation: "SessionStore.find", cause: "The connection broke." }))
+      Effect.fail(new StorageError({ operation: "ConsentStore.revocations", cause: "The connection broke." }))
     ],
     ["breaks", Effect.die(new TypeError("undefined is not a function"))]
   ] as const) {
     it.effect(`that ${how} before its first attempt is released, at no cost of an attempt`, () =>
       Effect.gen(function* () {
-        const sessions = yield* SessionStore
+        const consents = yield* ConsentStore
         let left = 2
-        const breaking = Layer.succeed(SessionStore, {
-          ...sessions,
-          find: (id) => {
+        const breaking = Layer.succeed(ConsentStore, {
+          ...consents,
+          revocations: (query) => {
             left -= 1
-            return left >= 0 ? broken : sessions.find(id)
+            return left >= 0 ? broken : consents.revocations(query)
           }
         })
         const { sender, sent } = platform({})
@@ -348,11 +348,11 @@ describe("a batch", () => {
     "that cannot be prepared for long is tried again once a second, not as often as that can be",
     () =>
       Effect.gen(function* () {
-        const sessions = yield* SessionStore
+        const consents = yield* ConsentStore
         let looks = 0
-        const failing = Layer.succeed(SessionStore, {
-          ...sessions,
-          find: () => {
+        const failing = Layer.succeed(ConsentStore, {
+          ...consents,
+          revocations: () => {
             looks += 1
             // The test would never end otherwise.
             return looks > 500 ? Effect.never : Effect.die(new TypeError("undefined is not a function"))

@@ -7,7 +7,6 @@ import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import * as Circuit from "../session/Circuit.ts"
 import * as Pacing from "../session/Pacing.ts"
-import type { Provider } from "../session/Session.ts"
 import * as Session from "../session/Session.ts"
 import type { Job, RecipientResult } from "./Job.ts"
 import * as Transitions from "./Transitions.ts"
@@ -90,9 +89,7 @@ export const nextAfter = ({ last, resumeAfter }: Turn, isWhole: boolean): string
 export const pageSizes = (limit: number): ReadonlyArray<number> => [16, 64, 176 + limit]
 
 /** A session with a job that waits. */
-export interface WaitingSession {
-  readonly id: string
-  readonly provider: Provider
+export interface WaitingSession extends Session.Outbound {
   readonly pacing: Pacing.Pacing
   readonly state: Session.State
   readonly blockedUntil: Instant | null

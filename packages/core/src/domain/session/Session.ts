@@ -79,6 +79,17 @@ export const silence = (
   now: Instant
 ): Circuit.Silence | null => (outage === null ? lastOutage : { since: outage.since, until: now })
 
+/** The part of a session with which its messages are sent. */
+export type Outbound = Pick<Session, "id" | "provider" | "config" | "connectedSince" | "retryForMs">
+
+export const outbound = ({ config, connectedSince, id, provider, retryForMs }: Outbound): Outbound => ({
+  id,
+  provider,
+  config,
+  connectedSince,
+  retryForMs
+})
+
 /** The part of a session with which an attempt is made: its configuration, and since when it was connected. */
 export type Connection = Pick<Session, "config" | "connectedSince">
 

@@ -92,9 +92,7 @@ export const make = (db: Database): JobRows<Memory> => ({
       const session = db.sessions.get(id)?.value
       const at = dueAt.get(id)
       if (session === undefined || at === undefined) return []
-      const { blockedUntil, lastOutage, outage, pacing, provider, state } = session
-      const arrival = db.paces.get(id) ?? null
-      return [{ id, provider, pacing, state, blockedUntil, outage, lastOutage, dueAt: at, arrival }]
+      return [{ ...session, dueAt: at, arrival: db.paces.get(id) ?? null }]
     })
     return sessions.slice(0, limit)
   },

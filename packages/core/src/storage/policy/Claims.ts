@@ -16,9 +16,10 @@ import * as Jobs from "../../domain/job/Job.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
+import * as Session from "../../domain/session/Session.ts"
 import type { JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { Claim, ClaimedJob, LimitsDue, UnreadableJob } from "../JobStore.ts"
+import type { Claim, DispatchedJob, LimitsDue, UnreadableJob } from "../JobStore.ts"
 import { isAtRisk, unreadableMs } from "../JobStore.ts"
 import * as DeferredLimits from "./DeferredLimits.ts"
 import type { Backend, ClaimStep, DueJob as JobOf, JobRows, Tx } from "./JobRows.ts"
@@ -31,7 +32,7 @@ export interface Claims<B extends Backend> {
 }
 
 export interface Claimed {
-  readonly claimed: ReadonlyArray<ClaimedJob>
+  readonly claimed: ReadonlyArray<DispatchedJob>
   /** Jobs whose limits are to be applied first. */
   readonly limits: ReadonlyArray<LimitsDue>
   /** Jobs that were put off, since their contents cannot be read. */
@@ -64,7 +65,7 @@ interface ReadyJob<B extends Backend> extends JobOf<B> {
 }
 
 interface Served {
-  readonly jobs: ReadonlyArray<ClaimedJob>
+  readonly jobs: ReadonlyArray<DispatchedJob>
   /** The recipients of all of them. */
   readonly recipients: number
   readonly outcome: TurnOutcome
@@ -85,7 +86,7 @@ const isApproved = <B extends Backend>({ template }: JobOf<B>): boolean =>
 const isReady = <B extends Backend>(locked: JobOf<B>): locked is ReadyJob<B> =>
   !locked.hasPendingLimits && Jobs.isReadable(locked.content)
 
-const countOf = (jobs: ReadonlyArray<ClaimedJob>): number =>
+const countOf = (jobs: ReadonlyArray<DispatchedJob>): number =>
   jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
 
 /** One claim tells of so many jobs that nobody gets, and looks for others no longer. */
@@ -190,7 +191,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   function* give(
     { now, session, worker }: Place<B>,
     { chosen, mistimed, paused }: Claiming.Choice<Due<B>>
-  ): Tx<ReadonlyArray<ClaimedJob>, B> {
+  ): Tx<ReadonlyArray<DispatchedJob>, B> {
     const { id, pacing } = session
     const others: Array<JobChange<B["job"]>> = mistimed.map(({ job }) => ({
       state: job,
@@ -206,7 +207,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       times = yield* rows.phoneTimes({ sessionId: id, phones, now, latest: now + interval })
     }
     const claims: Array<ClaimStep<B>> = []
-    const given: Array<ClaimedJob> = []
+    const given: Array<DispatchedJob> = []
+    const outbound = Session.outbound(session)
     const messaged = new Set<string>()
     for (const { of, recipients } of chosen) {
       let ready = recipients
@@ -223,7 +225,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       }
       const step = JobSteps.claim(of.job, of.content, ready, worker, now, session)
       claims.push({ step, deferred })
-      given.push(step.claimed)
+      given.push({ ...step.claimed, session: outbound })
     }
     if (interval !== null && messaged.size > 0) yield* rows.savePhones(id, [...messaged], now + interval)
     if (claims.length > 0 || others.length > 0) yield* rows.saveClaims(claims, others, now)
@@ -232,7 +234,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /** At most `limit` due recipients of the session. */
   function* claimOf(place: Place<B>, limit: number): Tx<Served, B> {
-    const given: Array<ClaimedJob> = []
+    const given: Array<DispatchedJob> = []
     let recipients = 0
     // As many jobs together as are likely to fill it.
     let jobs = Math.max(1, Math.round(limit / perJob))
@@ -339,7 +341,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   return {
     claim: function* (asked, now) {
-      const claimed: Array<ClaimedJob> = []
+      const claimed: Array<DispatchedJob> = []
       const until = turn
       let at: Turn = Claiming.beginTurn(turn)
       const first = { is: true }

@@ -19,7 +19,7 @@ import type { StoredJob } from "./codec/Job.ts"
 import { inBatch, rowColumns, selectWaiting } from "./codec/Job.ts"
 import type { StoredRecipient } from "./codec/Recipient.ts"
 import { readRecipients, recipientColumns } from "./codec/Recipient.ts"
-import { outages, readOutages, writeOutages } from "./codec/Session.ts"
+import { outages, outbound, readOutages, writeOutages } from "./codec/Session.ts"
 import * as DeferredLimitRows from "./DeferredLimitRows.ts"
 import { insertRows } from "./Insert.ts"
 import type { StoredJobs } from "./JobTable.ts"
@@ -90,7 +90,7 @@ const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
       SELECT (${firstIn("waiting.session", "waiting.last")}), waiting.last, place + 1
       FROM waiting WHERE waiting.session IS NOT NULL AND place < ?
     )
-    SELECT session.id, session.provider, session.pacing, session.state, session.blocked_until,
+    SELECT ${outbound.of("session")}, session.pacing, session.state, session.blocked_until,
       ${outages.of("session")}, pace.arrival, (
         SELECT min(next_at) FROM sendwright_progress WHERE session = waiting.session AND next_at IS NOT NULL
       ) AS row_due, (${Backlog.dueOf("waiting.session")}) AS backlog_due
@@ -250,8 +250,7 @@ export const make = (
           const rowDueAt = integerOrNull(row, "row_due")
           const backlogDueAt = integerOrNull(row, "backlog_due")
           found.push({
-            id: text(row, "id"),
-            provider: text(row, "provider"),
+            ...outbound.read(row),
             pacing: json(row, "pacing"),
             state: stateOf(row, "state"),
             blockedUntil: integerOrNull(row, "blocked_until"),

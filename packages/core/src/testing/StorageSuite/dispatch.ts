@@ -1,8 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Recipient from "../../domain/job/Recipient.ts"
-import type { ClaimedJob, Settlement } from "../../storage/JobStore.ts"
+import * as Session from "../../domain/session/Session.ts"
+import type { ClaimedJob, DispatchedJob, Settlement } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
 import { claim, events, everyLost, failure, find, listen, now, owner, results } from "./Setup.ts"
@@ -71,6 +73,35 @@ export const suite = (layer: Stored) => {
         const next = yield* only(yield* claim(250))
         expect(next.recipients.map(({ index }) => index)).toEqual([4, 5, 6, 7, 8, 9])
         expect(next.fence).toBeGreaterThan(job.fence)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("answers each job with its session as it is at the claim", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const some = [yield* accept(), yield* accept({ phones: 3 })]
+        const [first] = some
+        const ofAll = Effect.map(
+          Effect.forEach(some, ({ sessionId }) => sessions.find(sessionId)),
+          (found) => found.flatMap((session) => (session === null ? [] : [Session.outbound(session)]))
+        )
+        const answered = (claimed: ReadonlyArray<DispatchedJob>) =>
+          some.flatMap((each) =>
+            claimed.filter(({ jobId }) => jobId === each.jobId).map(({ session }) => session)
+          )
+        const claimed = yield* claim()
+        expect(answered(claimed)).toEqual(yield* ofAll)
+        yield* sessions.change({
+          id: first?.sessionId ?? "",
+          change: { config: "another configuration", retryForMs: 7000 },
+          now: now + 1
+        })
+        yield* settle(
+          claimed.flatMap((job) => outcomes(job, Outcome.Retry({ at: now + 1, failure, maybeSent: false })))
+        )
+        const again = answered(yield* claim(250, now + 2))
+        expect(again).toEqual(yield* ofAll)
+        expect(again[0]).toMatchObject({ config: "another configuration", retryForMs: 7000 })
       }).pipe(Effect.provide(layer))
     )
 

@@ -51,6 +51,9 @@ export const sessions = table<SessionRow>({
   updatedAt: integer("updated_at")
 })
 
+/** The part of a session with which its messages are sent. */
+export const outbound = sessions.only("id", "provider", "config", "retryForMs", "connectedSince")
+
 export const outages = sessions.only("unavailableSince", "probeAt", "probeInterval")
 
 const toOutageRow = ({ lastOutage, outage }: Outages): OutageRow =>
