@@ -421,7 +421,7 @@ export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transiti
   if (phase._tag === "Left") return [state, none, { _tag: "Leave", workers: [] }]
   switch (event._tag) {
     case "Ready":
-      return collect(state)
+      return state.batches.length === 0 ? store(state, facts) : collect(state)
     case "Collected":
       return collected(state, event, facts)
     case "Stored":

@@ -101,7 +101,20 @@ interface Row {
 }
 
 const rows: ReadonlyArray<Row> = [
-  { title: "that is ready collects", from: {}, event: ready, does: "Collect" },
+  {
+    title: "that is ready collects what its batches have",
+    from: { batches: [batch(1)] },
+    event: ready,
+    does: "Collect"
+  },
+  {
+    title: "that is ready and has no batch claims at once",
+    from: {},
+    event: ready,
+    does: "SettleAndClaim",
+    with: { settlements: [], worker: "w1", limit: 16, slots: 16 },
+    becomes: { phase: { _tag: "Storing", slots: 16 } }
+  },
   {
     title: "stores what it collected and claims for as long as a slot is free",
     from: { phase: collecting },
@@ -623,10 +636,11 @@ const rows: ReadonlyArray<Row> = [
     becomes: { settlements: [s1, s0], portion: 1 }
   },
   {
-    title: "that leaves looks again after the pause",
+    title: "that leaves makes its commit again after the pause",
     from: { phase: { _tag: "Pausing" }, interrupted: true, settlements: [s0] },
     event: ready,
-    does: "Collect"
+    does: "SettleAndClaim",
+    with: { settlements: [s0], limit: null }
   },
   {
     title: "that leaves makes a failed commit again, though the grace is over",
@@ -675,9 +689,10 @@ describe("what a lane uses before a batch does", () => {
     const nothing = { slots: 0, claimed: 0 }
     const asked = { slots: 16, claimed: 16 }
     const claimed = { slots: 16, claimed: 2 }
-    expect(walk(ready, collected(), stored(2), started(1, 1))).toEqual([nothing, asked, claimed, nothing])
-    expect(walk(ready, collected(), stored())).toEqual([nothing, asked, nothing])
-    expect(walk(ready, collected(), failed)).toEqual([nothing, asked, nothing])
+    expect(walk(ready, stored(2), started(1, 1))).toEqual([asked, claimed, nothing])
+    expect(walk(waited, collected(), stored(2))).toEqual([nothing, asked, claimed])
+    expect(walk(ready, stored())).toEqual([asked, nothing])
+    expect(walk(ready, failed)).toEqual([asked, nothing])
   })
 })
 
@@ -770,8 +785,7 @@ describe("a lane, whatever comes in whatever order,", () => {
     FastCheck.assert(
       FastCheck.property(world, ({ bad, outage, poison, says }) => {
         let state = LaneState.make("w1", 16)
-        let event: LaneEvent = ready
-        let isBrought = false
+        let event = collected(Array.from({ length: 20 }, (_, index) => settlement(index)))
         const settled = new Map<number, string>()
         const reported: Array<number> = []
         const refuses = ({ index, outcome }: Settlement) =>
@@ -781,11 +795,10 @@ describe("a lane, whatever comes in whatever order,", () => {
           state = after
           for (const notice of notices)
             if (notice._tag === "ReportRefused" && notice.left) reported.push(notice.settlement.index)
-          if (request._tag === "Rest" && isBrought) break
+          if (request._tag === "Rest") break
           switch (request._tag) {
             case "Collect":
-              event = collected(isBrought ? [] : Array.from({ length: 20 }, (_, index) => settlement(index)))
-              isBrought = true
+              event = collected()
               break
             case "SettleAndClaim":
               if (step < outage) event = failed
@@ -834,18 +847,16 @@ describe("a lane, whatever comes in whatever order,", () => {
         }))
         const isLocked = ({ jobId }: Settlement) => locked.some((place) => jobId === `job-${place}`)
         let state = LaneState.make("w1", 16)
-        let event: LaneEvent = ready
+        let event = collected(all)
         let now = 0
-        let [isBrought, claims, blocked] = [false, 0, 0]
+        let [claims, blocked] = [0, 0]
         const settled = new Map<number, string>()
         while (now < unlocksAt || (settled.size < brought && now < 2 * unlocksAt)) {
           const { after, request } = checked(state, event, { ...facts, now })
           state = after
           event = ready
-          if (request._tag === "Collect") {
-            event = collected(isBrought ? [] : all)
-            isBrought = true
-          } else if (request._tag === "SettleAndClaim") {
+          if (request._tag === "Collect") event = collected()
+          else if (request._tag === "SettleAndClaim") {
             const waits = now < unlocksAt && request.settlements.some(isLocked)
             event = waits ? { ...failed, cause: passing } : stored()
             now += waits ? 5000 : 1
