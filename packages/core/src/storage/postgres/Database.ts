@@ -26,7 +26,7 @@ import { Database } from "../sql/Database.ts"
 import { insertInto, onKeyConflict } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, SqlValue } from "../sql/Program.ts"
-import { get, run } from "../sql/Program.ts"
+import { all, get, run } from "../sql/Program.ts"
 import { real } from "../sql/RowReader.ts"
 import * as TransactionClient from "./Client.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -123,14 +123,17 @@ const keyLock = "hashtextextended('sendwright keys ' || ?, 0) # (hashtextextende
 /** For how long a claim waits for a backlog, in milliseconds. */
 const lockTimeoutOfClaim = 500
 
+/** A setting of the transaction, which tells the statement behind a lock whether the lock was given. */
+const lockGiven = "sendwright.lock_given"
+
 /** Its expressions are evaluated from left to right. */
 const lockInTime = `SELECT set_config('lock_timeout', '${lockTimeoutOfClaim}', true),
-  pg_advisory_xact_lock(hashtextextended(?, 0)), set_config('lock_timeout', '${lockTimeout}', true)`
+  pg_advisory_xact_lock(hashtextextended(?, 0)), set_config('lock_timeout', '${lockTimeout}', true),
+  set_config('${lockGiven}', 'true', true)`
 
-function* tryLock(name: string): Program<boolean> {
-  const locked = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
-  return (yield* get(locked, lockOf(name)))?.["locked"] === 1
-}
+const tryLock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
+
+const tryToRead = `SELECT set_config('${lockGiven}', pg_try_advisory_xact_lock(hashtextextended(?, 0))::text, true)`
 
 const dialect: Dialect = {
   version: (table) => `${table}.xmin::text`,
@@ -139,21 +142,26 @@ const dialect: Dialect = {
   serialize: function* (name) {
     yield* run("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", lockOf(name))
   },
-  trySerialize: tryLock,
-  // The server waits: to ask again and again costs either side more than what is claimed.
-  serializeInTime: function* (name) {
-    if (yield* tryLock(name)) return true
+  trySerialize: function* (name) {
+    return (yield* get(tryLock, lockOf(name)))?.["locked"] === 1
+  },
+  readSerialized: function* (name, waits, text, ...parameters) {
+    yield* run(tryToRead, lockOf(name))
+    const rows = yield* all(text, ...parameters)
+    if (rows.length > 0 || !waits) return rows
+    // Another may have passed. The server waits: to ask again and again costs either side more than what is claimed.
     yield* run("SAVEPOINT waiting")
     try {
       yield* get(lockInTime, lockOf(name))
     } catch (cause) {
       if (!isLockTimeout(cause)) throw cause
       yield* run("ROLLBACK TO SAVEPOINT waiting")
-      return false
+      return []
     }
     yield* run("RELEASE SAVEPOINT waiting")
-    return true
+    return yield* all(text, ...parameters)
   },
+  isSerialized: `current_setting('${lockGiven}') = 'true'`,
   tryKey: `pg_try_advisory_xact_lock(${keyLock})::int`,
   noteKey: function* (publicKey, key) {
     yield* run(`SELECT pg_advisory_xact_lock_shared(${keyLock})`, publicKey, key)

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { StorageError } from "../StorageError.ts"
-import type { Program, SqlValue } from "./Program.ts"
+import type { Program, Row, SqlParameter, SqlValue } from "./Program.ts"
 
 /** A column of rows that are written together. */
 export interface Column {
@@ -41,8 +41,20 @@ export interface Dialect {
   readonly serialize: (name: string) => Program<void>
   /** The same without waiting: answers false when somebody else has passed and has not committed yet. */
   readonly trySerialize: (name: string) => Program<boolean>
-  /** The same, and waits half a second for whoever has passed: one who stays longer must not fail a whole commit. */
-  readonly serializeInTime: (name: string) => Program<boolean>
+  /**
+   * The same, and answers what a statement reads then, both in one exchange with a server. Answers no rows when somebody
+   * else has passed. With `waits` it waits half a second for them: one who stays longer must not fail a whole commit.
+   *
+   * @param text has the condition `isSerialized`
+   */
+  readonly readSerialized: (
+    name: string,
+    waits: boolean,
+    text: string,
+    ...parameters: ReadonlyArray<SqlParameter>
+  ) => Program<ReadonlyArray<Row>>
+  /** A condition for `readSerialized`: true when nobody else has passed. */
+  readonly isSerialized: string
   /**
    * An expression that keeps embedders' transactions from writing an Idempotency-Key until the commit. 0 when one that is
    * open has written it, or may have: then it keeps nobody. Its parameters are the API key and the Idempotency-Key, which

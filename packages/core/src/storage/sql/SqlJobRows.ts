@@ -166,7 +166,8 @@ export const make = (
     WHERE progress.seq = ${elements.integer} AND job.seq = progress.seq AND snapshot.seq = job.snapshot`
   const waitingJobs = selectWaiting(
     dialect,
-    `SELECT * FROM sendwright_job AS job WHERE ${Backlog.waitsOf("?")} ${Backlog.inOrder} ${limited}`
+    `SELECT * FROM sendwright_job AS job
+      WHERE ${dialect.isSerialized} AND ${Backlog.waitsOf("?")} ${Backlog.inOrder} ${limited}`
   )
   // By `Transitions.isDue`.
   const isDue = "(recipient.next_at <= ? OR recipient.next_at IS NOT NULL AND recipient.updated_at > ?)"
@@ -215,9 +216,16 @@ export const make = (
   const cache = ClaimCache.make()
   const limits = DeferredLimitRows.make(dialect)
 
-  /** Locks what waits untouched of a session. Answers false when another commit keeps it locked. */
-  const lockBacklog = (sessionId: string, waits: boolean): Program<boolean> =>
-    (waits ? dialect.serializeInTime : dialect.trySerialize)(Backlog.serialized(sessionId))
+  /** Locks and reads what waits untouched of a session; none of it when another commit keeps it locked. */
+  function* lockWaiting(
+    sessionId: string,
+    limit: number,
+    waits: boolean
+  ): Program<ReadonlyArray<DueJob<Sql>>> {
+    const name = Backlog.serialized(sessionId)
+    const found = yield* dialect.readSerialized(name, waits, waitingJobs, sessionId, sessionId, limit)
+    return yield* rows.waiting(found)
+  }
 
   /** The first `limit` that are due, of all in the order of the jobs; no order is certain where there are fewer. */
   function* dueOf(
@@ -299,8 +307,7 @@ export const make = (
     lockDueJobs: function* ({ changed, limit, now, session: { backlogDueAt, id, rowDueAt }, waits }) {
       const mayHave = (dueAt: Instant | null): boolean => changed || (dueAt ?? never) <= now
       const keys = mayHave(rowDueAt) ? yield* all(dueKeys, id, now, limit) : []
-      const isLocked = mayHave(backlogDueAt) && (yield* lockBacklog(id, waits))
-      const waiting = isLocked ? yield* rows.waiting(yield* all(waitingJobs, id, id, limit)) : []
+      const waiting = mayHave(backlogDueAt) ? yield* lockWaiting(id, limit, waits) : []
       const later = waiting.findIndex(({ dueAt }) => dueAt > now)
       // Jobs behind one that is not due are not due either.
       const due = later < 0 ? waiting : waiting.slice(0, later)

@@ -4,7 +4,7 @@ import type { Dialect } from "../sql/Database.ts"
 import { groupEqual } from "../sql/GroupEqual.ts"
 import { insertInto, insertRows, onKeyConflict } from "../sql/Insert.ts"
 import type { SqlValue } from "../sql/Program.ts"
-import { get, run } from "../sql/Program.ts"
+import { all, get, run } from "../sql/Program.ts"
 import { rangesOf } from "../sql/Ranges.ts"
 
 /** Whether two rows differ in their last column only. */
@@ -22,9 +22,8 @@ const dialect: Omit<Dialect, "insert" | "update"> = {
   trySerialize: function* () {
     return true
   },
-  serializeInTime: function* () {
-    return true
-  },
+  readSerialized: (_name, _waits, text, ...parameters) => all(text, ...parameters),
+  isSerialized: "true",
   tryKey: "(? IS NULL OR ? IS NULL OR 1)",
   noteKey: function* () {},
   jsonArray: (expressions) => `json_array(${expressions})`,
