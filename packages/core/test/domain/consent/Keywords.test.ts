@@ -1,0 +1,128 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import * as Keywords from "../../../src/domain/consent/Keywords.ts"
+
+const optOut = Object.values(Keywords.defaults.opt_out).flat()
+const optIn = Object.values(Keywords.defaults.opt_in).flat()
+
+describe("a keyword", () => {
+  it("of the default lists is read as what it is, in eleven languages", () => {
+    expect(Object.keys(Keywords.defaults.opt_out)).toHaveLength(11)
+    expect(optOut.filter((word) => Keywords.read(word) !== "revoked")).toEqual([])
+    expect(optIn.filter((word) => Keywords.read(word) !== "granted")).toEqual([])
+  })
+
+  it("of decisions.md §9 is still one", () => {
+    const eight = ["STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"]
+    expect(eight.map((word) => Keywords.read(word))).toEqual(Array(8).fill("revoked"))
+    expect(["START", "YES", "UNSTOP"].map((word) => Keywords.read(word))).toEqual(Array(3).fill("granted"))
+  })
+
+  it("is in one list only, over all languages, and no longer than a session's may be", () => {
+    const out = new Set(optOut.map(Keywords.fold))
+    expect(optIn.filter((word) => out.has(Keywords.fold(word)))).toEqual([])
+    expect([...optOut, ...optIn].filter((word) => [...word].length > Keywords.maximumLength)).toEqual([])
+  })
+
+  it.each([
+    "stop",
+    " Stop. ",
+    "¡STOP!",
+    "“stop”",
+    "‹stop›",
+    "ＳＴＯＰ",
+    "S\u200bTOP\ufeff",
+    "\u202estop\u202c",
+    "stop 🛑",
+    "STOP STOP STOP",
+    "Stop\tpromotions",
+    "opt-out",
+    "İPTAL",
+    "IPTAL",
+    "ıptal",
+    "ÇIK",
+    "çık",
+    "SCHLUẞ",
+    "schluß",
+    "SCHLUSS",
+    "KUNDIGEN",
+    "Kündigen",
+    "désabonner",
+    "de\u0301sabonner",
+    "DESABONNER",
+    "تَوَقَّفْ",
+    "توقـــف",
+    "الغاء الإشتراك",
+    "إلغاء الاشتراك؟",
+    "बंद करें।",
+    "baja"
+  ])("is read in %j however it is written", (text) => {
+    expect(Keywords.read(text)).toBe("revoked")
+  })
+
+  it.each([
+    "",
+    " ",
+    "?",
+    "🛑",
+    "stop sign",
+    "please cancel my order",
+    "sí",
+    "si",
+    "ok",
+    "no",
+    "fine",
+    "red",
+    "oui",
+    "ja",
+    "da",
+    "started",
+    "restart",
+    "St op"
+  ])("is not read in %j", (text) => {
+    expect(Keywords.read(text)).toBeUndefined()
+  })
+
+  it("is found whatever text comes, and folding twice changes nothing", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.string({ unit: "binary" }), (text) => {
+        Keywords.read(text)
+        expect(Keywords.fold(Keywords.fold(text))).toBe(Keywords.fold(text))
+      })
+    )
+  })
+
+  it("of a session's own list counts instead of the default ones, each list for itself", () => {
+    const keywords = { opt_out: ["¡Adiós!"], opt_in: null }
+    expect(Keywords.read("adios", keywords)).toBe("revoked")
+    expect(Keywords.read("STOP", keywords)).toBeUndefined()
+    expect(Keywords.read("START", keywords)).toBe("granted")
+  })
+
+  it("is found among any white space around it", () => {
+    expect(Keywords.read(`${" ".repeat(700)}STOP${"\n".repeat(700)}`)).toBe("revoked")
+    expect(Keywords.read(`STOP${" x".repeat(700)}`)).toBeUndefined()
+  })
+
+  it("to opt out by is needed: an empty list is refused, and one to opt in by is not", () => {
+    expect(Keywords.faults({ opt_out: [], opt_in: null }).map(({ path }) => path)).toEqual([
+      ["keywords", "opt_out"]
+    ])
+    expect(Keywords.faults({ opt_out: null, opt_in: [] })).toEqual([])
+  })
+
+  it("of a session's own list is refused where it is blank, too long, in both lists or one too many", () => {
+    const faults = (opt_out: ReadonlyArray<string> | null, opt_in: ReadonlyArray<string> | null) =>
+      Keywords.faults({ opt_out, opt_in }).map(({ path }) => path.join("/"))
+    expect(faults(["ok", "?!", "x".repeat(41)], null)).toEqual(["keywords/opt_out/1", "keywords/opt_out/2"])
+    expect(faults(null, ["Stop"])).toEqual(["keywords"])
+    expect(faults(["x"], ["X."])).toEqual(["keywords"])
+    expect(
+      faults(
+        Array.from({ length: 201 }, (_, n) => `w${n}`),
+        null
+      )
+    ).toEqual(["keywords/opt_out"])
+    expect(faults(["🛑x".repeat(20)], ["go"])).toEqual([])
+  })
+})

@@ -1,0 +1,92 @@
+import * as FastCheck from "effect/FastCheck"
+import { describe, expect, it } from "vitest"
+import * as Recipient from "../../../src/domain/job/Recipient.ts"
+import * as RetrySelection from "../../../src/domain/job/RetrySelection.ts"
+
+const code = FastCheck.constantFrom("busy", "unreachable", "poisoned")
+const phone = FastCheck.constantFrom("34600000001", "34600000002", "34600000003")
+const optional = <A>(arbitrary: FastCheck.Arbitrary<A>) => FastCheck.option(arbitrary, { nil: undefined })
+
+const recipient = FastCheck.record({
+  phone,
+  status: FastCheck.constantFrom(...Recipient.statuses),
+  failure: FastCheck.option(
+    FastCheck.record({
+      code,
+      permanent: FastCheck.boolean(),
+      message: FastCheck.constant("It broke."),
+      provider_code: FastCheck.constant(null)
+    })
+  )
+})
+
+const selection = FastCheck.record({
+  statuses: optional(FastCheck.subarray([...RetrySelection.statuses], { minLength: 1 })),
+  codes: optional(FastCheck.array(code, { minLength: 1, maxLength: 3 })),
+  phones: optional(FastCheck.array(phone, { minLength: 1, maxLength: 3 }))
+})
+
+const cases = FastCheck.tuple(selection, recipient)
+
+const holds = (
+  property: (
+    chosen: RetrySelection.Status | null,
+    selection: RetrySelection.RetrySelection,
+    recipient: Parameters<ReturnType<typeof RetrySelection.chooser>>[0]
+  ) => void
+) =>
+  FastCheck.assert(
+    FastCheck.property(cases, ([some, one]) => {
+      property(RetrySelection.chooser(some)(one), some, one)
+    }),
+    { numRuns: 5000 }
+  )
+
+describe("a retry", () => {
+  it("chooses by default exactly the failed whose failure is not permanent", () => {
+    const choose = RetrySelection.chooser({})
+    FastCheck.assert(
+      FastCheck.property(recipient, (one) => {
+        const expected = one.status === "failed" && one.failure?.permanent !== true ? "failed" : null
+        expect(choose(one)).toBe(expected)
+      })
+    )
+  })
+
+  it("chooses by the recipient's own status, and only what failed or is unknown", () => {
+    holds((chosen, _, one) => {
+      expect([null, one.status]).toContain(chosen)
+      expect([null, "failed", "unknown"]).toContain(chosen)
+    })
+  })
+
+  it("chooses an unknown recipient only where the statuses name it", () => {
+    holds((chosen, { statuses }) => {
+      if (chosen === "unknown") expect(statuses).toContain("unknown")
+    })
+  })
+
+  it("chooses a permanent failure only where its code or its phone is named", () => {
+    holds((chosen, { codes, phones }, one) => {
+      if (chosen !== "failed" || one.failure?.permanent !== true) return
+      expect(codes?.includes(one.failure.code) === true || phones?.includes(one.phone) === true).toBe(true)
+    })
+  })
+
+  it("chooses nothing that a member which is there does not match", () => {
+    holds((chosen, { codes, phones, statuses }, one) => {
+      if (chosen === null) return
+      expect(statuses === undefined || statuses.includes(chosen)).toBe(true)
+      expect(codes === undefined || codes.includes(one.failure?.code ?? "")).toBe(true)
+      expect(phones === undefined || phones.includes(one.phone)).toBe(true)
+    })
+  })
+
+  it("chooses every recipient that is named by its status and its phone", () => {
+    holds((_, some, one) => {
+      if (one.status !== "failed" && one.status !== "unknown") return
+      const named = { statuses: [one.status], phones: [...(some.phones ?? []), one.phone] }
+      expect(RetrySelection.chooser(named)(one)).toBe(one.status)
+    })
+  })
+})

@@ -1,0 +1,534 @@
+/** decisions.md §8: the operations of the admin API as a command line, straight on the configured database. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { text } from "node:stream/consumers"
+import { fileURLToPath } from "node:url"
+import { stripVTControlCharacters } from "node:util"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
+import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { afterAll, describe, expect, it, vi } from "vitest"
+import { mortal } from "../../../../test/support/mortal.ts"
+import { freshDatabase } from "../../../../test/support/Postgres.ts"
+import { at, items, start, template } from "../../../../test/support/TestHost.ts"
+import * as AdminApi from "../../src/api/AdminApi.ts"
+import * as Cli from "../../src/cli/Cli.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "sendwright-cli-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+let databases = 0
+const fresh = (): string => {
+  databases += 1
+  return `sqlite:${join(folder, `${databases}.db`)}`
+}
+
+const file = (name: string, content: unknown): string => {
+  const path = join(folder, name)
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content))
+  return path
+}
+
+interface Outcome {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+  readonly json: unknown
+}
+
+const outcome = (code: number, out: string, err: string): Outcome => ({
+  code,
+  out,
+  err,
+  json: code === 0 && out.startsWith("{") ? JSON.parse(out) : undefined
+})
+
+const platform = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)
+
+/** `sendwright` with a database, in this process. */
+const on =
+  (DATABASE_URL: string, environment: Readonly<Record<string, string>> = {}) =>
+  async (...args: ReadonlyArray<string>): Promise<Outcome> => {
+    const written = { out: "", err: "" }
+    const log = vi.spyOn(console, "log").mockImplementation((line) => {
+      written.out += `${line}\n`
+    })
+    const error = vi.spyOn(console, "error").mockImplementation((line) => {
+      written.err += `${line}\n`
+    })
+    try {
+      const settings = ConfigProvider.fromMap(new Map(Object.entries({ DATABASE_URL, ...environment })))
+      const code = await Cli.run(["node", "sendwright", ...args]).pipe(
+        Effect.withConfigProvider(settings),
+        Effect.provide(platform),
+        Effect.runPromise
+      )
+      return outcome(code, written.out, written.err)
+    } finally {
+      log.mockRestore()
+      error.mockRestore()
+    }
+  }
+
+const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url))
+
+/** The same as a process of its own. */
+const spawned = async (
+  DATABASE_URL: string,
+  args: ReadonlyArray<string>,
+  input: string
+): Promise<Outcome> => {
+  const child = mortal(
+    spawn(process.execPath, [main, ...args], { env: { PATH: process.env["PATH"] ?? "", DATABASE_URL } })
+  )
+  child.stdin.end(input)
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")])
+  return outcome(child.exitCode ?? -1, out, err)
+}
+
+const list = "Market,Currency,Marketing,Utility,Authentication\nSpain,USD,0.0615,0.0200,0.0200\n"
+
+/** From nothing to what a send needs. */
+const story = async (sendwright: ReturnType<typeof on>) => {
+  const created = await sendwright("accounts", "create", "--name", "Shop", "--currency", "USD")
+  const account = String(at(created.json, "account", "id"))
+  const opened = await sendwright("sessions", "create", account, "--name", "Sandbox", "--provider", "sandbox")
+  const session = String(at(opened.json, "session", "id"))
+  const issued = await sendwright(
+    "keys",
+    "issue",
+    session,
+    "--permissions",
+    "templates:read, messages:estimate"
+  )
+  const imported = await sendwright(
+    "templates",
+    "import",
+    session,
+    file("templates.json", { templates: [template] })
+  )
+  return { account, session, issued, imported }
+}
+
+describe("the command line", () => {
+  it("has one command for each operation of the admin API", () => {
+    const commands = AdminApi.operations.map(({ command }) => command.name)
+    expect(new Set(commands).size).toBe(Object.keys(AdminApi.group.endpoints).length)
+    expect(commands.filter((name) => !/^[a-z-]+( [a-z]+)?$/.test(name))).toEqual([])
+  })
+
+  it("sets up from nothing what a host on the same file then serves, and says what the API says", async () => {
+    const DATABASE_URL = fresh()
+    const sendwright = on(DATABASE_URL)
+    const { account, imported, issued, session } = await story(sendwright)
+    expect(at(issued.json, "key", "permissions")).toEqual(["templates:read", "messages:estimate"])
+    expect(imported.json).toMatchObject({ ok: true, imported: 1 })
+    const table = file(
+      "consents.csv",
+      'phone;status;source;proof\n34600001234;granted;"form; web";\n12;;form;\n'
+    )
+    const recorded = await sendwright("consents", "record", account, table)
+    expect(recorded.json).toMatchObject({
+      recorded: 1,
+      results: [
+        { index: 0, phone: "34600001234", ok: true },
+        { index: 1, ok: false }
+      ]
+    })
+    const prices = ["--currency", "USD", "--effective-from", "2025-10-01"]
+    const card = await sendwright("rate-cards", "import", file("list.csv", list), ...prices)
+    expect(card.json).toMatchObject({ rate_card: { effective_from: "2025-10-01T00:00:00.000Z" } })
+    await sendwright(
+      "webhooks",
+      "create",
+      account,
+      "--url",
+      "https://shop.example/hook",
+      "--events",
+      "job.completed"
+    )
+
+    const views = [
+      [["accounts", "list"], "/accounts"],
+      [["accounts", "show", account], `/accounts/${account}`],
+      [["sessions", "list", account, "--limit", "1"], `/accounts/${account}/sessions?limit=1`],
+      [["sessions", "show", session], `/sessions/${session}`],
+      [["keys", "list", session], `/sessions/${session}/keys`],
+      [
+        ["consents", "show", account, "--phone", "34600001234"],
+        `/accounts/${account}/consents?phone=34600001234`
+      ],
+      [["webhooks", "list", account], `/accounts/${account}/webhooks`],
+      [["rate-cards", "list"], "/rate-cards"],
+      [["messages", "list", "--account-id", account], `/messages?account_id=${account}`],
+      [["jobs", "list", "--account-id", account], `/jobs?account_id=${account}`]
+    ] as const
+    const said: Array<string> = []
+    for (const [args] of views) said.push((await sendwright(...args)).out)
+
+    const host = await start({ DATABASE_URL })
+    try {
+      for (const [index, [, path]] of views.entries()) {
+        expect(`${(await host.admin(path)).text}\n`).toBe(said[index])
+      }
+      const headers = {
+        "x-public-key": String(at(issued.json, "key", "public_key")),
+        "x-secret-key": String(at(issued.json, "secret_key"))
+      }
+      const templates = await host.request("/api/v1/templates", { headers })
+      expect(items(templates.json, "templates")).toHaveLength(1)
+      const estimate = await host.request("/api/v1/template-messages/estimate", {
+        headers,
+        body: {
+          template_id: at(templates.json, "templates", 0, "template_id"),
+          variables: { "header.1": "A", "body.1": "Ana", "body.2": "today", "button.0.1": "A" },
+          recipients: [{ phone: "34600001234" }]
+        }
+      })
+      expect(estimate.json).toMatchObject({
+        estimate: { currency: "USD", total: "0.0200", without_consent: 0 }
+      })
+
+      const locked = await sendwright("accounts", "list")
+      expect([locked.code, locked.out]).toEqual([1, ""])
+      expect(locked.err).toMatch(
+        /^DATABASE_URL: \S+\.db is open in another process.*admin API \(\/admin\/v1\)/
+      )
+    } finally {
+      await host.stop()
+    }
+  }, 60_000)
+
+  it("works on PostgreSQL beside a running host", async () => {
+    const scope = Effect.runSync(Scope.make())
+    try {
+      const DATABASE_URL = await Effect.runPromise(Scope.extend(freshDatabase, scope))
+      const SECRET_KEY = Buffer.alloc(32, 3).toString("base64")
+      const host = await start({ DATABASE_URL, SECRET_KEY })
+      try {
+        const sendwright = on(DATABASE_URL, { SECRET_KEY })
+        const { issued } = await story(sendwright)
+        const headers = {
+          "x-public-key": String(at(issued.json, "key", "public_key")),
+          "x-secret-key": String(at(issued.json, "secret_key"))
+        }
+        expect((await host.request("/api/v1/templates", { headers })).status).toBe(200)
+      } finally {
+        await host.stop()
+      }
+    } finally {
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    }
+  }, 60_000)
+
+  it("has a flag for a field of a field, none for null, and leaves alone what was not given", async () => {
+    const sendwright = on(fresh())
+    const created = await sendwright("accounts", "create", "--name", "Shop", "--daily-direct-messages", "5")
+    const id = String(at(created.json, "account", "id"))
+    const plan = { ...Object(at(created.json, "account", "plan")) }
+    expect(plan).toMatchObject({ daily_direct_messages: 5 })
+    const changed = await sendwright(
+      ...["accounts", "change", id, "--daily-direct-messages", "none", "--features", ""]
+    )
+    expect(at(changed.json, "account", "plan")).toEqual({
+      ...plan,
+      daily_direct_messages: null,
+      features: []
+    })
+  })
+})
+
+describe("secrets", () => {
+  it("come from the standard input or a file, and are not told again", async () => {
+    const DATABASE_URL = fresh()
+    const created = await on(DATABASE_URL)("accounts", "create", "--name", "Shop")
+    const id = String(at(created.json, "account", "id"))
+    const config = { url: "https://gateway.example/send", secret: "whsec-very-secret-0123456789" }
+    const opened = await spawned(
+      DATABASE_URL,
+      ["sessions", "create", id, "--name", "Gateway", "--provider", "http", "--config-file", "-"],
+      JSON.stringify(config)
+    )
+    expect([opened.code, opened.err, at(opened.json, "session", "provider")]).toEqual([0, "", "http"])
+    expect(opened.out).not.toContain(config.secret)
+  }, 60_000)
+
+  it("have no flag", async () => {
+    const { code, out } = await on(fresh())("--help")
+    const flags = [...out.matchAll(/--([a-z-]+)/g)].map(([, name]) => name)
+    expect([code, flags.includes("config-file")]).toEqual([0, true])
+    expect(flags.filter((name) => /secret|token|password|config(?!-file)/.test(name ?? ""))).toEqual([])
+  })
+})
+
+describe("an answer that cannot be written", () => {
+  const unwritten = async (stdout: "pipe" | number) => {
+    const child = mortal(
+      spawn(process.execPath, [main, "accounts", "create", "--name", "Shop"], {
+        env: { PATH: process.env["PATH"] ?? "", DATABASE_URL: fresh() },
+        stdio: ["ignore", stdout, "pipe"]
+      })
+    )
+    child.stdout?.destroy()
+    const [err] = await Promise.all([child.stderr === null ? "" : text(child.stderr), once(child, "close")])
+    return [child.exitCode, err]
+  }
+
+  it("ends with 1 and says so when its reader is gone", async () => {
+    expect(await unwritten("pipe")).toEqual([
+      1,
+      expect.stringMatching(/^The answer could not be written to standard output \(EPIPE\)\. .*\n$/)
+    ])
+  }, 60_000)
+
+  it.runIf(existsSync("/dev/full"))(
+    "ends with 1 and says so when the disk is full",
+    async () => {
+      const full = openSync("/dev/full", "w")
+      try {
+        expect(await unwritten(full)).toEqual([
+          1,
+          expect.stringMatching(/^The answer could not be written to standard output \(ENOSPC\)\. .*\n$/)
+        ])
+      } finally {
+        closeSync(full)
+      }
+    },
+    60_000
+  )
+})
+
+describe("operators", () => {
+  it("are made, listed, rotated and revoked, and each act names the user of the command line", async () => {
+    const sendwright = on(fresh())
+    const created = await sendwright("operators", "create", "--name", "ana", "--role", "read")
+    expect(at(created.json, "token")).toMatch(/^op_ana_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/)
+    expect(await sendwright("operators", "create", "--name", "ana", "--role", "read")).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^\/name: .*unique for good/)
+    })
+    const rotated = await sendwright("operators", "rotate", "ana", "--overlap-seconds", "0")
+    expect(at(rotated.json, "operator", "secrets")).toHaveLength(1)
+    expect((await sendwright("operators", "revoke", "ana")).json).toMatchObject({
+      operator: { status: "revoked" }
+    })
+    expect(items((await sendwright("operators", "list")).json, "operators")).toHaveLength(1)
+    const audit = await sendwright("audit", "--target", "ana", "--from", "2020-01-01", "--limit", "2")
+    expect(items(audit.json, "entries")).toMatchObject([
+      {
+        operation: "operators.revoke",
+        operator: expect.stringMatching(/^cli/),
+        address: null,
+        request_id: null
+      },
+      { operation: "operators.rotate", before: { status: "active" }, after: { role: "read" } }
+    ])
+    expect(at(audit.json, "next_cursor")).not.toBeNull()
+    expect(audit.out).not.toContain(String(at(rotated.json, "token")))
+  })
+})
+
+describe("the master key", () => {
+  const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString("base64")
+
+  it("is changed by reseal, which names the API keys that still need the old one, until none does", async () => {
+    const DATABASE_URL = fresh()
+    const { issued } = await story(on(DATABASE_URL, { SECRET_KEY: keyOf(1) }))
+    const publicKey = String(at(issued.json, "key", "public_key"))
+    const changing = on(DATABASE_URL, { SECRET_KEY: `${keyOf(2)},${keyOf(1)}` })
+    const first = await changing("secrets", "reseal", "--list")
+    expect(first.json).toMatchObject({
+      ok: true,
+      secrets: {
+        resealed: { sessions: 1, webhooks: 0 },
+        unreadable: { sessions: 0, webhooks: 0 },
+        retired: [],
+        api_keys_left: 1,
+        detail: expect.stringMatching(/^1 API key\(s\) still need an older master key/)
+      },
+      api_keys: [{ public_key: publicKey, status: "active", last_used_at: null }]
+    })
+    expect(at(first.json, "api_keys", 0, "older_keys")).toEqual(at(first.json, "secrets", "older_keys"))
+    await changing("keys", "revoke", publicKey)
+    const second = await changing("secrets", "reseal")
+    expect(at(second.json, "api_keys")).toBeUndefined()
+    expect(second.json).toMatchObject({
+      secrets: {
+        resealed: { sessions: 0, webhooks: 0 },
+        api_keys_left: 0,
+        older_keys: [],
+        retired: at(first.json, "secrets", "older_keys"),
+        detail: "Nothing needs an older master key: leave it out of SECRET_KEY."
+      }
+    })
+    expect((await on(DATABASE_URL, { SECRET_KEY: keyOf(2) })("accounts", "list")).code).toBe(0)
+    const old = await on(DATABASE_URL, { SECRET_KEY: keyOf(1) })("accounts", "list")
+    expect([old.code, old.out]).toEqual([1, ""])
+    expect(old.err).toMatch(/^SECRET_KEY: This database was begun with another master key/)
+  })
+})
+
+describe("what is refused", () => {
+  it("is told by every fault, on standard error, with 1", async () => {
+    const sendwright = on(fresh())
+    const id = "01930000-0000-7000-8000-000000000000"
+    expect(await sendwright("rate-cards", "list", "--limit", "101", "--cursor", "x")).toMatchObject({
+      code: 1,
+      out: "",
+      err: "/query/limit: `limit` must be a number from 1 to 100.\n/query/cursor: `cursor` must be a `next_cursor` of this very list, with the same filter.\n"
+    })
+    const card = { currency: "EUR", effective_from: "2026-10-01", prices: [{ market: "55" }] }
+    const added = await sendwright("rate-cards", "add", file("card.json", card))
+    expect([added.code, added.err.split("\n").map((line) => line.split(":")[0])]).toEqual([
+      1,
+      ["/effective_from", "/prices/0/category", "/prices/0/price", ""]
+    ])
+    expect(await sendwright("accounts", "show", id)).toMatchObject({
+      code: 1,
+      err: "There is no such account.\n"
+    })
+    expect(await sendwright("accounts", "show", "12")).toMatchObject({
+      code: 1,
+      err: "/path/id: `id` must be a UUID.\n"
+    })
+    const retry = ["jobs", "retry", id, "--statuses", "unknown,delivered", "--dry-run", "true"]
+    const misnamed = await sendwright(...retry)
+    expect([misnamed.code, misnamed.err]).toEqual([
+      1,
+      '/statuses/1: Item 1 must be one of "failed", "unknown".\n'
+    ])
+    const flags = ["--codes", "busy", "--phones", "+34600000100,34600000101", "--dry-run", "false"]
+    expect((await sendwright("jobs", "retry", id, ...flags)).err).toBe(
+      "/phones/0: Write the number as digits only: 34600000100.\n"
+    )
+    const unfound = await sendwright("jobs", "retry", id, "--statuses", "failed,unknown")
+    expect([unfound.code, unfound.err]).toEqual([1, "There is no such job.\n"])
+    expect(await on("nowhere")("accounts", "list")).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/^DATABASE_URL: must be sqlite:/)
+    })
+  })
+
+  it("is printed without what moves a cursor, begins a line or turns the order of writing", async () => {
+    const hostile = "a\u001b]0;b\u0007\u009b2J\nc\u2028\u202e"
+    const sendwright = on(fresh())
+    const id = "01930000-0000-7000-8000-000000000000"
+    const { err } = await sendwright(
+      "templates",
+      "import",
+      id,
+      file("hostile.json", { templates: [], [hostile]: 1 })
+    )
+    expect(err.split("\n").map((line) => line.slice(0, 8))).toEqual(["/templat", "/a\\u001b", ""])
+    const unread = await sendwright("templates", "import", id, `${folder}/${hostile}`)
+    const made = await sendwright("accounts", "create", "--name", "Shop \u202e\u2028")
+    expect(at(made.json, "account", "name")).toBe("Shop \u202e\u2028")
+    // The parser colours its own lines.
+    const printed = [err, stripVTControlCharacters(unread.err), made.out].flatMap((text) => text.split("\n"))
+    expect(printed.filter((line) => /[\p{Cc}\p{Zl}\p{Bidi_Control}]/u.test(line))).toEqual([])
+  })
+
+  it("is an unknown flag of any command, with 2", async () => {
+    const sendwright = on(fresh())
+    const opened = join(folder, `${databases}.db`)
+    const help = stripVTControlCharacters((await sendwright("--help")).out)
+    // Groups have no command behind their name.
+    const commands = [...help.matchAll(/^ +- (\S+) (\S+)(.*?)(?: {2,}.*)?$/gm)]
+    expect(commands).toHaveLength(Object.keys(AdminApi.group.endpoints).length)
+    const given = file("given.json", {})
+    for (const [, group = "", name = "", usage = ""] of commands) {
+      // A command without a group is followed by its flags.
+      const command = [group, name].filter((word) => /^[a-z-]+$/.test(word))
+      // Everything that the command asks for, so that nothing else is wrong with it.
+      const asked = [...usage.replaceAll(/\[.*?\]/g, "").matchAll(/--[a-z-]+|<[^>]+>/g)].flatMap(([each]) =>
+        each.startsWith("--")
+          ? [each, each === "--role" ? "read" : "sandbox"]
+          : [each.startsWith("<file") ? given : "x"]
+      )
+      const { code, err, out } = await sendwright(...command, ...asked, "--no-such-flag", "x")
+      expect([command, code, out, err]).toEqual([command, 2, "", expect.stringContaining("'--no-such-flag'")])
+    }
+    expect(existsSync(opened)).toBe(false)
+  })
+
+  it("is a member of a file that is unknown or given twice, a cursor of another list, and a flag given twice", async () => {
+    const sendwright = on(fresh())
+    const created = await sendwright("accounts", "create", "--name", "Shop")
+    const id = String(at(created.json, "account", "id"))
+    const consents = { consents: [{ phone: "34600001234", source: "form", staus: "revoked" }], dry: true }
+    expect(await sendwright("consents", "record", id, file("staus.json", consents))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^\/consents\/0\/staus: .*Did you mean `status`\?\n\/dry: /)
+    })
+    const revoked = '{"phone":"34600001234","source":"form","status":"revoked","status":"granted"}'
+    expect(
+      await sendwright("consents", "record", id, file("two.json", `{"consents":[${revoked}]}`))
+    ).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("At /consents/0/status: `status` must be given once")
+    })
+    const latin = file("latin.csv", "")
+    writeFileSync(latin, Buffer.from("phone,source\n34600001234,formulario de se\u00f1al\n", "latin1"))
+    expect(await sendwright("consents", "record", id, latin)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("latin.csv must be UTF-8.")
+    })
+    const config = ["--config-file", file("config.json", { speed: 1 })]
+    const opened = ["sessions", "create", id, "--name", "S", "--provider", "sandbox", ...config]
+    expect(await sendwright(...opened)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^\/config\/speed: /)
+    })
+    expect(await sendwright("sessions", "create", id, "--name", "S", "--provider", "crow")).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^\/provider: .*"crow"\. Available: sandbox, http, whatsapp_cloud\./)
+    })
+    await sendwright("accounts", "create", "--name", "Other")
+    const first = await sendwright("accounts", "list", "--limit", "1")
+    const cursor = String(at(first.json, "next_cursor"))
+    const second = await sendwright("accounts", "list", "--cursor", cursor)
+    expect(items(second.json, "accounts")).toHaveLength(1)
+    expect(await sendwright("rate-cards", "list", "--cursor", cursor)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^\/query\/cursor: /)
+    })
+    expect((await sendwright("accounts", "list", "--limit", "1", "--limit", "2")).code).toBe(2)
+  })
+
+  it("is an error of usage with 2 when the command cannot be read, and opens no database", async () => {
+    const sendwright = on(fresh())
+    const opened = join(folder, `${databases}.db`)
+    const consents = (name: string, content: string) => ["consents", "record", "a", file(name, content)]
+    const misuses = [
+      ["invoices"],
+      ["accounts", "create"],
+      ["accounts", "create", "--name", "Shop", "--plan", "{}"],
+      ["accounts", "create", "--name", "Shop", "--subscription", "perhaps"],
+      ["accounts", "create", "--name", "Shop", "--daily-direct-messages", "many"],
+      ["accounts", "show"],
+      ["rate-cards", "add", join(folder, "absent.json")],
+      ["sessions", "change", "a", "--config-file", join(folder, "absent.json")],
+      ["sessions", "change", "a", "--config-file", file("broken.json", '{"access_token": "s3cret"')],
+      consents("unknown.csv", "phone,source,ocurred_at\n34600001234,form,\n"),
+      consents("headless.csv", "34600001234,form\n"),
+      consents("wide.csv", "phone,source\n34600001234,form,web\n"),
+      consents("quotes.csv", 'phone,source\n34600001234,"form" web\n')
+    ]
+    for (const args of misuses) {
+      const { code, err, out } = await sendwright(...args)
+      expect([args, code, out]).toEqual([args, 2, ""])
+      expect(err.trim()).not.toBe("")
+      expect(err).not.toContain("s3cret")
+    }
+    expect(existsSync(opened)).toBe(false)
+  })
+})

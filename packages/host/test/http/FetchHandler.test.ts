@@ -1,0 +1,225 @@
+/** Both bindings answer alike: one table of requests, over node:http and as web-standard `Request`s. */
+import { describe, expect, it } from "@effect/vitest"
+import { Engine, Errors, Requests } from "@sendwright/core"
+import { Fixtures } from "@sendwright/core/testing"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
+import * as MutableRef from "effect/MutableRef"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import * as FetchHandler from "../../src/http/FetchHandler.ts"
+import * as HttpApp from "../../src/http/HttpApp.ts"
+import * as NodeServer from "../../src/http/NodeServer.ts"
+import * as Routes from "../../src/http/Routes.ts"
+
+type EngineService = typeof Engine.Engine.Service
+
+const account = Fixtures.account()
+const session = Fixtures.session(account.id)
+const caller: Engine.Caller = {
+  account,
+  session,
+  key: Fixtures.apiKey(session.id),
+  rate: { allowed: true, limit: 120, remaining: 119, retryAfterMs: 0, resetAfterMs: 500 },
+  knownAt: 0
+}
+
+const dies = (name: string) => () => Effect.dieMessage(`${name} is not expected`)
+
+const engine = (given: Partial<EngineService> = {}): EngineService =>
+  Engine.Engine.of({
+    identify: ({ secretKey }) =>
+      secretKey === "right" ? Effect.succeed(caller) : Effect.fail(new Errors.InvalidCredentials()),
+    authorize: (known) => Effect.succeed(known),
+    templates: () => Effect.succeed({ items: [], next: null }),
+    template: () => Effect.fail(new Errors.NotFound({ what: "template" })),
+    estimate: dies("estimate"),
+    send: (_, { request }) =>
+      request instanceof Requests.Unchecked && request.faults.length > 0
+        ? Effect.fail(new Errors.InvalidRequest({ faults: request.faults }))
+        : Effect.succeed({ jobId: "0190a0a0-0000-7000-8000-000000000000", recipients: 1, replayed: true }),
+    sendDirect: dies("sendDirect"),
+    jobs: () => Effect.die(new Error("a bug")),
+    job: dies("job"),
+    message: dies("message"),
+    cancel: dies("cancel"),
+    receive: dies("receive"),
+    readiness: Effect.succeed([]),
+    senders: [],
+    hook: (_, __, { body, method, query }) =>
+      Effect.map(body instanceof Uint8Array ? Effect.succeed(body) : body, ({ length }) =>
+        method === "GET" ? `${query["hub.challenge"]} ${length}` : null
+      ),
+    drain: Effect.dieMessage("drain"),
+    clock: { health: Effect.dieMessage("clock"), within: identity },
+    admin: new Proxy(Object.create(null), {
+      get: () =>
+        new Proxy(Object.create(null), { get: () => () => Effect.succeed({ items: [], next: null }) })
+    }),
+    ...given
+  })
+
+const options = { baseUrl: "http://base", adminToken: Redacted.make("token") }
+
+/** How the two are asked the same. */
+type Ask = (path: string, init: RequestInit) => Promise<Response>
+
+const overNode = Effect.gen(function* () {
+  const stopping = MutableRef.make(false)
+  const service = engine()
+  const port = yield* NodeServer.start({
+    address: { port: 0, host: "127.0.0.1" },
+    served: () =>
+      Effect.all({
+        handle: HttpApp.make({
+          engine: service,
+          ...Routes.ofApi(service, options.baseUrl),
+          ...options,
+          stopping
+        }),
+        refuse: HttpApp.refusing(options.baseUrl)
+      }),
+    stopping,
+    graceMs: 1000,
+    besides: { end: Effect.void, underWay: () => [] }
+  })
+  const ask: Ask = (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init)
+  return ask
+})
+
+const overWeb = Effect.map(
+  Effect.provideService(FetchHandler.make(options), Engine.Engine, engine()),
+  (handler): Ask =>
+    (path, init) =>
+      handler(new Request(`http://base${path}`, init))
+)
+
+const credentials = { "x-public-key": "pk", "x-secret-key": "right" }
+const json = { ...credentials, "content-type": "application/json" }
+const send = "/api/v1/template-messages/send"
+const session1 = "00000000-0000-7000-8000-000000000001"
+
+const table: ReadonlyArray<readonly [path: string, status: number, init?: RequestInit]> = [
+  ["/health/live", 200],
+  ["/health/live", 200, { method: "HEAD" }],
+  ["/health/live", 204, { method: "OPTIONS" }],
+  ["/health/live", 405, { method: "DELETE" }],
+  ["/health/ready", 200],
+  ["/nothing", 404],
+  ["/problems/required", 200],
+  ["/problems/none%20such", 404],
+  ["/openapi.json", 200],
+  ["/docs", 200, { method: "HEAD" }],
+  ["/metrics", 401],
+  ["/admin/v1/accounts?limit=2", 200, { headers: { authorization: "Bearer token" } }],
+  ["/health/live?now=1", 422],
+  ["/docs?x=1", 422],
+  ["/metrics?x=1", 401],
+  ["/api/v1/connection?x=1", 422, { headers: credentials }],
+  ["/api/public/test", 200, { method: "POST", headers: json }],
+  ["/api/public/test", 200, { method: "POST", headers: json, body: "{}" }],
+  ["/api/public/test", 422, { method: "POST", headers: json, body: '{"a":1}' }],
+  ["/api/public/test", 415, { method: "POST", headers: credentials, body: "x" }],
+  ["/admin/v1/accounts?limit=x&cursor=%zz", 422, { headers: { authorization: "Bearer token" } }],
+  ["/api/v1/connection", 200, { headers: credentials }],
+  ["/api/v1/connection", 401, { headers: { ...credentials, "x-secret-key": "wrong" } }],
+  ["/api/v1/templates/1", 404, { headers: credentials }],
+  ["/api/v1/templates/one", 422, { headers: credentials }],
+  ["/api/v1/template-messages", 500, { headers: credentials }],
+  [send, 202, { method: "POST", headers: { ...json, "idempotency-key": "k" }, body: "{}" }],
+  [send, 422, { method: "POST", headers: json, body: "{" }],
+  [send, 422, { method: "POST", headers: json }],
+  [send, 415, { method: "POST", headers: { ...json, "content-type": "text/plain" }, body: "{}" }],
+  [send, 415, { method: "POST", headers: { ...json, "content-encoding": "gzip" }, body: "{}" }],
+  [send, 413, { method: "POST", headers: json, body: " ".repeat(1024 * 1024 + 1) }],
+  [send, 405, { method: "PUT", headers: json, body: "{}" }],
+  [`/hooks/whatsapp/${session1}?hub.challenge=1+2`, 200],
+  [`/hooks/http/${session1}`, 200, { method: "POST", body: "x".repeat(2 * 1024 * 1024) }],
+  [`/hooks/http/${session1}`, 413, { method: "POST", body: "x".repeat(4 * 1024 * 1024 + 1) }]
+]
+
+/** Of the server, not of the answer. */
+const connection = new Set(["date", "connection", "keep-alive", "transfer-encoding"])
+
+const answerOf = async (ask: Ask, path: string, init: RequestInit = {}) => {
+  const headers = new Headers(init.headers)
+  headers.set("x-request-id", "the-same")
+  const response = await ask(path, { ...init, headers })
+  return {
+    status: response.status,
+    headers: Object.fromEntries([...response.headers].filter(([name]) => !connection.has(name)).toSorted()),
+    body: await response.text()
+  }
+}
+
+describe("the two bindings", () => {
+  it.scopedLive("answer every request alike", () =>
+    Effect.gen(function* () {
+      const [node, web] = [yield* overNode, yield* overWeb]
+      for (const [path, status, init] of table) {
+        const [first, second] = yield* Effect.promise(() =>
+          Promise.all([answerOf(node, path, init), answerOf(web, path, init)])
+        )
+        expect([path, init?.method, first.status]).toEqual([path, init?.method, status])
+        expect(second).toEqual(first)
+      }
+    })
+  )
+})
+
+describe("the web binding", () => {
+  /** A send that ends when it is told to. */
+  const held = Effect.gen(function* () {
+    const begun = yield* Deferred.make<void>()
+    const may = yield* Deferred.make<void>()
+    const interrupted = yield* Deferred.make<void>()
+    const service = engine({
+      templates: () =>
+        Deferred.succeed(begun, undefined).pipe(
+          Effect.zipRight(Deferred.await(may)),
+          Effect.as({ items: [], next: null }),
+          Effect.onInterrupt(() => Deferred.succeed(interrupted, undefined))
+        )
+    })
+    const scope = yield* Scope.make()
+    const handler = yield* FetchHandler.make(options).pipe(
+      Effect.provideService(Engine.Engine, service),
+      Scope.extend(scope)
+    )
+    const ask = (init: RequestInit = {}) =>
+      handler(new Request("http://base/api/v1/templates", { headers: credentials, ...init }))
+    return { ask, begun: Deferred.await(begun), may, interrupted: Deferred.await(interrupted), scope }
+  })
+
+  it.live("refuses what comes once its scope closes, and waits for what is under way", () =>
+    Effect.gen(function* () {
+      const { ask, begun, may, scope } = yield* held
+      const first = yield* Effect.fork(Effect.promise(() => ask()))
+      yield* begun
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* Effect.yieldNow()
+      expect((yield* Effect.promise(() => ask())).status).toBe(503)
+      expect(closing.unsafePoll()).toBeNull()
+      yield* Deferred.succeed(may, undefined)
+      expect((yield* Fiber.join(first)).status).toBe(200)
+      yield* Fiber.join(closing)
+    })
+  )
+
+  it.live("interrupts what nobody waits for any more", () =>
+    Effect.gen(function* () {
+      const { ask, begun, interrupted } = yield* held
+      const controller = new AbortController()
+      const asked = yield* Effect.fork(
+        Effect.exit(Effect.tryPromise(() => ask({ signal: controller.signal })))
+      )
+      yield* begun
+      controller.abort()
+      yield* interrupted
+      expect(Exit.isFailure(yield* Fiber.join(asked))).toBe(true)
+    })
+  )
+})

@@ -1,0 +1,490 @@
+/** What one client, one address and all of them together may take of a server: over a real socket. */
+import { readFileSync } from "node:fs"
+import type { Socket } from "node:net"
+import { connect } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import { AddressPolicy } from "@sendwright/core"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as MutableRef from "effect/MutableRef"
+import * as Scope from "effect/Scope"
+import * as BodyMemory from "../../src/http/BodyMemory.ts"
+import * as ClientAddress from "../../src/http/ClientAddress.ts"
+import * as HttpApp from "../../src/http/HttpApp.ts"
+import * as HttpLimits from "../../src/http/HttpLimits.ts"
+import * as Metrics from "../../src/http/Metrics.ts"
+import * as NodeServer from "../../src/http/NodeServer.ts"
+import * as Rates from "../../src/http/Rates.ts"
+
+interface Serving {
+  readonly limits?: Partial<HttpLimits.Limits>
+  readonly trusted?: ReadonlyArray<string>
+}
+
+const networks = (...given: ReadonlyArray<string>) =>
+  given.flatMap((cidr) => {
+    const network = AddressPolicy.parseNetwork(cidr)
+    return network === undefined ? [] : [network]
+  })
+
+/** A server that ends with the test; `stop` ends it before and answers how long that took. */
+const serving = (handle: HttpApp.HttpApp, { limits, trusted = [] }: Serving = {}) =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
+    const port = yield* Scope.extend(
+      NodeServer.start({
+        address: { port: 0, host: "127.0.0.1" },
+        served: () => Effect.map(HttpApp.refusing("http://base"), (refuse) => ({ handle, refuse })),
+        stopping: MutableRef.make(false),
+        graceMs: 5000,
+        limits: { ...HttpLimits.defaults, ...limits },
+        trustedProxies: networks(...trusted),
+        besides: { end: Effect.void, underWay: () => [] }
+      }),
+      scope
+    )
+    return { port, stop: Effect.timed(Scope.close(scope, Exit.void)) }
+  })
+
+interface Client {
+  readonly socket: Socket
+  readonly heard: () => string
+  readonly closed: Effect.Effect<void>
+}
+
+const client = (port: number, text = "", from = "127.0.0.1") =>
+  Effect.acquireRelease(
+    Effect.async<Client>((resume) => {
+      let heard = ""
+      const closed = Effect.unsafeMakeLatch(false)
+      const socket = connect({ port, host: "127.0.0.1", localAddress: from }, () => {
+        socket.write(text)
+        resume(Effect.succeed({ socket, heard: () => heard, closed: closed.await }))
+      })
+      socket.on("data", (chunk) => {
+        heard += chunk
+      })
+      socket.on("error", () => socket.destroy())
+      socket.on("close", () => closed.unsafeOpen())
+    }),
+    ({ socket }) => Effect.sync(() => socket.destroy())
+  )
+
+const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+const last = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+const until = (isSo: () => boolean) => Effect.repeat(Effect.sleep(5), { until: isSo })
+
+/** A handler that counts what it was given, and answers when it is told to. */
+const held = (body: string | Uint8Array = "done") => {
+  const may = Effect.unsafeMakeLatch(false)
+  let begun = 0
+  const handle: HttpApp.HttpApp = () =>
+    Effect.suspend(() => {
+      begun += 1
+      return Effect.as(may.await, { status: 200, headers: {}, body })
+    })
+  return { handle, begun: () => begun, release: may.open }
+}
+
+const answering =
+  (body: string | Uint8Array): HttpApp.HttpApp =>
+  () =>
+    Effect.succeed({ status: 200, headers: {}, body })
+
+/** How many connections were cut for reading nothing, as the metrics tell. */
+const cuts = () =>
+  Number(/over_limit_total\{limit="LIMIT_STALLED"\} (\d+)/.exec(Effect.runSync(Metrics.text))?.[1] ?? 0)
+
+describe("a connection", () => {
+  it.scopedLive("whose client resets it with requests in the pipeline keeps no stop waiting", () =>
+    Effect.gen(function* () {
+      const { begun, handle, release } = held()
+      const { port, stop } = yield* serving(handle)
+      const { socket } = yield* client(port, get.repeat(10))
+      yield* until(() => begun() > 0)
+      socket.resetAndDestroy()
+      yield* release
+      yield* Effect.sleep(50)
+      const [took] = yield* stop
+      expect(Duration.toMillis(took)).toBeLessThan(1000)
+    })
+  )
+
+  it.scopedLive("with more requests in the pipeline than it may have is cut, and none of them is begun", () =>
+    Effect.gen(function* () {
+      const { begun, handle, release } = held()
+      const { port } = yield* serving(handle, { limits: { pipelined: 16 } })
+      const over = yield* client(port, get.repeat(1500))
+      yield* over.closed
+      expect([begun(), over.heard()]).toEqual([0, ""])
+      yield* release
+      const within = yield* client(port, get.repeat(15) + last)
+      yield* within.closed
+      expect(within.heard().match(/done/g)).toHaveLength(16)
+      expect(begun()).toBe(16)
+    })
+  )
+
+  it.scopedLive("with heads in the pipeline that are larger than they may be is cut, and none is begun", () =>
+    Effect.gen(function* () {
+      const { begun, handle, release } = held()
+      const { port } = yield* serving(handle)
+      const many = (headers: number) => get.replace("\r\n\r\n", `\r\n${"a: b\r\n".repeat(headers - 1)}\r\n`)
+      const long = get.replace("/", `/${"x".repeat(15 * 1024)}`)
+      for (const heads of [many(99).repeat(6), long.repeat(3)]) {
+        const over = yield* client(port, heads)
+        yield* over.closed
+        expect([begun(), over.heard()]).toEqual([0, ""])
+      }
+      yield* release
+      for (const heads of [many(99).repeat(3), long.repeat(1)]) {
+        const within = yield* client(port, heads + last)
+        yield* within.closed
+        expect(within.heard()).toMatch(/done$/)
+      }
+      // Those that were answered count no more.
+      const often = yield* client(port)
+      for (let asked = 1; asked <= 4; asked++) {
+        often.socket.write(long)
+        yield* until(() => often.heard().match(/done/g)?.length === asked)
+      }
+    })
+  )
+
+  it.scopedLive("is told when a request has too many headers, of which Node would drop some in silence", () =>
+    Effect.gen(function* () {
+      const { begun, handle, release } = held()
+      const { port } = yield* serving(handle)
+      yield* release
+      const ask = (count: number, ...late: ReadonlyArray<string>) =>
+        Effect.gen(function* () {
+          const headers = Array.from({ length: count - 1 - late.length }, (_, at) =>
+            at === 0 ? "Connection: close" : `h${at}: ${at}`
+          )
+          const lines = ["GET / HTTP/1.1", "Host: x", ...headers, ...late, "", ""]
+          const { closed, heard } = yield* client(port, lines.join("\r\n"))
+          yield* closed
+          return heard()
+        })
+      expect(yield* ask(100)).toMatch(/^HTTP\/1\.1 200 /)
+      // The last of those that are allowed is looked at, too.
+      expect(yield* ask(100, "Host: y")).toMatch(/^HTTP\/1\.1 400 .*must be given once/s)
+      const refused = /^HTTP\/1\.1 431 .*connection: close.*"code":"headers_too_large"/is
+      for (const count of [101, 102, 128, 160, 1500]) expect(yield* ask(count, "Host: y")).toMatch(refused)
+      expect(begun()).toBe(1)
+    })
+  )
+
+  it.scopedLive("has few of its requests begun at a time, and all of them answered in their order", () =>
+    Effect.gen(function* () {
+      const { begun, handle, release } = held()
+      const { port } = yield* serving(handle, { limits: { concurrent: 3 } })
+      const { closed, heard } = yield* client(port, get.repeat(9) + last)
+      yield* until(() => begun() === 3)
+      yield* Effect.sleep(50)
+      expect(begun()).toBe(3)
+      yield* release
+      yield* closed
+      expect(heard().match(/done/g)).toHaveLength(10)
+    })
+  )
+
+  it.scopedLive("that is told that an answer is its last one has none of those behind it begun", () =>
+    Effect.gen(function* () {
+      let begun = 0
+      const handle: HttpApp.HttpApp = () =>
+        Effect.sync(() => {
+          begun += 1
+          // Too long to leave at once: the connection is still open when the next one could begin.
+          return { status: 429, headers: { connection: "close" }, body: "no".repeat(4_000_000) }
+        })
+      const { port } = yield* serving(handle, { limits: { concurrent: 1, unsent: 100_000_000 } })
+      const { closed, heard } = yield* client(port, get.repeat(9))
+      yield* closed
+      expect(begun).toBe(1)
+      expect(heard().match(/HTTP\/1.1 429/g)).toHaveLength(1)
+    })
+  )
+
+  it.scopedLive("whose answers lie unread has no more of its requests begun, until they are read", () =>
+    Effect.gen(function* () {
+      let begun = 0
+      const large = Buffer.alloc(32 * 1024 * 1024)
+      const { port } = yield* serving(
+        () =>
+          Effect.sync(() => {
+            begun += 1
+            return { status: 200, headers: {}, body: large }
+          }),
+        { limits: { concurrent: 1 } }
+      )
+      const { closed, socket } = yield* client(port)
+      socket.pause()
+      socket.write(get + get + last)
+      yield* until(() => begun > 0)
+      yield* Effect.sleep(100)
+      expect(begun).toBe(1)
+      socket.removeAllListeners("data")
+      socket.resume()
+      yield* closed
+      expect(begun).toBe(3)
+    })
+  )
+
+  it.scopedLive("whose client reads nothing is cut, and one whose answer takes long is not", () =>
+    Effect.gen(function* () {
+      const limits = { stalled: 1000 }
+      const { port } = yield* serving(answering(Buffer.alloc(32 * 1024 * 1024)), { limits })
+      const { handle, release } = held()
+      const slow = yield* serving(handle, { limits })
+      const waiting = yield* client(slow.port, last)
+      const stalled = yield* client(port)
+      stalled.socket.pause()
+      stalled.socket.write(last)
+      const before = cuts()
+      const [took] = yield* Effect.timed(until(() => cuts() > before))
+      expect(Duration.toMillis(took)).toBeGreaterThan(900)
+      expect(Duration.toMillis(took)).toBeLessThan(5000)
+      stalled.socket.resume()
+      yield* stalled.closed
+      expect(stalled.heard().length).toBeLessThan(32 * 1024 * 1024)
+      yield* release
+      yield* waiting.closed
+      expect(waiting.heard()).toMatch(/done$/)
+    })
+  )
+})
+
+describe("connections", () => {
+  const refused = /^HTTP\/1\.1 503 .*retry-after: \d+.*connection: close.*"code":"unavailable"/is
+
+  it.scopedLive("over their number are answered 503, until one of them is closed", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(answering("done"), { limits: { connections: 2 } })
+      const [first] = yield* Effect.all([client(port, get), client(port, get)])
+      yield* until(() => first.heard() !== "")
+      const third = yield* client(port, last)
+      yield* third.closed
+      expect(third.heard()).toMatch(refused)
+      first.socket.destroy()
+      const again = yield* Effect.repeat(
+        Effect.gen(function* () {
+          const { closed, heard } = yield* client(port, last)
+          yield* closed
+          return heard()
+        }),
+        { until: (heard) => !refused.test(heard) }
+      )
+      expect(again).toMatch(/done$/)
+    })
+  )
+
+  it.scopedLive("of one address over their number are answered 503, and those of others are served", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(answering("done"), { limits: { connectionsPerAddress: 1 } })
+      const first = yield* client(port, get)
+      yield* until(() => first.heard() !== "")
+      const second = yield* client(port, last)
+      yield* second.closed
+      expect(second.heard()).toMatch(refused)
+      const other = yield* client(port, last, "127.0.0.2")
+      yield* other.closed
+      expect(other.heard()).toMatch(/done$/)
+    })
+  )
+
+  it.scopedLive("of a trusted proxy have no number of their own", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(answering("done"), {
+        limits: { connectionsPerAddress: 1 },
+        trusted: ["127.0.0.1/32"]
+      })
+      const first = yield* client(port, get)
+      yield* until(() => first.heard() !== "")
+      const second = yield* client(port, last)
+      yield* second.closed
+      expect(second.heard()).toMatch(/done$/)
+    })
+  )
+})
+
+describe("the memory for bodies", () => {
+  const echo: HttpApp.HttpApp = ({ body }) =>
+    Effect.match(body(1024), {
+      onSuccess: (bytes) => ({ status: 200, headers: {}, body: `got ${bytes?.length}` }),
+      onFailure: () => ({ status: 503, headers: { connection: "close" }, body: "no room" })
+    })
+  const head = (length: number) => `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`
+
+  it.scopedLive("is taken by what has come of a body, and not by the length that it announces", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(echo, { limits: { bodies: 1000, bodiesPerAddress: 1000 } })
+      const idle = yield* Effect.all(Array.from({ length: 10 }, () => client(port, `${head(1000)}x`)))
+      yield* Effect.sleep(50)
+      const whole = yield* client(port, `${head(900)}x`)
+      yield* Effect.sleep(50)
+      whole.socket.write("x".repeat(899))
+      yield* until(() => /got 900$/.test(whole.heard()))
+      expect(idle.map(({ heard }) => heard())).toEqual(Array(10).fill(""))
+      const half = yield* client(port, head(900) + "x".repeat(600))
+      yield* Effect.sleep(50)
+      const over = yield* client(port, head(900) + "x".repeat(600))
+      yield* over.closed
+      expect(over.heard()).toMatch(/^HTTP\/1\.1 503 .*no room$/s)
+      half.socket.destroy()
+    })
+  )
+
+  it.scopedLive("is taken by chunks as they come, and is free again when their client is gone", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(echo, { limits: { bodies: 1000, bodiesPerAddress: 1000 } })
+      const chunked = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+      const chunk = (length: number) => `${length.toString(16)}\r\n${"x".repeat(length)}\r\n`
+      const first = yield* client(port, chunked + chunk(600))
+      yield* Effect.sleep(50)
+      const second = yield* client(port, chunked + chunk(300))
+      yield* Effect.sleep(50)
+      second.socket.write(chunk(200))
+      yield* second.closed
+      expect(second.heard()).toMatch(/no room$/)
+      first.socket.destroy()
+      yield* Effect.sleep(50)
+      const third = yield* client(port, `${head(1000)}${"x".repeat(500)}`)
+      yield* Effect.sleep(50)
+      third.socket.write("x".repeat(500))
+      yield* until(() => /got 1000$/.test(third.heard()))
+    })
+  )
+
+  it("is shared by addresses, and no one of them takes all", () => {
+    const memory = BodyMemory.make({ bodies: 100, bodiesPerAddress: 60 })
+    expect(memory.reserve("a", 60)).toBe(true)
+    expect(memory.reserve("a", 1)).toBe(false)
+    expect(memory.reserve("b", 41)).toBe(false)
+    expect(memory.reserve("b", 40)).toBe(true)
+    memory.release("a", 60)
+    expect([memory.reserve("c", 60), memory.reserve(undefined, 1), memory.used()]).toEqual([true, false, 100])
+  })
+})
+
+describe("the client's address", () => {
+  const trusted = networks("10.0.0.0/8", "fd00::/8")
+  const of = (peer: string, list?: string) =>
+    ClientAddress.make(trusted).of(peer, list === undefined ? {} : { "x-forwarded-for": list })
+
+  it("is the peer's, whatever one that is no trusted proxy says", () => {
+    expect(of("192.0.2.1", "203.0.113.9")).toBe("192.0.2.1")
+    expect(ClientAddress.make([]).of("10.0.0.1", { "x-forwarded-for": "203.0.113.9" })).toBe("10.0.0.1")
+  })
+
+  it("is the rightmost one that is no trusted proxy", () => {
+    expect(of("10.0.0.1", "198.51.100.1, 203.0.113.9")).toBe("203.0.113.9")
+    expect(of("10.0.0.1", "198.51.100.1, 203.0.113.9, 10.1.1.1,fd00::1")).toBe("203.0.113.9")
+    expect(of("fd00::1", "2001:DB8::1")).toBe("2001:db8::1")
+    expect(of("10.0.0.1", "[2001:db8::1]:4711")).toBe("2001:db8::1")
+    expect(of("10.0.0.1", "203.0.113.9:80")).toBe("203.0.113.9")
+    expect(of("10.0.0.1", "::ffff:203.0.113.9")).toBe("203.0.113.9")
+    expect(of("10.0.0.1", "::ffff:cb00:7109")).toBe("203.0.113.9")
+    expect(of("10.0.0.1", "[0:0:0:0:0:FFFF:cb00:7109]:80")).toBe("203.0.113.9")
+    expect(of("::ffff:a00:1", "203.0.113.9, ::ffff:a01:101")).toBe("203.0.113.9")
+    expect(of("10.0.0.1", "10.2.2.2, 10.1.1.1")).toBe("10.2.2.2")
+    expect(of("10.0.0.1")).toBe("10.0.0.1")
+  })
+
+  it("is the last that a proxy vouches for where the list cannot be read on", () => {
+    for (const hop of ["", "unknown", "_hidden", "203.0.113.999", "fe80::1%eth0", "x".repeat(9000), "1:2"]) {
+      expect(of("10.0.0.1", hop)).toBe("10.0.0.1")
+      expect(of("10.0.0.1", `198.51.100.1, ${hop}, 10.1.1.1`)).toBe("10.1.1.1")
+    }
+    expect(of("10.0.0.1", Array(2000).fill("10.3.3.3").join(","))).toBe("10.3.3.3")
+  })
+
+  it("has one spelling, in which an IPv4 one that is mapped into IPv6 is the IPv4 one", () => {
+    const cases: ReadonlyArray<readonly [string, string]> = [
+      ["192.0.2.1", "192.0.2.1"],
+      ["::ffff:1.2.3.4", "1.2.3.4"],
+      ["::ffff:102:304", "1.2.3.4"],
+      ["::FFFF:0102:0304", "1.2.3.4"],
+      ["0:0:0:0:0:ffff:102:304", "1.2.3.4"],
+      ["::ffff:0:0", "0.0.0.0"],
+      ["2001:0DB8:0:0::0001", "2001:db8::1"],
+      ["::102:304", "::102:304"],
+      ["fe80::1%eth0", "fe80::1"],
+      ["::ffff:1.2.3.400", "::ffff:1.2.3.400"],
+      ["unknown", "unknown"]
+    ]
+    for (const [address, spelled] of cases) expect(ClientAddress.normal(address)).toBe(spelled)
+  })
+
+  it("counts with those of one customer, which of IPv6 has a /64", () => {
+    const cases: ReadonlyArray<readonly [string, string]> = [
+      ["192.0.2.1", "192.0.2.1"],
+      ["::ffff:192.0.2.1", "192.0.2.1"],
+      ["::FFFF:c000:201", "192.0.2.1"],
+      ["2001:db8:0:7::1", "2001:db8:0:7"],
+      ["2001:db8:0:7:ffff::", "2001:db8:0:7"],
+      ["2001:0db8:0000:0007:1:2:3:4", "2001:db8:0:7"],
+      ["2001:db8::1", "2001:db8:0:0"],
+      ["2001:db8:1:2:3:4:5::", "2001:db8:1:2"],
+      ["::1", "0:0:0:0"],
+      ["64:ff9b::192.0.2.1", "64:ff9b:0:0"],
+      ["fe80::1%eth0", "fe80:0:0:0"],
+      ["unknown", "unknown"]
+    ]
+    for (const [address, holder] of cases) expect(ClientAddress.clientOf(address)).toBe(holder)
+  })
+
+  it.scopedLive("reaches the handler by way of a trusted proxy", () =>
+    Effect.gen(function* () {
+      const handle: HttpApp.HttpApp = ({ address }) =>
+        Effect.succeed({ status: 200, headers: {}, body: String(address) })
+      const { port } = yield* serving(handle, { trusted: ["127.0.0.1/32"] })
+      const asked = last.replace("Host", "X-Forwarded-For: 198.51.100.1, 203.0.113.9\r\nHost")
+      const proxied = yield* client(port, asked)
+      const direct = yield* client(port, asked, "127.0.0.2")
+      yield* Effect.all([proxied.closed, direct.closed])
+      expect([proxied, direct].map(({ heard }) => heard().split("\r\n\r\n")[1])).toEqual([
+        "203.0.113.9",
+        "127.0.0.2"
+      ])
+    })
+  )
+})
+
+describe("rates", () => {
+  it("are each key's own, and come back with time", () => {
+    const take = Rates.make({ limit: 2, periodMs: 1000 })
+    expect([take("a", 0), take("a", 0), take("b", 0)]).toEqual([0, 0, 0])
+    expect(take("a", 0)).toBeGreaterThan(0)
+    expect(take("a", 500)).toBe(0)
+    expect(take("a", 500)).toBeGreaterThan(0)
+  })
+
+  it("keep a bounded number of keys, and those beyond share one allowance", () => {
+    const take = Rates.make({ limit: 1, periodMs: 1000 })
+    for (let key = 0; key < 10_000; key++) take(`key ${key}`, 5000)
+    expect(take("one", 5000)).toBe(0)
+    expect(take("another", 5000)).toBeGreaterThan(0)
+    expect(take("another", 7000)).toBe(0)
+    expect(take("one more", 7000)).toBe(0)
+  })
+})
+
+describe("docs/deployment.md", () => {
+  it("has the limits as they are", () => {
+    const page = readFileSync(new URL("../../../../docs/deployment.md", import.meta.url), "utf8")
+    const rows = [...page.matchAll(/^\| `(LIMIT_\w+)` +\| (.+?) +\| (.+?) +\| (.+?) +\|$/gm)].map(
+      ([, setting, value, bounds, over]) => ({ setting, value, bounds, over })
+    )
+    expect(rows).toEqual(
+      Object.values(HttpLimits.table).map(({ bounds, over, setting, unit, value }) => ({
+        setting,
+        value: `${value} ${unit}`.trim(),
+        bounds,
+        over
+      }))
+    )
+  })
+})
