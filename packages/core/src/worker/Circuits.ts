@@ -217,15 +217,18 @@ export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Sig
       return false
     }
     /** Looks for as long as something is under way: half a minute of silence ends nothing that anybody would notice. */
-    const watch: Effect.Effect<void> = Effect.suspend(() => {
-      if (!isUnderWay()) {
-        isWatched = false
-        return Effect.void
-      }
-      // Nobody waits for a slow store here, which would pass for a freeze.
-      const reported = look() && !isStoring ? Effect.forkIn(within(storeAll), scope) : Effect.void
-      return Effect.zipRight(reported, Effect.zipRight(Effect.sleep(lookEvery), watch))
-    })
+    const watch: Effect.Effect<void> = Effect.zipRight(
+      Effect.sleep(lookEvery),
+      Effect.suspend(() => {
+        if (!isUnderWay()) {
+          isWatched = false
+          return Effect.void
+        }
+        // Nobody waits for a slow store here, which would pass for a freeze.
+        const reported = look() && !isStoring ? Effect.forkIn(within(storeAll), scope) : Effect.void
+        return Effect.zipRight(reported, watch)
+      })
+    )
     const beWatched = (): void => {
       if (isWatched) return
       isWatched = true
