@@ -1,4 +1,4 @@
-/** Reads the options of a program of the command line, and refuses what none of them means. */
+/** Reads the options of a command line, and refuses values that an option does not take. */
 
 /** A whole number of at least `least`; `otherwise` where the option is not given. */
 export const wholeNumber = (

@@ -98,7 +98,7 @@ export interface ClaimedJob {
   }>
 }
 
-/** A claimed job, with its session as the claim has read it: with that its recipients are attempted. */
+/** A claimed job, and what its messages are sent with, as the claim has read it. */
 export interface DispatchedJob extends ClaimedJob {
   readonly session: Outbound
 }

@@ -3,7 +3,7 @@
  * attempts the batch, waits for it, adapts the batch size, and collects again:
  *
  *     collect ──▶ settle + claim ──▶ attempt ──▶ wait ──▶ collect …
- *        ▲             │ nothing claimed ─▶ rest
+ *        ▲             │ nothing claimed ─▶ rest (and from there to the claim, where nothing is to be collected)
  *        │             │ refused for its content ─▶ half of it, then half of that ─┐
  *        │             └ failed ─▶ prove the store ─▶ back off                     │
  *        └───────────────────────────────────────┴─────────────────────────────────┘
@@ -18,6 +18,7 @@
  *   waits for one (`store`). Slots are reserved from the decision on (`reserved`), or two lanes would borrow the same.
  * - Without room for so many beside what all lanes have claimed the lane waits, too, but for a tenth of a second: a platform that
  *   hangs with full batches must not keep others from theirs. What it has slots for needs no room (`claimOf`).
+ * - A lane that rests and has nothing claims at once when it is woken (`hasNothing`).
  * - Only a lane whose last batch was slow borrows slots (`store`). A claim that fills the lane's own wakes the next lane:
  *   there is probably more (`begin`). A lane that claimed nothing rests (`stored`).
  * - Once the grace period has begun nothing is claimed (`store`), and what a commit claimed meanwhile is released
@@ -287,7 +288,7 @@ const store = (before: LaneState, facts: Facts): Transition => {
   const claim = claimOf(recalled, facts)
   const crowdedUntil = claim === null ? null : claim.waitsUntil
   const claims = claim !== null && crowdedUntil === null
-  const state = { ...recalled, crowdedUntil }
+  const state = recalled.crowdedUntil === crowdedUntil ? recalled : { ...recalled, crowdedUntil }
   const { doubtful, interrupted, settlements, worker } = state
   if (!claims && settlements.length === 0) {
     if (interrupted) return endLane(state)
@@ -415,13 +416,17 @@ const notStarted = (state: LaneState, { cause }: Seen<"NotStarted">): Transition
     ? backOff({ ...state, settlements: givenBack(state) }, cause)
     : collect(state)
 
+/** True for a lane that rests with nothing to collect and nothing to store. */
+const hasNothing = (state: LaneState): boolean =>
+  state.phase._tag === "Resting" && state.batches.length === 0 && !Settling.isLoaded(state)
+
 /** The whole protocol of a lane. Total: an event that the phase has not asked for starts the next collection. */
 export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transition => {
   const { phase } = state
   if (phase._tag === "Left") return [state, none, { _tag: "Leave", workers: [] }]
   switch (event._tag) {
     case "Ready":
-      return state.batches.length === 0 ? store(state, facts) : collect(state)
+      return hasNothing(state) ? store(state, facts) : collect(state)
     case "Collected":
       return collected(state, event, facts)
     case "Stored":

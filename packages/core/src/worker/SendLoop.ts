@@ -81,6 +81,7 @@ type Restore = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 type Requested<Tag> = Extract<LaneRequest, { readonly _tag: Tag }>
 
 const ready: LaneEvent = { _tag: "Ready" }
+const collectedNothing: LaneEvent = { _tag: "Collected", settlements: [], batches: [] }
 
 /** The parts of the loop that its lanes share. */
 interface Parts {
@@ -322,14 +323,19 @@ class OpenLane implements Lane {
       case "BackOff":
         return Effect.failCause(request.cause)
       case "Rest":
-        // Batches tell the store of outages when they are collected. What it could not be told then is told here.
+        // The next step may have nothing to collect, and so tell the store of no outage.
         return Effect.as(this.parts.circuits.store, ready)
       case "Leave":
         return Effect.as(Effect.forEach(request.workers, heartbeat.deregister, { discard: true }), ready)
     }
   }
 
-  private readonly collect: Effect.Effect<LaneEvent> = Effect.gen(this, function* () {
+  private readonly collect: Effect.Effect<LaneEvent> = Effect.suspend(() =>
+    // Batches tell the store of outages themselves. What it could not be told then is told without any.
+    this.live.size === 0 ? Effect.as(this.parts.circuits.store, collectedNothing) : this.collectBatches
+  )
+
+  private readonly collectBatches: Effect.Effect<LaneEvent> = Effect.gen(this, function* () {
     const settlements: Array<Settlement> = []
     for (const [id, { batch }] of this.live) {
       settlements.push(...(yield* batch.collect))

@@ -108,8 +108,28 @@ const rows: ReadonlyArray<Row> = [
     does: "Collect"
   },
   {
-    title: "that is ready and has no batch claims at once",
-    from: {},
+    title: "that backed off with outcomes collects first: the store is told of outages before them",
+    from: { phase: { _tag: "BackingOff" }, settlements: [s0] },
+    event: ready,
+    does: "Collect"
+  },
+  {
+    title: "that rests while outcomes wait for their rows collects first",
+    from: { phase: { _tag: "Resting" }, aside: [s0], asideUntil: 1 },
+    event: ready,
+    does: "Collect"
+  },
+  {
+    title: "whose step broke behind its commit collects first, which frees the slots of the claim",
+    from: storing(),
+    event: ready,
+    facts: { slots: 0 },
+    does: "Collect",
+    becomes: { phase: collecting }
+  },
+  {
+    title: "that rests and has nothing claims at once when it is woken",
+    from: { phase: { _tag: "Resting" } },
     event: ready,
     does: "SettleAndClaim",
     with: { settlements: [], worker: "w1", limit: 16, slots: 16 },
@@ -636,11 +656,10 @@ const rows: ReadonlyArray<Row> = [
     becomes: { settlements: [s1, s0], portion: 1 }
   },
   {
-    title: "that leaves makes its commit again after the pause",
+    title: "that leaves looks again after the pause",
     from: { phase: { _tag: "Pausing" }, interrupted: true, settlements: [s0] },
     event: ready,
-    does: "SettleAndClaim",
-    with: { settlements: [s0], limit: null }
+    does: "Collect"
   },
   {
     title: "that leaves makes a failed commit again, though the grace is over",

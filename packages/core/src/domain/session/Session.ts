@@ -79,7 +79,7 @@ export const silence = (
   now: Instant
 ): Circuit.Silence | null => (outage === null ? lastOutage : { since: outage.since, until: now })
 
-/** The part of a session with which its messages are sent. */
+/** What a session's messages are sent with: its provider's sender, configured, and its time for retries. */
 export type Outbound = Pick<Session, "id" | "provider" | "config" | "connectedSince" | "retryForMs">
 
 export const outbound = ({ config, connectedSince, id, provider, retryForMs }: Outbound): Outbound => ({
@@ -90,12 +90,12 @@ export const outbound = ({ config, connectedSince, id, provider, retryForMs }: O
   retryForMs
 })
 
-/** The part of a session with which an attempt is made: its configuration, and since when it was connected. */
+/** Tells whether an answer of the platform is still about the session: its configuration, and since when it is connected. */
 export type Connection = Pick<Session, "config" | "connectedSince">
 
 /**
  * True when an attempt's result still applies to the session: its configuration was not replaced and it was not
- * connected again since the attempt began. Always true without a connection.
+ * connected again since it was read for the attempt. Always true without a connection.
  */
 export const isAbout = (session: Session, attempted: Connection | undefined): boolean =>
   attempted === undefined ||

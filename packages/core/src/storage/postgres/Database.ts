@@ -123,17 +123,17 @@ const keyLock = "hashtextextended('sendwright keys ' || ?, 0) # (hashtextextende
 /** For how long a claim waits for a backlog, in milliseconds. */
 const lockTimeoutOfClaim = 500
 
-/** A setting of the transaction, which tells the statement behind a lock whether the lock was given. */
+/** A setting of the transaction: whether the lock that was tried last was given. */
 const lockGiven = "sendwright.lock_given"
 
-/** Its expressions are evaluated from left to right. */
-const lockInTime = `SELECT set_config('lock_timeout', '${lockTimeoutOfClaim}', true),
+/** The expressions are evaluated from left to right: the first answers whether the lock had been given before. */
+const lockInTime = `SELECT (current_setting('${lockGiven}') = 'true')::int AS had, set_config('lock_timeout', '${lockTimeoutOfClaim}', true),
   pg_advisory_xact_lock(hashtextextended(?, 0)), set_config('lock_timeout', '${lockTimeout}', true),
   set_config('${lockGiven}', 'true', true)`
 
 const tryLock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
 
-const tryToRead = `SELECT set_config('${lockGiven}', pg_try_advisory_xact_lock(hashtextextended(?, 0))::text, true)`
+const tryAndNote = `SELECT set_config('${lockGiven}', pg_try_advisory_xact_lock(hashtextextended(?, 0))::text, true)`
 
 const dialect: Dialect = {
   version: (table) => `${table}.xmin::text`,
@@ -146,20 +146,22 @@ const dialect: Dialect = {
     return (yield* get(tryLock, lockOf(name)))?.["locked"] === 1
   },
   readSerialized: function* (name, waits, text, ...parameters) {
-    yield* run(tryToRead, lockOf(name))
+    yield* run(tryAndNote, lockOf(name))
     const rows = yield* all(text, ...parameters)
     if (rows.length > 0 || !waits) return rows
-    // Another may have passed. The server waits: to ask again and again costs either side more than what is claimed.
+    // Either there are no rows, or another transaction has the lock: then the server waits for it, since to ask again
+    // and again costs either side more than what is claimed.
     yield* run("SAVEPOINT waiting")
+    let had: boolean
     try {
-      yield* get(lockInTime, lockOf(name))
+      had = (yield* get(lockInTime, lockOf(name)))?.["had"] === 1
     } catch (cause) {
       if (!isLockTimeout(cause)) throw cause
       yield* run("ROLLBACK TO SAVEPOINT waiting")
       return []
     }
     yield* run("RELEASE SAVEPOINT waiting")
-    return yield* all(text, ...parameters)
+    return had ? rows : yield* all(text, ...parameters)
   },
   isSerialized: `current_setting('${lockGiven}') = 'true'`,
   tryKey: `pg_try_advisory_xact_lock(${keyLock})::int`,

@@ -42,8 +42,9 @@ export interface Dialect {
   /** The same without waiting: answers false when somebody else has passed and has not committed yet. */
   readonly trySerialize: (name: string) => Program<boolean>
   /**
-   * The same, and answers what a statement reads then, both in one exchange with a server. Answers no rows when somebody
-   * else has passed. With `waits` it waits half a second for them: one who stays longer must not fail a whole commit.
+   * Serializes without waiting and answers what a statement reads then, both in one exchange with a server. Answers no
+   * rows when somebody else has passed and has not committed yet. Where `waits` is true it waits for that commit, but for
+   * half a second at most: one that takes longer must not fail this one.
    *
    * @param text has the condition `isSerialized`
    */
@@ -53,7 +54,7 @@ export interface Dialect {
     text: string,
     ...parameters: ReadonlyArray<SqlParameter>
   ) => Program<ReadonlyArray<Row>>
-  /** A condition for `readSerialized`: true when nobody else has passed. */
+  /** A condition for the statement of `readSerialized`, and no other: true unless somebody else has passed. */
   readonly isSerialized: string
   /**
    * An expression that keeps embedders' transactions from writing an Idempotency-Key until the commit. 0 when one that is

@@ -76,7 +76,7 @@ export const suite = (layer: Stored) => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("answers each job with its session as it is at the claim", () =>
+    it.effect("answers each job with what its messages are sent with, as its session has it", () =>
       Effect.gen(function* () {
         const sessions = yield* SessionStore
         const some = [yield* accept(), yield* accept({ phones: 3 })]

@@ -126,6 +126,24 @@ describe("two nodes that claim simultaneously", () => {
     })
   )
 
+  it.scopedLive("pass over a session whose backlog is locked behind one that they were given", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      const unpaced = { messages_per_second: null, pair_interval_ms: null }
+      const each = [yield* pacedSession(first, who, unpaced), yield* pacedSession(first, who, unpaced)]
+      const [free = who, held = who] = each.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))
+      for (const session of each) yield* jobs.accept(Fixtures.send(session))
+      yield* query("BEGIN")
+      yield* query(lockBacklog, held.sessionId)
+      const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
+      expect(claimed.map(({ sessionId }) => sessionId)).toEqual([free.sessionId])
+      yield* query("COMMIT")
+      const after = yield* jobs.settleAndClaim(claimBy("worker"))
+      expect(after.claimed.map(({ sessionId }) => sessionId)).toEqual([held.sessionId])
+    })
+  )
+
   it.scopedLive("wait for no batch that has ended, though another commit has it locked", () =>
     Effect.gen(function* () {
       const { first, jobs, query } = yield* nodes

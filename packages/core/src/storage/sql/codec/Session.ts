@@ -51,7 +51,7 @@ export const sessions = table<SessionRow>({
   updatedAt: integer("updated_at")
 })
 
-/** The part of a session with which its messages are sent. */
+/** What a session's messages are sent with. */
 export const outbound = sessions.only("id", "provider", "config", "retryForMs", "connectedSince")
 
 export const outages = sessions.only("unavailableSince", "probeAt", "probeInterval")
