@@ -420,13 +420,16 @@ const notStarted = (state: LaneState, { cause }: Seen<"NotStarted">): Transition
 const hasNothing = (state: LaneState): boolean =>
   state.phase._tag === "Resting" && state.batches.length === 0 && !Settling.isLoaded(state)
 
+const woken = (state: LaneState, facts: Facts): Transition =>
+  hasNothing(state) ? store(state, facts) : collect(state)
+
 /** The whole protocol of a lane. Total: an event that the phase has not asked for starts the next collection. */
 export const next = (state: LaneState, event: LaneEvent, facts: Facts): Transition => {
   const { phase } = state
   if (phase._tag === "Left") return [state, none, { _tag: "Leave", workers: [] }]
   switch (event._tag) {
     case "Ready":
-      return hasNothing(state) ? store(state, facts) : collect(state)
+      return woken(state, facts)
     case "Collected":
       return collected(state, event, facts)
     case "Stored":

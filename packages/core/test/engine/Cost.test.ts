@@ -316,7 +316,7 @@ describe("the cost", () => {
         yield* send(1)
         yield* drain
         yield* send(1)
-        expect((yield* during(drain)).statements).toBe(30)
+        expect((yield* during(drain)).statements).toBe(29)
       }).pipe(Effect.provide(layer))
   )
 
