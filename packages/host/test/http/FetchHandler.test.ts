@@ -1,7 +1,6 @@
 /** Both bindings answer alike: one table of requests, over node:http and as web-standard `Request`s. */
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors, Requests } from "@sendwright/core"
-import { Fixtures } from "@sendwright/core/testing"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -14,18 +13,9 @@ import * as FetchHandler from "../../src/http/FetchHandler.ts"
 import * as HttpApp from "../../src/http/HttpApp.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import { caller } from "./Caller.ts"
 
 type EngineService = typeof Engine.Engine.Service
-
-const account = Fixtures.account()
-const session = Fixtures.session(account.id)
-const caller: Engine.Caller = {
-  account,
-  session,
-  key: Fixtures.apiKey(session.id),
-  rate: { allowed: true, limit: 120, remaining: 119, retryAfterMs: 0, resetAfterMs: 500 },
-  knownAt: 0
-}
 
 const dies = (name: string) => () => Effect.dieMessage(`${name} is not expected`)
 

@@ -1,7 +1,6 @@
 /** Too many wrong credentials are refused before any store is asked, and a stranger's lock nobody else out. */
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors } from "@sendwright/core"
-import { Fixtures } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
@@ -9,19 +8,10 @@ import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import * as Api from "../../src/api/Api.ts"
 import * as HttpApp from "../../src/http/HttpApp.ts"
+import { caller } from "./Caller.ts"
 
 const limits = { perAddress: 8, perSubject: 3, perMinute: 60 }
 const adminToken = "an-admin-token-of-24-and-more"
-
-const account = Fixtures.account()
-const session = Fixtures.session(account.id)
-const caller: Engine.Caller = {
-  account,
-  session,
-  key: Fixtures.apiKey(session.id),
-  rate: { allowed: true, limit: 120, remaining: 119, retryAfterMs: 0, resetAfterMs: 500 },
-  knownAt: 0
-}
 
 /** An engine whose right secrets are those of `secretOf`, what it was asked, and calls of it over HTTP. */
 const host = Effect.gen(function* () {

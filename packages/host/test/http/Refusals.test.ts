@@ -2,24 +2,14 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors, Requests } from "@sendwright/core"
-import { Fixtures } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as MutableRef from "effect/MutableRef"
 import * as Api from "../../src/api/Api.ts"
 import * as HttpApp from "../../src/http/HttpApp.ts"
+import { caller } from "./Caller.ts"
 
 type EngineService = typeof Engine.Engine.Service
-
-const account = Fixtures.account()
-const session = Fixtures.session(account.id)
-const caller: Engine.Caller = {
-  account,
-  session,
-  key: Fixtures.apiKey(session.id),
-  rate: { allowed: true, limit: 120, remaining: 119, retryAfterMs: 0, resetAfterMs: 500 },
-  knownAt: 0
-}
 
 /** The engine's part of a refusal: what was wrong before the body was looked at. */
 const refusing = (request: unknown, name: string) =>

@@ -79,7 +79,7 @@ export const silence = (
   now: Instant
 ): Circuit.Silence | null => (outage === null ? lastOutage : { since: outage.since, until: now })
 
-/** What a session's messages are sent with: its provider's sender, configured, and its time for retries. */
+/** The part of a session that decides how its messages are sent: which sender, configured how, and retried for how long. */
 export type Outbound = Pick<Session, "id" | "provider" | "config" | "connectedSince" | "retryForMs">
 
 export const outbound = ({ config, connectedSince, id, provider, retryForMs }: Outbound): Outbound => ({

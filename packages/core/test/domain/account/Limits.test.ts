@@ -78,7 +78,7 @@ describe("quota and minimum wait", () => {
       retryAt: 5500
     })
     expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 4000 }, 5000)._tag).toBe("Allowed")
-    // It was accepted while this one waited for the store.
+    // Another send was accepted while this one waited for the store.
     expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 5001 }, 5000)).toEqual({
       _tag: "TooSoon",
       retryAt: 6001

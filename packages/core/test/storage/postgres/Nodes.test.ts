@@ -18,6 +18,7 @@ import type { ClaimedJob, Report } from "../../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
 import { SessionStore } from "../../../src/storage/SessionStore.ts"
+import type { Stores } from "../../../src/storage/Stores.ts"
 import { TemplateStore } from "../../../src/storage/TemplateStore.ts"
 import { WebhookStore } from "../../../src/storage/WebhookStore.ts"
 import type { Owner } from "../../../src/testing/Fixtures.ts"
@@ -52,6 +53,16 @@ const pacedSession = (node: Context.Context<SessionStore>, who: Owner, pacing: P
     const session = Fixtures.session(who.accountId, { pacing })
     yield* Context.get(node, SessionStore).create(session)
     return { ...who, sessionId: session.id }
+  })
+
+/** Two sessions of one account that have no pace, in the order in which a first claim serves them. */
+const unpacedPair = (node: Context.Context<Stores>) =>
+  Effect.gen(function* () {
+    const who = yield* Effect.provide(owner, node)
+    const unpaced = { messages_per_second: null, pair_interval_ms: null }
+    const pair = [yield* pacedSession(node, who, unpaced), yield* pacedSession(node, who, unpaced)] as const
+    const [a, b] = pair
+    return a.sessionId < b.sessionId ? pair : ([b, a] as const)
   })
 
 const claimBy = (worker: string, limit = 16, at = now) => ({
@@ -106,10 +117,8 @@ describe("two nodes that claim simultaneously", () => {
   it.scopedLive("pass over a session whose backlog stays locked, and keep their commit", () =>
     Effect.gen(function* () {
       const { first, jobs, query } = yield* nodes
-      const who = yield* Effect.provide(owner, first)
-      const unpaced = { messages_per_second: null, pair_interval_ms: null }
-      const each = [yield* pacedSession(first, who, unpaced), yield* pacedSession(first, who, unpaced)]
-      const [held = who, free = who] = each.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))
+      const each = yield* unpacedPair(first)
+      const [held, free] = each
       // The one that was served is last in the next claim's turn, which so waits for the other.
       yield* jobs.accept(Fixtures.send(free))
       const earlier = yield* jobs.settleAndClaim(claimBy("worker"))
@@ -129,10 +138,8 @@ describe("two nodes that claim simultaneously", () => {
   it.scopedLive("pass over a session whose backlog is locked behind one that they were given", () =>
     Effect.gen(function* () {
       const { first, jobs, query } = yield* nodes
-      const who = yield* Effect.provide(owner, first)
-      const unpaced = { messages_per_second: null, pair_interval_ms: null }
-      const each = [yield* pacedSession(first, who, unpaced), yield* pacedSession(first, who, unpaced)]
-      const [free = who, held = who] = each.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))
+      const each = yield* unpacedPair(first)
+      const [free, held] = each
       for (const session of each) yield* jobs.accept(Fixtures.send(session))
       yield* query("BEGIN")
       yield* query(lockBacklog, held.sessionId)

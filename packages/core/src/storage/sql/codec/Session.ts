@@ -51,7 +51,7 @@ export const sessions = table<SessionRow>({
   updatedAt: integer("updated_at")
 })
 
-/** What a session's messages are sent with. */
+/** The columns of `Session.Outbound`. */
 export const outbound = sessions.only("id", "provider", "config", "retryForMs", "connectedSince")
 
 export const outages = sessions.only("unavailableSince", "probeAt", "probeInterval")
