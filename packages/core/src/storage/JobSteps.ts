@@ -249,7 +249,8 @@ export const receive = <H extends JobState>(
     current.set(index, { recipient: after, fence })
     if (after !== before) changes.push({ before, after, fence })
   }
-  return { ...step(state, state.job, changes, 0, now), unmatched }
+  const made = step(state, state.job, changes, 0, now)
+  return { state: made.state, changes: made.changes, drafts: made.drafts, unmatched }
 }
 
 /** The answer of a verb, and the step to be written for it; null when nothing is. */

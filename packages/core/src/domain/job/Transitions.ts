@@ -365,13 +365,13 @@ export const report = (
     recipient,
     status,
     {
-      ...stamps,
       attempts: Math.max(1, recipient.attempts),
       pricing,
       failure:
         status === "failed" ? (status === recipient.status ? recipient.failure : reported.failure) : null,
       providerId: idAfter(recipient, reported, before),
-      nextAt: Recipient.leftDispatch(status) ? null : recipient.nextAt
+      nextAt: Recipient.leftDispatch(status) ? null : recipient.nextAt,
+      ...stamps
     },
     now
   )

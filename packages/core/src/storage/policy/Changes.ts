@@ -169,8 +169,9 @@ function* apply<B extends Backend>(
   const placeOf = yield* placesOf(rows, brought)
   const placed: Array<RecipientPlace & Brought> = []
   for (const each of brought) {
+    const { report, sessionId } = each
     const place = placeOf(each)
-    if (place !== undefined) placed.push({ ...each, ...place })
+    if (place !== undefined) placed.push({ report, sessionId, jobId: place.jobId, index: place.index })
   }
   const byJob = JobSteps.groupBy(placed, ({ jobId }) => jobId)
   const jobs = byJob.size === 0 ? [] : yield* rows.lockJobs([...byJob.keys()])

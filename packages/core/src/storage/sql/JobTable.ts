@@ -282,14 +282,16 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
       const group = readWaiting(row)
       const { digest, seqs, snapshot } = group
       const content = yield* contentOf(digest, snapshot, seqs[0] ?? 0)
-      read.push({ ...group, content })
+      read.push({ group, content })
     }
-    const places = read.flatMap((group) => group.seqs.map((seq, place) => ({ seq, place, group })))
+    const places = read.flatMap(({ content, group }) =>
+      group.seqs.map((seq, place) => ({ seq, place, group, content }))
+    )
     let behind: number | null = null
     return places
       .sort((a, b) => a.seq - b.seq)
-      .map(({ group, place, seq }) => {
-        const { content, template } = group
+      .map(({ content, group, place, seq }) => {
+        const { template } = group
         const job = group.job(place, content, behind)
         behind = seq
         return { job, content, template, dueAt: group.dueAt(place), hasPendingLimits: false }
