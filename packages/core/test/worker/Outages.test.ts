@@ -342,6 +342,46 @@ describe("an outage", { timeout: loopsTimeout }, () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("that begins while the store is down is told before its outcomes are stored", () =>
+    Effect.gen(function* () {
+      const sessions = yield* SessionStore
+      const { sender, sent } = downUntil(3 * minute)
+      const { jobId, jobs } = yield* accept(100)
+      const down = new StorageError({ operation: "any", cause: "The disk is full." })
+      const written: Array<string> = []
+      let isDown = false
+      const write = <A>(what: string, effect: Effect.Effect<A, StorageError>) =>
+        Effect.suspend(() => {
+          isDown ||= sent.length >= 20 && written.length === 0
+          return isDown ? Effect.fail(down) : Effect.tap(effect, () => written.push(what))
+        })
+      const unwilling = Layer.succeed(SessionStore, {
+        ...sessions,
+        markUnavailable: (command: Parameters<typeof sessions.markUnavailable>[0]) =>
+          write("the outage", sessions.markUnavailable(command))
+      })
+      const failing = Layer.succeed(JobStore, {
+        ...jobs,
+        settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+          sent.length >= 20 && command.settlements.length > 0
+            ? write("outcomes", jobs.settleAndClaim(command))
+            : jobs.settleAndClaim(command)
+      })
+      yield* Effect.gen(function* () {
+        yield* Layer.build(Layer.provide(running(sender), [unwilling, failing]))
+        yield* TestClock.adjust("20 seconds")
+        expect(isDown).toBe(true)
+        isDown = false
+        written.push("the store is back")
+        yield* TestClock.adjust("20 seconds")
+        expect(written.slice(0, 3)).toEqual(["the store is back", "the outage", "outcomes"])
+        expect(yield* find(jobId)).toMatchObject(paused)
+        yield* TestClock.adjust("4 minutes")
+        expect(yield* countsOf(jobId)).toMatchObject({ accepted: 100 })
+      }).pipe(Effect.scoped, Effect.provide(Logger.remove(Logger.defaultLogger)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("that the store cannot be told of at first is told by the next drain", () =>
     Effect.gen(function* () {
       const sessions = yield* SessionStore
