@@ -4,8 +4,6 @@
  */
 import { hash } from "node:crypto"
 
-export const maximumLength = 128
-
 const bare = /^[\x21-\x7e]{1,128}$/
 const quoted = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
 

@@ -82,10 +82,6 @@ export const noCounts: Counts = {
   unknown: 0
 }
 
-/** Moves one recipient between two statuses; the sum stays. */
-export const move = (counts: Counts, from: Status, to: Status): Counts =>
-  from === to ? counts : { ...counts, [from]: counts[from] - 1, [to]: counts[to] + 1 }
-
 /** How the platform billed a message. */
 export interface Pricing {
   /** In its own word: `marketing`, `utility`, `authentication`, `service` … */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import type { RecipientResult } from "../../../src/domain/job/Job.ts"
+import * as Job from "../../../src/domain/job/Job.ts"
 import * as Recipient from "../../../src/domain/job/Recipient.ts"
 import * as Transitions from "../../../src/domain/job/Transitions.ts"
 
@@ -8,7 +8,7 @@ const runs = { numRuns: 1000 }
 const status = FastCheck.constantFrom(...Recipient.statuses)
 const reported = FastCheck.constantFrom<Recipient.Reported>("accepted", "sent", "delivered", "read", "failed")
 
-const recipient: RecipientResult = {
+const recipient: Job.RecipientResult = {
   index: 0,
   phone: "34600000001",
   externalId: null,
@@ -32,7 +32,7 @@ const recipient: RecipientResult = {
   readAt: null
 }
 
-const told = (reports: ReadonlyArray<Recipient.Reported>, from: RecipientResult = recipient) =>
+const told = (reports: ReadonlyArray<Recipient.Reported>, from: Job.RecipientResult = recipient) =>
   reports.reduce(
     (current, status, at) => Transitions.report(current, { status, at, failure: null, providerId: "p" }, at),
     from
@@ -49,7 +49,7 @@ describe("a recipient's status", () => {
   it("never goes down, whatever is reported", () => {
     FastCheck.assert(
       FastCheck.property(status, FastCheck.array(reported), (start, reports) => {
-        let before: RecipientResult = { ...recipient, status: start }
+        let before: Job.RecipientResult = { ...recipient, status: start }
         for (const report of reports) {
           const after = told([report], before)
           expect(Recipient.rank(after.status)).toBeGreaterThanOrEqual(Recipient.rank(before.status))
@@ -116,12 +116,25 @@ describe("a recipient's status", () => {
   })
 })
 
-describe("counts", () => {
-  it("always sum to the number of recipients", () => {
+const tally = (statuses: ReadonlyArray<Recipient.Status>): Recipient.Counts => {
+  const counts = { ...Recipient.noCounts }
+  for (const each of statuses) counts[each] += 1
+  return counts
+}
+
+describe("a job's counts", () => {
+  it("are those of its recipients after any step", () => {
+    const content = { kind: "direct", text: "Hello", linkPreview: false } as const
+    const accepted = { jobId: "job", accountId: "a", sessionId: "s", publicKey: "k", reference: null, now: 0 }
+    const job = Job.newJob({ ...accepted, content, recipients: 1, currency: "EUR", estimatedCost: null })
     FastCheck.assert(
-      FastCheck.property(FastCheck.array(FastCheck.tuple(status, status), { maxLength: 30 }), (moves) => {
-        const counts = moves.reduce((sum, [from, to]) => Recipient.move(sum, from, to), Recipient.noCounts)
-        expect(Recipient.statuses.reduce((sum, each) => sum + counts[each], 0)).toBe(0)
+      FastCheck.property(FastCheck.array(FastCheck.tuple(status, status), { maxLength: 30 }), (steps) => {
+        const before = { ...job, recipients: steps.length, counts: tally(steps.map(([from]) => from)) }
+        const changes = steps.map(([from, to], index) => ({
+          before: { ...recipient, index, status: from },
+          after: { ...recipient, index, status: to }
+        }))
+        expect(Transitions.apply(before, changes, 1).job.counts).toEqual(tally(steps.map(([, to]) => to)))
       }),
       runs
     )
