@@ -98,7 +98,7 @@ export interface ClaimedJob {
   }>
 }
 
-/** A claimed job, and what its messages are sent with, as the claim has read it. */
+/** A claimed job, and what its messages are sent with, as the claim has read it behind the lock of the job. */
 export interface DispatchedJob extends ClaimedJob {
   readonly session: Outbound
 }

@@ -10,7 +10,7 @@ import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 
-/** The circumstances of the attempts: an answer changes nothing that was changed since. */
+/** The circumstances of the attempts: an answer changes no session that connected and no template that changed since. */
 export interface Attempted {
   readonly connection: Connection | undefined
   /** Not later than the first of them. */

@@ -18,7 +18,7 @@
  *   waits for one (`store`). Slots are reserved from the decision on (`reserved`), or two lanes would borrow the same.
  * - Without room for so many beside what all lanes have claimed the lane waits, too, but for a tenth of a second: a platform that
  *   hangs with full batches must not keep others from theirs. What it has slots for needs no room (`claimOf`).
- * - A lane that rests and has nothing claims at once when it is woken (`woken`).
+ * - A lane that rests and has nothing decides on a claim at once when it is woken (`woken`).
  * - Only a lane whose last batch was slow borrows slots (`store`). A claim that fills the lane's own wakes the next lane:
  *   there is probably more (`begin`). A lane that claimed nothing rests (`stored`).
  * - Once the grace period has begun nothing is claimed (`store`), and what a commit claimed meanwhile is released
@@ -416,7 +416,7 @@ const notStarted = (state: LaneState, { cause }: Seen<"NotStarted">): Transition
     ? backOff({ ...state, settlements: givenBack(state) }, cause)
     : collect(state)
 
-/** A lane that rests with nothing to collect and nothing to store claims at once. */
+/** A lane that rests with nothing to collect and nothing to store decides on a claim at once. */
 const woken = (state: LaneState, facts: Facts): Transition =>
   state.phase._tag === "Resting" && state.batches.length === 0 && !Settling.isLoaded(state)
     ? store(state, facts)

@@ -498,9 +498,12 @@ describe("Columns", () => {
         db.exec("DELETE FROM sendwright_progress; DELETE FROM sendwright_batch")
         const { found, job, seq } = answered(accepted)
         expect(found).toEqual(JobCodec.untouched(seq, job))
+        const sender = { ...Fixtures.session("account"), id: accepted.sessionId }
+        stored("sendwright_session", sessions.names, writeSession(sender))
         const select = JobCodec.selectWaiting(dialect, "SELECT * FROM sendwright_job")
         const group = JobCodec.readWaiting(db.prepare<[], Row>(select).get() ?? {})
         expect(group).toMatchObject({ digest: "digest", snapshot: 5, template: null, seqs: [seq] })
+        expect(group.session).toEqual(Sessions.outbound(sender))
         expect(group.job(0, content, 7)).toEqual(JobCodec.untouched(seq, job, 7))
         expect(group.dueAt(0)).toBe(accepted.now)
       })

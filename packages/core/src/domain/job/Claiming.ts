@@ -89,7 +89,7 @@ export const nextAfter = ({ last, resumeAfter }: Turn, isWhole: boolean): string
 export const pageSizes = (limit: number): ReadonlyArray<number> => [16, 64, 176 + limit]
 
 /** A session with a job that waits. */
-export interface WaitingSession extends Session.Outbound {
+export interface WaitingSession extends Pick<Session.Session, "id" | "provider"> {
   readonly pacing: Pacing.Pacing
   readonly state: Session.State
   readonly blockedUntil: Instant | null

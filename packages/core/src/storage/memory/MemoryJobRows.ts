@@ -11,6 +11,7 @@ import type { RecipientResult } from "../../domain/job/Job.ts"
 import * as Jobs from "../../domain/job/Job.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
+import * as Session from "../../domain/session/Session.ts"
 import type { Template } from "../../domain/template/Template.ts"
 import type { FencedRecipient, JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
@@ -141,8 +142,11 @@ export const make = (db: Database): JobRows<Memory> => ({
     return statusOf(db, content)
   },
 
-  lockDueJobs: function* ({ limit, now, session }) {
-    const due = openJobs(db, session.id).filter(({ nextDue }) => nextDue !== null && nextDue <= now)
+  lockDueJobs: function* ({ limit, now, session: { id } }) {
+    const found = db.sessions.get(id)?.value
+    if (found === undefined) return []
+    const session = Session.outbound(found)
+    const due = openJobs(db, id).filter(({ nextDue }) => nextDue !== null && nextDue <= now)
     return due
       .sort(byDueTime)
       .slice(0, limit)
@@ -151,7 +155,8 @@ export const make = (db: Database): JobRows<Memory> => ({
         template: statusOf(db, job.job.content),
         dueAt: job.nextDue ?? now,
         hasPendingLimits: job.limiter !== null,
-        content: job.job.content
+        content: job.job.content,
+        session
       }))
   },
 

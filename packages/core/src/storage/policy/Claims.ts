@@ -16,7 +16,7 @@ import * as Jobs from "../../domain/job/Job.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
-import * as Session from "../../domain/session/Session.ts"
+import type * as Session from "../../domain/session/Session.ts"
 import type { JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { Claim, ClaimedJob, DispatchedJob, LimitsDue, UnreadableJob } from "../JobStore.ts"
@@ -57,6 +57,7 @@ interface Place<B extends Backend> {
 interface Due<B extends Backend> extends DueJob {
   readonly job: B["job"]
   readonly content: Content
+  readonly session: Session.Outbound
 }
 
 /** A locked job that a claim may look at. */
@@ -180,6 +181,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const batch = found.map((each) => ({
       job: each.job,
       content: each.content,
+      session: each.session,
       approved: isApproved(each),
       due: due?.get(each.job.job.id) ?? []
     }))
@@ -220,7 +222,6 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     }
     const claims: Array<ClaimStep<B>> = []
     const given: Array<DispatchedJob> = []
-    const outbound = Session.outbound(session)
     const messaged = new Set<string>()
     for (const { of, recipients } of chosen) {
       let ready = recipients
@@ -237,7 +238,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       }
       const step = JobSteps.claim(of.job, of.content, ready, worker, now, session)
       claims.push({ step, deferred })
-      given.push(dispatched(step.claimed, outbound))
+      given.push(dispatched(step.claimed, of.session))
     }
     if (interval !== null && messaged.size > 0) yield* rows.savePhones(id, [...messaged], now + interval)
     if (claims.length > 0 || others.length > 0) yield* rows.saveClaims(claims, others, now)
@@ -279,11 +280,11 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const next = Claiming.longestUnchanged(locked.filter(isApproved))
       const due: Array<Due<B>> = locked
         .filter((each) => !isApproved(each))
-        .map(({ content, job }) => ({ job, content, approved: false, due: [] }))
+        .map(({ content, job, session }) => ({ job, content, session, approved: false, due: [] }))
       if (next !== undefined) {
-        const { content, job } = next
+        const { content, job, session } = next
         const found = yield* rows.dueRecipients({ jobs: [job], now, limit: job.job.recipients })
-        due.push({ job, content, approved: true, due: found.get(job.job.id) ?? [] })
+        due.push({ job, content, session, approved: true, due: found.get(job.job.id) ?? [] })
       }
       const { chosen, mistimed, paused } = Claiming.chooseProbe(due)
       const unapproved = paused.length === 0 ? paused : yield* stillUnapproved(paused)

@@ -10,7 +10,7 @@ import type { WaitingSession } from "../../domain/job/Claiming.ts"
 import type { Content, Job, RecipientResult } from "../../domain/job/Job.ts"
 import type { Outage } from "../../domain/session/Circuit.ts"
 import type { Pacing } from "../../domain/session/Pacing.ts"
-import type { Provider } from "../../domain/session/Session.ts"
+import type { Outbound, Provider } from "../../domain/session/Session.ts"
 import type { Template } from "../../domain/template/Template.ts"
 import type { Inbound } from "../InboundStore.ts"
 import type { FencedRecipient, JobChange, JobState, RecipientChange } from "../JobSteps.ts"
@@ -80,6 +80,8 @@ export interface DueJob<B extends Backend> {
   readonly hasPendingLimits: boolean
   /** The job's own: one whose content cannot be read is only put off. */
   readonly content: Job["content"]
+  /** As it is behind the lock: one that was reconfigured meanwhile sends by what it has now. */
+  readonly session: Outbound
 }
 
 /** A due job whose limits are not applied yet. */

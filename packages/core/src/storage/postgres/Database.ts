@@ -123,7 +123,7 @@ const keyLock = "hashtextextended('sendwright keys ' || ?, 0) # (hashtextextende
 /** For how long a claim waits for a backlog, in milliseconds. */
 const lockTimeoutOfClaim = 500
 
-/** A setting of the transaction: whether the lock that was tried last was given. */
+/** A setting of the transaction: whether the last lock of `readSerialized` was given. */
 const lockGiven = "sendwright.lock_given"
 
 /** The expressions are evaluated from left to right: the first answers whether the lock had been given before. */

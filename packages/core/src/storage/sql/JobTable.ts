@@ -8,6 +8,7 @@ import * as Time from "../../domain/Instant.ts"
 import type { Content, UnreadableContent } from "../../domain/job/Job.ts"
 import * as Jobs from "../../domain/job/Job.ts"
 import * as Memo from "../../domain/Memo.ts"
+import type { Outbound } from "../../domain/session/Session.ts"
 import type { Draft } from "../../domain/webhook/Event.ts"
 import type { JobChange, RecipientChange } from "../JobSteps.ts"
 import type { BatchKey } from "./Backlog.ts"
@@ -179,6 +180,7 @@ interface WaitingJob {
   /** The status of its template; null where it has none. */
   readonly template: string | null
   readonly hasPendingLimits: false
+  readonly session: Outbound
 }
 
 /** The job rows of one database. */
@@ -291,10 +293,10 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     return places
       .sort((a, b) => a.seq - b.seq)
       .map(({ content, group, place, seq }) => {
-        const { template } = group
+        const { session, template } = group
         const job = group.job(place, content, behind)
         behind = seq
-        return { job, content, template, dueAt: group.dueAt(place), hasPendingLimits: false }
+        return { job, content, template, dueAt: group.dueAt(place), hasPendingLimits: false, session }
       })
   }
 

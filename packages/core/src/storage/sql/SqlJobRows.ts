@@ -6,6 +6,7 @@ import type { WaitingSession } from "../../domain/job/Claiming.ts"
 import * as Claiming from "../../domain/job/Claiming.ts"
 import type { RecipientResult } from "../../domain/job/Job.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
+import type { Outbound } from "../../domain/session/Session.ts"
 import * as Sessions from "../../domain/session/Session.ts"
 import type { Inbound } from "../InboundStore.ts"
 import type { JobChange } from "../JobSteps.ts"
@@ -19,7 +20,7 @@ import type { StoredJob } from "./codec/Job.ts"
 import { inBatch, rowColumns, selectWaiting } from "./codec/Job.ts"
 import type { StoredRecipient } from "./codec/Recipient.ts"
 import { readRecipients, recipientColumns } from "./codec/Recipient.ts"
-import { outages, outbound, readOutages, writeOutages } from "./codec/Session.ts"
+import { identity, outages, outbound, readOutages, writeOutages } from "./codec/Session.ts"
 import * as DeferredLimitRows from "./DeferredLimitRows.ts"
 import { insertRows } from "./Insert.ts"
 import type { StoredJobs } from "./JobTable.ts"
@@ -90,7 +91,7 @@ const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
       SELECT (${firstIn("waiting.session", "waiting.last")}), waiting.last, place + 1
       FROM waiting WHERE waiting.session IS NOT NULL AND place < ?
     )
-    SELECT ${outbound.of("session")}, session.pacing, session.state, session.blocked_until,
+    SELECT ${identity.of("session")}, session.pacing, session.state, session.blocked_until,
       ${outages.of("session")}, pace.arrival, (
         SELECT min(next_at) FROM sendwright_progress WHERE session = waiting.session AND next_at IS NOT NULL
       ) AS row_due, (${Backlog.dueOf("waiting.session")}) AS backlog_due
@@ -115,6 +116,8 @@ const savePairs = insertRows("sendwright_pair", ["session", "phone", "next_at"],
 })
 
 const saveOutage = `UPDATE sendwright_session SET ${outages.assignments} WHERE id = ?`
+
+const outboundOf = `SELECT ${outbound.list} FROM sendwright_session WHERE id = ?`
 
 const pacingOf = "SELECT pacing FROM sendwright_session WHERE id = ?"
 
@@ -142,12 +145,13 @@ const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 /** Sorts behind every time. Of the two times of a session that waits, one is there. */
 const never = Number.POSITIVE_INFINITY
 
-const dueJob = (job: StoredJob, row: Row, dueAt: Instant): DueJob<Sql> => ({
+const dueJob = (job: StoredJob, row: Row, dueAt: Instant, session: Outbound): DueJob<Sql> => ({
   job,
   content: job.job.content,
   template: textOrNull(row, "template"),
   dueAt,
-  hasPendingLimits: textOrNull(row, "limiter") !== null
+  hasPendingLimits: textOrNull(row, "limiter") !== null,
+  session
 })
 
 /** @param applyInbound applies inbound items, as `InboundStore.receive` does */
@@ -257,17 +261,18 @@ export const make = (
         for (const row of yield* all(waitingSessions, ...part, limit - found.length)) {
           const rowDueAt = integerOrNull(row, "row_due")
           const backlogDueAt = integerOrNull(row, "backlog_due")
-          // Assigned: V8 takes 15 µs for a literal that begins with a spread.
-          const session = Object.assign(outbound.read(row), readOutages(row), {
+          // Spreads last: V8 takes 15 µs for a literal that begins with one.
+          found.push({
             pacing: json<Pacing.Pacing>(row, "pacing"),
             state: stateOf(row, "state"),
             blockedUntil: integerOrNull(row, "blocked_until"),
             dueAt: Math.min(rowDueAt ?? never, backlogDueAt ?? never),
             rowDueAt,
             backlogDueAt,
-            arrival: realOrNull(row, "arrival")
+            arrival: realOrNull(row, "arrival"),
+            ...identity.read(row),
+            ...readOutages(row)
           })
-          found.push(session)
         }
       }
       return found
@@ -320,11 +325,12 @@ export const make = (
         .slice(0, limit)
       const times = new Map<number, Instant>()
       for (const { at, seq, waiting } of first) if (waiting === undefined) times.set(seq, at)
+      const session = outbound.read((yield* get(outboundOf, id)) ?? {})
       const read = new Map<number, DueJob<Sql>>()
       for (const row of yield* all(dueJobs, JSON.stringify([...times.keys()]))) {
         const found = yield* rows.toJob(row)
         const { seq } = found
-        read.set(seq, dueJob(found, row, times.get(seq) ?? now))
+        read.set(seq, dueJob(found, row, times.get(seq) ?? now, session))
       }
       return first.map(({ seq, waiting }) => {
         const found = waiting ?? read.get(seq)

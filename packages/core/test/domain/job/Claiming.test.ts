@@ -25,9 +25,6 @@ const recipients = (count: number) => Array.from({ length: count }, (_, index) =
 const session = (some: Partial<WaitingSession> = {}): WaitingSession => ({
   id: "session",
   provider: "sandbox",
-  config: "sealed",
-  connectedSince: now,
-  retryForMs: null,
   pacing: { messages_per_second: null, pair_interval_ms: null },
   state: "connected",
   blockedUntil: null,

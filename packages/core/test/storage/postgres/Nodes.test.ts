@@ -90,6 +90,10 @@ const lockPacing = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright pa
 /** Locks what waits untouched of a session, as an embedder's transaction that cancels some of it does. */
 const lockBacklog = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright backlog ' || $1, 0))"
 
+/** Answers a row for each lock of this kind that somebody waits for in this database. */
+const lockWaits = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
 describe("two nodes that claim simultaneously", () => {
   const limits = [
     ["pace", { messages_per_second: 10, pair_interval_ms: null }],
@@ -132,6 +136,24 @@ describe("two nodes that claim simultaneously", () => {
       yield* query("COMMIT")
       const after = yield* jobs.settleAndClaim(claimBy("worker"))
       expect(after.claimed.map(({ sessionId }) => sessionId)).toEqual([held.sessionId])
+    })
+  )
+
+  it.scopedLive("send by what a session was given while they waited for its backlog", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const who = yield* Effect.provide(owner, first)
+      yield* jobs.accept(Fixtures.send(who))
+      yield* query("BEGIN")
+      yield* query(lockBacklog, who.sessionId)
+      const claiming = yield* Effect.fork(jobs.settleAndClaim(claimBy("worker")))
+      const isWaiting = Effect.map(query(lockWaits), (rows) => rows.length > 0)
+      yield* Effect.repeat(isWaiting, { until: (waits) => waits })
+      const change = { config: "a new configuration" }
+      yield* Context.get(first, SessionStore).change({ id: who.sessionId, change, now: now + 1 })
+      yield* query("COMMIT")
+      const { claimed } = yield* Fiber.join(claiming)
+      expect(claimed.map(({ session }) => session.config)).toEqual([change.config])
     })
   )
 

@@ -8,6 +8,7 @@ import type { Instant } from "../../../domain/Instant.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import type { Counts } from "../../../domain/job/Recipient.ts"
 import * as Transitions from "../../../domain/job/Transitions.ts"
+import type { Outbound } from "../../../domain/session/Session.ts"
 import type { JobState } from "../../JobSteps.ts"
 import {
   elementOf,
@@ -23,6 +24,7 @@ import {
 import type { Dialect } from "../Database.ts"
 import type { Row, SqlValue } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
+import { outbound } from "./Session.ts"
 
 /**
  * The kind of a template send that was accepted inside an embedder's transaction. Its number is not in the order of commits
@@ -463,16 +465,17 @@ const waiting = layout<WaitingRow>()(
 
 /**
  * Selects jobs of which there is nothing but themselves, grouped by what most of a session have in common; each group with
- * its content's digest and its template's status.
+ * what its session sends by, its content's digest and its template's status.
  *
  * @param jobs selects them, each with all columns
  */
 export const selectWaiting = (dialect: Pick<Dialect, "jsonColumns">, jobs: string): string => {
   const columns = dialect.jsonColumns(waiting.expressions(ofJob))
-  return `SELECT ${group.of("jobs")}, jobs.jobs, snapshot.digest, template.status AS template
+  return `SELECT ${group.of("jobs")}, jobs.jobs, ${outbound.of("session")}, snapshot.digest, template.status AS template
     FROM (SELECT ${group.list}, template, ${columns} AS jobs FROM (${jobs}) AS job GROUP BY ${group.list}, template) AS jobs
-      CROSS JOIN sendwright_snapshot AS snapshot LEFT JOIN sendwright_template AS template ON template.id = jobs.template
-    WHERE snapshot.seq = jobs.snapshot`
+      CROSS JOIN sendwright_session AS session CROSS JOIN sendwright_snapshot AS snapshot
+      LEFT JOIN sendwright_template AS template ON template.id = jobs.template
+    WHERE session.id = jobs.session AND snapshot.seq = jobs.snapshot`
 }
 
 /** Reads a group of {@link selectWaiting}: what its jobs have in common, and each job by its place in the group. */
@@ -480,10 +483,12 @@ export const readWaiting = (row: Row) => {
   const { at } = waiting
   const columns = waiting.parseColumns(RowReader.text(row, "jobs"))
   const { accountId, currency, publicKey, sessionId, snapshot } = group.read(row)
+  const session: Outbound = outbound.read(row)
   return {
     snapshot,
     digest: RowReader.text(row, "digest"),
     template: RowReader.textOrNull(row, "template"),
+    session,
     seqs: columns[at.seq],
     dueAt: (place: number): Instant => elementOf(columns[at.backlogAt], place),
     /** @param behind as `StoredJob.behind` */

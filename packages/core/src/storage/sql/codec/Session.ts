@@ -51,6 +51,8 @@ export const sessions = table<SessionRow>({
   updatedAt: integer("updated_at")
 })
 
+export const identity = sessions.only("id", "provider")
+
 /** The columns of `Session.Outbound`. */
 export const outbound = sessions.only("id", "provider", "config", "retryForMs", "connectedSince")
 
