@@ -55,6 +55,20 @@ const sessionOf = Effect.fnUntraced(function* (jobId: string) {
   return (yield* (yield* SessionStore).find(sessionId)) ?? (yield* Effect.dieMessage("It is gone."))
 })
 
+const down = new StorageError({ operation: "SessionStore.markUnavailable", cause: "The disk is full." })
+
+type Mark = ReturnType<(typeof SessionStore.Service)["markUnavailable"]>
+
+/** The session store, but for how it is told that a session is unavailable. */
+const marking = (mark: (told: Mark, now: number) => Mark) =>
+  Effect.map(SessionStore, (sessions) =>
+    Layer.succeed(SessionStore, {
+      ...sessions,
+      markUnavailable: (command: Parameters<typeof sessions.markUnavailable>[0]) =>
+        mark(sessions.markUnavailable(command), command.now)
+    })
+  )
+
 const paused = { status: "paused", pauseReason: "platform_unavailable" }
 
 /** Minutes of idle loops take a loaded machine longer than tests have. */
@@ -309,7 +323,6 @@ describe("an outage", { timeout: loopsTimeout }, () => {
 
   it.effect("that the store cannot be told of claims nothing until it can", () =>
     Effect.gen(function* () {
-      const sessions = yield* SessionStore
       const { sender, sent } = downUntil(3 * minute)
       const { jobId, jobs } = yield* accept(100)
       let commits = 0
@@ -320,12 +333,7 @@ describe("an outage", { timeout: loopsTimeout }, () => {
           return jobs.settleAndClaim(command)
         }
       })
-      const down = new StorageError({ operation: "SessionStore.markUnavailable", cause: "The disk is full." })
-      const unwilling = Layer.succeed(SessionStore, {
-        ...sessions,
-        markUnavailable: (command: Parameters<typeof sessions.markUnavailable>[0]) =>
-          command.now < minute ? Effect.fail(down) : sessions.markUnavailable(command)
-      })
+      const unwilling = yield* marking((told, now) => (now < minute ? Effect.fail(down) : told))
       yield* Effect.gen(function* () {
         yield* Layer.build(Layer.provide(running(sender), [unwilling, counted]))
         yield* TestClock.adjust("5 seconds")
@@ -344,10 +352,8 @@ describe("an outage", { timeout: loopsTimeout }, () => {
 
   it.effect("that begins while the store is down is told before its outcomes are stored", () =>
     Effect.gen(function* () {
-      const sessions = yield* SessionStore
       const { sender, sent } = downUntil(3 * minute)
       const { jobId, jobs } = yield* accept(100)
-      const down = new StorageError({ operation: "any", cause: "The disk is full." })
       const written: Array<string> = []
       let isDown = false
       const write = <A>(what: string, effect: Effect.Effect<A, StorageError>) =>
@@ -355,11 +361,7 @@ describe("an outage", { timeout: loopsTimeout }, () => {
           isDown ||= sent.length >= 20 && written.length === 0
           return isDown ? Effect.fail(down) : Effect.tap(effect, () => written.push(what))
         })
-      const unwilling = Layer.succeed(SessionStore, {
-        ...sessions,
-        markUnavailable: (command: Parameters<typeof sessions.markUnavailable>[0]) =>
-          write("the outage", sessions.markUnavailable(command))
-      })
+      const unwilling = yield* marking((told) => write("the outage", told))
       const failing = Layer.succeed(JobStore, {
         ...jobs,
         settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
@@ -384,16 +386,10 @@ describe("an outage", { timeout: loopsTimeout }, () => {
 
   it.effect("that the store cannot be told of at first is told by the next drain", () =>
     Effect.gen(function* () {
-      const sessions = yield* SessionStore
       const { sender } = downUntil(3 * minute)
       const { jobId } = yield* accept(100)
-      const down = new StorageError({ operation: "SessionStore.markUnavailable", cause: "The disk is full." })
       let isDown = true
-      const unwilling = Layer.succeed(SessionStore, {
-        ...sessions,
-        markUnavailable: (command: Parameters<typeof sessions.markUnavailable>[0]) =>
-          isDown ? Effect.fail(down) : sessions.markUnavailable(command)
-      })
+      const unwilling = yield* marking((told) => (isDown ? Effect.fail(down) : told))
       yield* Effect.gen(function* () {
         const { drain } = yield* Engine.Engine
         yield* drain
@@ -530,15 +526,9 @@ describe("a direct message during an outage", () => {
 
   it.effect("tells the store what it could not be told before, without any loop", () =>
     Effect.gen(function* () {
-      const sessions = yield* SessionStore
       const { sender } = downUntil(10 * minute, { deduplicates: false })
-      const down = new StorageError({ operation: "SessionStore.markUnavailable", cause: "The disk is full." })
       let isDown = true
-      const unwilling = Layer.succeed(SessionStore, {
-        ...sessions,
-        markUnavailable: (command: Parameters<typeof sessions.markUnavailable>[0]) =>
-          isDown ? Effect.fail(down) : sessions.markUnavailable(command)
-      })
+      const unwilling = yield* marking((told) => (isDown ? Effect.fail(down) : told))
       yield* Effect.gen(function* () {
         const { outage, send } = yield* sending
         for (let time = 0; time < 22; time++) yield* send
