@@ -249,8 +249,7 @@ export const receive = <H extends JobState>(
     current.set(index, { recipient: after, fence })
     if (after !== before) changes.push({ before, after, fence })
   }
-  const made = step(state, state.job, changes, 0, now)
-  return { state: made.state, changes: made.changes, drafts: made.drafts, unmatched }
+  return { unmatched, ...step(state, state.job, changes, 0, now) }
 }
 
 /** The answer of a verb, and the step to be written for it; null when nothing is. */

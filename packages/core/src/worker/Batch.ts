@@ -188,16 +188,11 @@ const applyAll = (
 /** Begins the attempts. What they use of their sessions is reported before anybody else is asked. */
 export const start = (
   jobs: ReadonlyArray<JobOfBatch>,
-  {
-    permitted,
-    slots
-  }: {
+  options: {
     /** Recipients that are attempted side by side. */
     readonly slots: number
     /** Waits for what must not be attempted beside it. */
     readonly permitted: (attempts: Effect.Effect<void>) => Effect.Effect<void>
-  },
-  parts: {
     readonly fork: Fork
     readonly circuits: Pick<Context.Tag.Service<Circuits>, "store">
     readonly deadlines: Deadlines
@@ -206,7 +201,7 @@ export const start = (
     readonly slowSessions: SlowSessions
   }
 ): Batch => {
-  const { applyActions, circuits, deadlines, fork, grace, slowSessions } = parts
+  const { applyActions, circuits, deadlines, fork, grace, permitted, slots, slowSessions } = options
   /** When the attempts began; null before. */
   let since: Instant | null = null
   let mayBegin = true

@@ -131,16 +131,16 @@ const startBatches = (
   }
   const shared = { fork, circuits, deadlines, applyActions, grace, slowSessions }
   const apart = suspects.map((suspect) =>
-    Batch.start(
-      [suspect],
-      { slots: 1, permitted: (attempt) => suspectSessions.alone(suspect.job.sessionId, attempt) },
-      shared
-    )
+    Batch.start([suspect], {
+      slots: 1,
+      permitted: (attempt) => suspectSessions.alone(suspect.job.sessionId, attempt),
+      ...shared
+    })
   )
   if (others.length === 0) return { together: null, apart }
   const left = Math.max(1, count - suspects.length)
   return {
-    together: Batch.start(others, { slots: left, permitted: (attempts) => attempts }, shared),
+    together: Batch.start(others, { slots: left, permitted: (attempts) => attempts, ...shared }),
     apart
   }
 }

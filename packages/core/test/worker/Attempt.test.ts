@@ -70,18 +70,16 @@ describe("a batch", () => {
           return Effect.delay(accepted, "300 millis")
         })
       const { attempts, claimed } = batchOf(slow, 10, 2)
-      const batch = Batch.start(
-        [{ job: claimed, attempts }],
-        { slots: 2, permitted: identity },
-        {
-          fork: Runtime.runFork(yield* Effect.runtime()),
-          circuits: { store: Effect.void },
-          deadlines: () => () => {},
-          applyActions: () => Effect.void,
-          grace: GracePeriod.make(20_000),
-          slowSessions: SlowSessions.make(8, 2)
-        }
-      )
+      const batch = Batch.start([{ job: claimed, attempts }], {
+        slots: 2,
+        permitted: identity,
+        fork: Runtime.runFork(yield* Effect.runtime()),
+        circuits: { store: Effect.void },
+        deadlines: () => () => {},
+        applyActions: () => Effect.void,
+        grace: GracePeriod.make(20_000),
+        slowSessions: SlowSessions.make(8, 2)
+      })
       yield* TestClock.adjust("100 millis")
       const stopping = yield* Effect.fork(batch.stop)
       yield* TestClock.adjust("5 seconds")
