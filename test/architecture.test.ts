@@ -46,7 +46,8 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   runtime: ["domain"],
   schema: ["domain"],
   webhook: ["domain", "http"],
-  sender: ["domain", "schema", "http", "runtime", "storage", "secret", "webhook"],
+  sender: ["domain", "schema", "http", "runtime", "storage", "secret", "webhook", "sender/whatsapp"],
+  "sender/whatsapp": ["domain", "schema", "runtime", "storage", "sender"],
   worker: ["domain", "schema", "runtime", "storage", "sender", "secret", "webhook"],
   engine: ["domain", "schema", "runtime", "storage", "sender", "secret", "webhook", "worker", "engine/admin"],
   "engine/admin": [

@@ -1,0 +1,33 @@
+/** The failures of the Graph API, as answers, statuses and hooks tell them. */
+import * as Json from "../../domain/Json.ts"
+import type { Failure } from "../../domain/job/Recipient.ts"
+import * as FailureCatalogue from "../../domain/session/FailureCatalogue.ts"
+import * as PlatformHttp from "../PlatformHttp.ts"
+
+/** Vendors who hand hooks on write numbers as text. */
+const codeOf = (error: unknown): number | undefined => {
+  const code = Json.at(error, "code")
+  if (typeof code === "number") return code
+  return typeof code === "string" && /^[0-9]{1,9}$/.test(code) ? Number(code) : undefined
+}
+
+/**
+ * The failure that an error object means, in an answer or a status. Only its code decides, since titles and HTTP
+ * statuses change (whatsapp-cloud.md §1.5).
+ */
+export const failureOf = (error: unknown, status: number | null): Failure | undefined => {
+  const code = codeOf(error)
+  if (code === undefined) return undefined
+  const details = Json.textAt(error, "error_data", "details")
+  const message = details ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
+  const known = FailureCatalogue.findWhatsApp(code)
+  if (known !== undefined)
+    return FailureCatalogue.failure(known.code, { providerCode: String(code), message })
+  const passes = status !== null && PlatformHttp.mayPass(status)
+  return {
+    code: passes ? "provider_unavailable" : "provider_refused",
+    provider_code: String(code),
+    message: message ?? `The platform answered with code ${code}.`,
+    permanent: !passes
+  }
+}

@@ -1,0 +1,360 @@
+/** Reads what the platform posts to a session's hook (whatsapp-cloud.md §1.8, §1.11, §1.12). */
+import { createHmac, timingSafeEqual } from "node:crypto"
+import * as Effect from "effect/Effect"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
+import * as Json from "../../domain/Json.ts"
+import type { Failure, Pricing, Reported } from "../../domain/job/Recipient.ts"
+import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
+import type { Report } from "../../storage/JobStore.ts"
+import * as HookBody from "../HookBody.ts"
+import type { Acquaintance, HookContent, HookRequest, Preference, TemplateNews } from "../Sender.ts"
+import { HookResult } from "../Sender.ts"
+import { type Config, decode } from "./Config.ts"
+import { failureOf } from "./Failure.ts"
+
+/** Compares in constant time, over the received bytes. */
+const isSigned = (body: Uint8Array, header: string | undefined, secret: string): boolean => {
+  const given = Buffer.from(/^sha256=([0-9a-f]{64})$/.exec(header ?? "")?.[1] ?? "", "hex")
+  const expected = createHmac("sha256", secret).update(body).digest()
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
+/** Seconds since 1970, as text or number; null for what is no number. */
+const timeOf = (value: unknown): Instant | null => {
+  if (typeof value === "number") return value * Time.second
+  return typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) * Time.second : null
+}
+
+const statuses: ReadonlyMap<string, Reported> = new Map([
+  ["sent", "sent"],
+  ["delivered", "delivered"],
+  ["read", "read"],
+  ["played", "read"],
+  ["failed", "failed"]
+])
+
+interface Found {
+  readonly reports: Array<Report>
+  readonly messages: Array<HookContent["messages"][number]>
+  readonly preferences: Array<Preference>
+  readonly people: Array<Acquaintance>
+  readonly templates: Array<TemplateNews>
+  readonly unread: Array<string>
+  foreign: number
+}
+
+/** whatsapp-cloud.md §1.8: `billable` is on its way out, so the type says whether anything is due. */
+const pricingOf = (status: unknown): Pricing | undefined => {
+  const category = Json.textAt(status, "pricing", "category")
+  if (category === undefined) return undefined
+  const type = Json.textAt(status, "pricing", "type")
+  const billable = Json.at(status, "pricing", "billable")
+  return { category, free: type === undefined ? billable === false : type.startsWith("free_") }
+}
+
+/** The person has stopped marketing messages, which concerns more than the reported message. */
+const optedOut = (status: unknown): Failure | undefined =>
+  Json.listAt(status, "errors")
+    .map((error) => failureOf(error, null))
+    .find((failure) => failure?.code === "marketing_opted_out")
+
+/** Reads the recipient of a status, even where the rest of it cannot be read. */
+const readRecipient = (status: unknown, found: Found): void => {
+  const phone = Json.wordAt(status, "recipient_id") ?? null
+  const userId = Json.wordAt(status, "recipient_user_id") ?? null
+  const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
+  if (userId !== null) found.people.push({ phone, userId, messageId })
+  const failure = optedOut(status)
+  if (failure === undefined) return
+  const providerId = Json.textAt(status, "id") ?? null
+  found.preferences.push({
+    id: providerId === null ? null : `${failure.provider_code} of ${providerId}`,
+    phone,
+    userId,
+    messageId,
+    purpose: "marketing",
+    status: "revoked",
+    at: timeOf(Json.at(status, "timestamp")),
+    proof: `The platform reported ${failure.provider_code} of message ${providerId}: ${failure.message}`
+  })
+}
+
+const readStatus = (status: unknown, now: Instant, found: Found): void => {
+  readRecipient(status, found)
+  const providerId = Json.textAt(status, "id")
+  const reported = statuses.get(Json.textAt(status, "status") ?? "")
+  if (providerId === undefined || reported === undefined) {
+    found.unread.push("a status without an id or with an unknown status")
+    return
+  }
+  const at = timeOf(Json.at(status, "timestamp")) ?? now
+  const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
+  const failure =
+    reported === "failed"
+      ? (failureOf(Json.at(status, "errors", 0), null) ?? {
+          code: "undeliverable",
+          provider_code: null,
+          message: "The platform reports that the message failed, without a reason.",
+          permanent: true
+        })
+      : null
+  const pricing = pricingOf(status)
+  const described = { messageId, providerId, status: reported, at, failure }
+  found.reports.push(pricing === undefined ? described : { ...described, pricing })
+}
+
+/** The names that the platform gives somebody. */
+interface Named {
+  readonly phone: string | null
+  readonly userId: string | null
+}
+
+/** Who the contacts of a change are, found by either name. */
+interface Contacts {
+  readonly all: ReadonlyArray<Named>
+  /** The place of the first with this phone, and with this user id. */
+  readonly byPhone: ReadonlyMap<string, number>
+  readonly byUserId: ReadonlyMap<string, number>
+}
+
+function* contactsOf(value: unknown): Generator<void, Contacts> {
+  const all: Array<Named> = []
+  const byPhone = new Map<string, number>()
+  const byUserId = new Map<string, number>()
+  for (const contact of Json.listAt(value, "contacts")) {
+    const phone = Json.wordAt(contact, "wa_id") ?? null
+    const userId = Json.wordAt(contact, "user_id") ?? null
+    if (phone !== null && !byPhone.has(phone)) byPhone.set(phone, all.length)
+    if (userId !== null && !byUserId.has(userId)) byUserId.set(userId, all.length)
+    if (phone !== null || userId !== null) all.push({ phone, userId })
+    yield
+  }
+  return { all, byPhone, byUserId }
+}
+
+/** Adds what the contacts of the same change say. Without a match the only contact counts, if there is only one. */
+const among = ({ all, byPhone, byUserId }: Contacts, { phone, userId }: Named): Named => {
+  const [only] = all
+  if (phone === null && userId === null)
+    return only !== undefined && all.length === 1 ? only : { phone, userId }
+  const first = Math.min(
+    phone === null ? all.length : (byPhone.get(phone) ?? all.length),
+    userId === null ? all.length : (byUserId.get(userId) ?? all.length)
+  )
+  const contact = all[first]
+  return { phone: phone ?? contact?.phone ?? null, userId: userId ?? contact?.userId ?? null }
+}
+
+/** A person's text, or the payload of the button that they pressed. */
+const ownWordsOf = (message: unknown): string | undefined =>
+  Json.textAt(message, "text", "body") ??
+  Json.textAt(message, "button", "payload") ??
+  Json.textAt(message, "interactive", "button_reply", "id") ??
+  Json.textAt(message, "interactive", "list_reply", "id")
+
+/** The label of a pressed button. */
+const labelOf = (message: unknown): string | undefined =>
+  Json.textAt(message, "button", "text") ??
+  Json.textAt(message, "interactive", "button_reply", "title") ??
+  Json.textAt(message, "interactive", "list_reply", "title")
+
+const captionOf = (message: unknown): string | undefined =>
+  ["image", "video", "document"].map((kind) => Json.textAt(message, kind, "caption")).find(Boolean)
+
+/** A changed number, and the user id that changes with it (whatsapp-cloud.md §1.11). */
+const readSystem = (message: unknown, found: Found): void => {
+  const system = Json.at(message, "system")
+  const type = Json.textAt(system, "type")
+  if (type !== "user_changed_number" && type !== "user_changed_user_id") return
+  const newUserId = Json.wordAt(system, "user_id") ?? null
+  const oldUserId = Json.wordAt(system, "previous_user_id") ?? null
+  const fromUserId = Json.wordAt(message, "from_user_id") ?? null
+  // In such an item the sender's id is the new one if it also names the old one, and otherwise the old one.
+  const userId = newUserId ?? (oldUserId === null ? null : fromUserId)
+  const phone = Json.wordAt(system, "wa_id") ?? Json.wordAt(system, "new_wa_id") ?? null
+  const from = Json.wordAt(message, "from") ?? null
+  const former = oldUserId ?? (fromUserId === userId ? null : fromUserId)
+  found.people.push({ phone, userId, formerly: { phone: from === phone ? null : from, userId: former } })
+}
+
+const readMessage = (message: unknown, contacts: Contacts, found: Found): void => {
+  const id = Json.textAt(message, "id") ?? null
+  const ownWords = ownWordsOf(message)
+  // None is of media without a caption, and of whatever else has no words.
+  const words = ownWords ?? labelOf(message) ?? captionOf(message)
+  if (id === null && words === undefined) {
+    found.unread.push("a message without an id and without words")
+    return
+  }
+  if (Json.textAt(message, "type") === "system") readSystem(message, found)
+  const { phone, userId } = among(contacts, {
+    phone: Json.wordAt(message, "from") ?? null,
+    userId: Json.wordAt(message, "from_user_id") ?? null
+  })
+  const label = labelOf(message) ?? null
+  const at = timeOf(Json.at(message, "timestamp"))
+  found.messages.push({
+    id,
+    from: phone,
+    userId,
+    text: words ?? "",
+    areOwnWords: ownWords !== undefined,
+    label,
+    at
+  })
+}
+
+const preferenceValues: ReadonlyMap<string, Preference["status"]> = new Map([
+  ["stop", "revoked"],
+  ["resume", "granted"]
+])
+
+const readPreference = (preference: unknown, contacts: Contacts, found: Found): void => {
+  const value = Json.textAt(preference, "value")?.trim().toLowerCase() ?? ""
+  const status = preferenceValues.get(value)
+  if (status === undefined) {
+    found.unread.push("a user preference with an unknown value")
+    return
+  }
+  const { phone, userId } = among(contacts, {
+    phone: Json.wordAt(preference, "wa_id") ?? null,
+    userId: Json.wordAt(preference, "user_id") ?? null
+  })
+  found.preferences.push({
+    phone,
+    userId,
+    purpose: "marketing",
+    status,
+    at: timeOf(Json.at(preference, "timestamp")),
+    proof: `The platform's user_preferences: ${Json.textAt(preference, "detail") ?? value}`
+  })
+}
+
+/** A user id that came in the place of another; vendors hand this on as a field of its own. */
+const readUserIdUpdate = (update: unknown, found: Found): void => {
+  const [previous, current] = ["previous", "current"].map((name) => Json.textAt(update, "user_id", name))
+  if (previous === undefined || current === undefined) {
+    found.unread.push("a user id update without the ids before and after it")
+    return
+  }
+  const phone = Json.wordAt(update, "wa_id") ?? null
+  found.people.push({ phone, userId: current, formerly: { phone: null, userId: previous } })
+}
+
+/** What the events of a template mean for its status. */
+const templateStatuses: ReadonlyMap<string, string> = new Map([
+  ["REINSTATED", "approved"],
+  ["UNARCHIVED", "approved"],
+  ["FLAGGED", "approved"]
+])
+
+const readTemplate = (value: unknown, found: Found): void => {
+  const name = Json.textAt(value, "message_template_name")
+  const language = Json.textAt(value, "message_template_language")
+  const event = Json.textAt(value, "event")
+  const quality = Json.textAt(value, "new_quality_score")
+  if (name === undefined || language === undefined || (event === undefined && quality === undefined)) {
+    found.unread.push("news of a template without its name, its language or what is new")
+    return
+  }
+  found.templates.push({
+    name,
+    language,
+    ...(event === undefined ? {} : { status: templateStatuses.get(event) ?? event.toLowerCase() }),
+    ...(quality === undefined ? {} : { quality: quality.toLowerCase() })
+  })
+}
+
+function* readChange(change: unknown, now: Instant, found: Found): Generator<void, void> {
+  const value = Json.at(change, "value")
+  const contacts = yield* contactsOf(value)
+  for (const contact of contacts.all)
+    if (contact.phone !== null && contact.userId !== null) found.people.push(contact)
+  switch (Json.textAt(change, "field")) {
+    case "messages":
+      for (const status of Json.listAt(value, "statuses")) yield readStatus(status, now, found)
+      for (const message of Json.listAt(value, "messages")) yield readMessage(message, contacts, found)
+      return
+    case "user_preferences":
+      for (const preference of Json.listAt(value, "user_preferences"))
+        yield readPreference(preference, contacts, found)
+      return
+    case "user_id_update": {
+      const updates = Json.listAt(value, "user_id_update")
+      for (const update of updates.length === 0 ? [value] : updates) yield readUserIdUpdate(update, found)
+      return
+    }
+    case "message_template_status_update":
+    case "message_template_quality_update":
+      readTemplate(value, found)
+      return
+    default:
+      // The operator chooses fields in the platform's settings, so that an unused field is no fault.
+      return
+  }
+}
+
+/** True for a change of this session: by its number, or by its account if it names no number (decisions.md §10). */
+const isOurs = (entry: unknown, change: unknown, config: Config): boolean => {
+  const number = Json.at(change, "value", "metadata", "phone_number_id")
+  return number === undefined || number === null
+    ? String(Json.at(entry, "id")) === config.waba_id
+    : String(number) === config.phone_number_id
+}
+
+/** The number of items in another session's change. */
+const sizeOf = (change: unknown): number => {
+  const value = Json.at(change, "value")
+  const lists = ["statuses", "messages", "user_preferences"].map((name) => Json.listAt(value, name).length)
+  return Math.max(
+    1,
+    lists.reduce((sum, length) => sum + length, 0)
+  )
+}
+
+/** Reads the changes one by one, in their order. */
+function* contentOf(json: unknown, now: Instant, config: Config): Generator<void, HookContent> {
+  const found: Found = {
+    reports: [],
+    messages: [],
+    preferences: [],
+    people: [],
+    templates: [],
+    unread: [],
+    foreign: 0
+  }
+  for (const entry of Json.listAt(json, "entry")) {
+    for (const change of Json.listAt(entry, "changes")) {
+      if (isOurs(entry, change, config)) yield* readChange(change, now, found)
+      else found.foreign += sizeOf(change)
+      yield
+    }
+  }
+  return found
+}
+
+export const receive = Effect.fnUntraced(function* (
+  { body, headers, method, now, query }: HookRequest,
+  given: unknown
+) {
+  const config = decode(given)
+  if (method === "GET") {
+    const [token, text] = [Buffer.from(query["hub.verify_token"] ?? ""), query["hub.challenge"] ?? ""]
+    const wanted = Buffer.from(config.verify_token)
+    const known = token.length === wanted.length && timingSafeEqual(token, wanted)
+    return query["hub.mode"] === "subscribe" && known && text !== ""
+      ? HookResult.Challenge({ text })
+      : HookResult.Forged({ reason: "hub.verify_token is not this session's." })
+  }
+  if (!isSigned(body, headers["x-hub-signature-256"], config.app_secret)) {
+    return HookResult.Forged({ reason: "X-Hub-Signature-256 is not by this session's app secret." })
+  }
+  const json = yield* HookBody.read(body)
+  if (!Array.isArray(Json.at(json, "entry"))) {
+    return HookResult.Malformed({
+      reason: `The body must be a JSON object ${HookBody.limits}, and with \`entry\`.`
+    })
+  }
+  return HookResult.Content(yield* EventLoopBudget.runInPieces(contentOf(json, now, config)))
+})
