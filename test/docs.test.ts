@@ -40,17 +40,32 @@ describe("docs/webhooks.md", () => {
 describe("docs/senders.md", () => {
   it("has the catalogue as it is", () => {
     const page = read("../docs/senders.md")
-    const rows = [...page.matchAll(/^\| `([a-z_]+)` +\| [^|]+ \| (yes|no) +\| (\w+) +\| (\w+)/gm)].map(
-      ([, code, permanent, scope, action]) => ({ code, permanent: permanent === "yes", scope, action })
-    )
+    const rows = [
+      ...page.matchAll(/^\| `([a-z_]+)` +\| ([^|]+?) +\| (yes|no) +\| (\w+) +\| (\w+)(?: \((\d+) h\))? +\|/gm)
+    ].map(([, code, whatsapp, permanent, scope, action, hours]) => ({
+      code,
+      whatsapp,
+      permanent: permanent === "yes",
+      scope,
+      action,
+      hours: hours === undefined ? undefined : Number(hours)
+    }))
+    const isPermission = (code: number) => code >= 200 && code <= 299
+    const shown = (codes: ReadonlyArray<number>) =>
+      [...codes.filter((code) => !isPermission(code)), ...(codes.some(isPermission) ? ["200–299"] : [])].join(
+        ", "
+      )
     expect(rows).toEqual(
-      FailureCatalogue.entries.map(({ action, code, permanent, scope }) => ({
+      FailureCatalogue.entries.map(({ action, blockMs, code, permanent, scope, whatsapp }) => ({
         code,
+        whatsapp: shown(whatsapp),
         permanent,
         scope,
-        action
+        action,
+        hours: blockMs === undefined ? undefined : blockMs / 3_600_000
       }))
     )
+    expect(page).toContain(`on\n${FailureCatalogue.asOf}`)
   })
 })
 

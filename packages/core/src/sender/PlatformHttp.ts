@@ -105,10 +105,19 @@ export const redirected = (
 }
 
 /**
- * True when a retry may succeed: the platform answered, and surely did not accept the message (RFC 9110 §15.5.9,
- * §15.6; RFC 6585 §4).
+ * The statuses by which a platform that is in order asks to come again: too slow a request (408), a conflict (409), a
+ * lock (423), too early (425), too many (429).
  */
-export const mayPass = (status: number): boolean => status === 408 || status === 429 || status >= 500
+const comeAgain: ReadonlySet<number> = new Set([408, 409, 423, 425, 429])
+
+/** True when the platform asks to come again, and is not out of order. */
+export const asksToComeAgain = (status: number): boolean => comeAgain.has(status)
+
+/**
+ * True when a retry may succeed: the platform answered, and surely did not accept the message (RFC 9110 §15.5.9,
+ * §15.5.10, §15.6; RFC 4918 §11.3; RFC 6585 §4; RFC 8470 §5.2).
+ */
+export const mayPass = (status: number): boolean => comeAgain.has(status) || status >= 500
 
 /** The result of an attempt. The sender interprets an answer's content. */
 export const meaning = (

@@ -66,9 +66,9 @@ const bodyOf = ({ content, messageId, to, values }: OutboundMessage): string => 
   })
 }
 
-/** True when the platform says of itself that it is out of order, and not of a rate (408, 429) or of the message. */
+/** True when the platform says of itself that it is out of order, and not of a rate or of the message. */
 const isOutOfOrder = ({ code }: Failure, status: number): boolean =>
-  code === "provider_unavailable" && status !== 408 && status !== 429
+  code === "provider_unavailable" && !PlatformHttp.asksToComeAgain(status)
 
 const held = (messageStatus: string): Failure => ({
   code: messageStatus === "paused" ? "held_paused" : "held_for_quality_assessment",

@@ -136,6 +136,21 @@ describe("a gateway's refusal (decisions.md §9, §10)", () => {
     })
   )
 
+  it.live("by which it asks to come again is tried again, and is no outage", () =>
+    Effect.gen(function* () {
+      for (const status of [408, 409, 423, 425, 429]) {
+        expect(yield* meant(status, {}), `${status}`).toMatchObject({
+          _tag: "Transient",
+          answered: true,
+          failure: { code: "provider_unavailable", provider_code: String(status) }
+        })
+      }
+      for (const status of [400, 404, 410, 422]) {
+        expect(yield* meant(status, {}), `${status}`).toMatchObject({ _tag: "Rejected" })
+      }
+    })
+  )
+
   it.live("of the session's credentials says so, and is for good without a code of the catalogue", () =>
     Effect.gen(function* () {
       for (const status of [401, 403]) {

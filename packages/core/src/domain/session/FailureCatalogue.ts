@@ -1,12 +1,15 @@
 /**
  * Every reason for which a platform refuses a message: our code, the platform's own codes, whom it concerns and what
  * the engine does about it. Senders translate into these codes. A code that is not listed ends its recipient or is
- * retried within the usual time, and has no other effect. The WhatsApp codes and their meanings are those of the
- * Cloud API's documentation.
+ * retried within the usual time, and has no other effect. The WhatsApp codes and their meanings are those of
+ * whatsapp-cloud.md §1.6 and §1.12, as they were read on {@link asOf}.
  */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { Failure } from "../job/Recipient.ts"
+
+/** The day on which the platform's list of codes was last read. */
+export const asOf = "2026-11-25"
 
 /** The scope of a failure: what else would fail for the same reason. */
 export type Scope = "recipient" | "pair" | "template" | "session" | "account"
@@ -61,6 +64,9 @@ export const entries: ReadonlyArray<Entry> = [
       recipient_not_allowed: [[131030], "The number is not on the test number's list."],
       recipient_is_sender: [[131021], "Sender and recipient are the same number."],
       recipient_in_experiment: [[130472], "The platform holds the recipient out of it."],
+      recipient_refused: [[131061], "The platform takes no such message to this recipient."],
+      user_id_refused: [[131062], "A message of this kind needs the person's number, not a user id."],
+      country_restricted: [[130497], "No such message may be sent to people of this country."],
       marketing_limited: [
         [131049],
         "The platform limits marketing to this person; not before a day has passed."
@@ -70,6 +76,7 @@ export const entries: ReadonlyArray<Entry> = [
         "More than 24 hours since the person's last message: only a template may be sent."
       ],
       message_invalid: [[33, 100, 131008, 131009, 131051, 135000], "The message is not valid."],
+      message_refused: [[131063], "The platform does not take a message of this kind."],
       content_refused: [
         [132005, 132007, 132012, 132018, 132068],
         "The platform refuses the template with these values."
@@ -93,7 +100,18 @@ export const entries: ReadonlyArray<Entry> = [
     {
       template_mismatch: [[132000], "The template has another number of variables."],
       template_missing: [[132001], "The platform has no approved template of this name and language."],
-      template_disabled: [[132016], "The platform has disabled the template."]
+      template_disabled: [[132016], "The platform has disabled the template."],
+      template_unavailable: [[134102], "The platform cannot send the template at this endpoint."],
+      template_not_marketing: [[134100], "This endpoint of the platform takes marketing templates only."]
+    }
+  ),
+  ...entriesWith(
+    { permanent: false, scope: "template", action: "retry" },
+    {
+      template_syncing: [
+        [134101],
+        "The platform is not ready to send the template yet; it takes some minutes."
+      ]
     }
   ),
   ...entriesWith(
@@ -111,7 +129,7 @@ export const entries: ReadonlyArray<Entry> = [
   ...entriesWith(
     { permanent: false, scope: "session", action: "retry" },
     {
-      provider_rate_limited: [[4, 80007, 130429, 132069], "The platform asks to slow down."],
+      provider_rate_limited: [[4, 17, 32, 613, 80007, 130429, 132069], "The platform asks to slow down."],
       provider_unavailable: [
         [1, 2, 131000, 131016, 131057, 133004],
         "The platform is unavailable for the moment."
@@ -122,13 +140,22 @@ export const entries: ReadonlyArray<Entry> = [
     { permanent: false, scope: "session", action: "disconnect_session" },
     {
       credentials_rejected: [[0, 104, 190], "The platform does not accept the access token."],
-      number_not_registered: [[131045, 133010], "The sender's number is not registered with the platform."]
+      number_not_registered: [[131045, 133010], "The sender's number is not registered with the platform."],
+      number_deleted: [[133015], "The sender's number is being deleted from the platform."]
     }
   ),
   ...entriesWith(
     { permanent: true, scope: "session", action: "fail_job" },
     {
-      permission_missing: [permissions, "The access token lacks a permission."]
+      permission_missing: [permissions, "The access token lacks a permission."],
+      endpoint_not_allowed: [[131055], "The account may not send at this endpoint of the platform."]
+    }
+  ),
+  ...entriesWith(
+    { permanent: true, scope: "account", action: "fail_job" },
+    {
+      terms_not_accepted: [[134011], "The account has not accepted the platform's terms for this message."],
+      direct_send_blocked: [[139200], "The platform has blocked the account from sending without a template."]
     }
   ),
   ...entriesWith(
@@ -141,13 +168,20 @@ export const entries: ReadonlyArray<Entry> = [
     { permanent: false, scope: "account", action: "block_session", blockMs: Time.day },
     {
       account_limited: [[131064], "The platform has lowered the account's limit."],
-      account_blocked: [[368, 130497, 131031], "The platform has blocked the account."]
+      account_blocked: [[368, 131031], "The platform has blocked the account."]
+    }
+  ),
+  ...entriesWith(
+    { permanent: false, scope: "session", action: "block_session", blockMs: Time.hour },
+    {
+      registration_limited: [[133016], "The sender's number was registered too often in a short time."]
     }
   ),
   ...entriesWith(
     { permanent: false, scope: "account", action: "block_session", blockMs: Time.hour },
     {
-      payment_required: [[131042], "The platform has a problem with the account's payment."]
+      payment_required: [[131042], "The platform has a problem with the account's payment."],
+      name_not_approved: [[131037], "The platform has not approved the sender's display name."]
     }
   )
 ]

@@ -12,18 +12,19 @@ const codeOf = (error: unknown): number | undefined => {
 }
 
 /**
- * The failure that an error object means, in an answer or a status. Only its code decides, since titles and HTTP
- * statuses change (whatsapp-cloud.md §1.5).
+ * The failure that an error object means, in an answer or a status. Its code decides, since titles and HTTP statuses
+ * change (whatsapp-cloud.md §1.5), unless the platform says by `is_transient` that the same request may pass later.
  */
 export const failureOf = (error: unknown, status: number | null): Failure | undefined => {
   const code = codeOf(error)
   if (code === undefined) return undefined
   const details = Json.textAt(error, "error_data", "details")
   const message = details ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
+  const isTransient = Json.at(error, "is_transient") === true
   const known = FailureCatalogue.findWhatsApp(code)
-  if (known !== undefined)
+  if (known !== undefined && !(isTransient && known.permanent))
     return FailureCatalogue.failure(known.code, { providerCode: String(code), message })
-  const passes = status !== null && PlatformHttp.mayPass(status)
+  const passes = isTransient || (status !== null && PlatformHttp.mayPass(status))
   return {
     code: passes ? "provider_unavailable" : "provider_refused",
     provider_code: String(code),

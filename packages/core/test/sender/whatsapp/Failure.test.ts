@@ -1,0 +1,30 @@
+import { describe, expect, it } from "@effect/vitest"
+import { failureOf } from "../../../src/sender/whatsapp/Failure.ts"
+
+const meant = (error: object, status: number | null = 400) => failureOf(error, status)
+
+describe("an error of the Graph API (decisions.md §11)", () => {
+  it("of one recipient's country ends that recipient, and nobody else", () => {
+    expect(meant({ code: 130497 })).toMatchObject({ code: "country_restricted", permanent: true })
+  })
+
+  it("of a rate of the app, the user, the page or the account is tried again", () => {
+    for (const code of [4, 17, 32, 613, 80007]) {
+      expect(meant({ code }), `${code}`).toMatchObject({ code: "provider_rate_limited", permanent: false })
+    }
+  })
+
+  it("that says of itself that it passes is tried again, whatever its code and status are", () => {
+    for (const code of [3018, 100, 131026]) {
+      expect(meant({ code, is_transient: true, message: "Please retry." }), `${code}`).toEqual({
+        code: "provider_unavailable",
+        provider_code: String(code),
+        message: "Please retry.",
+        permanent: false
+      })
+    }
+    expect(meant({ code: 131056, is_transient: true })).toMatchObject({ code: "pair_rate_limited" })
+    expect(meant({ code: 131026, is_transient: false })).toMatchObject({ permanent: true })
+    expect(meant({ code: 3018 })).toMatchObject({ code: "provider_refused", permanent: true })
+  })
+})
