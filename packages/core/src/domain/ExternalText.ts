@@ -71,3 +71,36 @@ export const failure = ({ code: ours, message: said, permanent, provider_code }:
   message: message(said),
   permanent
 })
+
+/** JSON as platforms write it, in bytes of its text. */
+export const longestJson = 16 * 1024
+
+const unfitInJson = /\\u(?:0000|d[89a-f])/
+
+const fitJson = (value: unknown): unknown => {
+  if (typeof value === "string") return value.toWellFormed().replaceAll("\0", replacement)
+  if (Array.isArray(value)) return value.map(fitJson)
+  return typeof value === "object" && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([name, member]) => [fitJson(name), fitJson(member)]))
+    : value
+}
+
+/** An object as a platform wrote it, well-formed; null for anything else, and undefined where it is too long. */
+export const jsonObject = (value: unknown): object | null | undefined => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null
+  const text = JSON.stringify(value)
+  if (Buffer.byteLength(text) > longestJson) return undefined
+  if (!unfitInJson.test(text)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [String(fitJson(name)), fitJson(member)])
+  )
+}
+
+/** The beginning of a text, well-formed, of at most so many bytes. */
+export const head = (text: string, mostBytes: number): { readonly text: string; readonly isCut: boolean } => {
+  const bytes = Buffer.from(text.slice(0, mostBytes))
+  const isCut = text.length > mostBytes || bytes.length > mostBytes
+  // A character that is cut in two is left out.
+  const kept = new TextDecoder().decode(bytes.subarray(0, mostBytes), { stream: true })
+  return { text: kept.replaceAll("\0", replacement), isCut }
+}

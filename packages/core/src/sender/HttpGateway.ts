@@ -32,7 +32,8 @@ import type {
   InboundMessage,
   OutboundMessage,
   Sender,
-  SendResult
+  SendResult,
+  UnreadPart
 } from "./Sender.ts"
 import { accepted, HookResult, refused } from "./Sender.ts"
 
@@ -239,7 +240,7 @@ const messageOf = (message: unknown): Omit<InboundMessage, "sessionId"> | undefi
   }
 }
 
-/** The most unreadable items of one post that are reported; further ones are only logged. */
+/** The most unreadable items of one post that are listed as unattributed; further ones are only listed as unread. */
 const maximumUnreadable = 100
 
 /**
@@ -260,32 +261,43 @@ const listOf = (json: unknown, name: string): ReadonlyArray<unknown> | null | un
   return found === null || Array.isArray(found) ? found : undefined
 }
 
+const receiptFault = "a receipt without `message_id` and `id`, or with an unknown `status`"
+const messageFault = "a message without `text`, or with neither `id` nor words"
+
 /** Reads the items one by one, in their order. */
 function* contentOf(
   receipts: ReadonlyArray<unknown>,
   messages: ReadonlyArray<unknown>,
+  others: Iterable<readonly [string, unknown]>,
   now: Instant
 ): Generator<void, HookContent> {
   const reports: Array<Report> = []
   const readable: Array<Omit<InboundMessage, "sessionId">> = []
   const retained: Array<Omit<InboundMessage, "sessionId">> = []
-  const unread: Array<string> = []
-  for (const [place, receipt] of receipts.entries()) {
+  const unread: Array<UnreadPart> = []
+  for (const receipt of receipts) {
     const report = reportOf(receipt, now)
-    if (report === undefined) unread.push(`receipts[${place}] cannot be read`)
+    if (report === undefined) unread.push({ field: "receipts", reason: receiptFault, content: receipt })
     else reports.push(report)
     yield
   }
-  for (const [place, item] of messages.entries()) {
+  for (const item of messages) {
     const message = messageOf(item)
     if (message === undefined) {
-      unread.push(`messages[${place}] cannot be read`)
+      unread.push({ field: "messages", reason: messageFault, content: item })
       const unreadable = retained.length < maximumUnreadable ? unreadableOf(item) : undefined
       if (unreadable !== undefined) retained.push(unreadable)
     } else readable.push(message)
     yield
   }
+  for (const [field, content] of others) unread.push({ field, reason: "a member that is not known", content })
   return { reports, messages: [...readable, ...retained], preferences: [], templates: [], unread }
+}
+
+/** The members of the body that are not looked at. */
+function* othersOf(json: unknown): Generator<readonly [string, unknown]> {
+  for (const [field, content] of Object.entries(typeof json === "object" && json !== null ? json : {}))
+    if (field !== "receipts" && field !== "messages") yield [field, content]
 }
 
 /** Why a request is not accepted as the gateway's; undefined when it is. */
@@ -315,7 +327,7 @@ const receive = Effect.fnUntraced(function* (request: HookRequest, given: unknow
     return HookResult.Malformed({ reason })
   }
   return HookResult.Content(
-    yield* EventLoopBudget.runInPieces(contentOf(receipts ?? [], messages ?? [], request.now))
+    yield* EventLoopBudget.runInPieces(contentOf(receipts ?? [], messages ?? [], othersOf(json), request.now))
   )
 })
 

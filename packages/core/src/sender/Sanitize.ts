@@ -7,7 +7,7 @@ import * as ExternalText from "../domain/ExternalText.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Redaction from "./Redaction.ts"
-import type { HookContent, TemplateNews } from "./Sender.ts"
+import type { HookContent, InboundMessage, TemplateNews, UnreadPart } from "./Sender.ts"
 import { accepted, SendResult } from "./Sender.ts"
 
 export const failure = (given: Failure, config: unknown): Failure =>
@@ -67,8 +67,49 @@ export const templateNews = ({ language, name, quality, status }: TemplateNews):
   ...(quality === undefined ? {} : { quality: ExternalText.code(quality) })
 })
 
+const textOrNull = (text: string | null | undefined): string | null =>
+  typeof text === "string" ? ExternalText.lines(text, ExternalText.longest.words) : null
+
+/** A person's message, but for what is still looked at: its text, and who sent it. */
+export const message = <M extends Omit<InboundMessage, "sessionId">>(given: M): M => {
+  const { content = null, contextId = null, groupId = null, payload = null, type = null } = given
+  return {
+    ...given,
+    type: type === null ? null : ExternalText.code(type),
+    payload: textOrNull(payload),
+    content: ExternalText.jsonObject(content) ?? null,
+    contextId: ExternalText.idOrNull(contextId),
+    groupId: ExternalText.idOrNull(groupId)
+  }
+}
+
+/** A part that was not understood, with its JSON as text. */
+export interface Unread {
+  readonly field: string
+  readonly reason: string
+  readonly text: string
+  /** True when the text is only the beginning. */
+  readonly isCut: boolean
+}
+
+const unreadPart = ({ content, field, reason }: UnreadPart, config: unknown): Unread => {
+  const json = JSON.stringify(content) ?? ""
+  const { isCut, text } = ExternalText.head(Redaction.text(json, config), ExternalText.longestJson)
+  return {
+    field: ExternalText.code(field),
+    reason: ExternalText.message(Redaction.text(reason, config)),
+    text,
+    isCut: isCut || json.length > ExternalText.longestJson
+  }
+}
+
+/** The content of a hook as the engine applies it. */
+export interface Content extends Omit<HookContent, "unread"> {
+  readonly unread: ReadonlyArray<Unread>
+}
+
 /** A hook's content without the session's secrets. Piece by piece, for a hook may bring thousands of long texts. */
-export function* hookContent(given: HookContent, config: unknown): Generator<void, HookContent> {
+export function* hookContent(given: HookContent, config: unknown): Generator<void, Content> {
   const reports: Array<Report> = []
   for (const report of given.reports) {
     const { failure } = report
@@ -80,10 +121,19 @@ export function* hookContent(given: HookContent, config: unknown): Generator<voi
     preferences.push({ ...preference, proof: Redaction.text(preference.proof, config) })
     yield
   }
-  const unread: Array<string> = []
-  for (const reason of given.unread) {
-    unread.push(Redaction.text(reason, config))
+  const unread: Array<Unread> = []
+  const messages: Array<HookContent["messages"][number]> = []
+  for (const each of given.messages) {
+    messages.push(message(each))
+    if (ExternalText.jsonObject(each.content) === undefined)
+      unread.push(
+        unreadPart({ field: "messages", reason: "an object that is too long", content: each.content }, config)
+      )
     yield
   }
-  return { ...given, reports, preferences, unread }
+  for (const part of given.unread) {
+    unread.push(unreadPart(part, config))
+    yield
+  }
+  return { ...given, reports, preferences, messages, unread }
 }

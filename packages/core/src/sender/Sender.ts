@@ -120,6 +120,21 @@ export interface InboundMessage {
   readonly areOwnWords?: boolean
   /** The label of a pressed button, where that is not its text. It may revoke consent, and never grants it. */
   readonly label?: string | null
+  /** The platform's name of its kind, such as `reaction`. */
+  readonly type?: string | null
+  /** The payload of a pressed button, or the id of a chosen row. */
+  readonly payload?: string | null
+  /** The platform's object for it, by its kind; null where there is none. */
+  readonly content?: unknown
+  /** The platform's id of the message that it answers. */
+  readonly contextId?: string | null
+  /** The platform's id of the group in which it was said. */
+  readonly groupId?: string | null
+  /**
+   * True when somebody else holds the conversation, such as the platform's own agent: it is read for consent and for who
+   * is who, and told to nobody.
+   */
+  readonly isAside?: boolean
   /** Null when the platform told none. */
   readonly at: Instant | null
 }
@@ -174,6 +189,15 @@ export interface Acquaintance {
   readonly formerly?: { readonly phone: string | null; readonly userId: string | null }
 }
 
+/** A part of a hook that was not understood, as it came. */
+export interface UnreadPart {
+  /** The platform's name for this kind of news. */
+  readonly field: string
+  /** What was not understood, in a few words, which hold for every part of its kind. */
+  readonly reason: string
+  readonly content: unknown
+}
+
 /** The contents of a post to a hook. */
 export interface HookContent {
   readonly reports: ReadonlyArray<Report>
@@ -181,8 +205,8 @@ export interface HookContent {
   readonly preferences: ReadonlyArray<Preference>
   readonly people?: ReadonlyArray<Acquaintance>
   readonly templates: ReadonlyArray<TemplateNews>
-  /** The parts that could not be read, in words for the log; the rest is applied. */
-  readonly unread: ReadonlyArray<string>
+  /** The parts that were not understood, which are kept for the operator; the rest is applied. */
+  readonly unread: ReadonlyArray<UnreadPart>
   /** The number of items for other sessions of the platform, which are left out. */
   readonly foreign?: number
 }

@@ -12,6 +12,7 @@ import type { Operator } from "../domain/Operator.ts"
 import { unpaced } from "../domain/session/Pacing.ts"
 import type { Session } from "../domain/session/Session.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
+import type { Received } from "../domain/webhook/Event.ts"
 import type { Endpoint } from "../domain/webhook/Webhook.ts"
 import type { RecordOfPhone } from "../storage/ConsentStore.ts"
 import type { AcceptSend } from "../storage/JobStore.ts"
@@ -207,3 +208,14 @@ export const send = (
     ...rest
   }
 }
+
+/** A person's text as it is stored. */
+export const received = (some: Pick<Received, "id" | "person" | "text" | "at">): Received => ({
+  ...some,
+  type: "text",
+  label: null,
+  payload: null,
+  content: { body: some.text },
+  contextId: null,
+  groupId: null
+})

@@ -58,7 +58,7 @@ export interface Inbound {
    * Applies all that a hook of the session brought. Fails where something of it could not be stored; the rest is then
    * stored all the same, and changes nothing when it comes again.
    */
-  readonly content: (session: Session, content: HookContent) => Effect.Effect<void, StorageError>
+  readonly content: (session: Session, content: Sanitize.Content) => Effect.Effect<void, StorageError>
   /** Applies reports that came before their message was known; answers how many. */
   readonly applyEarlyReports: Effect.Effect<number, StorageError>
   /** Asks every sender that has to be asked; answers how much came, and when to ask again. */
@@ -66,9 +66,12 @@ export interface Inbound {
 }
 
 /** Reasons and how often each, the most frequent first. */
-const summary = (unread: ReadonlyArray<string>): string => {
+const summary = (unread: ReadonlyArray<Sanitize.Unread>): string => {
   const counts = new Map<string, number>()
-  for (const reason of unread.slice(0, reasonsCounted)) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  for (const { field, reason } of unread.slice(0, reasonsCounted)) {
+    const what = `${field}: ${reason}`
+    counts.set(what, (counts.get(what) ?? 0) + 1)
+  }
   return [...counts]
     .toSorted(([, a], [, b]) => b - a)
     .slice(0, reasonsLogged)
@@ -301,7 +304,8 @@ export const make: Effect.Effect<
     const due = { ...owed }
     for (const [sessionId, messages] of groupBy(due.messages, (message) => message.sessionId)) {
       const session = yield* sessions.find(sessionId)
-      if (session !== null) yield* people(session, { messages, preferences: [], people: [] })
+      if (session !== null)
+        yield* people(session, { messages: messages.map(Sanitize.message), preferences: [], people: [] })
     }
     owed.messages = without(owed.messages, due.messages)
     yield* reports(due.reports)

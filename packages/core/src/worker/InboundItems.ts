@@ -155,23 +155,39 @@ export function* make(
     }
   })
 
-  const ofText = ({ at, from, id, label, person, status, text, userId }: ReadMessage): InboundItem => {
+  /** What was said, and the message itself: one that came aside first is told once it comes to us. */
+  const ofText = (message: ReadMessage): ReadonlyArray<InboundItem> => {
+    const { at, from, id, isAside = false, label = null, person, status, text, userId } = message
     const facts = ["message", from, userId, text, label]
     const name = nameOf(session, { id, at, person, status, facts })
-    if (person === null) return { id: name, ...unattributed("message", id, text || (label ?? ""), at) }
+    if (person === null)
+      return isAside && status !== "revoked"
+        ? []
+        : [{ id: name, ...unattributed("message", id, text || (label ?? ""), at) }]
     const cut = ExternalText.lines(text, ExternalText.longest.words)
     const messageId = id ?? ""
     const proof = ExternalText.lines(`Message ${messageId}: ${cut.trim()}`, ExternalText.longest.words)
-    return {
-      id: name,
-      identity: { person, formerly: null },
-      message: { id: messageId, person, text: cut, at: Occurrence.occurredAt(at, now) },
-      word:
-        status === undefined
-          ? null
-          : { purpose: "all", status, source: Consent.inboundSources.message, proof, ...dated(person, at) },
-      unattributed: null
+    const nothing = { identity: { person, formerly: null }, message: null, word: null, unattributed: null }
+    const word: Word | null =
+      status === undefined
+        ? null
+        : { purpose: "all", status, source: Consent.inboundSources.message, proof, ...dated(person, at) }
+    const said = word === null ? [] : [{ ...nothing, id: name, word }]
+    if (isAside) return said
+    const told = {
+      id: messageId,
+      person,
+      text: cut,
+      at: Occurrence.occurredAt(at, now),
+      type: message.type ?? null,
+      label: label === null ? null : ExternalText.lines(label, ExternalText.longest.words),
+      payload: message.payload ?? null,
+      content: message.content ?? null,
+      contextId: message.contextId ?? null,
+      groupId: message.groupId ?? null
     }
+    const nameOfTold = nameOf(session, { id, at, person, status: undefined, facts })
+    return [{ ...nothing, id: nameOfTold, message: told }, ...said]
   }
 
   const ofPreference = (preference: ReadPreference): InboundItem => {
@@ -192,7 +208,7 @@ export function* make(
 
   const items: Array<InboundItem> = []
   for (const each of people) yield void items.push(...ofPerson(each))
-  for (const text of texts) yield void items.push(ofText(text))
+  for (const text of texts) yield void items.push(...ofText(text))
   for (const preference of stated) yield void items.push(ofPreference(preference))
   return items
 }

@@ -81,7 +81,9 @@ describe("a platform's words", () => {
           }
         ],
         templates: [],
-        unread: ["receipts[0] is signs-both-ways-1234"]
+        unread: [
+          { field: "receipts", reason: "of signs-both-ways-1234", content: { is: "signs-both-ways-1234" } }
+        ]
       },
       config
     )

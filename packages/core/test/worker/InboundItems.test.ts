@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Keywords from "../../src/domain/consent/Keywords.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import type { Session } from "../../src/domain/session/Session.ts"
+import type { InboundItem } from "../../src/storage/InboundStore.ts"
 import * as InboundItems from "../../src/worker/InboundItems.ts"
 
 const session: Session = {
@@ -53,11 +54,12 @@ describe("the items of a hook", () => {
       let made = making.next()
       for (; made.done !== true; made = making.next()) pieces += 1
       const phones = places.map(phone)
-      expect(made.value.map(({ identity }) => identity?.person.phone)).toEqual([
-        ...phones,
-        ...phones,
-        ...phones
-      ])
+      const of = (kind: (item: InboundItem) => boolean) =>
+        made.value.filter(kind).map(({ identity }) => identity?.person.phone)
+      // Each text is told by one item, and what it says of consent by another.
+      expect(of(({ message }) => message !== null)).toEqual(phones)
+      expect(of(({ word }) => word !== null)).toEqual([...phones, ...phones])
+      expect(made.value).toHaveLength(4 * places.length)
       // Messages and preferences are read first, for one word with a wrong clock casts doubt on all of that person's.
       expect(pieces).toBe(5 * places.length)
     })
@@ -71,7 +73,26 @@ describe("the items of a hook", () => {
       const making = InboundItems.make(session, { messages, people: [], preferences: [] }, ids, now)
       let made = making.next()
       while (made.done !== true) made = making.next()
-      expect(made.value.map(({ word }) => word?.occurredAt)).toEqual([now, now])
+      expect(made.value.flatMap(({ word }) => word?.occurredAt ?? [])).toEqual([now, now])
+    })
+  )
+
+  it.effect("that came aside say what they say of consent once, and are told when they come to us", () =>
+    Effect.gen(function* () {
+      const ids = Ids.make(yield* Ids.RandomBytes)
+      const stop = { id: "m1", from: phone(1), text: "STOP", at: now }
+      const aside = { ...stop, isAside: true }
+      const messages = [{ ...aside, id: "m0", text: "Hello" }, aside, stop]
+      const making = InboundItems.make(session, { messages, people: [], preferences: [] }, ids, now)
+      let made = making.next()
+      while (made.done !== true) made = making.next()
+      expect(made.value).toMatchObject([
+        { word: { status: "revoked" }, message: null },
+        { word: null, message: { id: "m1" } },
+        { word: { status: "revoked" }, message: null }
+      ])
+      const [first, , again] = made.value
+      expect(again?.id).toBe(first?.id)
     })
   )
 })

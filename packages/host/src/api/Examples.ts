@@ -185,7 +185,13 @@ export const eventData = {
     from: phone,
     user_id: null,
     text: "When will it be here?",
-    received_at: at
+    received_at: at,
+    type: "text",
+    label: null,
+    payload: null,
+    content: { body: "When will it be here?" },
+    context_id: null,
+    group_id: null
   },
   "inbound.unattributed": {
     unattributed_id: ids.unattributed,

@@ -270,6 +270,16 @@ export interface Received {
   readonly person: Person
   readonly text: string
   readonly at: Instant
+  /** As the platform names its kind; null where it does not. */
+  readonly type: string | null
+  /** Of a pressed button. */
+  readonly label: string | null
+  readonly payload: string | null
+  /** The platform's object for it, of at most `ExternalText.longestJson`; null where there is none. */
+  readonly content: unknown
+  /** The message that it answers. */
+  readonly contextId: string | null
+  readonly groupId: string | null
 }
 
 export const messageReceived = (session: Pick<Session, "id">, message: Received): Draft => ({
@@ -280,7 +290,13 @@ export const messageReceived = (session: Pick<Session, "id">, message: Received)
     from: message.person.phone,
     user_id: message.person.userId,
     text: message.text,
-    received_at: Time.format(message.at)
+    received_at: Time.format(message.at),
+    type: message.type,
+    label: message.label,
+    payload: message.payload,
+    content: message.content,
+    context_id: message.contextId,
+    group_id: message.groupId
   } satisfies EventData.ReceivedData
 })
 

@@ -93,7 +93,15 @@ export const ReceivedData = Schema.Struct({
   from: NullableText,
   user_id: NullableText,
   text: Schema.String,
-  received_at: Time
+  received_at: Time,
+  type: NullableText,
+  label: NullableText,
+  payload: NullableText,
+  content: Schema.Unknown.annotations({
+    jsonSchema: { type: ["object", "null"], additionalProperties: true, description: "The platform's own." }
+  }),
+  context_id: NullableText,
+  group_id: NullableText
 }).annotations({ identifier: "ReceivedEventData" })
 export type ReceivedData = typeof ReceivedData.Type
 

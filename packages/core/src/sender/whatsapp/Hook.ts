@@ -8,7 +8,14 @@ import type { Failure, Pricing, Reported } from "../../domain/job/Recipient.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import type { Report } from "../../storage/JobStore.ts"
 import * as HookBody from "../HookBody.ts"
-import type { Acquaintance, HookContent, HookRequest, Preference, TemplateNews } from "../Sender.ts"
+import type {
+  Acquaintance,
+  HookContent,
+  HookRequest,
+  Preference,
+  TemplateNews,
+  UnreadPart
+} from "../Sender.ts"
 import { HookResult } from "../Sender.ts"
 import { type Config, decode } from "./Config.ts"
 import { failureOf } from "./Failure.ts"
@@ -40,8 +47,33 @@ interface Found {
   readonly preferences: Array<Preference>
   readonly people: Array<Acquaintance>
   readonly templates: Array<TemplateNews>
-  readonly unread: Array<string>
+  readonly unread: Array<UnreadPart>
   foreign: number
+}
+
+/** What one change brings: `field` is the platform's name of its kind. */
+interface Place {
+  readonly field: string
+  readonly found: Found
+}
+
+const unread = ({ field, found }: Place, reason: string, content: unknown): void => {
+  found.unread.push({ field, reason, content })
+}
+
+/** The items of a list; what stands in its place and is none is unread. */
+const itemsOf = (place: Place, value: unknown, name: string): ReadonlyArray<unknown> => {
+  const list = Json.at(value, name) ?? []
+  if (Array.isArray(list)) return list
+  unread(place, `\`${name}\` is not a list`, list)
+  return []
+}
+
+/** Members of an object that are not looked at. */
+const leaveUnread = (place: Place, value: unknown, known: ReadonlySet<string>): void => {
+  if (typeof value !== "object" || value === null) return
+  for (const [name, member] of Object.entries(value))
+    if (!known.has(name)) unread(place, `\`${name.slice(0, 64)}\` is not known`, { [name]: member })
 }
 
 /** whatsapp-cloud.md §1.8: `billable` is on its way out, so the type says whether anything is due. */
@@ -80,12 +112,13 @@ const readRecipient = (status: unknown, found: Found): void => {
   })
 }
 
-const readStatus = (status: unknown, now: Instant, found: Found): void => {
+const readStatus = (status: unknown, now: Instant, place: Place): void => {
+  const { found } = place
   readRecipient(status, found)
   const providerId = Json.textAt(status, "id")
   const reported = statuses.get(Json.textAt(status, "status") ?? "")
   if (providerId === undefined || reported === undefined) {
-    found.unread.push("a status without an id or with an unknown status")
+    unread(place, "a status without an id or with an unknown status", status)
     return
   }
   const at = timeOf(Json.at(status, "timestamp")) ?? now
@@ -146,12 +179,15 @@ const among = ({ all, byPhone, byUserId }: Contacts, { phone, userId }: Named): 
   return { phone: phone ?? contact?.phone ?? null, userId: userId ?? contact?.userId ?? null }
 }
 
-/** A person's text, or the payload of the button that they pressed. */
-const ownWordsOf = (message: unknown): string | undefined =>
-  Json.textAt(message, "text", "body") ??
+/** The payload of a pressed button, or the id of a chosen row. */
+const payloadOf = (message: unknown): string | undefined =>
   Json.textAt(message, "button", "payload") ??
   Json.textAt(message, "interactive", "button_reply", "id") ??
   Json.textAt(message, "interactive", "list_reply", "id")
+
+/** A person's text, or the payload of the button that they pressed. */
+const ownWordsOf = (message: unknown): string | undefined =>
+  Json.textAt(message, "text", "body") ?? payloadOf(message)
 
 /** The label of a pressed button. */
 const labelOf = (message: unknown): string | undefined =>
@@ -178,16 +214,24 @@ const readSystem = (message: unknown, found: Found): void => {
   found.people.push({ phone, userId, formerly: { phone: from === phone ? null : from, userId: former } })
 }
 
-const readMessage = (message: unknown, contacts: Contacts, found: Found): void => {
+/** The platform's object of a message: that of its kind, or the errors that stand in its place. */
+const contentOfMessage = (message: unknown, type: string | null): unknown => {
+  const errors = Json.at(message, "errors")
+  return (type === null ? undefined : Json.at(message, type)) ?? (errors === undefined ? null : { errors })
+}
+
+const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside = false): void => {
+  const { found } = place
   const id = Json.textAt(message, "id") ?? null
   const ownWords = ownWordsOf(message)
   // None is of media without a caption, and of whatever else has no words.
   const words = ownWords ?? labelOf(message) ?? captionOf(message)
   if (id === null && words === undefined) {
-    found.unread.push("a message without an id and without words")
+    unread(place, "a message without an id and without words", message)
     return
   }
-  if (Json.textAt(message, "type") === "system") readSystem(message, found)
+  const type = Json.textAt(message, "type") ?? null
+  if (type === "system") readSystem(message, found)
   const { phone, userId } = among(contacts, {
     phone: Json.wordAt(message, "from") ?? null,
     userId: Json.wordAt(message, "from_user_id") ?? null
@@ -201,7 +245,13 @@ const readMessage = (message: unknown, contacts: Contacts, found: Found): void =
     text: words ?? "",
     areOwnWords: ownWords !== undefined,
     label,
-    at
+    at,
+    type,
+    payload: payloadOf(message) ?? null,
+    content: contentOfMessage(message, type),
+    contextId: Json.textAt(message, "context", "id") ?? null,
+    groupId: Json.textAt(message, "group_id") ?? null,
+    ...(isAside ? { isAside } : {})
   })
 }
 
@@ -210,18 +260,18 @@ const preferenceValues: ReadonlyMap<string, Preference["status"]> = new Map([
   ["resume", "granted"]
 ])
 
-const readPreference = (preference: unknown, contacts: Contacts, found: Found): void => {
+const readPreference = (preference: unknown, contacts: Contacts, place: Place): void => {
   const value = Json.textAt(preference, "value")?.trim().toLowerCase() ?? ""
   const status = preferenceValues.get(value)
   if (status === undefined) {
-    found.unread.push("a user preference with an unknown value")
+    unread(place, "a user preference with an unknown value", preference)
     return
   }
   const { phone, userId } = among(contacts, {
     phone: Json.wordAt(preference, "wa_id") ?? null,
     userId: Json.wordAt(preference, "user_id") ?? null
   })
-  found.preferences.push({
+  place.found.preferences.push({
     phone,
     userId,
     purpose: "marketing",
@@ -232,14 +282,14 @@ const readPreference = (preference: unknown, contacts: Contacts, found: Found): 
 }
 
 /** A user id that came in the place of another; vendors hand this on as a field of its own. */
-const readUserIdUpdate = (update: unknown, found: Found): void => {
+const readUserIdUpdate = (update: unknown, place: Place): void => {
   const [previous, current] = ["previous", "current"].map((name) => Json.textAt(update, "user_id", name))
   if (previous === undefined || current === undefined) {
-    found.unread.push("a user id update without the ids before and after it")
+    unread(place, "a user id update without the ids before and after it", update)
     return
   }
   const phone = Json.wordAt(update, "wa_id") ?? null
-  found.people.push({ phone, userId: current, formerly: { phone: null, userId: previous } })
+  place.found.people.push({ phone, userId: current, formerly: { phone: null, userId: previous } })
 }
 
 /** What the events of a template mean for its status. */
@@ -249,16 +299,16 @@ const templateStatuses: ReadonlyMap<string, string> = new Map([
   ["FLAGGED", "approved"]
 ])
 
-const readTemplate = (value: unknown, found: Found): void => {
+const readTemplate = (value: unknown, place: Place): void => {
   const name = Json.textAt(value, "message_template_name")
   const language = Json.textAt(value, "message_template_language")
   const event = Json.textAt(value, "event")
   const quality = Json.textAt(value, "new_quality_score")
   if (name === undefined || language === undefined || (event === undefined && quality === undefined)) {
-    found.unread.push("news of a template without its name, its language or what is new")
+    unread(place, "news of a template without its name, its language or what is new", value)
     return
   }
-  found.templates.push({
+  place.found.templates.push({
     name,
     language,
     ...(event === undefined ? {} : { status: templateStatuses.get(event) ?? event.toLowerCase() }),
@@ -266,32 +316,64 @@ const readTemplate = (value: unknown, found: Found): void => {
   })
 }
 
-function* readChange(change: unknown, now: Instant, found: Found): Generator<void, void> {
-  const value = Json.at(change, "value")
+/** Members of a change's value that are read, or say only whose it is. */
+const envelope = ["messaging_product", "metadata", "contacts"]
+const ofMessages: ReadonlySet<string> = new Set([...envelope, "statuses", "messages"])
+const ofPreferences: ReadonlySet<string> = new Set([...envelope, "user_preferences"])
+
+/** The people of a value, those among them whom the platform names twice, its statuses and its messages. */
+function* readConversation(value: unknown, now: Instant, place: Place, isAside: boolean): Generator<void> {
+  const contacts = yield* readContacts(value, place)
+  for (const status of itemsOf(place, value, "statuses")) yield readStatus(status, now, place)
+  for (const message of itemsOf(place, value, "messages"))
+    yield readMessage(message, contacts, place, isAside)
+}
+
+function* readContacts(value: unknown, place: Place): Generator<void, Contacts> {
   const contacts = yield* contactsOf(value)
   for (const contact of contacts.all)
-    if (contact.phone !== null && contact.userId !== null) found.people.push(contact)
-  switch (Json.textAt(change, "field")) {
+    if (contact.phone !== null && contact.userId !== null) place.found.people.push(contact)
+  return contacts
+}
+
+function* readChange(change: unknown, now: Instant, found: Found): Generator<void> {
+  const value = Json.at(change, "value")
+  const place = { field: Json.textAt(change, "field") ?? "", found }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    unread(place, "news without a value", change)
+    return
+  }
+  switch (place.field) {
     case "messages":
-      for (const status of Json.listAt(value, "statuses")) yield readStatus(status, now, found)
-      for (const message of Json.listAt(value, "messages")) yield readMessage(message, contacts, found)
+      yield* readConversation(value, now, place, false)
+      leaveUnread(place, value, ofMessages)
       return
-    case "user_preferences":
-      for (const preference of Json.listAt(value, "user_preferences"))
-        yield readPreference(preference, contacts, found)
+    case "standby": {
+      // The platform's own agent holds the conversation, or a second app does (whatsapp-cloud.md §1.12).
+      const aside = Json.at(value, "standby")
+      yield* readConversation(aside, now, place, true)
+      leaveUnread(place, aside, ofMessages)
       return
+    }
+    case "user_preferences": {
+      const contacts = yield* readContacts(value, place)
+      for (const preference of itemsOf(place, value, "user_preferences"))
+        yield readPreference(preference, contacts, place)
+      leaveUnread(place, value, ofPreferences)
+      return
+    }
     case "user_id_update": {
       const updates = Json.listAt(value, "user_id_update")
-      for (const update of updates.length === 0 ? [value] : updates) yield readUserIdUpdate(update, found)
+      yield* readContacts(value, place)
+      for (const update of updates.length === 0 ? [value] : updates) yield readUserIdUpdate(update, place)
       return
     }
     case "message_template_status_update":
     case "message_template_quality_update":
-      readTemplate(value, found)
+      readTemplate(value, place)
       return
     default:
-      // The operator chooses fields in the platform's settings, so that an unused field is no fault.
-      return
+      unread(place, "this kind of news is not known", change)
   }
 }
 

@@ -61,7 +61,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { accountId, consents, receive, refused } = yield* account
         yield* listen(accountId)
-        const message = { id: "m1", person: person(phone), text: "STOP", at: now }
+        const message = Fixtures.received({ id: "m1", person: person(phone), text: "STOP", at: now })
         const item = { ...said(person(phone), word("revoked", now), "m1"), message }
         yield* receive([item, item])
         yield* receive([item], now + Time.day)
