@@ -32,6 +32,9 @@ if (!existsSync(cache) || built.some((file) => modified(file) >= modified(cache)
     // Read by nobody but `node --enable-source-maps`.
     sourcemap: true,
     external: ["better-sqlite3", "pg"],
+    // What is ESM here is not there.
+    define: { "import.meta.url": "moduleUrl" },
+    banner: { js: 'const moduleUrl = require("node:url").pathToFileURL(__filename).href' },
     logLevel: "warning"
   })
   copyFileSync(join(scripts, "start.mjs"), join(bundle, "main.mjs"))

@@ -1,9 +1,11 @@
-// Installs and builds, from a clone that has nothing but Node and npm. Says nothing when there is nothing to do.
+// Installs and builds, from a clone that has nothing but Node and npm. Says nothing when there is nothing to do. Then it
+// becomes the program that its first argument names, where it has one.
 import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 
+const parent = process.ppid
 const root = join(dirname(fileURLToPath(import.meta.url)), "../../..")
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 
@@ -34,3 +36,11 @@ if (!installed()) {
 }
 run("Building", process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-b"])
 run("Bundling", process.execPath, [join(root, "packages/host/scripts/bundle.mjs")])
+
+const [program, ...given] = process.argv.slice(2)
+// Who was to end it may be gone by now, and nobody would.
+if (program !== undefined && process.ppid === parent) {
+  const file = join(root, program)
+  process.argv = [process.argv[0], file, ...given]
+  await import(pathToFileURL(file).href)
+}

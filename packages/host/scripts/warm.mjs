@@ -4,7 +4,8 @@ import { Server } from "node:net"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 
-const bundle = process.argv[2]
+// The bundle takes no argument.
+const [bundle] = process.argv.splice(2)
 const listen = Server.prototype.listen
 
 Server.prototype.listen = function (...given) {

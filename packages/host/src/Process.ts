@@ -5,18 +5,19 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Arguments from "./Arguments.ts"
 import type { Options } from "./EngineLayer.ts"
 import * as Host from "./Host.ts"
 import * as HostConfig from "./HostConfig.ts"
 import * as Logs from "./Logs.ts"
 import * as Signals from "./Signals.ts"
 import * as StartFailure from "./StartFailure.ts"
+import * as Version from "./Version.ts"
 
 const program = (options: Options) =>
   Effect.gen(function* () {
     const config = yield* HostConfig.load
-    yield* Signals.watch(config.stopGraceMs)
-    yield* Layer.launch(Host.layer(config, options)).pipe(
+    yield* Effect.zipRight(Signals.watch(config.stopGraceMs), Layer.launch(Host.layer(config, options))).pipe(
       Logger.withMinimumLogLevel(config.logLevel),
       Effect.provide(Logs.layer(config.logFormat, "stdout"))
     )
@@ -35,10 +36,33 @@ const failureLogged = (options: Options) =>
     )
   )
 
+const answered = (asked: Arguments.Asked, options: Options) => {
+  switch (asked._tag) {
+    case "Start":
+      return failureLogged(options)
+    case "Help":
+      return Console.log(Arguments.help)
+    case "Version":
+      return Console.log(Version.read())
+    case "Unknown":
+      return Effect.zipRight(
+        Console.error(
+          Logs.inLine(`Sendwright did not start. It takes no argument ${asked.argument}; see --help.`)
+        ),
+        Effect.sync(() => {
+          process.exitCode = Arguments.misused
+        })
+      )
+  }
+}
+
 /**
  * Runs the host by the environment: the whole program of `sendwright-host`. SIGINT and SIGTERM stop it after what is under
  * way, a second one immediately.
  */
 export const run = (options: Options = {}): void =>
   // Its own logger would write every line a second time.
-  NodeRuntime.runMain(failureLogged(options), { disableErrorReporting: true, disablePrettyLogger: true })
+  NodeRuntime.runMain(answered(Arguments.read(process.argv.slice(2)), options), {
+    disableErrorReporting: true,
+    disablePrettyLogger: true
+  })

@@ -13,6 +13,28 @@ const exit = (code: number, reason: string): Effect.Effect<never> =>
     process.exit(code)
   })
 
+/** How often a process that `npm` started looks for it. */
+const lookMs = 500
+
+/** `npm start` of any package, and `npx`: whoever ends these means the host. */
+const isStartedByNpm = (event: string | undefined): boolean => event === "start" || event === "npx"
+
+/**
+ * Returns when the process that began this one is gone, if that was for `npm`. `npm` tells a signal to its shell, which
+ * dies of it and tells nobody unless the script begins with `exec`; and a killed `npm` tells nobody at all. A host that
+ * lived on would hold its database for nobody.
+ */
+const abandoned = (parent: number, event = process.env["npm_lifecycle_event"]): Effect.Effect<void> =>
+  isStartedByNpm(event)
+    ? Effect.repeat(
+        Effect.delay(
+          Effect.sync(() => process.ppid),
+          lookMs
+        ),
+        { until: (now) => now !== parent }
+      )
+    : Effect.never
+
 /**
  * Ends the process at a second signal, or when a stop outlasts its grace period because something hangs. Acknowledged
  * sends are on the disk by then, and the next worker rescues those in flight.
@@ -23,8 +45,16 @@ export const watch = (graceMs: number): Effect.Effect<void> =>
     // Never removed: without a listener a signal kills the process immediately, except for a container's first process,
     // which ignores it.
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => signals.unsafeOffer(signal))
+    const parent = process.ppid
+    const stopAbandoned = Effect.gen(function* () {
+      yield* abandoned(parent)
+      yield* Effect.logWarning("The npm that started this host is gone.")
+      yield* Effect.sync(() => process.kill(process.pid, "SIGTERM"))
+      return yield* Queue.take(signals)
+    })
     const ungraceful = Effect.gen(function* () {
-      const first = yield* Queue.take(signals)
+      // After a signal nobody looks any more: a second one would end the stop that the first one began.
+      const first = yield* Effect.raceFirst(Queue.take(signals), stopAbandoned)
       const since = yield* Clock.currentTimeMillis
       const second = Effect.repeat(Effect.zip(Queue.take(signals), Clock.currentTimeMillis), {
         until: ([signal, now]) => signal !== "SIGINT" || signal !== first || now - since >= echoMs

@@ -1,6 +1,6 @@
 /** The bundle that `npm start` runs: what is loaded late is there, too. */
 import { spawn, spawnSync } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
@@ -52,6 +52,20 @@ describe("the bundle", () => {
     }
     child.kill("SIGTERM")
     expect(await ended).toBe(0)
+  })
+
+  it.each([
+    [["--help"], 0, /^Usage: sendwright-host\n/],
+    [["--version"], 0, /^\d+\.\d+\.\d+\n$/],
+    [["--port", "8080"], 2, /^Sendwright did not start\. It takes no argument --port; see --help\.\n$/]
+  ] as const)("does not start with %j", async (given, code, said) => {
+    const { ended, output } = launch({ DATABASE_URL: `sqlite:${join(folder, "asked.db")}` }, [
+      entry,
+      ...given
+    ])
+    expect(await ended).toBe(code)
+    expect(output()).toMatch(said)
+    expect(existsSync(join(folder, "asked.db"))).toBe(false)
   })
 
   it("starts by the code that was compiled when it was made", async () => {

@@ -1,33 +1,30 @@
 /** The command line: from arguments to an exit code. Answers go to standard output, all else to standard error. */
-import { readFileSync } from "node:fs"
 import * as CliConfig from "@effect/cli/CliConfig"
 import * as Command from "@effect/cli/Command"
 import * as ValidationError from "@effect/cli/ValidationError"
 import * as Fault from "@sendwright/core/Fault"
-import { Json } from "@sendwright/core/internal"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
+import * as Arguments from "../Arguments.ts"
 import type { Options } from "../EngineLayer.ts"
 import * as Problems from "../http/Problems.ts"
 import * as Logs from "../Logs.ts"
 import * as StartFailure from "../StartFailure.ts"
+import * as Version from "../Version.ts"
 import * as Commands from "./Commands.ts"
 import type { NotOpened } from "./Operation.ts"
-
-const manifest = Json.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
 
 const application = (options: Options) =>
   Command.run(Commands.make(options), {
     name: "Sendwright",
-    version: Json.textAt(manifest, "version") ?? ""
+    version: Version.read()
   })
 
 /** Why is on standard error. */
 export const failed = 1
-const misused = 2
 
 /** Every fault on a line of its own, or why there is no answer. */
 const linesOf = (error: NotOpened | Problems.EngineError): ReadonlyArray<string> => {
@@ -50,7 +47,7 @@ export const run = (argv: ReadonlyArray<string>, options: Options = {}) =>
     Effect.catchAll((error) =>
       // The parser told its own error.
       ValidationError.isValidationError(error)
-        ? Effect.succeed(misused)
+        ? Effect.succeed(Arguments.misused)
         : Effect.as(Console.error(messageOf(error)), failed)
     ),
     Effect.tapDefect((cause) =>
