@@ -205,6 +205,8 @@ CREATE TABLE sendwright_job (
 CREATE INDEX sendwright_job_account ON sendwright_job USING btree (account, kind, seq);
 CREATE INDEX sendwright_job_account_reference ON sendwright_job USING btree (account, reference, seq) WHERE reference IS NOT NULL;
 CREATE INDEX sendwright_job_backlog ON sendwright_job USING btree (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
+-- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
+CREATE INDEX sendwright_job_embedded ON sendwright_job USING btree (account, created_at, recipients) WHERE kind = 'embedded'::text;
 CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job USING btree (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_job_key ON sendwright_job USING btree (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job USING btree (public_key, reference, seq) WHERE reference IS NOT NULL;

@@ -543,8 +543,8 @@ export const make = Effect.gen(function* () {
 
   /**
    * Commits the send, unless too many sends wait for their commit. The store checks key, quota and minimum wait
-   * inside the commit. From here on a client that hangs up changes nothing. Inside the embedder's transaction quota
-   * and minimum wait are checked after the commit.
+   * inside the commit. From here on a client that hangs up changes nothing. Inside the embedder's transaction only
+   * a send of more than a whole day's quota is refused.
    */
   const accept = <E>(
     command: AcceptSend,

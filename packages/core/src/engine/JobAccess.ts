@@ -1,7 +1,6 @@
 /** Reading and canceling jobs: a caller's own, and any for the operator. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { LimitWait } from "../domain/account/Plan.ts"
 import * as Money from "../domain/billing/Money.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
 import { JobEnded, NotFound } from "../domain/Errors.ts"
@@ -59,7 +58,6 @@ const waitsForContent = ({ content, counts }: Job, nextAt: Instant | null): bool
 /** @param isDispatched true while any worker is alive that sends due messages */
 const waitingFor = (
   job: Job,
-  limit: LimitWait | null,
   nextAt: Instant | null,
   session: Session | null,
   isDispatched: boolean,
@@ -70,7 +68,6 @@ const waitingFor = (
   if (job.status === "paused") return waitOfPaused(job, session, obstacle, now)
   if (!isOpen(job)) return null
   if (waitsForContent(job, nextAt)) return { limiter: "content", until: null }
-  if (limit !== null && limit.until > now) return limit
   if (!isDispatched) return { limiter: "worker", until: null }
   if (session !== null && obstacle !== null) return waitingForSession(session, obstacle, now)
   if (job.counts.queued > 0) {
@@ -140,14 +137,13 @@ export const make = Effect.gen(function* () {
     const pacing = session?.pacing ?? unpaced
     const now = yield* Clock.currentTimeMillis
     const isDispatched = !isOpen(job) || (yield* heartbeat.isDispatched)
-    const limit = job.status === "queued" ? yield* jobs.limitWait(job.id) : null
     const nextAt = due.length === 0 ? null : Math.min(...due)
     const found: JobDetail = {
       job,
       template,
       results,
       actualCost,
-      waitingFor: waitingFor(job, limit, nextAt, session, isDispatched, now),
+      waitingFor: waitingFor(job, nextAt, session, isDispatched, now),
       expectedCompletionAt: expectedCompletionAt(job, pacing, now)
     }
     return found

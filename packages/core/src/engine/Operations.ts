@@ -1,6 +1,5 @@
 /** Arguments and answers of the engine's operations. */
 
-import type { Limiter } from "../domain/account/Plan.ts"
 import type { Decision } from "../domain/account/RateLimit.ts"
 import type {
   FeatureUnavailable,
@@ -83,7 +82,7 @@ export interface JobDetail {
   readonly actualCost: string | null
   /** The limit that the dispatch waits for, or what else keeps it waiting; null when nothing does. */
   readonly waitingFor: {
-    readonly limiter: Limiter | "content" | "pace" | "platform" | "retry" | "session" | "template" | "worker"
+    readonly limiter: "content" | "pace" | "platform" | "retry" | "session" | "template" | "worker"
     readonly until: Instant | null
   } | null
   /** An estimate by the session's pace; null without a pace, and once the job has left dispatch. */

@@ -98,14 +98,12 @@ export class Signals extends Context.Tag("@sendwright/core/runtime/Signals")<
     /** There is something to dispatch. A session lane that finds more than it can claim wakes the next one. */
     readonly sends: Signal
     readonly deliveries: Signal
-    /** A claim found jobs whose limits are not applied yet. */
-    readonly limits: Signal
     /** An attempt was made, so that a platform that is polled may have news. */
     readonly attempts: Signal
   }
 >() {
   static readonly layer: Layer.Layer<Signals> = Layer.scoped(
     Signals,
-    Effect.all({ sends: signal, deliveries: signal, limits: signal, attempts: signal })
+    Effect.all({ sends: signal, deliveries: signal, attempts: signal })
   )
 }

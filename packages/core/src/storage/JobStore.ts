@@ -8,7 +8,7 @@
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
-import type { Demand, LimitWait } from "../domain/account/Plan.ts"
+import type { Demand } from "../domain/account/Plan.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts"
@@ -55,8 +55,8 @@ export interface AcceptSend {
   /** Who claims the job in the same commit: a direct message is sent by the one who accepted it. */
   readonly claim: string | null
   /**
-   * True inside the embedder's transaction: quota and minimum wait are applied after its commit (`JobStore.applyLimits`), and
-   * nothing is locked that another send needs. For template sends that nobody claims yet.
+   * True inside the embedder's transaction: nothing is locked that another send needs, and the send is counted and not
+   * refused by quota and minimum wait. For template sends that nobody claims yet.
    */
   readonly isEmbedded?: boolean
 }
@@ -103,13 +103,6 @@ export interface DispatchedJob extends ClaimedJob {
   readonly session: Outbound
 }
 
-/** A job that is due, and whose limits are to be applied first. */
-export interface LimitsDue {
-  readonly accountId: string
-  readonly jobId: string
-  readonly dueAt: Instant
-}
-
 /** A due job whose content cannot be read. */
 export interface UnreadableJob {
   readonly jobId: string
@@ -118,9 +111,6 @@ export interface UnreadableJob {
 
 /** For so long a job whose content could not be read waits until it is looked at again: it may have been mended. */
 export const unreadableMs = 10 * Time.minute
-
-/** For so long nobody else applies the limits of jobs that a claim has reported. */
-export const limitsLeaseMs = 10 * Time.second
 
 /** Who asks for how much. */
 export interface Claim {
@@ -242,8 +232,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * the key (replay or conflict), the quota, the minimum wait. Of parallel sends with one key exactly one is
      * accepted; parallel sends over a quota accept exactly the quota.
      *
-     * With `isEmbedded` quota and minimum wait are not decided here, but for a send of more than a whole day's quota,
-     * and what it sends is not counted before {@link applyLimits}.
+     * With `isEmbedded` only a send of more than a whole day's quota is refused, and none starts a minimum wait.
      */
     readonly accept: (command: AcceptSend) => Effect.Effect<AcceptResult, StorageError>
 
@@ -270,9 +259,6 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * At most `atRisk` recipients are claimed of sessions whose provider is not `recoverable`: what a dead worker had claimed
      * of these becomes `unknown`. A recipient over which workers died is the only one of its session.
      *
-     * `limits`: due jobs whose limits are to be applied before they are claimed. The caller calls {@link
-     * applyLimits}; if that does not happen, they are reported again after {@link limitsLeaseMs}.
-     *
      * `unreadable`: due jobs whose contents cannot be read. Each is put off for {@link unreadableMs}, and costs no other its
      * claim.
      */
@@ -284,25 +270,10 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       {
         readonly settled: number
         readonly claimed: ReadonlyArray<DispatchedJob>
-        readonly limits: ReadonlyArray<LimitsDue>
         readonly unreadable: ReadonlyArray<UnreadableJob>
       },
       StorageError
     >
-
-    /**
-     * Takes quota and minimum wait for an account's jobs that were accepted with `isEmbedded`, in the given order,
-     * each once: those within them are counted and may be claimed, the others are due when their limit lets them go. Answers
-     * how many may be claimed.
-     */
-    readonly applyLimits: (command: {
-      readonly now: Instant
-      readonly accountId: string
-      readonly jobIds: ReadonlyArray<string>
-    }) => Effect.Effect<number, StorageError>
-
-    /** The limit for which the job waits; null when it waits for none, and before it was asked for. */
-    readonly limitWait: (jobId: string) => Effect.Effect<LimitWait | null, StorageError>
 
     /**
      * Says that workers live. Whoever may have claimed recipients or deliveries says so every few seconds, with another

@@ -23,7 +23,6 @@ import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Batch from "./Batch.ts"
 import type { Order } from "./Circuits.ts"
 import { Circuits } from "./Circuits.ts"
-import * as DeferredLimits from "./DeferredLimits.ts"
 import * as FailureActions from "./FailureActions.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import * as Isolate from "./Isolate.ts"
@@ -67,8 +66,6 @@ export interface SendLoop {
    * True when a claim may find something though the last found nothing: a claim looks at some sessions only.
    */
   readonly hasDue: Effect.Effect<boolean, StorageError>
-  /** Applies the limits of the jobs that claims have reported. Answers how many may be claimed. */
-  readonly applyLimits: Effect.Effect<number>
 }
 
 /**
@@ -91,7 +88,6 @@ interface Parts {
   readonly circuits: Context.Tag.Service<Circuits>
   readonly applyActions: Effect.Effect.Success<typeof FailureActions.make>
   readonly deadlines: Effect.Effect.Success<typeof Deadlines.make>
-  readonly limits: Effect.Effect.Success<typeof DeferredLimits.make>
   readonly prepare: Preparation["prepare"]
   readonly release: Preparation["release"]
   /** Platforms that can be asked about an attempt without an outcome. */
@@ -359,7 +355,7 @@ class OpenLane implements Lane {
   }
 
   private commit(request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> {
-    const { circuits, excluded, jobs, limits, recoverable, slowSessions } = this.parts
+    const { circuits, excluded, jobs, recoverable, slowSessions } = this.parts
     const { limit, settlements, slots, worker } = request
     const commit = Effect.suspend(() => {
       const atRisk = { limit: slots, recoverable }
@@ -370,15 +366,14 @@ class OpenLane implements Lane {
       return jobs.settleAndClaim({ now: this.clock.unsafeCurrentTimeMillis(), settlements, claim })
     })
     return Effect.matchCauseEffect(commit, {
-      onSuccess: ({ claimed, limits: due, unreadable }): Effect.Effect<LaneEvent> => {
+      onSuccess: ({ claimed, unreadable }): Effect.Effect<LaneEvent> => {
         const stored = { _tag: "Stored", claimed } as const
         // A turn of the event loop, which is not the batch's time: its size is judged by that.
         const next =
           claimed.length === 0
             ? Effect.succeed(stored)
             : Effect.as(EventLoopBudget.yieldIfSpentByWork, stored)
-        const then = due.length === 0 ? next : Effect.zipRight(limits.add(due), next)
-        return unreadable.length === 0 ? then : Effect.zipRight(reportUnreadable(unreadable), then)
+        return unreadable.length === 0 ? next : Effect.zipRight(reportUnreadable(unreadable), next)
       },
       onFailure: (cause) => Effect.succeed(notStored(cause))
     })
@@ -444,7 +439,6 @@ export const make = (options: {
     const circuits = yield* Circuits
     const { prepare, release } = yield* Batch.preparation
     const deadlines = yield* Deadlines.make
-    const limits = yield* DeferredLimits.make
     const recoverable: ReadonlyArray<Provider> = [...senders.values()]
       .filter(canRecover)
       .map((sender) => sender.provider)
@@ -462,7 +456,6 @@ export const make = (options: {
       circuits,
       applyActions,
       deadlines,
-      limits,
       prepare,
       release,
       recoverable,
@@ -487,5 +480,5 @@ export const make = (options: {
       return next !== null && next <= now
     })
 
-    return { open, applyLimits: limits.apply, nextDue, hasDue }
+    return { open, nextDue, hasDue }
   })

@@ -140,11 +140,10 @@ const draining = ({
   return Effect.gen(function* () {
     const rescued = yield* rescue
     const sent = yield* drainSends
-    const allowed = yield* sends.applyLimits
     const { count } = yield* inbound.poll
     const appliedEarly = yield* inbound.applyEarlyReports
     const delivered = yield* drainDeliveries
-    return rescued + sent + allowed + count + appliedEarly + delivered
+    return rescued + sent + count + appliedEarly + delivered
   }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
 }
 
@@ -221,7 +220,6 @@ const make = (options: Options) =>
         ...Array.from({ length: lanes }, () => lane),
         deliveries,
         loops.run("Receipts", listen),
-        loops.run("Limits", Effect.zipRight(sends.applyLimits, signals.limits.wait(idleMs))),
         loops.run("Rescue", paced)
       ]
       // One fiber, so that they all end at the same time and share the grace.

@@ -9,7 +9,7 @@ import * as Plan from "../../src/domain/account/Plan.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import { utcDay } from "../../src/domain/Instant.ts"
 import { AccountStore } from "../../src/storage/AccountStore.ts"
-import type { ClaimedJob, LimitsDue } from "../../src/storage/JobStore.ts"
+import type { ClaimedJob } from "../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
@@ -64,8 +64,6 @@ interface Cast {
   readonly jobIds: Map<number, string>
   /** Every attempt that was given out, in the order of the claims. */
   readonly attempts: Array<{ readonly jobId: string; readonly fence: number; readonly index: number }>
-  /** The jobs whose limits are to be taken, as claims told since it was done last. */
-  limits: ReadonlyArray<LimitsDue>
   readonly idOf: (place: number) => string
 }
 
@@ -91,12 +89,10 @@ const cast = (): Cast => {
     sessionIds,
     jobIds: new Map(),
     attempts: [],
-    limits: [],
     idOf
   }
 }
 
-/** By which limits are taken after a commit. */
 const plan = { ...Plan.defaults, daily_template_recipients: 8, minimum_wait_ms: 20 }
 
 /** The sandbox for the first two, and one of which a crash leaves unknown what was under way. */
@@ -213,8 +209,6 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
       }
       case "unpark":
         return yield* jobs.applyEarlyReports({ now })
-      case "takeLimits":
-        return yield* jobs.applyLimits({ now, accountId, jobIds: world.limits.map(({ jobId }) => jobId) })
       case "unblock":
         return yield* sessions.unblock({ now })
       case "makeDue":
@@ -317,7 +311,6 @@ const look = (world: Cast) =>
       recipients: yield* Effect.forEach(jobIds.values(), (jobId) =>
         Effect.map(jobs.results({ jobId, page: everything }), ({ items }) => items)
       ),
-      limits: yield* Effect.forEach(jobIds.values(), jobs.limitWait),
       sessions: yield* Effect.forEach(sessionIds, (id) => sessions.find(id)),
       workers: [...(yield* jobs.workers)].sort((a, b) => (a.worker < b.worker ? -1 : 1)),
       usage: yield* jobs.usage({ accountId, day: utcDay(now) })
@@ -360,9 +353,6 @@ const claimedIn = (answer: unknown): ReadonlyArray<ClaimedJob> => {
       : [claimed as ClaimedJob]
 }
 
-const limitsIn = (answer: unknown): ReadonlyArray<LimitsDue> =>
-  isRecord(answer) ? ((answer as { readonly limits?: ReadonlyArray<LimitsDue> }).limits ?? []) : []
-
 /** Runs the history over all of them; null when they answer and show the same after every step. */
 export const compare = (
   subjects: ReadonlyArray<Subject>,
@@ -401,7 +391,6 @@ export const compare = (
       }
       for (const { fence, jobId, recipients } of claimedIn(expected.answer))
         for (const { index } of recipients) world.attempts.push({ jobId, fence, index })
-      world.limits = step.do === "takeLimits" ? [] : [...world.limits, ...limitsIn(expected.answer)]
     }
     return null
   }).pipe(Effect.orDie)

@@ -57,7 +57,7 @@ export type Step =
         readonly byPlatform: number | null
       }>
     }
-  | { readonly do: "unpark" | "unblock" | "makeDue" | "takeLimits" }
+  | { readonly do: "unpark" | "unblock" | "makeDue" }
   | { readonly do: "cancel"; readonly job: number }
   | {
       readonly do: "retry"
@@ -247,7 +247,6 @@ export const drawnBy = (seed: number): History => {
     else if (draw < 0.52) steps.push(exchange(drawn))
     else if (draw < 0.6) steps.push(...deaths(drawn, drawn.one([1, 1, 2, 5])))
     else if (draw < 0.63) steps.push(...outage(drawn))
-    else if (draw < 0.65) steps.push({ do: "takeLimits" })
     else if (draw < 0.66) steps.push({ do: "giveBack", worker: drawn.below(3) })
     else if (draw < 0.68) steps.push({ do: "rescue", worker: drawn.below(3), recoverable: drawn.often(0.7) })
     else if (draw < 0.73) steps.push(receive(drawn, jobs))

@@ -55,13 +55,11 @@ const rules: ReadonlyArray<readonly [rule: string, history: History]> = [
     [send, { do: "unavailable", session: 0 }, { do: "clock", ms: 1000 }, claim(1)]
   ],
   [
-    "a job of which two claims told is counted once",
+    "a send inside an embedder's transaction is counted on its day",
     [
       { ...send, isEmbedded: true },
-      claim(1),
-      { do: "clock", ms: 60_000 },
-      claim(1),
-      { do: "takeLimits" },
+      { do: "clock", ms: 86_400_000 },
+      { ...send, job: 1, isEmbedded: true },
       claim(1)
     ]
   ]

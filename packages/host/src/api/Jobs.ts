@@ -127,7 +127,7 @@ const JobDetail = Schema.Struct({
       Schema.Struct({
         limiter: Text.annotations({
           description:
-            "`pace`, `retry`, `session`, `template`, `content` when that was damaged in the store and cannot be read, `platform` while that does not answer (`until` it is asked again), `daily_template_recipients` or `minimum_wait_ms` when a send of an embedder's transaction waits for that limit of the plan, or `worker` when no process that sends was alive for 15 seconds."
+            "`pace`, `retry`, `session`, `template`, `content` when that was damaged in the store and cannot be read, `platform` while that does not answer (`until` it is asked again), or `worker` when no process that sends was alive for 15 seconds."
         }),
         until: NullableTime
       })

@@ -81,72 +81,10 @@ export const decide = (demand: Demand, usage: Usage, now: Instant): Verdict => {
 }
 
 /**
- * Decides a send inside the embedder's transaction, whose limits are applied after the commit (decisions.md §10
- * "Embedding"). A send of more than a whole day's quota is refused, since it would wait for ever.
+ * Decides a send inside the embedder's transaction: it is counted and not refused, since its process is trusted, except for
+ * more than a whole day's quota in one send (decisions.md §11 "Embedding").
  */
 export const decideEmbedded = (demand: Demand, usage: Usage, now: Instant): Verdict =>
   demand.dailyLimit !== null && demand.units > demand.dailyLimit
     ? exhausted(demand.dailyLimit, usage, now)
     : allowed
-
-/**
- * The later of an API key's last acceptance and the last time when limits were applied to its sends after a commit.
- * That time is ignored if a clock ahead of ours wrote it, since it would hide later acceptances.
- */
-export const lastOf = (
-  accepted: Instant | null,
-  limitsAppliedAt: Instant | null,
-  now: Instant
-): Instant | null => {
-  if (limitsAppliedAt === null || Time.isAhead(limitsAppliedAt, now)) return accepted
-  return accepted === null ? limitsAppliedAt : Math.max(accepted, limitsAppliedAt)
-}
-
-/** A limit that a job waits for, by the plan's field. */
-export type Limiter = "daily_template_recipients" | "minimum_wait_ms"
-export const limiters: ReadonlyArray<Limiter> = ["daily_template_recipients", "minimum_wait_ms"]
-
-/** A job whose limits are not applied yet. */
-export interface PendingLimits {
-  /** The API key that sent it. */
-  readonly publicKey: string
-  readonly units: number
-}
-
-/** The limit that a job waits for, and when to try again. */
-export interface LimitWait {
-  readonly limiter: Limiter
-  readonly until: Instant
-}
-
-/**
- * Applies an account's limits to its jobs in order, as if each was sent now; null for a job that may go. Jobs of one
- * API key wait one minimum wait apart, so that each is tried again when it may go.
- */
-export const applyLimits = <J extends PendingLimits>(
-  jobs: ReadonlyArray<J>,
-  plan: Pick<Plan, "daily_template_recipients" | "minimum_wait_ms">,
-  usage: { readonly usedToday: number; readonly lastAcceptedAt: ReadonlyMap<string, Instant> },
-  now: Instant
-): ReadonlyArray<readonly [job: J, wait: LimitWait | null]> => {
-  let { usedToday } = usage
-  const lastAcceptedAt = new Map(usage.lastAcceptedAt)
-  const next = new Map<string, Instant>()
-  const { daily_template_recipients: dailyLimit, minimum_wait_ms: minimumWaitMs } = plan
-
-  const applyOne = ({ publicKey, units }: PendingLimits): LimitWait | null => {
-    const used = { usedToday, lastAcceptedAt: lastAcceptedAt.get(publicKey) ?? null }
-    const verdict = decide({ units, dailyLimit, minimumWaitMs }, used, now)
-    if (verdict._tag === "QuotaExhausted")
-      return { limiter: "daily_template_recipients", until: verdict.resetsAt }
-    if (verdict._tag === "TooSoon") {
-      const until = next.get(publicKey) ?? verdict.retryAt
-      next.set(publicKey, until + minimumWaitMs)
-      return { limiter: "minimum_wait_ms", until }
-    }
-    usedToday += units
-    lastAcceptedAt.set(publicKey, now)
-    return null
-  }
-  return jobs.map((job) => [job, applyOne(job)])
-}

@@ -10,7 +10,6 @@ import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
-import * as DeferredLimits from "../policy/DeferredLimits.ts"
 import type { Tx } from "../policy/JobRows.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, openJobs, putJob } from "./MemoryDatabase.ts"
@@ -54,15 +53,6 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       commitsInGroups: false,
 
       settleAndClaim: (command) => perform(() => Changes.settleAndClaim(rows, claims, command)),
-
-      applyLimits: (command) => perform(() => DeferredLimits.apply(rows, command)),
-
-      limitWait: (jobId) =>
-        Effect.sync(() => {
-          const row = db.jobs.get(jobId)
-          if (row === undefined || row.limiter === null || row.limiter === "none") return null
-          return row.nextDue === null ? null : { limiter: row.limiter, until: row.nextDue }
-        }),
 
       heartbeat: ({ beats, dispatchesAt, workers }) =>
         Effect.sync(() => {

@@ -9,7 +9,6 @@ import * as Layer from "effect/Layer"
 import type { Entry } from "../../domain/Audit.ts"
 import type { Account } from "../../domain/account/Account.ts"
 import type { ApiKey } from "../../domain/account/ApiKey.ts"
-import type { Limiter } from "../../domain/account/Plan.ts"
 import type { RateCard } from "../../domain/billing/RateCard.ts"
 import type { ConsentRecord, Last } from "../../domain/consent/Consent.ts"
 import * as Ids from "../../domain/Ids.ts"
@@ -38,8 +37,6 @@ export interface JobRow extends Positioned, JobState {
   readonly recipients: ReadonlyArray<FencedRecipient>
   /** Null while somebody works on it, and when nothing waits. */
   readonly nextDue: Instant | null
-  /** Limits that are still to be applied: `none` until they were asked for; null once applied. */
-  readonly limiter: Limiter | "none" | null
   /** Its place in `idempotency`; null when the request had no key. */
   readonly key: string | null
 }
@@ -87,8 +84,6 @@ export interface Tables {
   readonly pairs: Map<string, Instant>
   readonly usage: Map<string, number>
   readonly lastAccepted: Map<string, Instant>
-  /** By API key, when the limits of one of its sends were applied last after an embedder's commit. */
-  readonly lastLimitsApplied: Map<string, Instant>
   /** By session, when its newest job in the order of acceptance is due first. */
   readonly lastDue: Map<string, Instant>
   readonly endpoints: Map<string, Positioned & { readonly value: Endpoint }>
@@ -129,7 +124,6 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       pairs: new Map(),
       usage: new Map(),
       lastAccepted: new Map(),
-      lastLimitsApplied: new Map(),
       lastDue: new Map(),
       endpoints: new Map(),
       deliveries: new Map(),

@@ -3,7 +3,6 @@
  * so there is nothing to lock.
  */
 
-import * as Plan from "../../domain/account/Plan.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { WaitingSession } from "../../domain/job/Claiming.ts"
@@ -15,14 +14,7 @@ import * as Session from "../../domain/session/Session.ts"
 import type { Template } from "../../domain/template/Template.ts"
 import type { FencedRecipient, JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type {
-  AcceptanceFacts,
-  Backend,
-  JobRows,
-  PendingLimitsJob,
-  RecipientPlace,
-  Tx
-} from "../policy/JobRows.ts"
+import type { AcceptanceFacts, Backend, JobRows, RecipientPlace, Tx } from "../policy/JobRows.ts"
 import * as Events from "./Events.ts"
 import * as InboundRows from "./InboundRows.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
@@ -32,7 +24,6 @@ export interface Memory extends Backend {
   readonly request: never
   readonly reply: never
   readonly job: JobRow
-  readonly pending: PendingLimitsJob
   readonly facts: AcceptanceFacts
   readonly session: WaitingSession
 }
@@ -47,9 +38,6 @@ export const perform = <A>(verb: Tx<A, Memory>): A => {
 export const keyOf = (publicKey: string, key: string): string => `${publicKey}|${key}`
 export const usageOf = (accountId: string, day: string, kind: string): string => `${accountId}|${day}|${kind}`
 const pairOf = (sessionId: string, phone: string): string => `${sessionId}|${phone}`
-
-const lastAcceptance = (db: Database, publicKey: string, now: Instant): Instant | null =>
-  Plan.lastOf(db.lastAccepted.get(publicKey) ?? null, db.lastLimitsApplied.get(publicKey) ?? null, now)
 
 const isOf: Record<"open" | "lost" | "awaited", (tracked: FencedRecipient) => boolean> = {
   open: ({ recipient: { status } }) => status === "queued" || status === "sending",
@@ -154,7 +142,6 @@ export const make = (db: Database): JobRows<Memory> => ({
         job,
         template: statusOf(db, job.job.content),
         dueAt: job.nextDue ?? now,
-        hasPendingLimits: job.limiter !== null,
         content: job.job.content,
         session
       }))
@@ -184,46 +171,12 @@ export const make = (db: Database): JobRows<Memory> => ({
     for (const job of jobs) putJob(db, { ...job, nextDue: until })
   },
 
-  lockPendingLimits: function* (accountId, jobIds) {
-    return jobIds.flatMap((jobId): ReadonlyArray<PendingLimitsJob> => {
-      const row = db.jobs.get(jobId)
-      if (row === undefined || row.limiter === null || row.nextDue === null) return []
-      const { accountId: of, publicKey, recipients: units } = row.job
-      return of === accountId ? [{ jobId, publicKey, units }] : []
-    })
-  },
-
-  limitFacts: function* ({ accountId, now, publicKeys }) {
-    const lastAcceptedAt = new Map<string, Instant>()
-    for (const key of publicKeys) {
-      const at = lastAcceptance(db, key, now)
-      if (at !== null) lastAcceptedAt.set(key, at)
-    }
-    return {
-      plan: db.accounts.get(accountId)?.value.plan ?? Plan.defaults,
-      usedToday: db.usage.get(usageOf(accountId, Time.utcDay(now), "template")) ?? 0,
-      lastAcceptedAt
-    }
-  },
-
-  saveLimits: function* (accountId, jobs, now) {
-    const today = usageOf(accountId, Time.utcDay(now), "template")
-    for (const [{ jobId, publicKey, units }, wait] of jobs) {
-      const row = db.jobs.get(jobId)
-      if (row === undefined) continue
-      putJob(db, { ...row, limiter: wait === null ? null : wait.limiter, nextDue: wait?.until ?? now })
-      if (wait !== null) continue
-      db.usage.set(today, (db.usage.get(today) ?? 0) + units)
-      db.lastLimitsApplied.set(publicKey, now)
-    }
-  },
-
   acceptanceFacts: function* ({ accountId, content, key, now, publicKey, sessionId }) {
     return {
       record: key === null ? null : (db.idempotency.get(keyOf(publicKey, key)) ?? null),
       isKeyLocked: false,
       usedToday: db.usage.get(usageOf(accountId, Time.utcDay(now), content.kind)) ?? 0,
-      lastAcceptedAt: lastAcceptance(db, publicKey, now),
+      lastAcceptedAt: db.lastAccepted.get(publicKey) ?? null,
       lastDueAt: db.lastDue.get(sessionId) ?? null
     }
   },
@@ -243,13 +196,10 @@ export const make = (db: Database): JobRows<Memory> => ({
       worker: null,
       fence: 0,
       inFlight: 0,
-      limiter: isEmbedded === true ? "none" : null,
       key
     })
-    if (isEmbedded !== true) {
-      db.usage.set(usageOf(job.accountId, Time.utcDay(now), job.content.kind), usedToday + demand.units)
-      db.lastAccepted.set(publicKey, now)
-    }
+    db.usage.set(usageOf(job.accountId, Time.utcDay(now), job.content.kind), usedToday + demand.units)
+    if (isEmbedded !== true) db.lastAccepted.set(publicKey, now)
     if (dueAt !== null) db.lastDue.set(job.sessionId, dueAt)
     if (key === null || idempotency === null) return true
     const { fingerprint } = idempotency

@@ -1,6 +1,6 @@
 /**
  * Accepting a send: the key, the quota, the minimum wait, and then everything that follows from it. Inside the embedder's
- * transaction quota and minimum wait are left for after the commit (`policy/DeferredLimits`).
+ * transaction nothing is locked that another send needs, so the send is counted and not refused (docs/adr/0031).
  */
 
 import * as Idempotency from "../../domain/account/Idempotency.ts"

@@ -48,7 +48,7 @@ function* settle<B extends Backend>(
   return steps.reduce((sum, { settled }) => sum + settled, 0)
 }
 
-const nothing: Claimed = { claimed: [], limits: [], unreadable: [] }
+const nothing: Claimed = { claimed: [], unreadable: [] }
 
 /** `JobStore.settleAndClaim`. People are locked before jobs, as by those who bring their word otherwise. */
 export function* settleAndClaim<B extends Backend>(

@@ -19,9 +19,8 @@ import * as Pacing from "../../domain/session/Pacing.ts"
 import type * as Session from "../../domain/session/Session.ts"
 import type { JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { Claim, DispatchedJob, LimitsDue, UnreadableJob } from "../JobStore.ts"
+import type { Claim, DispatchedJob, UnreadableJob } from "../JobStore.ts"
 import { isAtRisk, unreadableMs } from "../JobStore.ts"
-import * as DeferredLimits from "./DeferredLimits.ts"
 import type { Backend, ClaimStep, DueJob as JobOf, JobRows, Tx } from "./JobRows.ts"
 
 export interface Claims<B extends Backend> {
@@ -33,8 +32,6 @@ export interface Claims<B extends Backend> {
 
 export interface Claimed {
   readonly claimed: ReadonlyArray<DispatchedJob>
-  /** Jobs whose limits are to be applied first. */
-  readonly limits: ReadonlyArray<LimitsDue>
   /** Jobs that were put off, since their contents cannot be read. */
   readonly unreadable: ReadonlyArray<UnreadableJob>
 }
@@ -49,7 +46,6 @@ interface Place<B extends Backend> {
   /** True once this claim has looked for jobs of the session: it may have changed some since. */
   readonly looked: { is: boolean }
   /** Those of the whole claim; this session's are added. */
-  readonly limits: Array<LimitsDue>
   readonly unreadable: Array<UnreadableJob>
 }
 
@@ -85,7 +81,7 @@ const isApproved = <B extends Backend>({ template }: JobOf<B>): boolean =>
   template === null || template === "approved"
 
 const isReady = <B extends Backend>(locked: JobOf<B>): locked is ReadyJob<B> =>
-  !locked.hasPendingLimits && Jobs.isReadable(locked.content)
+  Jobs.isReadable(locked.content)
 
 /** @param due those of its recipients that are */
 const withDue = <B extends Backend>(locked: ReadyJob<B>, due: Due<B>["due"]): Due<B> => ({
@@ -113,12 +109,12 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   let perJob = Number.POSITIVE_INFINITY
 
   /**
-   * The session's first due jobs, but for those whose limits are to be applied or whose contents cannot be read: these
-   * are put off and reported, and do not come again. None when nothing else is due. `areAll`: no other that was due when
+   * The session's first due jobs, but for those whose contents cannot be read: these are put
+   * off and reported, and do not come again. None when nothing else is due. `areAll`: no other that was due when
    * the session was read can be locked.
    */
   function* lockDue(
-    { first, limits, looked, now, session, unreadable }: Place<B>,
+    { first, looked, now, session, unreadable }: Place<B>,
     limit: number
   ): Tx<{ readonly jobs: ReadonlyArray<ReadyJob<B>>; readonly areAll: boolean }, B> {
     for (;;) {
@@ -127,15 +123,11 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const changed = looked.is
       looked.is = true
       const locked = yield* rows.lockDueJobs({ session, changed, now, limit, waits })
-      const pending = locked.filter(
-        ({ content, hasPendingLimits }) => hasPendingLimits && Jobs.isReadable(content)
-      )
-      limits.push(...(yield* DeferredLimits.announce(rows, pending, now)))
       unreadable.push(...(yield* setAside(locked, now)))
       const others = locked.filter(isReady)
       const areAll = locked.length < limit
       if (others.length > 0 || areAll) return { jobs: others, areAll }
-      if (limits.length + unreadable.length >= reportedAtOnce) return { jobs: [], areAll }
+      if (unreadable.length >= reportedAtOnce) return { jobs: [], areAll }
     }
   }
 
@@ -348,7 +340,6 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const until = turn
       let at: Turn = Claiming.beginTurn(turn)
       const first = { is: true }
-      const limits: Array<LimitsDue> = []
       const unreadable: Array<UnreadableJob> = []
       let budget: Budget = { left: asked.limit, atRiskLeft: asked.atRisk?.limit ?? asked.limit }
       let isWhole = false
@@ -361,7 +352,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
           if (isFull()) break
           const atRisk = isAtRisk(asked, session.provider)
           const looked = { is: false }
-          const place = { session, worker: asked.worker, now, first, looked, limits, unreadable }
+          const place = { session, worker: asked.worker, now, first, looked, unreadable }
           const served = yield* serve(place, asked, budget, atRisk)
           at = Claiming.afterTurn(at, session.id, served.outcome)
           budget = Claiming.spend(budget, served.recipients, atRisk)
@@ -373,7 +364,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         break
       }
       turn = Claiming.nextAfter(at, isWhole)
-      return { claimed, limits, unreadable }
+      return { claimed, unreadable }
     },
 
     nextDue: function* (now, without = []) {

@@ -4,7 +4,6 @@
  * (docs/adr/0025, docs/stores.md).
  */
 
-import type { LimitWait, PendingLimits, Plan } from "../../domain/account/Plan.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { WaitingSession } from "../../domain/job/Claiming.ts"
 import type { Content, Job, RecipientResult } from "../../domain/job/Job.ts"
@@ -28,8 +27,6 @@ export interface Driver {
 export interface Backend extends Driver {
   /** A job as its rows hold it. The rules hand it back as they got it. */
   readonly job: JobState
-  /** A job whose limits are to be applied, as its rows have it. */
-  readonly pending: PendingLimitsJob
   /** The facts of an acceptance, with what the insert needs of the same read. The rules hand them back to it. */
   readonly facts: AcceptanceFacts
   /** A session with a job that waits, with what the search for its jobs needs of the same read. */
@@ -76,17 +73,10 @@ export interface DueJob<B extends Backend> {
   readonly job: B["job"]
   readonly template: Template["status"] | null
   readonly dueAt: Instant
-  /** True when its limits are to be applied first: nothing of it may go before. */
-  readonly hasPendingLimits: boolean
   /** The job's own: one whose content cannot be read is only put off. */
   readonly content: Job["content"]
   /** As it is behind the lock: one that was reconfigured meanwhile sends by what it has now. */
   readonly session: Outbound
-}
-
-/** A due job whose limits are not applied yet. */
-export interface PendingLimitsJob extends PendingLimits {
-  readonly jobId: string
 }
 
 /** Recipients of a job that were claimed, and those of the same job that were put off meanwhile. */
@@ -203,41 +193,6 @@ export interface JobRows<B extends Backend> {
   readonly putOff: (jobs: ReadonlyArray<B["job"]>, until: Instant) => Tx<void, B>
 
   /**
-   * Locks and answers those of the account's jobs whose limits are not applied yet and that wait for a claim, in the order of
-   * the ids that are given. Waits for other commits. The account's acceptances are locked until the commit: before the verb,
-   * or by this operation.
-   */
-  readonly lockPendingLimits: (
-    accountId: string,
-    jobIds: ReadonlyArray<string>
-  ) => Tx<ReadonlyArray<B["pending"]>, B>
-
-  /** The account's plan as it is now, its template recipients of the day, and the last acceptances of its API keys. */
-  readonly limitFacts: (query: {
-    readonly accountId: string
-    readonly publicKeys: ReadonlyArray<string>
-    readonly now: Instant
-  }) => Tx<
-    {
-      readonly plan: Plan
-      readonly usedToday: number
-      readonly lastAcceptedAt: ReadonlyMap<string, Instant>
-    },
-    B
-  >
-
-  /**
-   * Writes what became of jobs that `lockPendingLimits` has answered. Of those without a wait the limits are applied:
-   * they are due, and `acceptanceFacts` counts their units on this day and `now` as an acceptance of their keys. The
-   * others are due when their waits are over.
-   */
-  readonly saveLimits: (
-    accountId: string,
-    jobs: ReadonlyArray<readonly [job: B["pending"], wait: LimitWait | null]>,
-    now: Instant
-  ) => Tx<void, B>
-
-  /**
    * Reads the facts. But in the embedder's transaction the account's acceptances are locked until the commit: before the
    * verb, or by this operation.
    */
@@ -245,8 +200,7 @@ export interface JobRows<B extends Backend> {
 
   /**
    * Writes the job, its recipients (`Job.newRecipient`) and its Idempotency-Key, so that `acceptanceFacts` finds its
-   * units in the day's usage and its time as the last acceptance of its key. With `isEmbedded` it finds neither, and
-   * the job is one whose limits are not applied. Answers false when another has the key meanwhile, and has written nothing
+   * units in the day's usage and, but with `isEmbedded`, its time as the last acceptance of its key. Answers false when another has the key meanwhile, and has written nothing
    * then; that can only be where the account is not locked.
    *
    * @param dueAt when it is due first; no earlier than any that its session had before. Null when it has no place in that

@@ -1,6 +1,5 @@
 /** The statements of an acceptance: one that reads all its facts, and those that record it. */
 
-import * as Plan from "../../domain/account/Plan.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Content, Job } from "../../domain/job/Job.ts"
@@ -9,7 +8,7 @@ import type { AcceptSend, IdempotencyRecord } from "../JobStore.ts"
 import type { AcceptanceQuery } from "../policy/JobRows.ts"
 import * as Backlog from "./Backlog.ts"
 import type { StoredJob } from "./codec/Job.ts"
-import { contentKindOf, embedded, jobs, newJob, notAsked, untouched } from "./codec/Job.ts"
+import { contentKindOf, embedded, jobs, newJob, untouched } from "./codec/Job.ts"
 import { accepted, begun, writeAccepted } from "./codec/Recipient.ts"
 import type { Dialect } from "./Database.ts"
 import { insertInto, onKeyConflict } from "./Insert.ts"
@@ -59,15 +58,14 @@ const totalOf = (kind: Content["kind"]): string => `SELECT day_total FROM (
       WHERE account = ? AND ${ofKind(kind)} AND created_at < ? ${newestFirst} LIMIT ${dayLookedAt}
     ) AS job WHERE created_at >= ? ORDER BY seq DESC LIMIT 1`
 
-/** Selects the units of the day whose limits were applied after an embedder's commit; its parameters are {@link lateOf}. */
-const lateUnits = "SELECT units FROM sendwright_late_usage WHERE account = ? AND day = ?"
-const lateOf = (accountId: string, now: Instant): readonly [string, Instant] => [
-  accountId,
-  Time.startOfUtcDay(now)
-]
-const lateAcceptance = "SELECT at FROM sendwright_late_acceptance WHERE public_key = ?"
+/**
+ * Selects the units that the account sent on a day inside embedders' transactions. They are summed, since such a job's number
+ * is not in the order of commits, and a total that it carried would hide others; its parameters are {@link ofDay}.
+ */
+const embeddedUnits = `SELECT SUM(recipients) FROM sendwright_job
+      WHERE account = ? AND kind = '${embedded}' AND created_at < ? AND created_at >= ?`
 
-const totals = `SELECT (${totalOf("template")}) AS template, (${totalOf("direct")}) AS direct, (${lateUnits}) AS late`
+const totals = `SELECT (${totalOf("template")}) AS template, (${totalOf("direct")}) AS direct, (${embeddedUnits}) AS embedded`
 
 const ofDay = (accountId: string, now: Instant): readonly [string, Instant, Instant] => [
   accountId,
@@ -79,15 +77,15 @@ interface Totals {
   /** Those that jobs carry. */
   readonly template: number
   readonly direct: number
-  /** Template recipients whose limits were applied after an embedder's commit. */
-  readonly late: number
+  /** Template recipients that were sent inside embedders' transactions. */
+  readonly embedded: number
 }
 
 function* totalsOf(accountId: string, now: Instant): Program<Totals> {
   const of = ofDay(accountId, now)
-  const row = (yield* get(totals, ...of, ...of, ...lateOf(accountId, now))) ?? {}
+  const row = (yield* get(totals, ...of, ...of, ...of)) ?? {}
   const total = (name: keyof Totals): number => integerOrNull(row, name) ?? 0
-  return { template: total("template"), direct: total("direct"), late: total("late") }
+  return { template: total("template"), direct: total("direct"), embedded: total("embedded") }
 }
 
 /** The units that the account sent on the UTC day of `now`, by kind. */
@@ -95,8 +93,8 @@ export function* usage(
   accountId: string,
   now: Instant
 ): Program<{ readonly template: number; readonly direct: number }> {
-  const { direct, late, template } = yield* totalsOf(accountId, now)
-  return { template: template + late, direct }
+  const { direct, embedded, template } = yield* totalsOf(accountId, now)
+  return { template: template + embedded, direct }
 }
 
 /** Selects of the newest job of a kind what is its owner's last. */
@@ -111,8 +109,7 @@ const readFacts = ({ jsonArray, tryKey }: Dialect, kind: Content["kind"]): strin
     (${newest("public_key", "template", jsonArray("seq, created_at"))}) AS template,
     (${newest("public_key", "direct", jsonArray("seq, created_at"))}) AS direct,
     (${Backlog.lastDue}) AS due_at,
-    (${Backlog.isBusy}) AS busy,
-    (${lateAcceptance}) AS late_at${kind === "template" ? `, (${lateUnits}) AS late` : ""}`
+    (${Backlog.isBusy}) AS busy${kind === "template" ? `, (${embeddedUnits}) AS embedded` : ""}`
 
 type Pair = readonly [first: number, second: number]
 
@@ -122,10 +119,10 @@ const pairOrNull = (row: Row, name: string): Pair | null =>
 const laterOf = (a: Pair | null, b: Pair | null): Pair | null =>
   a === null || (b !== null && b[0] > a[0]) ? b : a
 
-/** When an API key's last send was accepted, of either kind, and inside an embedder's transaction or not. */
-const lastOfRow = (row: Row, now: Instant): Instant | null => {
+/** When an API key's last send was accepted, of either kind. Those inside an embedder's transaction start no minimum wait. */
+const lastAcceptance = (row: Row): Instant | null => {
   const newest = laterOf(pairOrNull(row, "template"), pairOrNull(row, "direct"))
-  return Plan.lastOf(newest === null ? null : newest[1], integerOrNull(row, "late_at"), now)
+  return newest === null ? null : newest[1]
 }
 
 /** @param isKeyAwaited true when whoever had the key in an open transaction was waited for */
@@ -150,33 +147,22 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
     const ofKey = [publicKey, key]
     // Many transactions may have keys that are locked together.
     const tried = [publicKey, isEmbedded ? null : key]
-    const of = [JobTable.digestOf(content), accountId, publicKey, publicKey, sessionId, sessionId, publicKey]
-    const late = content.kind === "template" ? lateOf(accountId, now) : []
-    const row = (yield* get(statements[content.kind], ...tried, ...ofKey, ...of, ...late)) ?? {}
+    const of = [JobTable.digestOf(content), accountId, publicKey, publicKey, sessionId, sessionId]
+    const day = content.kind === "template" ? ofDay(accountId, now) : []
+    const row = (yield* get(statements[content.kind], ...tried, ...ofKey, ...of, ...day)) ?? {}
     const repeats = key !== null && textOrNull(row, "earlier") !== null
     const total = yield* usedToday(pairOrNull(row, "used"), accountId, content.kind, now)
     return {
       record: repeats ? yield* findRecord(publicKey, key) : null,
       isKeyLocked: !isEmbedded && !isKeyAwaited && integerOrNull(row, "free") === 0,
-      usedToday: content.kind === "template" ? total + (integerOrNull(row, "late") ?? 0) : total,
-      lastAcceptedAt: lastOfRow(row, now),
+      usedToday: content.kind === "template" ? total + (integerOrNull(row, "embedded") ?? 0) : total,
+      lastAcceptedAt: lastAcceptance(row),
       lastDueAt: integerOrNull(row, "due_at"),
       dayTotal: total,
       snapshot: integerOrNull(row, "snapshot"),
       isBusy: integerOrNull(row, "busy") !== null
     }
   }
-}
-
-const readLast = ({ jsonArray }: Dialect): string => `SELECT
-    (${newest("public_key", "template", jsonArray("seq, created_at"))}) AS template,
-    (${newest("public_key", "direct", jsonArray("seq, created_at"))}) AS direct,
-    (${lateAcceptance}) AS late_at`
-
-/** The last acceptance of an API key. */
-export function* lastAcceptance(dialect: Dialect, publicKey: string, now: Instant): Program<Instant | null> {
-  const row = (yield* get(readLast(dialect), publicKey, publicKey, publicKey)) ?? {}
-  return lastOfRow(row, now)
 }
 
 /** Records a send. */
@@ -211,8 +197,7 @@ export const inserting = (rows: JobTable.StoredJobs) => {
         recipients: job.recipients,
         createdAt: now,
         dayTotal: isEmbedded ? null : dayTotal + demand.units,
-        backlogAt: dueAt,
-        limiter: isEmbedded ? notAsked : null
+        backlogAt: dueAt
       }),
       (seq) => recipients.map((each, index) => writeAccepted(each, recipientKey(seq, index), now))
     )

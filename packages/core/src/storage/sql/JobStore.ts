@@ -11,14 +11,12 @@ import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
-import * as DeferredLimits from "../policy/DeferredLimits.ts"
 import type { StorageError } from "../StorageError.ts"
 import * as AcceptanceRows from "./AcceptanceRows.ts"
 import * as Backlog from "./Backlog.ts"
 import { storedKindsOf } from "./codec/Job.ts"
 import { recipients } from "./codec/Recipient.ts"
 import { Database } from "./Database.ts"
-import * as SqlLimits from "./DeferredLimitRows.ts"
 import * as InboundRows from "./InboundRows.ts"
 import * as JobTable from "./JobTable.ts"
 import type { Program, Row } from "./Program.ts"
@@ -121,15 +119,6 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       settleAndClaim: (command) =>
         db.work("JobStore.settleAndClaim", () => Changes.settleAndClaim(jobRows, claims, command)),
-
-      applyLimits: (command) =>
-        db.write(
-          "JobStore.applyLimits",
-          () => DeferredLimits.apply(jobRows, command),
-          AcceptanceRows.serialized(command.accountId)
-        ),
-
-      limitWait: (jobId) => db.read("JobStore.limitWait", () => SqlLimits.wait(jobId)),
 
       heartbeat: ({ beats, dispatchesAt, workers }) =>
         db.work("JobStore.heartbeat", function* () {

@@ -179,7 +179,6 @@ interface WaitingJob {
   readonly dueAt: Instant
   /** The status of its template; null where it has none. */
   readonly template: string | null
-  readonly hasPendingLimits: false
   readonly session: Outbound
 }
 
@@ -296,7 +295,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
         const { session, template } = group
         const job = group.job(place, content, behind)
         behind = seq
-        return { job, content, template, dueAt: group.dueAt(place), hasPendingLimits: false, session }
+        return { job, content, template, dueAt: group.dueAt(place), session }
       })
   }
 

@@ -21,7 +21,6 @@ import { inBatch, rowColumns, selectWaiting } from "./codec/Job.ts"
 import type { StoredRecipient } from "./codec/Recipient.ts"
 import { readRecipients, recipientColumns } from "./codec/Recipient.ts"
 import { identity, outages, outbound, readOutages, writeOutages } from "./codec/Session.ts"
-import * as DeferredLimitRows from "./DeferredLimitRows.ts"
 import { insertRows } from "./Insert.ts"
 import type { StoredJobs } from "./JobTable.ts"
 import * as PaceRows from "./PaceRows.ts"
@@ -49,9 +48,8 @@ export interface Sql extends Backend {
   readonly request: Statement
   readonly reply: Answer
   readonly job: StoredJob
-  readonly pending: DeferredLimitRows.StoredPendingLimits
   readonly facts: AcceptanceFacts & {
-    /** The units of the day that the newest job carries, without those that were counted after an embedder's commit. */
+    /** The units of the day that the newest job carries, without those of embedded sends. */
     readonly dayTotal: number
     /** The number of the send's content; null when that is new. */
     readonly snapshot: number | null
@@ -150,7 +148,6 @@ const dueJob = (job: StoredJob, row: Row, dueAt: Instant, session: Outbound): Du
   content: job.job.content,
   template: textOrNull(row, "template"),
   dueAt,
-  hasPendingLimits: textOrNull(row, "limiter") !== null,
   session
 })
 
@@ -164,7 +161,7 @@ export const make = (
   // Locks keys alone, in a short statement: PostgreSQL reads a row again that another claim locked meanwhile.
   const dueKeys = `SELECT seq, next_at FROM sendwright_progress WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
     ORDER BY next_at, seq ${limited}${dialect.skipLocked("sendwright_progress")}`
-  const dueJobs = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job, template.status AS template, job.limiter
+  const dueJobs = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job, template.status AS template
     FROM ${elements.from} CROSS JOIN sendwright_progress AS progress CROSS JOIN sendwright_job AS job
       CROSS JOIN sendwright_snapshot AS snapshot LEFT JOIN sendwright_template AS template ON template.id = job.template
     WHERE progress.seq = ${elements.integer} AND job.seq = progress.seq AND snapshot.seq = job.snapshot`
@@ -218,7 +215,7 @@ export const make = (
   const lockTemplate = `SELECT status FROM sendwright_template WHERE id = ?${dialect.skipLocked("sendwright_template")}`
   const claimBatch = Backlog.claiming(dialect)
   const cache = ClaimCache.make()
-  const limits = DeferredLimitRows.make(dialect)
+  const putOffJobs = `UPDATE sendwright_progress SET next_at = ? WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
 
   /** Locks and reads what waits untouched of a session; none of it when another commit keeps it locked. */
   function* lockWaiting(
@@ -389,17 +386,8 @@ export const make = (
 
     putOff: function* (jobs, until) {
       for (const { job } of jobs) cache.remove(job.id)
-      yield* limits.putOff(
-        jobs.map(({ seq }) => seq),
-        until
-      )
+      yield* run(putOffJobs, until, JSON.stringify(jobs.map(({ seq }) => seq)))
     },
-
-    lockPendingLimits: limits.lock,
-
-    limitFacts: limits.facts,
-
-    saveLimits: limits.save,
 
     acceptanceFacts: AcceptanceRows.facts(dialect),
 

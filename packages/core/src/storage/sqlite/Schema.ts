@@ -660,6 +660,17 @@ CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) 
 `
 }
 
+const embeddedUsage: Migration = {
+  id: 21,
+  name: "embedded usage",
+  // An earlier build counts none of these units. It still uses "limiter" and the tables of migration "limits after the commit".
+  compatibleFrom: 17,
+  statements: `
+-- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
+CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -680,5 +691,6 @@ export const migrations: ReadonlyArray<Migration> = [
   writtenOnce,
   limitsAfterCommit,
   requeued,
-  revocations
+  revocations,
+  embeddedUsage
 ]

@@ -3,16 +3,13 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
-import * as Plan from "../../domain/account/Plan.ts"
 import * as RateLimit from "../../domain/account/RateLimit.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import type { Paged } from "../../domain/Page.ts"
-import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
-import { JobStore, limitsLeaseMs } from "../../storage/JobStore.ts"
+import { JobStore } from "../../storage/JobStore.ts"
 import { RateLimitStore } from "../../storage/RateLimitStore.ts"
-import { SessionStore } from "../../storage/SessionStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
 import { claim, events, find, listen, now, owner, results } from "./Setup.ts"
@@ -28,31 +25,6 @@ const anotherKey = Effect.fnUntraced(function* (sessionId: string) {
   const key = Fixtures.apiKey(sessionId)
   yield* (yield* ApiKeyStore).create(key)
   return key.publicKey
-})
-
-/** Changes the owner's plan, by which limits are taken after a commit: without a minimum wait, if none is said. */
-const planned = Effect.fnUntraced(function* ({ accountId }: Fixtures.Owner, some: Partial<Plan.Plan>) {
-  const plan = { ...Plan.defaults, minimum_wait_ms: 0, ...some }
-  yield* (yield* AccountStore).change({ id: accountId, change: { plan }, now })
-})
-
-/** Accepts a send as in the embedder's transaction. */
-const acceptLate = Effect.fnUntraced(function* (
-  who: Fixtures.Owner,
-  some: Parameters<typeof Fixtures.send>[1] = {}
-) {
-  const sent = { ...Fixtures.send(who, some), isEmbedded: true }
-  yield* (yield* JobStore).accept(sent)
-  return sent
-})
-
-/** The jobs that a claim tells of; it takes none. */
-const limitsOf = Effect.fnUntraced(function* (at: number) {
-  const jobs = yield* JobStore
-  const claim = { worker: "limits", limit: 250 }
-  const { claimed, limits } = yield* jobs.settleAndClaim({ now: at, settlements: [], claim })
-  expect(claimed).toEqual([])
-  return limits
 })
 
 export const suite = (layer: Stored): void => {
@@ -226,154 +198,54 @@ export const suite = (layer: Stored): void => {
     )
   })
 
-  describe("limits that are taken after an embedder's commit", () => {
-    it.effect("are counted once, when they are taken and not before, and then the job is claimed", () =>
+  describe("sends inside an embedder's transaction", () => {
+    it.effect("are counted, and neither refused by a plan's limits nor the start of a minimum wait", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const who = yield* owner
-        yield* planned(who, { minimum_wait_ms: 1000 })
-        const sent = { ...Fixtures.send(who, { key: "k", phones: 2 }), isEmbedded: true }
+        const demand = { units: 2, dailyLimit: 3, minimumWaitMs: 1000 }
+        const send = (at: number, isEmbedded: boolean) =>
+          jobs.accept({ ...Fixtures.send(who, { phones: 2, demand, now: at }), isEmbedded })
+        expect(yield* send(now, false)).toMatchObject({ _tag: "Accepted" })
+        expect(yield* send(now + 1, true)).toMatchObject({ _tag: "Accepted", claimed: null })
+        expect(yield* send(now + 2, true)).toMatchObject({ _tag: "Accepted", claimed: null })
+        expect(yield* jobs.usage({ accountId: who.accountId, day })).toEqual({ template: 6, direct: 0 })
+        expect(yield* send(now + 2000, false)).toMatchObject({ _tag: "QuotaExhausted", used: 6 })
+        const unlimited = { ...demand, dailyLimit: null }
+        const plain = (at: number) => jobs.accept(Fixtures.send(who, { demand: unlimited, now: at }))
+        expect(yield* plain(now + 999)).toMatchObject({ _tag: "TooSoon", retryAt: now + 1000 })
+        expect(yield* plain(now + 1000)).toMatchObject({ _tag: "Accepted" })
+        expect(yield* claim(250, now + 1000)).toHaveLength(4)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are refused over a whole day's quota in one send, and count for their own day", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const midnight = Time.endOfUtcDay(now)
+        const send = (units: number, at: number) => {
+          const demand = { units, dailyLimit: 3, minimumWaitMs: 0 }
+          return jobs.accept({ ...Fixtures.send(who, { phones: units, demand, now: at }), isEmbedded: true })
+        }
+        expect(yield* send(4, now)).toMatchObject({ _tag: "QuotaExhausted", limit: 3 })
+        expect(yield* send(3, now)).toMatchObject({ _tag: "Accepted" })
+        expect(yield* send(1, midnight - 1)).toMatchObject({ _tag: "Accepted" })
+        expect(yield* send(2, midnight)).toMatchObject({ _tag: "Accepted" })
+        const usedOn = (at: number) => jobs.usage({ accountId: who.accountId, day: Time.utcDay(at) })
+        expect(yield* usedOn(now)).toEqual({ template: 4, direct: 0 })
+        expect(yield* usedOn(midnight)).toEqual({ template: 2, direct: 0 })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("replay their Idempotency-Key as others do", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const sent = { ...Fixtures.send(yield* owner, { key: "k", phones: 2 }), isEmbedded: true }
         expect(yield* jobs.accept(sent)).toMatchObject({ _tag: "Accepted", claimed: null })
         const record = { jobId: sent.jobId, kind: "template", recipients: 2 }
         expect(yield* jobs.accept(sent)).toMatchObject({ _tag: "Replayed", record })
-        expect(yield* jobs.accept({ ...sent, isEmbedded: false })).toMatchObject({ _tag: "Replayed" })
-        const used = Effect.map(jobs.usage({ accountId: who.accountId, day }), ({ template }) => template)
-        expect(yield* used).toBe(0)
-        const told = yield* limitsOf(now)
-        expect(told).toEqual([{ accountId: who.accountId, jobId: sent.jobId, dueAt: now }])
-        expect(yield* jobs.limitWait(sent.jobId)).toBeNull()
-        // In time no claim tells of it again, and none takes it.
-        expect(yield* limitsOf(now + 1)).toEqual([])
-        const command = { accountId: who.accountId, jobIds: [sent.jobId, sent.jobId], now: now + 2 }
-        const taken = yield* Effect.all([jobs.applyLimits(command), jobs.applyLimits(command)], {
-          concurrency: "unbounded"
-        })
-        expect(taken.sort()).toEqual([0, 1])
-        expect(yield* used).toBe(2)
-        const demand = { units: 1, dailyLimit: 2, minimumWaitMs: 1000 }
-        const refused = (at: number) => jobs.accept(Fixtures.send(who, { demand, now: at }))
-        expect(yield* refused(now + 3)).toMatchObject({ _tag: "QuotaExhausted", used: 2 })
-        const unlimited = { ...demand, dailyLimit: null }
-        expect(yield* jobs.accept(Fixtures.send(who, { demand: unlimited, now: now + 3 }))).toMatchObject({
-          _tag: "TooSoon",
-          retryAt: now + 1002
-        })
-        const claimed = yield* claim(250, now + 3)
-        expect(claimed.map(({ jobId, recipients }) => [jobId, recipients.length])).toEqual([[sent.jobId, 2]])
-        expect(yield* jobs.limitWait(sent.jobId)).toBeNull()
-        expect(yield* used).toBe(2)
-      }).pipe(Effect.provide(layer))
-    )
-
-    it.effect("let a job wait until the quota is fresh, and those of its session behind it go", () =>
-      Effect.gen(function* () {
-        const jobs = yield* JobStore
-        const who = yield* owner
-        yield* planned(who, { daily_template_recipients: 3 })
-        const midnight = Time.endOfUtcDay(now)
-        const { jobId } = yield* acceptLate(who, { phones: 3 })
-        const plain = Fixtures.send(who, { phones: 1, now: now + 1 })
-        yield* jobs.accept(plain)
-        const first = yield* jobs.settleAndClaim({
-          now: now + 1,
-          settlements: [],
-          claim: { worker: "w", limit: 1 }
-        })
-        expect(first).toMatchObject({ claimed: [{ jobId: plain.jobId }], limits: [{ jobId }] })
-        const { accountId } = who
-        expect(yield* jobs.applyLimits({ accountId, jobIds: [jobId], now: now + 2 })).toBe(0)
-        const wait = { limiter: "daily_template_recipients", until: midnight }
-        expect(yield* jobs.limitWait(jobId)).toEqual(wait)
-        expect(yield* jobs.nextDue(now + 2)).toBe(midnight)
-        expect(yield* limitsOf(midnight - 1)).toEqual([])
-        expect(yield* find(jobId)).toMatchObject({ status: "queued", counts: { queued: 3 } })
-        expect(yield* limitsOf(midnight)).toMatchObject([{ jobId, dueAt: midnight }])
-        expect(yield* jobs.applyLimits({ accountId, jobIds: [jobId], now: midnight + 1 })).toBe(1)
-        expect(yield* jobs.usage({ accountId, day })).toEqual({ template: 1, direct: 0 })
-        const tomorrow = Time.utcDay(midnight)
-        expect(yield* jobs.usage({ accountId, day: tomorrow })).toEqual({ template: 3, direct: 0 })
-        expect((yield* claim(250, midnight + 1)).map(({ jobId }) => jobId)).toEqual([jobId])
-      }).pipe(Effect.provide(layer))
-    )
-
-    it.effect("keep jobs of one API key their minimum wait apart, each asked again when it may go", () =>
-      Effect.gen(function* () {
-        const jobs = yield* JobStore
-        const who = yield* owner
-        yield* planned(who, { minimum_wait_ms: 1000 })
-        const sent = yield* Effect.forEach([0, 1, 2, 3], (n) => acceptLate(who, { now: now + n }))
-        const jobIds = sent.map(({ jobId }) => jobId)
-        expect((yield* limitsOf(now + 4)).map(({ jobId }) => jobId)).toEqual(jobIds)
-        expect(yield* jobs.applyLimits({ accountId: who.accountId, jobIds, now: now + 5 })).toBe(1)
-        const waits = yield* Effect.forEach(jobIds, (jobId) => jobs.limitWait(jobId))
-        expect(waits.map((wait) => (wait === null ? null : wait.until))).toEqual([
-          null,
-          now + 1005,
-          now + 2005,
-          now + 3005
-        ])
-        expect(waits[1]?.limiter).toBe("minimum_wait_ms")
-        expect(yield* claim(250, now + 5)).toMatchObject([{ jobId: jobIds[0] }])
-        expect((yield* limitsOf(now + 1005)).map(({ jobId }) => jobId)).toEqual([jobIds[1]])
-      }).pipe(Effect.provide(layer))
-    )
-
-    it.effect("are told of again when whoever was told is gone, and still counted once", () =>
-      Effect.gen(function* () {
-        const jobs = yield* JobStore
-        const who = yield* owner
-        const { jobId } = yield* acceptLate(who, { phones: 2 })
-        expect(yield* limitsOf(now)).toHaveLength(1)
-        expect(yield* jobs.nextDue(now)).toBe(now + limitsLeaseMs)
-        expect(yield* limitsOf(now + limitsLeaseMs - 1)).toEqual([])
-        expect(yield* limitsOf(now + limitsLeaseMs)).toMatchObject([{ jobId }])
-        const command = { accountId: who.accountId, jobIds: [jobId], now: now + limitsLeaseMs }
-        expect(yield* jobs.applyLimits(command)).toBe(1)
-        // The first one lives after all.
-        expect(yield* jobs.applyLimits(command)).toBe(0)
-        expect((yield* jobs.usage({ accountId: who.accountId, day })).template).toBe(2)
-      }).pipe(Effect.provide(layer))
-    )
-
-    it.effect("are never counted of a job that was canceled, nor while its session is disconnected", () =>
-      Effect.gen(function* () {
-        const jobs = yield* JobStore
-        const sessions = yield* SessionStore
-        const who = yield* owner
-        const { accountId, sessionId: id } = who
-        const [canceled, paused] = [yield* acceptLate(who), yield* acceptLate(who)]
-        const jobIds = [canceled.jobId, paused.jobId]
-        yield* sessions.transition({ id, state: "disconnected", reason: null, now })
-        expect(yield* limitsOf(now + 1)).toEqual([])
-        yield* jobs.cancel({ jobId: canceled.jobId, now: now + 1 })
-        expect((yield* jobs.usage({ accountId, day })).template).toBe(0)
-        yield* sessions.transition({ id, state: "connected", reason: null, now: now + Time.hour })
-        expect(yield* limitsOf(now + Time.hour)).toMatchObject([{ jobId: paused.jobId }])
-        expect(yield* jobs.applyLimits({ accountId, jobIds, now: now + Time.hour })).toBe(1)
-        expect((yield* jobs.usage({ accountId, day: Time.utcDay(now + Time.hour) })).template).toBe(1)
-        expect((yield* find(canceled.jobId)).status).toBe("canceled")
-      }).pipe(Effect.provide(layer))
-    )
-
-    it.effect("are exact among plain sends at the same time", () =>
-      Effect.gen(function* () {
-        const jobs = yield* JobStore
-        const who = yield* owner
-        yield* planned(who, { daily_template_recipients: 30 })
-        const demand = { units: 1, dailyLimit: 30, minimumWaitMs: 0 }
-        const late = yield* Effect.forEach(Array.from({ length: 30 }), () => acceptLate(who))
-        const plain = Array.from({ length: 30 }, () => jobs.accept(Fixtures.send(who, { demand })))
-        const takes = late.map(({ jobId }) =>
-          jobs.applyLimits({ accountId: who.accountId, jobIds: [jobId], now })
-        )
-        const both = Effect.all(
-          [Effect.all(plain, { concurrency: "unbounded" }), Effect.all(takes, { concurrency: "unbounded" })],
-          { concurrency: "unbounded" }
-        )
-        const [accepted, taken] = yield* both
-        const first = accepted.filter(({ _tag }) => _tag === "Accepted").length
-        expect(first + taken.reduce((sum, count) => sum + count, 0)).toBe(30)
-        expect((yield* jobs.usage({ accountId: who.accountId, day })).template).toBe(30)
+        expect(yield* jobs.accept({ ...sent, isEmbedded: false })).toMatchObject({ _tag: "Replayed", record })
       }).pipe(Effect.provide(layer))
     )
 

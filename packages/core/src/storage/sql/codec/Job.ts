@@ -3,7 +3,6 @@
  * which have nothing there (`sendwright_batch`). A job comes as one JSON text and is read by a literal, like a recipient.
  */
 import * as Arrays from "effect/Array"
-import * as Plan from "../../../domain/account/Plan.ts"
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import type { Counts } from "../../../domain/job/Recipient.ts"
@@ -40,9 +39,6 @@ export const contentKindOf = (kind: Kind): Job.Content["kind"] => (kind === embe
 export const storedKindsOf = (kind: Job.Content["kind"]): ReadonlyArray<Kind> =>
   kind === "template" ? [kind, embedded] : [kind]
 
-/** The limiter of a job whose limits were not asked for yet. */
-export const notAsked = "none"
-
 /** What of a job stays as it was accepted, but its content, which lies apart. */
 type Accepted = Pick<
   Job.Job,
@@ -71,8 +67,6 @@ interface JobRow extends Accepted {
   readonly dayTotal: number | null
   /** When it is due, if it waits in its session's backlog. */
   readonly backlogAt: Instant | null
-  /** Limits that are still to be applied: none was asked for yet, or the one for which the job waits; null once applied. */
-  readonly limiter: Plan.Limiter | typeof notAsked | null
 }
 
 export const jobs = table<JobRow>({
@@ -93,8 +87,7 @@ export const jobs = table<JobRow>({
   recipients: integer("recipients"),
   createdAt: integer("created_at"),
   dayTotal: integerOrNull("day_total"),
-  backlogAt: integerOrNull("backlog_at"),
-  limiter: nullable(word("limiter", [...Plan.limiters, notAsked]))
+  backlogAt: integerOrNull("backlog_at")
 })
 
 /** The columns of a new job; it has its number from the database. */
