@@ -39,12 +39,34 @@ const longest = 64
 const malformed =
   "The number must be 7 to 15 digits with the country calling code, without +, spaces or separators."
 
+/** A spreadsheet's number: digits, a point and digits. */
+const decimal = /^(\d{7,})\.(\d+)$/
+
+/** Two numbers with a slash between. */
+const two = /^[^/]*(?:\d[^\d/]*){7,}\/./
+
+/** The digits before a zero in parentheses, which some countries dial and others do not. */
+const trunk = /^[^\d]*(?:00)?(\d{1,3})[^\d]*\(\s*0\s*\)/
+
+/**
+ * The digits of a number that is written with separators. Undefined where joining them could make another number: of a
+ * fraction, of two numbers, and of a zero in parentheses behind the calling code.
+ */
+const joined = (text: string): string | undefined => {
+  const [, whole, fraction = ""] = decimal.exec(text) ?? []
+  if (whole !== undefined) return /^0+$/.test(fraction) ? whole : undefined
+  return two.test(text) || callingCodes.has(trunk.exec(text)?.[1] ?? "")
+    ? undefined
+    : text.replaceAll(/[\s+().\-/\u00a0]/g, "").replace(/^00/, "")
+}
+
 /** Says what is wrong with a number and, where it is known, how to write it; `undefined` when nothing is wrong. */
 export const check = (text: string): string | undefined => {
   if (isValid(text)) return undefined
   if (text.length > longest) return malformed
-  const corrected = text.replaceAll(/[\s+().\-/\u00a0]/g, "").replace(/^00/, "")
-  if (corrected !== text && isValid(corrected)) return `Write the number as digits only: ${corrected}.`
+  const corrected = joined(text)
+  if (corrected !== undefined && corrected !== text && isValid(corrected))
+    return `Write the number as digits only: ${corrected}.`
   return form.test(text) ? "The number begins with no country calling code that exists." : malformed
 }
 

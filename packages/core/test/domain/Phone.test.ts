@@ -3,6 +3,43 @@ import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as Phone from "../../src/domain/Phone.ts"
 
+describe("the hint of a number that is written otherwise", () => {
+  it.each([
+    ["+34 600 000 317", "34600000317"],
+    ["0034600000317", "34600000317"],
+    ["(34) 600-000-317", "34600000317"],
+    ["34.600.000.317", "34600000317"],
+    ["+49/89/1234567", "49891234567"],
+    ["34600000317.0", "34600000317"],
+    ["34600000317.00", "34600000317"]
+  ])("of %s names its digits", (text, digits) => {
+    expect(Phone.check(text)).toBe(`Write the number as digits only: ${digits}.`)
+  })
+
+  it.each([
+    "34600000317.5",
+    "3460000031.70",
+    "3.4600000317E+10",
+    "34600000317/2",
+    "3460000031/7460000",
+    "+44 (0)7700 900123",
+    "+34 600 000 317 / 8"
+  ])("of %s names none, for it could be another number", (text) => {
+    expect(Phone.check(text)).toMatch(/^The number must be 7 to 15 digits/)
+  })
+
+  it("never has other digits than the text, before a fraction", () => {
+    const digits = FastCheck.stringMatching(/^34[0-9]{9}$/)
+    const fraction = FastCheck.stringMatching(/^[0-9]{1,4}$/)
+    FastCheck.assert(
+      FastCheck.property(digits, fraction, (number, rest) => {
+        const hint = /digits only: (\d+)/.exec(Phone.check(`${number}.${rest}`) ?? "")?.[1]
+        expect([undefined, number]).toContain(hint)
+      })
+    )
+  })
+})
+
 describe("a text for others", () => {
   it.each([
     "34600001234",

@@ -16,6 +16,7 @@ import * as StartFailure from "../StartFailure.ts"
 import * as Version from "../Version.ts"
 import * as Commands from "./Commands.ts"
 import type { NotOpened } from "./Operation.ts"
+import type { Refused } from "./Refused.ts"
 
 const application = (options: Options) =>
   Command.run(Commands.make(options), {
@@ -27,7 +28,8 @@ const application = (options: Options) =>
 export const failed = 1
 
 /** Every fault on a line of its own, or why there is no answer. */
-const linesOf = (error: NotOpened | Problems.EngineError): ReadonlyArray<string> => {
+const linesOf = (error: NotOpened | Refused | Problems.EngineError): ReadonlyArray<string> => {
+  if (error._tag === "Refused") return error.lines
   if (error._tag === "NotOpened") return [error.message]
   if (error._tag === "StorageError") return [`The storage does not answer: ${StartFailure.causeOf(error)}`]
   const { detail, faults } = Problems.describe(error)
@@ -37,7 +39,7 @@ const linesOf = (error: NotOpened | Problems.EngineError): ReadonlyArray<string>
 }
 
 /** Files and platforms have written part of it, and a terminal may be what reads it. */
-const messageOf = (error: NotOpened | Problems.EngineError): string =>
+const messageOf = (error: NotOpened | Refused | Problems.EngineError): string =>
   linesOf(error).map(Logs.printable).join("\n")
 
 /** Runs what a process was started with, its program and script included, and answers how the process should end. */

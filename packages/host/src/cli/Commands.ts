@@ -13,25 +13,40 @@ import type { Options } from "../EngineLayer.ts"
 import * as Logs from "../Logs.ts"
 import * as Files from "./Files.ts"
 import * as Flags from "./Flags.ts"
+import * as Refused from "./Refused.ts"
 
 /** Fields of the body that come from a file instead of flags. */
 interface Input {
   readonly name: string
   readonly fields: ReadonlyArray<string>
-  readonly read: (file: string) => Files.Read<unknown>
+  readonly read: (file: string) => Files.Read<Files.Table>
 }
+
+/** A file whose items the API's own pointers name. */
+const unlined = <A>(content: Files.Read<A>): Files.Read<Files.Table> =>
+  Effect.map(content, (body) => ({ body, lines: undefined }))
 
 /** By the name of the endpoint. */
 const inputs: ReadonlyMap<string, Input> = new Map([
-  ["importTemplates", { name: "file.json", fields: ["templates"], read: Files.json }],
+  [
+    "importTemplates",
+    { name: "file.json", fields: ["templates"], read: (file) => unlined(Files.json(file)) }
+  ],
   ["recordConsents", { name: "file.json|file.csv", fields: ["consents"], read: Files.consents }],
-  ["addRateCard", { name: "file.json", fields: ["currency", "effective_from", "prices"], read: Files.json }],
+  [
+    "addRateCard",
+    {
+      name: "file.json",
+      fields: ["currency", "effective_from", "prices"],
+      read: (file) => unlined(Files.json(file))
+    }
+  ],
   [
     "importRateCard",
     {
       name: "file.csv",
       fields: ["csv"],
-      read: (file) => Effect.map(Files.text(file), (csv) => ({ csv }))
+      read: (file) => unlined(Effect.map(Files.text(file), (csv) => ({ csv })))
     }
   ]
 ])
@@ -82,9 +97,9 @@ const pathOf = (pattern: string): Args.Args<Readonly<Record<string, string>>> =>
 const commandOf = (name: string, operation: Operation, options: Options) => {
   const { command, endpoint } = operation
   const input = inputs.get(endpoint.name)
-  const content: Args.Args<unknown> =
+  const content: Args.Args<Files.Table> =
     input === undefined
-      ? nothing
+      ? Args.map(nothing, (body) => ({ body, lines: undefined }))
       : Args.text({ name: input.name }).pipe(
           Args.withDescription("- is the standard input"),
           Args.mapEffect(input.read)
@@ -99,10 +114,17 @@ const commandOf = (name: string, operation: Operation, options: Options) => {
       const request = {
         path: given.path,
         query: asText(given.query),
-        body: Option.isSome(endpoint.payloadSchema) ? Either.right(bodyOf(given.fields, given.content)) : null
+        body: Option.isSome(endpoint.payloadSchema)
+          ? Either.right(bodyOf(given.fields, given.content.body))
+          : null
       }
-      const body = yield* perform(operation, request, options)
+      const { lines } = given.content
+      const body = yield* perform(operation, request, options).pipe(
+        Effect.catchTag("InvalidRequest", ({ faults }) => Effect.fail(Refused.ofFaults(faults, lines)))
+      )
       yield* Console.log(Logs.printable(JSON.stringify(body)))
+      const refused = input === undefined ? undefined : Refused.inAnswer(body, lines)
+      if (refused !== undefined) return yield* refused
     })
   ).pipe(Command.withDescription(command.description))
 }

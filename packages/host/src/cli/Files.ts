@@ -10,6 +10,7 @@ import * as Either from "effect/Either"
 import { NewConsent } from "../api/Consents.ts"
 import * as Body from "../http/Body.ts"
 import * as Logs from "../Logs.ts"
+import * as Times from "./Times.ts"
 
 export type Read<A> = Effect.Effect<A, HelpDoc.HelpDoc, FileSystem.FileSystem>
 
@@ -39,19 +40,48 @@ export const text = (file: string): Read<string> =>
     Effect.map((content) => new TextDecoder().decode(content))
   )
 
+/** What a file brings for a body, and where in the file an item of it stands; undefined where the API's pointer says it. */
+export interface Table {
+  readonly body: unknown
+  readonly lines: ReadonlyArray<number> | undefined
+}
+
 const columns = Object.keys(NewConsent.fields)
 
+/** A column's name as the API writes it: letter case, spaces and hyphens are the spreadsheet's. */
+const columnOf = (cell: string): string => cell.toLowerCase().replaceAll(/[\s-]+/g, "_")
+
+const hasPhone = (line: Csv.Line | undefined): boolean =>
+  line?.cells.some((cell) => columnOf(cell) === "phone") === true
+
+/** The lines of a table by the separator that it announces, else by the first that makes a column of phones. */
+const linesOf = (file: string, content: string): Effect.Effect<ReadonlyArray<Csv.Line>, HelpDoc.HelpDoc> => {
+  const announced = Csv.announced(content)
+  const known = Csv.separators.filter((each) => announced === undefined || each === announced)
+  if (known.length === 0) {
+    return Effect.fail(
+      wrong(
+        file,
+        `says in line 1 that its cells are separated by "${announced}": use a comma, a semicolon or a tab.`
+      )
+    )
+  }
+  const tables = known.map((separator) => [...Csv.read(content, separator)])
+  return Effect.succeed(tables.find(([header]) => hasPhone(header)) ?? tables[0] ?? [])
+}
+
 /** A header row with the API's names of fields, then a row for each consent; an empty cell is an absent field. */
-const consentsOf = (file: string, content: string): Read<unknown> =>
+const consentsOf = (file: string, content: string): Read<Table> =>
   Effect.gen(function* () {
-    const [comma, semicolon] = ([",", ";"] as const).map((separator) => [...Csv.read(content, separator)])
-    const isTable = semicolon?.[0]?.cells.includes("phone") === true
-    const [header, ...rows] = (isTable ? semicolon : comma) ?? []
-    const names = header?.cells ?? []
+    const [header, ...rows] = yield* linesOf(file, content)
+    const given = (header?.cells ?? []).map(columnOf)
+    // A spreadsheet writes the columns that were once used, without a name.
+    const names = given.slice(0, given.findLastIndex((name) => name !== "") + 1)
     const unknown = names.filter((name) => !columns.includes(name))
     if (!names.includes("phone") || unknown.length > 0 || new Set(names).size < names.length) {
+      const which = unknown.length === 0 ? "" : ` It has: ${unknown.map((name) => `"${name}"`).join(", ")}.`
       return yield* Effect.fail(
-        wrong(file, `must have a header row with columns of ${columns.join(", ")}, each once.`)
+        wrong(file, `must have a header row with columns of ${columns.join(", ")}, each once.${which}`)
       )
     }
     const bad = rows.filter(({ broken, cells }) => broken || cells.slice(names.length).some(Boolean))
@@ -61,14 +91,20 @@ const consentsOf = (file: string, content: string): Read<unknown> =>
         wrong(file, `has cells without a column, or quotes astray, in line ${lines}.`)
       )
     }
+    const valueOf = (name: string, cell: string): string => (name === "occurred_at" ? Times.read(cell) : cell)
     const consents = rows.map(({ cells }) =>
-      Object.fromEntries(names.flatMap((name, at) => (cells[at] ? [[name, cells[at]]] : [])))
+      Object.fromEntries(
+        names.flatMap((name, at) => {
+          const cell = cells[at]
+          return cell === undefined || cell === "" ? [] : [[name, valueOf(name, cell)]]
+        })
+      )
     )
-    return { consents }
+    return { body: { consents }, lines: rows.map(({ number }) => number) }
   })
 
 /** The API's body in JSON, or a table when the file's name ends in `.csv`. */
-export const consents = (file: string): Read<unknown> =>
+export const consents = (file: string): Read<Table> =>
   file.toLowerCase().endsWith(".csv")
     ? Effect.flatMap(text(file), (content) => consentsOf(file, content))
-    : json(file)
+    : Effect.map(json(file), (body) => ({ body, lines: undefined }))

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as AST from "effect/SchemaAST"
 import * as Files from "./Files.ts"
+import * as Times from "./Times.ts"
 
 /** A schema, of which only the description is looked at. */
 export interface Described {
@@ -54,9 +55,6 @@ const isTime = (ast: AST.AST): boolean =>
     ? Option.exists(AST.getJSONSchemaAnnotation(ast), (rule) => Reflect.get(rule, "format") === "date-time")
     : ast._tag === "Union" && ast.types.some(isTime)
 
-/** A day is its midnight in UTC. */
-const time = (text: string): string => (/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text)
-
 /** Texts with commas between; nothing is the empty list. */
 const list = (text: string): ReadonlyArray<string> =>
   text.trim() === "" ? [] : text.split(",").map((each) => each.trim())
@@ -83,7 +81,7 @@ const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
   switch (type._tag) {
     case "StringKeyword":
       return isTime(ast)
-        ? shown(Options.map(Options.text(name), time), "time", `${rule}, or a day: its midnight in UTC`)
+        ? shown(Options.map(Options.text(name), Times.read), "time", `${rule}, or a day: its midnight in UTC`)
         : shown(Options.text(name), "text", rule)
     case "NumberKeyword":
       return nullable

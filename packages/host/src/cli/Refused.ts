@@ -1,0 +1,32 @@
+/** Why items of a file were refused, each by where it stands in the file. */
+import * as Fault from "@sendwright/core/Fault"
+import { Json } from "@sendwright/core/internal"
+import * as Data from "effect/Data"
+
+/** A line of standard error for each fault. What was not refused is done. */
+export class Refused extends Data.TaggedError("Refused")<{ readonly lines: ReadonlyArray<string> }> {}
+
+/** The line of a fault; by the API's pointer where the file has no lines for its items. */
+const lineOf = (pointer: string, message: string, lines: ReadonlyArray<number> | undefined): string => {
+  const [, item = "", member] = /^\/\w+\/(\d+)(?:\/(.*))?$/.exec(pointer) ?? []
+  const line = item === "" ? undefined : lines?.[Number(item)]
+  const where =
+    line === undefined ? pointer : [`line ${line}`, ...(member === undefined ? [] : [member])].join(", ")
+  return where === "" ? message : `${where}: ${message}`
+}
+
+export const ofFaults = (
+  faults: ReadonlyArray<Fault.Fault>,
+  lines: ReadonlyArray<number> | undefined
+): Refused =>
+  new Refused({ lines: faults.map((fault) => lineOf(Fault.pointer(fault), fault.message, lines)) })
+
+/** Reads the refused items of an answer that has a result for each; undefined when none was refused. */
+export const inAnswer = (body: unknown, lines: ReadonlyArray<number> | undefined): Refused | undefined => {
+  const found = Json.listAt(body, "results").flatMap((result) =>
+    Json.listAt(result, "errors").map((error) =>
+      lineOf(Json.textAt(error, "pointer") ?? "", Json.textAt(error, "message") ?? "", lines)
+    )
+  )
+  return found.length === 0 ? undefined : new Refused({ lines: found })
+}

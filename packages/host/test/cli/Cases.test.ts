@@ -1,0 +1,79 @@
+/** Files of operators that failed once, by the command line that takes them. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
+import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { at, items } from "../../../../test/support/TestHost.ts"
+import * as Cli from "../../src/cli/Cli.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "sendwright-cases-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const settings = ConfigProvider.fromMap(new Map([["DATABASE_URL", `sqlite:${join(folder, "cases.db")}`]]))
+const platform = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)
+
+const inputOf = (name: string): string =>
+  fileURLToPath(new URL(`../../../../test/cases/${name}`, import.meta.url))
+
+/** `sendwright`, in this process. */
+const sendwright = async (...args: ReadonlyArray<string>) => {
+  const written = { out: "", err: "" }
+  const log = vi.spyOn(console, "log").mockImplementation((line) => {
+    written.out += `${line}\n`
+  })
+  const error = vi.spyOn(console, "error").mockImplementation((line) => {
+    written.err += `${line}\n`
+  })
+  try {
+    const code = await Cli.run(["node", "sendwright", ...args]).pipe(
+      Effect.withConfigProvider(settings),
+      Effect.provide(platform),
+      Effect.runPromise
+    )
+    const json: unknown = written.out.startsWith("{") ? JSON.parse(written.out) : undefined
+    return { code, err: written.err, json }
+  } finally {
+    log.mockRestore()
+    error.mockRestore()
+  }
+}
+
+describe("a table of consents", () => {
+  let account = ""
+  beforeAll(async () => {
+    const created = await sendwright("accounts", "create", "--name", "Shop", "--currency", "USD")
+    account = String(at(created.json, "account", "id"))
+  })
+  const record = (name: string) => sendwright("consents", "record", account, inputOf(name))
+
+  it("12: with a spreadsheet's float is told how to write that number", async () => {
+    const { code, err, json } = await record("12-float.csv")
+    expect([code, err]).toEqual([1, "line 2, phone: Write the number as digits only: 34600000317.\n"])
+    expect(at(json, "recorded")).toBe(0)
+  })
+
+  it.each([
+    ["14", "14-header.csv", "34600000321"],
+    ["14b", "14b-trailing-column.csv", "34600000337"],
+    ["14c", "14c-sep.csv", "34600000322"]
+  ])("%s: is read as spreadsheets write it", async (_, name, phone) => {
+    expect(await record(name)).toMatchObject({
+      code: 0,
+      err: "",
+      json: { recorded: 1, results: [{ phone, ok: true }] }
+    })
+  })
+
+  it("15: has a day for its midnight in UTC", async () => {
+    expect((await record("15-day.csv")).code).toBe(0)
+    const { json } = await sendwright("consents", "show", account, "--phone", "34600000326")
+    expect(items(json, "history")).toMatchObject([{ occurred_at: "2026-01-31T00:00:00.000Z" }])
+  })
+})
