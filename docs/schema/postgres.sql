@@ -96,6 +96,9 @@ CREATE TABLE sendwright_consent (
   recorded_at bigint NOT NULL,
   phone text,
   user_id text,
+  -- What the platform or the account told, and the session whose platform did (null of an account's own records).
+  told_at bigint,
+  dated_by text,
   CONSTRAINT sendwright_consent_pkey PRIMARY KEY (account, person, occurred_at, seq)
 );
 -- Whoever revokes thousands of times is asked for the last place with each of them.

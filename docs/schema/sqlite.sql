@@ -90,6 +90,9 @@ CREATE TABLE sendwright_consent (
   recorded_at INTEGER NOT NULL,
   phone TEXT,
   user_id TEXT,
+  -- What the platform or the account told, and the session whose platform did (null of an account's own records).
+  told_at INTEGER,
+  dated_by TEXT,
   PRIMARY KEY (account, person, occurred_at, seq)
 ) STRICT, WITHOUT ROWID;
 -- Whoever revokes thousands of times is asked for the last place with each of them.

@@ -1,9 +1,13 @@
 /**
  * When an event that a platform reports occurred (decisions.md §10): at the reported time, but never later than the
- * report came. A time more than five minutes off is not believed, and the event occurred when the report came.
+ * report came. A time more than five minutes off is not believed, and the event occurred when the report came. Opt-ins
+ * are the exception ({@link since}).
  */
 import type { Instant } from "./Instant.ts"
 import { minute, second } from "./Instant.ts"
+
+/** The end of the year 9999, behind which no time can be written (RFC 3339). */
+const lastInstant = Date.UTC(10_000, 0, 1) - 1
 
 const skewMs = 5 * minute
 
@@ -14,6 +18,14 @@ export const isPlausible = (reported: Instant | null, cameAt: Instant): reported
 /** Accepts any number as the reported time: negative, beyond every date, or not a number. */
 export const occurredAt = (reported: Instant | null, cameAt: Instant): Instant =>
   isPlausible(reported, cameAt) ? Math.min(Math.floor(reported), cameAt) : cameAt
+
+/** The time that a platform told, where it is one: whole milliseconds after 1970 that a calendar has. */
+export const told = (reported: Instant | null): Instant | null =>
+  reported !== null && reported >= 1 && reported <= lastInstant ? Math.floor(reported) : null
+
+/** At the reported time, however old, but never later than the report came. */
+export const since = (reported: Instant | null, cameAt: Instant): Instant =>
+  Math.min(told(reported) ?? cameAt, cameAt)
 
 /**
  * The time of a report. The platform's own time is returned as `reportedAt` when it is too far in the past to be

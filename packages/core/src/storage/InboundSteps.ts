@@ -1,10 +1,10 @@
 /** Decides what a batch of inbound items, or of registered consents, changes, alike for every store. */
 import type { ConsentRecord, Status } from "../domain/consent/Consent.ts"
 import * as Consent from "../domain/consent/Consent.ts"
+import * as Order from "../domain/consent/Order.ts"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
-import * as Occurrence from "../domain/Occurrence.ts"
 import type { Circle, Key, Known, Learnt, Link } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
@@ -19,7 +19,7 @@ export interface Filed {
   readonly keys: ReadonlyArray<Key>
 }
 
-/** The last records of their kinds (`Consent.withLast`) by key, in the order of recording. */
+/** By key, in the order of recording: the last records of their kinds (`Consent.withLast`), and those of `Order.looksBack`. */
 export type Histories = ReadonlyMap<Key, ReadonlyArray<ConsentRecord>>
 
 const none: ReadonlyArray<ConsentRecord> = []
@@ -97,7 +97,8 @@ export const concerned = (
   }
   for (const { other, person } of [...retained, ...beyond]) add([person, other])
   for (const { identity, word } of items)
-    if (identity !== null && word?.status === "revoked") add(Person.keysOf(identity.person, portfolio))
+    if (identity !== null && word !== null)
+      for (const key of keysFor(Person.keysOf(identity.person, portfolio), word.status, circle)) keys.add(key)
   return [...keys]
 }
 
@@ -121,21 +122,21 @@ const carry = (
   key: Key,
   history: ReadonlyArray<ConsentRecord>,
   now: Instant
-): ConsentRecord => {
+): ReadonlyArray<ConsentRecord> => {
   const { phone, userId } = Person.ofKey(from)
-  const latest = Occurrence.latest(record.occurredAt, record.recordedAt)
   // Of records under different keys only their clocks tell the order.
   const before = history.filter(({ recordedAt }) => recordedAt <= record.recordedAt)
-  return {
+  const after = history.filter(({ recordedAt }) => recordedAt > record.recordedAt)
+  return Order.placed(record, { before, after }).map((placed) => ({
     ...record,
     ...Person.ofKey(key),
+    ...placed,
     proof: ExternalText.lines(
       `Carried over from ${phone ?? userId}: ${record.proof ?? "no proof was given"}`,
       ExternalText.longest.words
     ),
-    occurredAt: record.status === "revoked" ? Consent.afterGrants(before, record, latest) : record.occurredAt,
     recordedAt: now
-  }
+  }))
 }
 
 /** The records that new links carry over: a revocation of one holds for the other, a grant only where both were told. */
@@ -180,7 +181,7 @@ const carried = (
       for (const record of decidingOf(other)) {
         if (known.has(record.id) || (record.status === "granted" && !granted)) continue
         known.add(record.id)
-        found.push(carry(record, other, key, history, now))
+        found.push(...carry(record, other, key, history, now))
       }
     }
     if (found.length === 0) return []
@@ -191,68 +192,103 @@ const carried = (
   }).flat()
 }
 
-/** A revocation that tells no time of its own occurred when it was recorded, and that is behind what was before it. */
-const isBehindGrants = ({ occurredAt, recordedAt, status }: ConsentRecord): boolean =>
-  status === "revoked" && occurredAt === recordedAt
+/** The histories of some keys while records are added to them, one after the other. */
+class Growing {
+  readonly #histories: Map<Key, ReadonlyArray<ConsentRecord>>
+
+  constructor(histories: Histories) {
+    this.#histories = new Map(histories)
+  }
+
+  historyOf(key: Key): ReadonlyArray<ConsentRecord> {
+    return this.#histories.get(key) ?? none
+  }
+
+  add(filed: ReadonlyArray<Filed>): void {
+    for (const { keys, record } of filed)
+      for (const key of keys) this.#histories.set(key, [...this.historyOf(key), record])
+  }
+}
+
+/** A record under its keys: once for those in whose histories it has the same place. The first keeps its id. */
+const place = <R extends ConsentRecord>(
+  record: R,
+  keys: ReadonlyArray<Key>,
+  growing: Growing,
+  newId: () => string
+): ReadonlyArray<Filed & { readonly record: R }> => {
+  const found = new Map<string, { readonly placed: ReadonlyArray<Order.Placed>; readonly keys: Array<Key> }>()
+  for (const key of keys) {
+    const placed = Order.placed(record, { before: growing.historyOf(key) })
+    const name = JSON.stringify(placed)
+    const same = found.get(name)
+    if (same === undefined) found.set(name, { placed, keys: [key] })
+    else same.keys.push(key)
+  }
+  const filed = [...found.values()]
+    .flatMap(({ keys, placed }) => placed.map((each) => ({ keys, each })))
+    .map(({ each, keys }, at) => ({
+      record: { ...record, ...each, id: at === 0 ? record.id : newId() },
+      keys
+    }))
+  growing.add(filed)
+  return filed
+}
 
 /** The keys whose histories have to be known before an account registers these. */
 export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): ReadonlyArray<Key> => [
-  ...new Set(records.filter(isBehindGrants).flatMap(({ phone, status }) => keysFor([phone], status, circle)))
+  ...new Set(records.flatMap(({ phone, status }) => keysFor([phone], status, circle)))
 ]
 
-/** What an account registers. */
+/** What an account registers: for each record what is filed of it, which is seldom more than the one. */
 export const registered = (
   records: ReadonlyArray<RecordOfPhone>,
   circle: Circle,
-  histories: Histories
-): ReadonlyArray<Filed & { readonly record: RecordOfPhone }> =>
-  records.map((record) => {
-    const keys = keysFor([record.phone], record.status, circle)
-    if (!isBehindGrants(record)) return { record, keys }
-    const before = keys.flatMap((key) => histories.get(key) ?? none)
-    const occurredAt = Consent.afterGrants(before, record, record.occurredAt)
-    return { record: { ...record, occurredAt }, keys }
-  })
+  histories: Histories,
+  ids: Ids
+): ReadonlyArray<ReadonlyArray<Filed & { readonly record: RecordOfPhone }>> => {
+  const growing = new Growing(histories)
+  return records.map((record) =>
+    place(record, keysFor([record.phone], record.status, circle), growing, () => ids.uuid(record.recordedAt))
+  )
+}
 
 const said = (
   { identity, word }: InboundItem,
-  portfolio: string,
-  circle: Circle,
-  histories: Histories,
+  { circle, portfolio, sessionId }: Pick<Batch, "circle" | "portfolio" | "sessionId">,
+  growing: Growing,
   ids: Ids,
   now: Instant
 ): ReadonlyArray<Filed> => {
   if (identity === null || word === null) return []
-  const { latest, ...rest } = word
   const keys = keysFor(Person.keysOf(identity.person, portfolio), word.status, circle)
-  const occurredAt =
-    word.status === "granted"
-      ? word.occurredAt
-      : Consent.afterGrants(
-          keys.flatMap((key) => histories.get(key) ?? none),
-          word,
-          latest
-        )
-  return [{ record: { ...rest, ...personOf(keys), id: ids.uuid(now), occurredAt, recordedAt: now }, keys }]
+  const record: ConsentRecord = {
+    ...word,
+    ...personOf(keys),
+    id: ids.uuid(now),
+    occurredAt: Order.saidAt(word.status, word.toldAt, now),
+    datedBy: sessionId,
+    recordedAt: now
+  }
+  return place(record, keys, growing, () => ids.uuid(now))
+}
+
+interface Batch {
+  readonly sessionId: string
+  readonly items: ReadonlyArray<InboundItem>
+  readonly portfolio: string
+  readonly learnt: Learnt
+  readonly circle: Circle
+  readonly histories: Histories
 }
 
 /** All records of a batch, in the order in which they are recorded. */
-export const records = (
-  batch: {
-    readonly items: ReadonlyArray<InboundItem>
-    readonly portfolio: string
-    readonly learnt: Learnt
-    readonly circle: Circle
-    readonly histories: Histories
-  },
-  ids: Ids,
-  now: Instant
-): ReadonlyArray<Filed> => {
-  const { circle, histories, items, learnt, portfolio } = batch
-  return [
-    ...carried(learnt, circle, histories, ids, now),
-    ...items.flatMap((item) => said(item, portfolio, circle, histories, ids, now))
-  ]
+export const records = (batch: Batch, ids: Ids, now: Instant): ReadonlyArray<Filed> => {
+  const { circle, histories, items, learnt } = batch
+  const growing = new Growing(histories)
+  const brought = carried(learnt, circle, histories, ids, now)
+  growing.add(brought)
+  return [...brought, ...items.flatMap((item) => said(item, batch, growing, ids, now))]
 }
 
 /** What is to be told of a batch. */

@@ -13,8 +13,8 @@ import type { Unattributed } from "../domain/Unattributed.ts"
 import type * as Event from "../domain/webhook/Event.ts"
 import type { StorageError } from "./StorageError.ts"
 
-/** Longer than a platform repeats what it could not deliver (whatsapp-cloud.md §1.8: 36 hours). */
-export const rememberedMs = 7 * Time.day
+/** Longer than a platform repeats what it could not deliver (whatsapp-cloud.md §1.12: 7 days). */
+export const rememberedMs = 10 * Time.day
 
 /** Items of one commit, which others of the account wait for. */
 export const maximumItems = 100
@@ -31,9 +31,8 @@ export interface Word {
   readonly status: Status
   readonly source: string
   readonly proof: string
-  readonly occurredAt: Instant
-  /** The last moment that it may have occurred at, where the platform tells whole seconds. */
-  readonly latest: Instant
+  /** The platform's time, as `Occurrence.told` reads it; null when it told none. */
+  readonly toldAt: Instant | null
 }
 
 export interface InboundItem {

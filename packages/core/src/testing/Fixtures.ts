@@ -136,6 +136,8 @@ export const consent = (phone: string, some: Partial<RecordOfPhone> = {}): Recor
   source: "test",
   proof: null,
   occurredAt: now,
+  toldAt: null,
+  datedBy: null,
   recordedAt: now,
   ...some
 })

@@ -200,13 +200,8 @@ const meaning = (
     return Effect.map(outcome, (outcome) => ({ outcome, actionable: null, optOut: null, answered, mayPass }))
   const { failure } = result
   const actionable = concernsOthers.has(FailureCatalogue.actionOf(failure)) ? failure : null
-  return Effect.zipWith(outcome, Clock.currentTimeMillis, (outcome, now) => ({
-    outcome,
-    actionable,
-    optOut: PlatformOptOut.read(job, recipient, failure, now),
-    answered,
-    mayPass
-  }))
+  const optOut = PlatformOptOut.read(job, recipient, failure)
+  return Effect.map(outcome, (outcome) => ({ outcome, actionable, optOut, answered, mayPass }))
 }
 
 /** A sender that breaks may have sent, so that is ambiguous. */

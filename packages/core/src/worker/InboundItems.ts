@@ -69,32 +69,6 @@ const statusOf = ({ areOwnWords = true, label, text }: Message, session: Session
   return areOwnWords ? ofText : undefined
 }
 
-const callOf = (person: Person.Person): string => person.phone ?? `@${person.userId}`
-
-/** When the words of one hook occurred. */
-const dating =
-  (doubtful: ReadonlySet<string>, now: Instant) =>
-  (person: Person.Person, at: Instant | null): Pick<Word, "latest" | "occurredAt"> => {
-    const occurredAt = doubtful.has(callOf(person)) ? now : Occurrence.occurredAt(at, now)
-    return { occurredAt, latest: Occurrence.latest(occurredAt, now) }
-  }
-
-const readMessage = (message: Message, session: Session) => ({
-  ...message,
-  text: message.text.slice(0, longestText),
-  id: idOf(message.id),
-  person: Person.read(message.from, message.userId),
-  status: statusOf(message, session)
-})
-type ReadMessage = ReturnType<typeof readMessage>
-
-const readPreference = (preference: Preference) => ({
-  ...preference,
-  id: idOf(preference.id),
-  person: Person.read(preference.phone, preference.userId)
-})
-type ReadPreference = ReturnType<typeof readPreference>
-
 const ofPerson = ({ formerly, phone, userId }: Acquaintance): ReadonlyArray<InboundItem> => {
   const person = Person.read(phone, userId)
   const before = formerly === undefined ? null : Person.read(formerly.phone, formerly.userId)
@@ -113,27 +87,6 @@ export function* make(
   ids: Ids,
   now: Instant
 ): Generator<void, ReadonlyArray<InboundItem>> {
-  // Where one of a person's words has a wrong clock, none of their others is believed.
-  const doubtful = new Set<string>()
-  const note = (person: Person.Person | null, at: Instant | null): void => {
-    if (person !== null && !Occurrence.isPlausible(at, now)) doubtful.add(callOf(person))
-  }
-  const texts: Array<ReadMessage> = []
-  for (const message of messages) {
-    const text = readMessage(message, session)
-    texts.push(text)
-    if (text.status !== undefined) note(text.person, text.at)
-    yield
-  }
-  const stated: Array<ReadPreference> = []
-  for (const preference of preferences) {
-    const one = readPreference(preference)
-    stated.push(one)
-    note(one.person, one.at)
-    yield
-  }
-  const dated = dating(doubtful, now)
-
   const unattributed = (
     kind: Kind,
     messageId: string | null,
@@ -156,8 +109,12 @@ export function* make(
   })
 
   /** What was said, and the message itself: one that came aside first is told once it comes to us. */
-  const ofText = (message: ReadMessage): ReadonlyArray<InboundItem> => {
-    const { at, from, id, isAside = false, label = null, person, status, text, userId } = message
+  const ofText = (message: Message): ReadonlyArray<InboundItem> => {
+    const { at, from, isAside = false, label = null, userId = null } = message
+    const text = message.text.slice(0, longestText)
+    const id = idOf(message.id)
+    const person = Person.read(from, userId)
+    const status = statusOf(message, session)
     const facts = ["message", from, userId, text, label]
     const name = nameOf(session, { id, at, person, status, facts })
     if (person === null)
@@ -171,7 +128,13 @@ export function* make(
     const word: Word | null =
       status === undefined
         ? null
-        : { purpose: "all", status, source: Consent.inboundSources.message, proof, ...dated(person, at) }
+        : {
+            purpose: "all",
+            status,
+            source: Consent.inboundSources.message,
+            proof,
+            toldAt: Occurrence.told(at)
+          }
     const said = word === null ? [] : [{ ...nothing, id: name, word }]
     if (isAside) return said
     const told = {
@@ -190,8 +153,10 @@ export function* make(
     return [{ ...nothing, id: nameOfTold, message: told }, ...said]
   }
 
-  const ofPreference = (preference: ReadPreference): InboundItem => {
-    const { at, id, person, phone, purpose, status, userId } = preference
+  const ofPreference = (preference: Preference): InboundItem => {
+    const { at, phone, purpose, status, userId } = preference
+    const id = idOf(preference.id)
+    const person = Person.read(phone, userId)
     const proof = ExternalText.lines(preference.proof, ExternalText.longest.message)
     const facts = ["preference", phone, userId, purpose, status, proof]
     const name = nameOf(session, { id, at, person, status, facts })
@@ -201,14 +166,20 @@ export function* make(
       id: name,
       identity: { person, formerly: null },
       message: null,
-      word: { purpose, status, source: Consent.inboundSources.platform, proof, ...dated(person, at) },
+      word: {
+        purpose,
+        status,
+        source: Consent.inboundSources.platform,
+        proof,
+        toldAt: Occurrence.told(at)
+      },
       unattributed: null
     }
   }
 
   const items: Array<InboundItem> = []
   for (const each of people) yield void items.push(...ofPerson(each))
-  for (const text of texts) yield void items.push(...ofText(text))
-  for (const preference of stated) yield void items.push(ofPreference(preference))
+  for (const message of messages) yield void items.push(...ofText(message))
+  for (const preference of preferences) yield void items.push(ofPreference(preference))
   return items
 }

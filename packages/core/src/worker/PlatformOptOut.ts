@@ -5,7 +5,6 @@
 
 import * as Consent from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
-import type { Instant } from "../domain/Instant.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
@@ -15,8 +14,7 @@ import type { ClaimedJob } from "../storage/JobStore.ts"
 export const read = (
   { accountId, fence, jobId, sessionId }: ClaimedJob,
   { index, phone }: ClaimedJob["recipients"][number],
-  failure: Failure,
-  now: Instant
+  failure: Failure
 ): Inbound | null =>
   FailureCatalogue.actionOf(failure) !== "revoke_marketing"
     ? null
@@ -35,8 +33,7 @@ export const read = (
               status: "revoked",
               source: Consent.inboundSources.platform,
               proof: `The platform answered ${failure.provider_code ?? failure.code}: ${failure.message}`,
-              occurredAt: now,
-              latest: now
+              toldAt: null
             },
             unattributed: null
           }

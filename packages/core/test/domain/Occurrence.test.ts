@@ -29,6 +29,20 @@ describe("what a platform tells of", () => {
     )
   })
 
+  it("since a time, however old, occurred then, but never later than it came", () => {
+    expect(Occurrence.since(now - 7 * 86_400_000, now)).toBe(now - 7 * 86_400_000)
+    expect(Occurrence.since(now + 1, now)).toBe(now)
+    for (const told of [null, Number.NaN, Infinity, -Infinity, -1, 0])
+      expect(Occurrence.since(told, now)).toBe(now)
+    FastCheck.assert(
+      FastCheck.property(FastCheck.double(), (given) => {
+        const told = Occurrence.told(given)
+        if (told !== null) expect(Instant.format(told)).toMatch(/^\d{4}-/)
+        expect(Occurrence.since(given, now)).toBeLessThanOrEqual(now)
+      })
+    )
+  })
+
   it("in whole seconds may have occurred until the end of its second, and not after it came", () => {
     expect(Occurrence.latest(now - 5000, now)).toBe(now - 4001)
     expect(Occurrence.latest(now - 1000, now - 500)).toBe(now - 500)

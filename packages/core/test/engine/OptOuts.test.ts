@@ -159,6 +159,79 @@ describe("an opt-in", () => {
   )
 })
 
+describe("an opt-in that was said an hour ago", () => {
+  /** A word as each way brings it: when it was said is an hour ago, or now. */
+  const ways = [
+    ["by a text", { field: "messages", list: "messages", stop: "STOP", start: "START" }],
+    [
+      "by the platform's preferences",
+      { field: "user_preferences", list: "user_preferences", stop: "stop", start: "resume" }
+    ]
+  ] as const
+  it.scoped.each(ways)("%s, and comes behind a STOP, refuses the next message", ([, way]) =>
+    scenario(({ account, admin, change, seconds, verdict }) =>
+      Effect.gen(function* () {
+        const now = Number(yield* seconds)
+        const item = (word: string, at: number) => ({
+          ...(way.field === "messages"
+            ? { from: ana, id: `wamid.${word}`, type: "text", text: { body: word } }
+            : { wa_id: ana, value: word }),
+          timestamp: String(at)
+        })
+        yield* change({ [way.list]: [item(way.stop, now)] }, way.field)
+        yield* change({ [way.list]: [item(way.start, now - 3600)] }, way.field)
+        expect(yield* verdict(ana)).toBe("Revoked")
+        const { history } = yield* admin.consents.find(account.id, { phone: ana })
+        expect(history[0]).toMatchObject({
+          status: "granted",
+          occurredAt: (now - 3600) * Time.second,
+          toldAt: (now - 3600) * Time.second
+        })
+        // Both in one hook, in either order.
+        for (const words of [
+          [item(way.start, now - 3600), item(way.stop, now)],
+          [item(way.stop, now), item(way.start, now - 3600)]
+        ]) {
+          yield* change({ [way.list]: words.map((word) => ({ ...word, from: ben, wa_id: ben })) }, way.field)
+          expect(yield* verdict(ben)).toBe("Revoked")
+        }
+      })
+    )
+  )
+
+  it.scoped("and comes behind the operator's refusal, refuses the next message", () =>
+    scenario(({ account, admin, say, verdict }) =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust("2 hours")
+        yield* admin.consents.record(account.id, [{ phone: ana, source: "call centre", status: "revoked" }])
+        const occurred_at = "2026-03-14T13:30:00Z"
+        yield* admin.consents.record(account.id, [
+          { phone: ben, source: "call centre", status: "revoked", occurred_at }
+        ])
+        yield* say({ id: "1", from: ana, text: "START", at: "2026-03-14T13:00:00Z" })
+        yield* say({ id: "2", from: ben, text: "START", at: "2026-03-14T13:00:00Z" })
+        expect([yield* verdict(ana), yield* verdict(ben)]).toEqual(["Revoked", "Revoked"])
+        yield* say({ id: "3", from: ben, text: "START", at: "2026-03-14T13:31:00Z" })
+        expect(yield* verdict(ben)).toBe("Granted")
+      })
+    )
+  )
+})
+
+describe("a hook", () => {
+  it.scoped("that the platform repeats for a week is a repetition until the tenth day", () =>
+    scenario(({ account, admin, say }) =>
+      Effect.gen(function* () {
+        const stop = { id: "1", from: ana, text: "STOP", at: "2026-03-14T12:01:00Z" }
+        yield* say(stop)
+        yield* TestClock.adjust("9 days")
+        yield* say(stop)
+        expect((yield* admin.consents.find(account.id, { phone: ana })).history).toHaveLength(2)
+      })
+    )
+  )
+})
+
 describe("an opt-out of the platform", () => {
   it.scoped("is read where the error's code is text, and where the number's id is null", () =>
     scenario(({ change, verdict }) =>

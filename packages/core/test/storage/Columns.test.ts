@@ -346,6 +346,8 @@ describe("Columns", () => {
     source: word,
     proof: orNull(word),
     occurredAt: number,
+    toldAt: orNull(number),
+    datedBy: orNull(word),
     recordedAt: number
   })
   const keysOf = ({ phone, userId }: Person.Person): ReadonlyArray<Person.Key> => [

@@ -60,20 +60,7 @@ describe("the items of a hook", () => {
       expect(of(({ message }) => message !== null)).toEqual(phones)
       expect(of(({ word }) => word !== null)).toEqual([...phones, ...phones])
       expect(made.value).toHaveLength(4 * places.length)
-      // Messages and preferences are read first, for one word with a wrong clock casts doubt on all of that person's.
-      expect(pieces).toBe(5 * places.length)
-    })
-  )
-
-  it.effect("believe no time of a person of whom a later word has a wrong clock", () =>
-    Effect.gen(function* () {
-      const ids = Ids.make(yield* Ids.RandomBytes)
-      const said = (id: string, at: number) => ({ id, from: phone(1), text: "STOP", at })
-      const messages = [said("first", now - 60_000), said("second", now + 86_400_000)]
-      const making = InboundItems.make(session, { messages, people: [], preferences: [] }, ids, now)
-      let made = making.next()
-      while (made.done !== true) made = making.next()
-      expect(made.value.flatMap(({ word }) => word?.occurredAt ?? [])).toEqual([now, now])
+      expect(pieces).toBe(3 * places.length)
     })
   )
 

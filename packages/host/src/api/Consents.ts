@@ -19,11 +19,13 @@ import {
   Id,
   NextCursor,
   NullableText,
+  NullableTime,
   Ok,
   ok,
   Text,
   Time,
   time,
+  timeOrNull,
   type View
 } from "./Wire.ts"
 
@@ -38,7 +40,10 @@ export const ConsentRecord = Schema.Struct({
   status: Schema.Literal("granted", "revoked"),
   source: Text,
   proof: NullableText,
+  /** When it counts as said, which orders the records. */
   occurred_at: Time,
+  /** As the account or the platform told it; null when none was told. */
+  told_at: NullableTime,
   recorded_at: Time
 }).annotations({ identifier: "ConsentRecord" })
 
@@ -51,6 +56,7 @@ export const consentRecord = (record: Domain.ConsentRecord): View<typeof Consent
   source: record.source,
   proof: record.proof,
   occurred_at: time(record.occurredAt),
+  told_at: timeOrNull(record.toldAt),
   recorded_at: time(record.recordedAt)
 })
 

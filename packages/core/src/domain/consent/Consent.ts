@@ -26,7 +26,12 @@ export interface ConsentRecord {
   readonly source: string
   /** Evidence, in the account's words; null when none was given. */
   readonly proof: string | null
+  /** When it counts as said: its place among the others (`Order`). */
   readonly occurredAt: Instant
+  /** The time that the account or the platform told; null when none was told, and of records from before it was kept. */
+  readonly toldAt: Instant | null
+  /** The session whose platform told the time, so that its words compare with each other; null for the account's own. */
+  readonly datedBy: string | null
   readonly recordedAt: Instant
 }
 
@@ -114,33 +119,5 @@ export const lacking = <R extends Standing>(
   return added
 }
 
-const overlap = (a: Scope, b: Scope): boolean => a === b || a === "all" || b === "all"
-
-/** Sources of records that a platform dated, so that their times compare with each other. */
+/** Sources of records of what people said to a platform. */
 export const inboundSources = { message: "inbound-message", platform: "platform" } as const
-
-const isInbound = (source: string): boolean =>
-  source === inboundSources.message || source === inboundSources.platform
-
-/**
- * The time of a new revocation, so that it comes after the grants before it. Platforms report whole seconds: a grant
- * with a platform's time counts as earlier when it may have been. A grant that the account registered always counts
- * as earlier, because it was recorded first and two machines' clocks cannot be compared.
- *
- * @param before the person's records before the revocation
- * @param latest the last moment that the revocation's own time may stand for
- */
-export const afterGrants = (
-  before: ReadonlyArray<Standing & Pick<ConsentRecord, "source">>,
-  revocation: Pick<Standing, "occurredAt" | "purpose">,
-  latest: Instant
-): Instant =>
-  before.reduce(
-    (occurredAt, grant) =>
-      grant.status === "granted" &&
-      overlap(grant.purpose, revocation.purpose) &&
-      (!isInbound(grant.source) || grant.occurredAt <= latest)
-        ? Math.max(occurredAt, grant.occurredAt)
-        : occurredAt,
-    revocation.occurredAt
-  )

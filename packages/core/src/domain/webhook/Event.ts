@@ -260,7 +260,8 @@ export const consentRecorded = (record: ConsentRecord): Draft => ({
     user_id: record.userId,
     purpose: record.purpose,
     source: record.source,
-    occurred_at: Time.format(record.occurredAt)
+    occurred_at: Time.format(record.occurredAt),
+    told_at: record.toldAt === null ? null : Time.format(record.toldAt)
   } satisfies EventData.ConsentData
 })
 

@@ -142,7 +142,8 @@ export const ConsentData = Schema.Struct({
   user_id: NullableText,
   purpose: Schema.Literal(...Consent.scopes),
   source: Schema.String,
-  occurred_at: Time
+  occurred_at: Time,
+  told_at: NullableTime
 }).annotations({ identifier: "ConsentEventData" })
 export type ConsentData = typeof ConsentData.Type
 

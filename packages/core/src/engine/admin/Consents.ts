@@ -159,21 +159,23 @@ export const make = Effect.gen(function* () {
     if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
   })
 
-  const recordOf = (item: NewConsent, now: Instant): RecordOfPhone => ({
-    id: ids.uuid(now),
-    phone: item.phone,
-    userId: null,
-    purpose: item.purpose ?? "all",
-    status: item.status ?? "granted",
-    source: item.source,
-    proof: item.proof ?? null,
-    // A time ahead of ours must not outrank a later record.
-    occurredAt: Math.min(
-      (item.occurred_at === undefined ? undefined : Time.parse(item.occurred_at)) ?? now,
-      now
-    ),
-    recordedAt: now
-  })
+  const recordOf = (item: NewConsent, now: Instant): RecordOfPhone => {
+    const toldAt = (item.occurred_at === undefined ? undefined : Time.parse(item.occurred_at)) ?? null
+    return {
+      id: ids.uuid(now),
+      phone: item.phone,
+      userId: null,
+      purpose: item.purpose ?? "all",
+      status: item.status ?? "granted",
+      source: item.source,
+      proof: item.proof ?? null,
+      // A time ahead of ours must not outrank a later record.
+      occurredAt: Math.min(toldAt ?? now, now),
+      toldAt,
+      datedBy: null,
+      recordedAt: now
+    }
+  }
 
   /** Records items in one commit, and finishes it even if the client hangs up. */
   const recordPart = Effect.fnUntraced(function* (accountId: string, results: ReadonlyArray<ConsentResult>) {

@@ -25,13 +25,13 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
           const phones = records.map(({ phone }) => phone)
           const circle = Person.circle(People.linksFrom(db, accountId, phones))
           const histories = People.historiesOf(db, accountId, InboundSteps.outranked(records, circle))
-          const filed = InboundSteps.registered(records, circle, histories)
-          for (const each of filed) {
+          const registered = InboundSteps.registered(records, circle, histories, db.ids)
+          for (const each of registered.flat()) {
             const { record } = each
             People.file(db, accountId, each)
             Events.append(db, accountId, [Event.consentRecorded(record)], record.recordedAt)
           }
-          return filed.map(({ record }) => record)
+          return registered.flatMap(([first]) => (first === undefined ? [] : [first.record]))
         }),
       refusals: (asked) => Effect.map(evidence(asked), Consent.refusals),
       revocations: (asked) =>

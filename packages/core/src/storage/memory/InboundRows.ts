@@ -25,7 +25,7 @@ export const apply = (
   const circle = Person.circle(Person.withLearnt(links, learnt))
   const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
   const histories = People.historiesOf(db, accountId, concerned)
-  const batch = { items, portfolio, learnt, circle, histories }
+  const batch = { sessionId, items, portfolio, learnt, circle, histories }
   const filed = InboundSteps.records(batch, db.ids, now)
   const drafts = InboundSteps.drafts(sessionId, items, filed)
   for (const id of ids) db.inbound.set(id, now)

@@ -1,6 +1,7 @@
 /** The links between keys of a person, and the consent records filed under each. */
 import type { ConsentRecord } from "../../domain/consent/Consent.ts"
 import * as Consent from "../../domain/consent/Consent.ts"
+import * as Order from "../../domain/consent/Order.ts"
 import type { Key, Known } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Filed, Histories } from "../InboundSteps.ts"
@@ -11,8 +12,16 @@ const none: ReadonlyArray<ConsentRecord> = []
 export const historyOf = (db: Database, accountId: string, key: Key): ReadonlyArray<ConsentRecord> =>
   db.consents.get(accountId)?.get(key)?.records ?? none
 
-export const historiesOf = (db: Database, accountId: string, keys: ReadonlyArray<Key>): Histories =>
-  new Map(keys.map((key) => [key, [...(db.consents.get(accountId)?.get(key)?.last.values() ?? none)]]))
+export const historiesOf = (db: Database, accountId: string, keys: ReadonlyArray<Key>): Histories => {
+  const ofKey = (key: Key): ReadonlyArray<ConsentRecord> => {
+    const file = db.consents.get(accountId)?.get(key)
+    if (file === undefined) return none
+    const recent = file.records.slice(-Order.looksBack)
+    const known = new Set(recent)
+    return [...[...file.last.values()].filter((record) => !known.has(record)), ...recent]
+  }
+  return new Map(keys.map((key) => [key, ofKey(key)]))
+}
 
 /** Files a record under its keys. */
 export const file = (db: Database, accountId: string, { keys, record }: Filed): void => {

@@ -111,7 +111,8 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
           const phones = [...new Set(records.map(({ phone }) => phone))]
           const circle = Person.circle(yield* people.linksFrom(accountId, phones))
           const histories = yield* people.historiesOf(accountId, InboundSteps.outranked(records, circle))
-          const filed = InboundSteps.registered(records, circle, histories)
+          const registered = InboundSteps.registered(records, circle, histories, ids)
+          const filed = registered.flat()
           yield* people.file(accountId, filed)
           const drafts = new Map<Instant, Array<Draft>>()
           for (const { record } of filed) {
@@ -121,7 +122,7 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
             else recorded.push(Event.consentRecorded(record))
           }
           for (const [now, recorded] of drafts) yield* Events.append(ids, accountId, recorded, now)
-          return filed.map(({ record }) => record)
+          return registered.flatMap(([first]) => (first === undefined ? [] : [first.record]))
         }),
       refusals: (asked) => db.read("ConsentStore.refusals", () => refusals(asked)),
       revocations: (asked) => db.read("ConsentStore.revocations", () => revocations(asked)),

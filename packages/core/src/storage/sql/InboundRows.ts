@@ -40,7 +40,7 @@ export const make = (dialect: Dialect, ids: Ids) => {
     const circle = Person.circle(Person.withLearnt(links, learnt))
     const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
     const histories = yield* people.historiesOf(accountId, concerned)
-    const batch = { items, portfolio, learnt, circle, histories }
+    const batch = { sessionId, items, portfolio, learnt, circle, histories }
     const filed = InboundSteps.records(batch, ids, now)
     yield* people.file(accountId, filed)
     yield* insertUnattributed(

@@ -1,6 +1,7 @@
 /** The links between keys of a person, and the consent records filed under each. */
 import type { ConsentRecord } from "../../domain/consent/Consent.ts"
 import { scopes } from "../../domain/consent/Consent.ts"
+import * as Order from "../../domain/consent/Order.ts"
 import type { Key, Known } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Filed, Histories } from "../InboundSteps.ts"
@@ -36,19 +37,26 @@ const kinds = scopes
 export const make = ({ elements, lookUp }: Dialect) => {
   const links = `SELECT link.person, link.other, link.told, link.at FROM ${elements.from}
     ${lookUp("sendwright_person_link", "link", `link.account = ? AND link.person = ${elements.value}`)}`
+  const highest = `(SELECT max(seq) FROM sendwright_consent WHERE account = ? AND person = ${elements.value})`
+  const recent = `SELECT ${consents.of("consent")} FROM ${elements.from}
+    ${lookUp(
+      "sendwright_consent",
+      "consent",
+      `consent.account = ? AND consent.person = ${elements.value} AND consent.seq > ${highest} - ${Order.looksBack}`
+    )}
+    ORDER BY consent.seq`
   // The last of each kind, as `Consent.withLast` keeps them: by indexes, however many there are.
   const ofLast = (column: string): string => `consent.${column} = (SELECT ${column} FROM sendwright_consent
     WHERE account = ? AND person = ${elements.value} AND purpose = kind.purpose AND status = kind.status
     ORDER BY occurred_at DESC, seq DESC LIMIT 1)`
-  const records = `SELECT ${consents.of("consent")} FROM ${elements.from} CROSS JOIN (${kinds}) AS kind
+  const lastOfKinds = `SELECT ${consents.of("consent")} FROM ${elements.from} CROSS JOIN (${kinds}) AS kind
     ${lookUp(
       "sendwright_consent",
       "consent",
       `consent.account = ? AND consent.person = ${elements.value} AND ${ofLast("occurred_at")} AND ${ofLast("seq")}`
     )}
     ORDER BY consent.seq`
-  const last = `SELECT ${elements.value} AS person,
-      (SELECT max(seq) FROM sendwright_consent WHERE account = ? AND person = ${elements.value}) AS seq
+  const last = `SELECT ${elements.value} AS person, ${highest} AS seq
     FROM ${elements.from}`
   return {
     /** Files each record under its keys. Once for all of them, it is looked for the keys' last places. */
@@ -89,15 +97,27 @@ export const make = ({ elements, lookUp }: Dialect) => {
       }
       return found
     },
+    /** Those that decide may be older than the last ones, of who says yes and no a thousand times. */
     *historiesOf(accountId: string, keys: ReadonlyArray<Key>): Program<Histories> {
       const found = new Map<Key, Array<ConsentRecord>>()
       if (keys.length === 0) return found
-      for (const row of yield* all(records, JSON.stringify(keys), accountId, accountId, accountId)) {
+      for (const row of yield* all(recent, JSON.stringify(keys), accountId, accountId)) {
         const key = text(row, "person")
         const history = found.get(key)
         if (history === undefined) found.set(key, [readConsent(row)])
         else history.push(readConsent(row))
       }
+      const long = [...found].filter(([, history]) => history.length >= Order.looksBack)
+      if (long.length === 0) return found
+      const older = new Map<Key, Array<ConsentRecord>>(long.map(([key]) => [key, []]))
+      const kept = new Map(long.map(([key, history]) => [key, new Set(history.map(({ id }) => id))]))
+      const names = JSON.stringify(long.map(([key]) => key))
+      for (const row of yield* all(lastOfKinds, names, accountId, accountId, accountId)) {
+        const key = text(row, "person")
+        const record = readConsent(row)
+        if (kept.get(key)?.has(record.id) === false) older.get(key)?.push(record)
+      }
+      for (const [key, history] of long) found.set(key, [...(older.get(key) ?? []), ...history])
       return found
     }
   }

@@ -671,6 +671,18 @@ CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, rec
 `
 }
 
+const wordsInOrder: Migration = {
+  id: 22,
+  name: "words in order",
+  // An earlier build dates words by when they came, as all of them were before.
+  compatibleFrom: 17,
+  statements: `
+-- What the platform or the account told, and the session whose platform did (null of an account's own records).
+ALTER TABLE sendwright_consent ADD COLUMN told_at INTEGER;
+ALTER TABLE sendwright_consent ADD COLUMN dated_by TEXT;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -692,5 +704,6 @@ export const migrations: ReadonlyArray<Migration> = [
   limitsAfterCommit,
   requeued,
   revocations,
-  embeddedUsage
+  embeddedUsage,
+  wordsInOrder
 ]

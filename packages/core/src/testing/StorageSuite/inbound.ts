@@ -25,8 +25,7 @@ const word = (status: Word["status"], at: number, some: Partial<Word> = {}): Wor
   status,
   source: "test",
   proof: "proof",
-  occurredAt: at,
-  latest: at,
+  toldAt: at,
   ...some
 })
 
@@ -280,11 +279,64 @@ export const suite = (layer: Stored): void => {
         const optIn = (at: number) =>
           receive([said(person(phone), word("granted", at, { source: "inbound-message" }))])
         yield* optIn(second + 300)
-        yield* receive([said(person(phone), word("revoked", second, { latest: second + 400 }))])
+        yield* receive([said(person(phone), word("revoked", second))], second + 400)
         expect(yield* refused()).toBe(true)
         yield* optIn(second + 900)
-        yield* receive([said(person(phone), word("revoked", second, { latest: second + 800 }))])
+        yield* receive([said(person(phone), word("revoked", second))], second + 800)
         expect(yield* refused()).toBe(false)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("counts by a session's own times what it dated, in whatever order it comes", () =>
+      Effect.gen(function* () {
+        const { accountId, consents, receive, refused } = yield* account
+        const stop = (at: number) => said(person(phone), word("revoked", at))
+        const start = (at: number) => said(person(phone), word("granted", at))
+        yield* receive([stop(now)])
+        yield* receive([start(now - Time.hour)], now + 1000)
+        expect(yield* refused()).toBe(true)
+        expect((yield* consents.history({ accountId, phone })).at(-1)).toMatchObject({
+          status: "granted",
+          occurredAt: now - Time.hour,
+          toldAt: now - Time.hour,
+          recordedAt: now + 1000
+        })
+        // Both in one hook, in either order.
+        yield* receive([start(now + 3000), stop(now + 2000)], now + 5000)
+        expect(yield* refused()).toBe(false)
+        yield* receive([stop(now + 7000), start(now + 6000)], now + 9000)
+        expect(yield* refused()).toBe(true)
+        // An opt-out that comes days late counts as said when it came, but behind it the session dated an opt-in.
+        yield* receive([start(now + Time.day)], now + Time.day)
+        yield* receive([stop(now + 9000)], now + 2 * Time.day)
+        expect(yield* refused()).toBe(false)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "counts an opt-in before the operator's refusal since, and an opt-out late behind its grant",
+      () =>
+        Effect.gen(function* () {
+          const { accountId, consents, grant, receive, refused } = yield* account
+          const refusal = Fixtures.consent(phone, { status: "revoked", toldAt: now - Time.minute })
+          yield* consents.record({ accountId, records: [{ ...refusal, occurredAt: now - Time.minute }] })
+          yield* receive([said(person(phone), word("granted", now - Time.hour))], now)
+          expect(yield* refused()).toBe(true)
+          yield* grant(now + 1)
+          expect(yield* refused()).toBe(false)
+          yield* receive([said(person(phone), word("revoked", now - Time.hour))], now + 2)
+          expect(yield* refused()).toBe(true)
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("revokes for all purposes but those that the session later dated an opt-in for", () =>
+      Effect.gen(function* () {
+        const { accountId, consents, receive, refused } = yield* account
+        yield* receive([said(person(phone), word("granted", now, { purpose: "marketing" }))])
+        yield* receive([said(person(phone), word("revoked", now - Time.hour))])
+        expect([yield* refused(), yield* refused(phone, "utility")]).toEqual([false, true])
+        const ids = (yield* consents.history({ accountId, phone })).map(({ id }) => id)
+        expect(new Set(ids).size).toBe(ids.length)
       }).pipe(Effect.provide(layer))
     )
 

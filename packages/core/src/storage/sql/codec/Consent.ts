@@ -2,7 +2,7 @@
 import type { ConsentRecord } from "../../../domain/consent/Consent.ts"
 import * as Consent from "../../../domain/consent/Consent.ts"
 import * as Person from "../../../domain/Person.ts"
-import { integer, layout, table, text, textOrNull, word } from "../Columns.ts"
+import { integer, integerOrNull, layout, table, text, textOrNull, word } from "../Columns.ts"
 import type { Row, SqlValue } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 
@@ -25,6 +25,8 @@ export const consents = table<ConsentRow>({
   source: text("source"),
   proof: textOrNull("proof"),
   occurredAt: integer("occurred_at"),
+  toldAt: integerOrNull("told_at"),
+  datedBy: textOrNull("dated_by"),
   recordedAt: integer("recorded_at"),
   seq: integer("seq")
 })
@@ -45,6 +47,8 @@ export const writeConsent = (
     source: record.source,
     proof: record.proof,
     occurredAt: record.occurredAt,
+    toldAt: record.toldAt,
+    datedBy: record.datedBy,
     recordedAt: record.recordedAt,
     seq: filed.seq
   })
@@ -69,6 +73,8 @@ export const readConsent = (row: Row): ConsentRecord => {
     source: columns.source.read(row),
     proof: columns.proof.read(row),
     occurredAt: columns.occurredAt.read(row),
+    toldAt: columns.toldAt.read(row),
+    datedBy: columns.datedBy.read(row),
     recordedAt: columns.recordedAt.read(row)
   }
 }
@@ -122,6 +128,8 @@ const history = layout<PlacedRow>()(
   "person",
   "source",
   "proof",
+  "toldAt",
+  "datedBy",
   "recordedAt",
   "phone",
   "userId"
@@ -142,6 +150,8 @@ export const histories: Answered<ConsentRecord> = {
         source: array[at.source],
         proof: array[at.proof],
         occurredAt: array[at.occurredAt],
+        toldAt: array[at.toldAt],
+        datedBy: array[at.datedBy],
         recordedAt: array[at.recordedAt]
       }
     }))
