@@ -57,7 +57,8 @@ const nameOf = (
 ): string | null => {
   const named = (id: string): string => `${session.id} ${id}`
   if (status === "revoked") return id === null || at === null ? null : named(hashOf([id, person, status, at]))
-  if (id === null) return named(hashOf([...facts, at]))
+  // A message and what it says of consent are two items, so the status tells them apart.
+  if (id === null) return named(hashOf(status === undefined ? [...facts, at] : [...facts, at, status]))
   if (status === "granted") return named(hashOf([id, person, status]))
   return named(plain.test(id) ? id : hashOf(id))
 }

@@ -143,6 +143,16 @@ describe("a gateway's STOP", () => {
 })
 
 describe("an opt-in", () => {
+  it.scoped("without an id grants again", () =>
+    scenario(({ say, verdict }) =>
+      Effect.gen(function* () {
+        yield* say({ from: ana, text: "STOP", at: "2026-03-14T12:01:00Z" })
+        yield* say({ from: ana, text: "START", at: "2026-03-14T12:01:01Z" })
+        expect(yield* verdict(ana)).toBe("Granted")
+      })
+    )
+  )
+
   it.scoped.each([
     ["with an id", { id: "1" }],
     ["without an id", {}]
