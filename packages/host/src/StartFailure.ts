@@ -29,6 +29,6 @@ export const reason = (error: StartFailure, alreadyOpen: string): string => {
     case "MigrationError":
       return `DATABASE_URL: ${causeOf(error)}`
     case "StorageError":
-      return `DATABASE_URL: ${causeOf(error)}${error.operation === "open a database that is already open" ? alreadyOpen : ""}`
+      return `DATABASE_URL: ${error.reason ?? causeOf(error)}${error.operation === "open a database that is already open" ? alreadyOpen : ""}`
   }
 }

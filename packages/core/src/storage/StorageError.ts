@@ -15,8 +15,11 @@ export class StorageError extends Data.TaggedError("StorageError")<{
    * again and again, while it takes others, counts as refused then.
    */
   readonly contentRefused?: boolean | undefined
+  /** Why the store cannot be opened, where it is, and what to do: one line without a secret, for who set it up. */
+  readonly reason?: string | undefined
 }> {
   override get message(): string {
-    return `The storage operation "${this.operation}" failed.`
+    const failed = `The storage operation "${this.operation}" failed`
+    return this.reason === undefined ? `${failed}.` : `${failed}: ${this.reason}`
   }
 }

@@ -1,6 +1,7 @@
 /** Migrations on PostgreSQL: one transaction under an advisory lock, on a connection of its own. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import Pg from "pg"
@@ -64,16 +65,70 @@ const driver: Driver = { table, hasColumn, apply, countOlder }
 
 const settings = `SELECT current_setting('synchronous_commit') AS commits, current_setting('server_encoding') AS encoding`
 
+/** Why there is no database to migrate, in words for who set it up. */
+class Unopened extends Error {}
+
+/** What to do, by the code of the system or the server. */
+const advice: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "Nothing listens there: start PostgreSQL, or correct host and port.",
+  ENOTFOUND: "Correct the host.",
+  "28P01": "Correct user and password.",
+  "28000": "Allow this user from here (pg_hba.conf), or correct user and password.",
+  "3D000": "Create the database, or correct its name.",
+  "42501": "Grant this user the rights (GRANT), or give another.",
+  "53300": "Raise max_connections, or end other connections.",
+  "57P03": "The server starts or stops: wait for it."
+}
+
+const otherwise = "Look whether this process reaches the server, and what the server's log says."
+
+/** Where several addresses were tried, the error has one of each and no words of its own. */
+const innermost = (cause: unknown): unknown =>
+  cause instanceof AggregateError && cause.errors.length > 0 ? cause.errors[0] : cause
+
+/** @param connection where it goes: what the address says, and what the driver completes it by */
+const unopened = (
+  { database, host, port, user }: Pick<Pg.Client, "database" | "host" | "port" | "user">,
+  cause: unknown
+): Unopened => {
+  const error = innermost(cause)
+  const words = (error instanceof Error ? error.message : String(error)).split("\n")[0]
+  const code = Predicate.hasProperty(error, "code") ? String(error.code) : ""
+  return new Unopened(
+    `PostgreSQL at ${host}:${port} (database ${database}, user ${user}) cannot be opened: ${words}. ${advice[code] ?? otherwise}`,
+    { cause }
+  )
+}
+
+/** Not with the driver's error, which has the address and so the password. */
+const unreadable = () =>
+  new Unopened(
+    "The address of the database cannot be read. It is postgres://<user>:<password>@<host>:<port>/<database>, with what is special in user and password percent-encoded."
+  )
+
 /** What was answered must survive a power cut, and text must come back as it was. */
 const checkSettings = async (client: Pg.Client): Promise<void> => {
   const { rows } = await client.query<{ readonly commits: string; readonly encoding: string }>(settings)
   if (rows[0]?.commits === "off") {
-    throw new Error(
+    throw new Unopened(
       "synchronous_commit is off for this user or database: what is answered could be lost. Set it on, for example by ALTER ROLE … SET synchronous_commit = on."
     )
   }
   if (rows[0]?.encoding !== "UTF8") {
-    throw new Error(`The database's encoding is ${rows[0]?.encoding}. Create it with ENCODING 'UTF8'.`)
+    throw new Unopened(`The database's encoding is ${rows[0]?.encoding}. Create it with ENCODING 'UTF8'.`)
+  }
+}
+
+const connectionTo = ({ url }: { readonly url: Redacted.Redacted }): Pg.Client => {
+  try {
+    return new Pg.Client({
+      connectionString: Redacted.value(url),
+      application_name: "sendwright migration",
+      connectionTimeoutMillis: connectTimeout,
+      pipeline: true
+    })
+  } catch {
+    throw unreadable()
   }
 }
 
@@ -83,14 +138,13 @@ const prepareDatabase = async (
   migrations: ReadonlyArray<Migration>,
   now: number
 ): Promise<void> => {
-  const client = new Pg.Client({
-    connectionString: Redacted.value(options.url),
-    application_name: "sendwright migration",
-    connectionTimeoutMillis: connectTimeout,
-    pipeline: true
-  })
+  const client = connectionTo(options)
   client.on("error", () => {})
-  await client.connect()
+  try {
+    await client.connect()
+  } catch (cause) {
+    throw unopened(client, cause)
+  }
   try {
     await checkSettings(client)
     await client.query("BEGIN")
@@ -113,10 +167,12 @@ export const migrate = (options: { readonly url: Redacted.Redacted }, migrations
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
     Effect.tryPromise({
       try: () => prepareDatabase(options, migrations, now),
-      catch: (cause) =>
-        cause instanceof MigrationError
-          ? cause
-          : new StorageError({ operation: "open", cause: cause instanceof Refused ? cause.cause : cause })
+      catch: (cause) => {
+        if (cause instanceof MigrationError) return cause
+        if (cause instanceof Unopened)
+          return new StorageError({ operation: "open", cause: cause.cause, reason: cause.message })
+        return new StorageError({ operation: "open", cause: cause instanceof Refused ? cause.cause : cause })
+      }
     })
   ).pipe(
     Effect.tapError((error) =>

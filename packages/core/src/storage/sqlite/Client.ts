@@ -17,6 +17,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
+import * as AroundTransaction from "../sql/AroundTransaction.ts"
 import * as Lock from "./Lock.ts"
 import { lostError, type Transaction } from "./Transaction.ts"
 
@@ -124,6 +125,7 @@ export const make = (
               try: () => {
                 transaction.check()
                 if (current.kind === "transaction" && !db.inTransaction) throw lostError()
+                if (current.kind === "root") transaction.rollback()
                 // Said anew each time, since the statement is shared with callers who want the other kind.
                 const result = use(
                   prepare().safeIntegers(Context.get(fiber.currentContext, Client.SafeIntegers))
@@ -238,14 +240,16 @@ export const make = (
               )
               const end = (exit: Exit.Exit<A, E>): Effect.Effect<A, E | SqlError> => {
                 session.open = false
-                const settle = Exit.isSuccess(exit)
-                  ? attempt("Failed to commit transaction", () => {
-                      if (nested) db.exec(`RELEASE ${name}`)
-                      else transaction.commit()
-                    })
-                  : Effect.sync(undo)
+                const commit = attempt("Failed to commit transaction", () => {
+                  if (nested) db.exec(`RELEASE ${name}`)
+                  else transaction.commit()
+                })
+                const rollback = nested
+                  ? Effect.sync(undo)
+                  : attempt("Failed to roll back transaction", transaction.rollback)
                 // A fiber that was forked inside may be in a nested transaction of its own.
-                return Effect.zipRight(Lock.under(session.lock, settle), exit)
+                const settled = Lock.under(session.lock, Exit.isSuccess(exit) ? commit : rollback)
+                return AroundTransaction.ended(settled, exit)
               }
               return EventLoopBudget.yieldIfSpent.pipe(
                 Effect.zipRight(

@@ -156,7 +156,13 @@ const make = Effect.fnUntraced(function* (
 
   const read = <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> => {
     const step = at(operation, () => perform(verb(), reading))
-    return Effect.withFiberRuntime((fiber) => sessions.within(sessions.of(fiber), () => step))
+    const committed = at(operation, () => {
+      transaction.rollback()
+      return perform(verb(), reading)
+    })
+    return Effect.withFiberRuntime((fiber) =>
+      sessions.within(sessions.of(fiber), ({ kind }) => (kind === "root" ? committed : step))
+    )
   }
 
   yield* Effect.addFinalizer(() =>

@@ -13,8 +13,17 @@ import { filesOf, namesOf } from "./Ownership.ts"
 /** How long the driver may wait for a foreign lock: the wait is synchronous, so the whole process stands still. */
 const busyTimeout = 250
 
-const opening = <A>(step: () => A): Effect.Effect<A, StorageError> =>
-  Effect.try({ try: step, catch: (cause) => new StorageError({ operation: "open", cause }) })
+const failure = (path: string, cause: unknown): StorageError => {
+  const words = cause instanceof Error ? cause.message : String(cause)
+  return new StorageError({
+    operation: "open",
+    cause,
+    reason: `The SQLite database ${path} cannot be opened: ${words}. Name a file in a folder that this process may write.`
+  })
+}
+
+const opening = <A>(path: string, step: () => A): Effect.Effect<A, StorageError> =>
+  Effect.try({ try: step, catch: (cause) => failure(path, cause) })
 
 /**
  * Makes a file that its owner alone reads, where there is none: the driver would make it readable for all. The log and its
@@ -61,26 +70,23 @@ const claim = (path: string): Effect.Effect<Sqlite.Database, StorageError> =>
       cause instanceof Sqlite.SqliteError && cause.code.startsWith("SQLITE_BUSY")
         ? new StorageError({
             operation: "open a database that is already open",
-            cause: new Error(
-              `${path} is open in another process, or twice in this one. One process owns a SQLite database: stop the other, or give this one its own file.`,
-              { cause }
-            )
+            cause,
+            reason: `${path} is open in another process, or twice in this one. One process owns a SQLite database: stop the other, or give this one its own file.`
           })
-        : new StorageError({ operation: "open", cause })
+        : failure(path, cause)
   })
 
 /** By each of its names a file would have another lock, and another write-ahead log. */
 const refuseNames = (path: string): Effect.Effect<void, StorageError> =>
   Effect.flatMap(
-    opening(() => namesOf(path)),
+    opening(path, () => namesOf(path)),
     (names) =>
       names <= 1
         ? Effect.void
         : new StorageError({
             operation: "open a database file that has several names",
-            cause: new Error(
-              `${path} has ${names} names (hard links). Remove the others, or open a copy: by each name another process could own it.`
-            )
+            cause: null,
+            reason: `${path} has ${names} names (hard links). Remove the others, or open a copy: by each name another process could own it.`
           })
   )
 
@@ -146,10 +152,10 @@ const watched = (path: string, { look }: Ownership.Ownership) => {
 /** For as long as the scope lasts. */
 export const open = (filename: string): Effect.Effect<File, StorageError, Scope.Scope> =>
   Effect.gen(function* () {
-    const path = filename === ":memory:" ? undefined : yield* opening(() => locate(filename))
+    const path = filename === ":memory:" ? undefined : yield* opening(filename, () => locate(filename))
     if (path === undefined) {
       const db = yield* Effect.acquireRelease(
-        opening(() => connect(filename)),
+        opening(filename, () => connect(filename)),
         close
       )
       return { db, own: Effect.succeed(Ownership.unshared) }
@@ -159,13 +165,13 @@ export const open = (filename: string): Effect.Effect<File, StorageError, Scope.
     const locks = [first]
     yield* Effect.addFinalizer(() => Effect.forEach(locks, close, { discard: true }))
     const db = yield* Effect.acquireRelease(
-      opening(() => connect(path)),
+      opening(path, () => connect(path)),
       close
     )
     const own = Effect.gen(function* () {
       const random = yield* RandomBytes
       const log = Runtime.runFork(yield* Effect.runtime())
-      const ownership = yield* opening(() =>
+      const ownership = yield* opening(path, () =>
         Ownership.make(db, {
           path,
           token: Buffer.from(random(16)).toString("hex"),

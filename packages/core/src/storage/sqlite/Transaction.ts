@@ -5,6 +5,8 @@ import type { Ownership } from "./Ownership.ts"
 export interface Transaction {
   /** Rolls back what is still open: a failed COMMIT leaves it so, and whoever wrote next would be lost with it. */
   readonly abandon: () => void
+  /** The same, and throws why it could not. Outside of transactions this ends one whose own rollback failed. */
+  readonly rollback: () => void
   readonly begin: () => void
   readonly commit: () => void
   /** Throws once the database is no longer this process's own. */
@@ -18,15 +20,19 @@ export const make = (db: Sqlite.Database, ownership: Ownership): Transaction => 
   const begin = db.prepare("BEGIN IMMEDIATE")
   const commit = db.prepare("COMMIT")
   const rollback = db.prepare("ROLLBACK")
+  const undo = (): void => {
+    if (db.inTransaction) rollback.run()
+  }
   const abandon = (): void => {
     try {
-      if (db.inTransaction) rollback.run()
+      undo()
     } catch {
       // The next BEGIN tries again, and fails if it is still open.
     }
   }
   return {
     abandon,
+    rollback: undo,
     begin: () => {
       abandon()
       ownership.check()

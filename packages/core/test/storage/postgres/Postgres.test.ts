@@ -1,5 +1,6 @@
 /** What holds of PostgreSQL alone: nodes that start together, connections that break, the embedder's transaction. */
 
+import { inspect } from "node:util"
 import * as Client from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
@@ -86,6 +87,51 @@ const insert = (id: number) => () => run("INSERT INTO item (id, body) VALUES (?,
 const ids = function* () {
   return (yield* all("SELECT id FROM item ORDER BY id")).map((row) => row["id"])
 }
+
+describe("an address", () => {
+  const refusal = (url: string) => Effect.flip(Effect.scoped(Layer.build(stores(url))))
+
+  it.live("that no server has is told with what, where and what to do, and without the password", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const database = yield* freshDatabase
+        const other = (change: (url: URL) => void) => {
+          const url = new URL(database)
+          url.password = "hunter2-secret"
+          change(url)
+          return url.href
+        }
+        const { hostname, port } = new URL(database)
+        const cases: ReadonlyArray<readonly [string, string]> = [
+          [
+            other((url) => {
+              url.port = "1"
+            }),
+            `PostgreSQL at ${hostname}:1 (database ${new URL(database).pathname.slice(1)}, user postgres) cannot be opened: connect ECONNREFUSED ${hostname}:1. Nothing listens there: start PostgreSQL, or correct host and port.`
+          ],
+          [
+            other((url) => {
+              url.pathname = "/nowhere"
+              url.password = new URL(database).password
+            }),
+            `PostgreSQL at ${hostname}:${port} (database nowhere, user postgres) cannot be opened: database "nowhere" does not exist. Create the database, or correct its name.`
+          ],
+          [
+            other(() => {}),
+            `cannot be opened: password authentication failed for user "postgres". Correct user and password.`
+          ],
+          ["postgres://ana:hunter2-secret@host:port/x", "The address of the database cannot be read."]
+        ]
+        for (const [url, told] of cases) {
+          const error = yield* refusal(url)
+          expect(error).toMatchObject({ _tag: "StorageError" })
+          expect(error.message).toContain(told)
+          expect(inspect(error, { depth: 10 })).not.toContain("hunter2")
+        }
+      })
+    )
+  )
+})
 
 describe("nodes that start together on an empty database", () => {
   // The long form is run by `BOOTS=100`.
