@@ -268,6 +268,8 @@ export interface ResolvedRequest {
   readonly template: Template
   readonly currency: string
   readonly recipients: TemplateMessageRequest["recipients"]
+  /** Common to all recipients, as they were given. */
+  readonly variables: Variables.Values | undefined
   /** The recipients', in their order. */
   readonly phones: ReadonlyArray<string>
   /** Each recipient's, in the order of the template's variables. */
@@ -504,9 +506,9 @@ export const make = Effect.gen(function* () {
     const faults = new Fault.Faults()
     const { template, values } = yield* examine(caller, request, faults, now)
     if (template === null || faults.list.length > 0) return yield* invalid(faults.list)
-    const { currency = caller.account.currency, recipients } = request
+    const { currency = caller.account.currency, recipients, variables } = request
     const phones = recipients.map(({ phone }) => phone)
-    const resolved: ResolvedRequest = { template, currency, recipients, phones, values }
+    const resolved: ResolvedRequest = { template, currency, recipients, variables, phones, values }
     return resolved
   })
 

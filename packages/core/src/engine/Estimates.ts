@@ -46,7 +46,7 @@ export const make = (options: {
   const explain = (evidence: ReadonlyArray<Verdict<ConsentRecord>>): ReadonlyArray<Explanation> =>
     recipients.map(({ external_id, phone, variables }, place) => {
       const values = request.values[place] ?? []
-      const origins = Variables.originsOf(template, variables)
+      const origins = Variables.originsOf(template, variables, request.variables)
       return {
         phone,
         externalId: external_id ?? null,

@@ -63,7 +63,8 @@ const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declar
   },
   {
     [SchemaCompiler.TestAnnotationId]: isVariables,
-    description: "Values by variable name: `header.1`, `header.media`, `body.1`, …, `button.0.1`.",
+    description:
+      "Values by variable name: `header.1`, `header.media`, `header.filename`, `body.1`, …, `button.0.1`.",
     jsonSchema: { type: "object", additionalProperties: { type: "string" }, maxProperties: maximumVariables }
   }
 )

@@ -122,6 +122,8 @@ const variable = (
   ...(more.example === undefined ? {} : { example: more.example })
 })
 
+const isName = (placeholder: string): boolean => !/^[0-9]+$/.test(placeholder)
+
 /** Positional placeholders are 1, 2, 3, … without a gap. */
 const checkPositions = (reader: Reader, names: ReadonlyArray<string>, named: boolean, path: Path): void => {
   if (named) {
@@ -132,7 +134,10 @@ const checkPositions = (reader: Reader, names: ReadonlyArray<string>, named: boo
   }
   const positions = names.map(Number).sort((a, b) => a - b)
   if (positions.some((position, place) => position !== place + 1)) {
-    reader.fail(path, "Placeholders must be {{1}}, {{2}}, … without a gap.")
+    const message = names.some(isName)
+      ? "Placeholders with names need the `parameter_format` NAMED; without names they are {{1}}, {{2}}, … without a gap."
+      : "Placeholders must be {{1}}, {{2}}, … without a gap."
+    reader.fail(path, message)
   }
 }
 
@@ -168,7 +173,10 @@ const header = (reader: Reader, json: unknown, path: Path, named: boolean): Part
           [
             variable("header.media", "media_url", Template.mediaUrlLength, { media_type: format }),
             { placeholder: "", buttonIndex: null }
-          ]
+          ],
+          ...(format === "document"
+            ? [[Template.fileName, { placeholder: "", buttonIndex: null }] as const]
+            : [])
         ]
       }
     case "location":
@@ -235,7 +243,9 @@ const buttons = (reader: Reader, json: unknown, path: Path): Part => {
     }
     const [name] = names
     if (name !== undefined) {
-      const example = fitExample(textAt(button, "example", 0) ?? textAt(button, "example"))
+      const given = fitExample(textAt(button, "example", 0) ?? textAt(button, "example"))
+      // The platform's own example is the whole address.
+      const example = given === undefined ? undefined : Template.suffixOf(given, url ?? "")
       variables.push([
         variable(`button.${urls}.1`, "url_suffix", Template.suffixLength, { example }),
         { placeholder: name, buttonIndex: index }
@@ -274,11 +284,17 @@ const order: ReadonlyArray<Component["type"]> = ["header", "body", "footer", "bu
 
 const maximumComponents = 20
 
+/** True when a text has a placeholder with a name. Vendors leave the format of parameters out. */
+const hasNames = (components: ReadonlyArray<unknown>): boolean =>
+  components.some((component) => Template.placeholders(textAt(component, "text") ?? "").some(isName))
+
 /** The components that can be read whole, in the order header, body, footer, buttons. */
 const components = (reader: Reader, json: unknown): ReadonlyArray<Part> => {
-  const named = reader.optionalWord(json, "parameter_format", []) === "named"
+  const format = reader.optionalWord(json, "parameter_format", [])
+  const given = reader.list(json, "components", [], maximumComponents)
+  const named = format === "named" || (format === undefined && hasNames(given))
   const parts: Array<Part> = []
-  reader.list(json, "components", [], maximumComponents).forEach((each, index) => {
+  given.forEach((each, index) => {
     if (reader.faults.isFull) return
     const path = ["components", index]
     const before = reader.faults.list.length

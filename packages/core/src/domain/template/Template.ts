@@ -41,7 +41,8 @@ export const Variable = Schema.Struct({
   name: Schema.optional(Schema.String),
   type: Schema.Literal("text", "media_url", "url_suffix"),
   media_type: Schema.optional(Schema.Literal("image", "video", "document")),
-  required: Schema.Literal(true),
+  /** False of `header.filename` alone, which has a value without being given one. */
+  required: Schema.Boolean,
   max_length: Schema.optional(Schema.Number),
   example: Schema.optional(Schema.String)
 })
@@ -112,7 +113,16 @@ export const toWire = (template: Template): Wire => ({
 export const headerLength = 60
 export const bodyLength = 1024
 export const mediaUrlLength = 2048
+export const fileNameLength = 240
 export const suffixLength = 2000
+
+/** The name of a document for its reader. Without a value it is the last part of the document's URL (decisions.md §11). */
+export const fileName: Variable = {
+  key: "header.filename",
+  type: "text",
+  required: false,
+  max_length: fileNameLength
+}
 
 /** More cannot be sent: an object of values has no more members. */
 export const maximumVariables = 100
@@ -127,6 +137,15 @@ export const placeholders = (text: string): ReadonlyArray<string> => [
 /** The names of its placeholders, in their order, each as often as it stands there. */
 export const placeholdersOf = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(placeholder)].map(([, name]) => name ?? "")
+
+/** The fixed beginning of a URL with a placeholder at its end. */
+export const baseOf = (url: string): string => url.split("{{")[0] ?? ""
+
+/** The part of an address that completes a template's URL; a text that is not the whole address stays as it is. */
+export const suffixOf = (text: string, url: string): string => {
+  const base = baseOf(url)
+  return base !== "" && text.startsWith(base) ? text.slice(base.length) : text
+}
 
 /** Fills placeholders in one pass: a value that looks like a placeholder stays as it is. */
 export const fill = (text: string, values: ReadonlyMap<string, string>): string =>
@@ -198,7 +217,7 @@ export const reported = (template: Template, report: StatusReport, now: Instant)
   return { ...template, status, quality }
 }
 
-/** A template as stored, perhaps by a version without quality and numbers of names. */
+/** A template as stored, perhaps by a version without quality, numbers of names and names of documents. */
 export type Stored = Omit<NumberedTemplate, "quality" | "names"> &
   Partial<Pick<NumberedTemplate, "quality" | "names">>
 
@@ -209,8 +228,25 @@ const nameOf = (binding: Binding | undefined): string | undefined =>
 const named = ({ key, ...rest }: Variable, name: string | undefined): Variable =>
   name === undefined ? { key, ...rest } : { key, name, ...rest }
 
+/** The variables with one for the name of a document, which earlier versions did not ask for. */
+const withFileName = <A extends Pick<TemplateContent, "bindings" | "variables">>(stored: A): A => {
+  const place = stored.variables.findIndex(({ media_type }) => media_type === "document")
+  if (place < 0 || stored.variables.some(({ key }) => key === fileName.key)) return stored
+  const after = <B>(list: ReadonlyArray<B>, added: B) => [
+    ...list.slice(0, place + 1),
+    added,
+    ...list.slice(place + 1)
+  ]
+  return {
+    ...stored,
+    variables: after(stored.variables, fileName),
+    bindings: after(stored.bindings, { placeholder: "", buttonIndex: null })
+  }
+}
+
 /** The template as this version keeps it. */
-export const ofStored = ({ names, quality = null, ...stored }: Stored): NumberedTemplate => {
+export const ofStored = ({ names, quality = null, ...earlier }: Stored): NumberedTemplate => {
+  const stored = withFileName(earlier)
   if (names !== undefined) return { ...stored, quality, names }
   const variables = stored.variables.map((variable, place) =>
     variable.type === "text" ? named(variable, nameOf(stored.bindings[place])) : variable

@@ -1,5 +1,5 @@
 /** A template as the platform wants it at a send (whatsapp-cloud.md §1.3): its components with the values in place. */
-import type { TemplateContent } from "./Template.ts"
+import { fileName, type TemplateContent } from "./Template.ts"
 
 export type Parameter = Readonly<Record<string, unknown>>
 
@@ -27,10 +27,15 @@ export const components = (
   const header: Array<Parameter> = []
   const body: Array<Parameter> = []
   const buttons: Array<PlatformComponent> = []
+  const nameAt = template.variables.findIndex(({ key }) => key === fileName.key)
   template.variables.forEach(({ key, media_type }, place) => {
     const value = values[place] ?? ""
     const { buttonIndex, placeholder } = template.bindings[place] ?? { buttonIndex: null, placeholder: "1" }
-    if (media_type !== undefined) header.push({ type: media_type, [media_type]: { link: value } })
+    if (media_type !== undefined) {
+      const filename = media_type === "document" ? values[nameAt] : undefined
+      const media = filename === undefined ? { link: value } : { link: value, filename }
+      header.push({ type: media_type, [media_type]: media })
+    } else if (key === fileName.key) return
     else if (key.startsWith("header.")) header.push(text(value, placeholder))
     else if (key.startsWith("body.")) body.push(text(value, placeholder))
     else if (buttonIndex !== null) {

@@ -8,7 +8,7 @@ import * as PublicUrl from "../PublicUrl.ts"
 import * as Text from "../Text.ts"
 import * as Url from "../Url.ts"
 import type { TemplateContent, Variable } from "./Template.ts"
-import { mediaUrlLength, suffixLength } from "./Template.ts"
+import { baseOf, fileName, fileNameLength, mediaUrlLength, suffixLength, suffixOf } from "./Template.ts"
 
 export type Values = Readonly<Record<string, string>>
 
@@ -18,12 +18,12 @@ export interface Resolved {
   readonly faults: ReadonlyArray<Fault.Fault>
 }
 
-/** A variable, and the fixed beginning of the address that it completes; "" when it completes none. */
+/** A variable, and the address that it completes; "" when it completes none. */
 interface Asked {
   readonly variable: Variable
   /** In the order of the template's variables. */
   readonly place: number
-  readonly base: string
+  readonly url: string
 }
 
 /** Facts about a template's variables, worked out once. */
@@ -32,6 +32,10 @@ interface Plan {
   readonly asked: ReadonlyMap<string, Asked>
   /** For each variable, its accepted names, the canonical one first. */
   readonly accepted: ReadonlyArray<ReadonlyArray<string>>
+  /** For each variable. */
+  readonly urls: ReadonlyArray<string>
+  /** Of a document: the place of its URL and that of its name. */
+  readonly document: { readonly url: number; readonly name: number } | undefined
   /** The hint for a name that is not among them. */
   readonly unknown: string
 }
@@ -46,8 +50,7 @@ const planOf = Memo.ofObject((template: TemplateContent): Plan => {
   const accepted = template.variables.map((variable, place) => {
     const binding = template.bindings[place]
     const { key } = variable
-    const url = buttons[binding?.buttonIndex ?? -1]?.url
-    const each: Asked = { variable, place, base: url?.split("{{")[0] ?? "" }
+    const each: Asked = { variable, place, url: buttons[binding?.buttonIndex ?? -1]?.url ?? "" }
     asked.set(key, each)
     if (variable.name === undefined) return [key]
     const alias = `${key.split(".")[0]}.${variable.name}`
@@ -58,7 +61,10 @@ const planOf = Memo.ofObject((template: TemplateContent): Plan => {
     accepted.length === 0
       ? "The template asks for no variables."
       : `The template asks for ${accepted.map(either).join(", ")} only.`
-  return { asked, accepted, unknown }
+  const urls = accepted.map(([key = ""]) => asked.get(key)?.url ?? "")
+  const name = template.variables.findIndex(({ key }) => key === fileName.key)
+  const url = template.variables.findIndex(({ media_type }) => media_type === "document")
+  return { asked, accepted, urls, document: name < 0 ? undefined : { url, name }, unknown }
 })
 
 /** Control characters: NUL, newline, tab and the rest of C0, and DEL. */
@@ -104,6 +110,26 @@ const suffixPlaceFault = (value: string, base: string): string | undefined => {
 const suffixFault = (value: string, base: string): string | undefined =>
   suffixTextFault(value) ?? suffixPlaceFault(value, base)
 
+const fileNameFault = (value: string): string | undefined =>
+  /[/\\]/.test(value) || /^\.{1,2}$/.test(value) ? "must be a name without a path" : textFault(value)
+
+/** The last part of a URL's path, as its reader would write it. */
+const fileNameIn = (url: string): string => {
+  const last =
+    Url.parse(url)
+      ?.pathname.split("/")
+      .findLast((part) => part !== "") ?? ""
+  let name = last
+  try {
+    name = decodeURIComponent(last)
+  } catch {
+    // An escape that is no text stays as it is written.
+  }
+  const fits =
+    !Text.isLonger(name, fileNameLength) && !Text.isBlank(name) && fileNameFault(name) === undefined
+  return fits ? name : "document"
+}
+
 const valueFault = (variable: Variable, value: string, base: string): string | undefined => {
   // Its length is looked at before its characters: nothing else has bounded it yet.
   const { max_length: most = mediaUrlLength } = variable
@@ -111,7 +137,7 @@ const valueFault = (variable: Variable, value: string, base: string): string | u
   if (Text.isBlank(value)) return "must not be empty or blank"
   switch (variable.type) {
     case "text":
-      return textFault(value)
+      return variable.key === fileName.key ? fileNameFault(value) : textFault(value)
     case "media_url":
       return mediaUrlFault(value)
     case "url_suffix":
@@ -151,9 +177,10 @@ const check = (
       continue
     }
     seen?.add(found)
-    const value = given[name] ?? ""
+    // The platform's own example is the whole address, and so may a value be.
+    const value = suffixOf(given[name] ?? "", found.url)
     values[found.place] = value
-    const fault = valueFault(found.variable, value, found.base)
+    const fault = valueFault(found.variable, value, baseOf(found.url))
     if (fault !== undefined)
       faults.push(Fault.make([...pathOf(recipient), name], "variable_invalid", `\`${name}\` ${fault}.`))
   }
@@ -174,10 +201,12 @@ const find = (given: Values | undefined, names: ReadonlyArray<string>): string |
 
 /** Resolves the values of each recipient: their own over the common ones, whose own faults are `checkCommon`'s. */
 export const resolve = (template: TemplateContent, common: Values | undefined) => {
-  const { accepted } = planOf(template)
+  const { accepted, document, urls } = planOf(template)
   const known = accepted.map((names) => find(common, names))
-  const commonValues = known.map((value) => value ?? "")
-  const missing = accepted.filter((_, place) => known[place] === undefined)
+  const commonValues = known.map((value, place) => suffixOf(value ?? "", urls[place] ?? ""))
+  const missing = accepted.filter(
+    (_, place) => known[place] === undefined && template.variables[place]?.required === true
+  )
   return (own: Values | undefined, index: number): Resolved => {
     const values = commonValues.slice()
     const faults = own === undefined ? [] : check(template, own, index, values)
@@ -186,13 +215,24 @@ export const resolve = (template: TemplateContent, common: Values | undefined) =
       const [key = ""] = names
       faults.push(Fault.make([...pathOf(index), key], "variable_missing", `${either(names)} is missing.`))
     }
+    if (document !== undefined && values[document.name] === "" && faults.length === 0)
+      values[document.name] = fileNameIn(values[document.url] ?? "")
     return { values, faults }
   }
 }
 
-/** The variable of each value, in the order of the template's variables. */
+/** Whose each value was, in the order of the template's variables. */
 export const originsOf = (
   template: TemplateContent,
-  own: Values | undefined
-): ReadonlyArray<"common" | "recipient"> =>
-  planOf(template).accepted.map((names) => (find(own, names) === undefined ? "common" : "recipient"))
+  own: Values | undefined,
+  common: Values | undefined
+): ReadonlyArray<"common" | "recipient"> => {
+  const { accepted, document } = planOf(template)
+  return accepted.map((names, place) => {
+    const isDerived = place === document?.name && find(common, names) === undefined
+    // A document's name that nobody gave is its URL's.
+    const whose =
+      isDerived && find(own, names) === undefined ? (accepted[document?.url ?? -1] ?? names) : names
+    return find(own, whose) === undefined ? "common" : "recipient"
+  })
+}

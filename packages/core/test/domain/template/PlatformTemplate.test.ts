@@ -98,6 +98,24 @@ describe("a platform template", () => {
     expect(unsendableReason).toMatch(/ And 17 more\.$/)
   })
 
+  it("with named placeholders is read by names where nothing says its format, and else says what to do", () => {
+    const named = { type: "BODY", text: "Hi {{first_name}}, {{city}}" }
+    const names = (json: object) => read({ ...base, ...json }).variables.map(({ key, name }) => [key, name])
+    const expected = [
+      ["body.1", "first_name"],
+      ["body.2", "city"]
+    ]
+    expect(names({ components: [named] })).toEqual(expected)
+    expect(names({ components: [named], parameter_format: "NAMED" })).toEqual(expected)
+    const header = { type: "HEADER", format: "TEXT", text: "To {{who}}" }
+    expect(names({ components: [header, { type: "BODY", text: "Hi." }] })).toEqual([["header.1", "who"]])
+    expect(read({ ...base, parameter_format: "POSITIONAL", components: [named] })).toMatchObject({
+      sendable: false,
+      unsendableReason: expect.stringContaining("need the `parameter_format` NAMED")
+    })
+    expect(names({ components: [{ type: "BODY", text: "Hi {{1}}" }] })).toEqual([["body.1", undefined]])
+  })
+
   it("that cannot be listed tells all that is wrong with it, by field", () => {
     expect(
       faults({ name: "Bad Name", language: 5, category: "OTHER", components: [{ type: "BODY" }] })

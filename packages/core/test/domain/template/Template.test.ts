@@ -144,4 +144,26 @@ describe("names of variables", () => {
     expect(Template.ofStored(before)).toEqual(positional)
     expect(Template.ofStored(positional)).toEqual(positional)
   })
+
+  it("of a document that was stored without its name have one, and stay as they are at the next import", () => {
+    const read = (json: object) =>
+      Either.getOrThrow(PlatformTemplate.read({ name: "a", language: "en", category: "UTILITY", ...json }))
+    const content = Template.merge(
+      null,
+      read({
+        components: [
+          { type: "HEADER", format: "DOCUMENT" },
+          { type: "BODY", text: "Hi {{1}}" }
+        ]
+      })
+    )
+    const earlier = {
+      ...content,
+      variables: content.variables.filter(({ key }) => key !== "header.filename"),
+      bindings: content.bindings.slice(1)
+    }
+    expect(Template.ofStored(earlier)).toEqual(content)
+    const stored = Template.ofStored(earlier)
+    expect(Template.merge(stored, content)).toBe(stored)
+  })
 })

@@ -40,7 +40,7 @@ describe("variables", () => {
     FastCheck.assert(
       FastCheck.property(some, some, (common, own) => {
         const { faults, values } = Variables.resolve(order, common)(own, 0)
-        const origins = Variables.originsOf(order, own)
+        const origins = Variables.originsOf(order, own, common)
         keys.forEach((key, place) => {
           const expected = own[key] ?? common[key]
           if (expected === undefined) {
@@ -292,5 +292,80 @@ describe("rendering", () => {
       ["v", "body.2"]
     ])
     expect(Rendering.check(order, ["x".repeat(54), "y", "😀".repeat(500), "s"], ["v"])).toEqual([])
+  })
+})
+
+describe("the name of a document (decisions.md §11)", () => {
+  const invoice = parsed({
+    name: "invoice",
+    language: "en",
+    category: "UTILITY",
+    components: [
+      { type: "HEADER", format: "DOCUMENT" },
+      { type: "BODY", text: "Your invoice." }
+    ]
+  })
+  const named = (own: Variables.Values, common?: Variables.Values) =>
+    Variables.resolve(invoice, common)(own, 0)
+  const media = "https://shop.example/files/A%2017.pdf?signed=1"
+
+  it("is a variable that need not be given", () => {
+    expect(invoice.variables).toEqual([
+      { key: "header.media", type: "media_url", media_type: "document", required: true, max_length: 2048 },
+      { key: "header.filename", type: "text", required: false, max_length: 240 }
+    ])
+    expect(named({}).faults.map(({ path }) => path.at(-1))).toEqual(["header.media"])
+  })
+
+  it("is the value, the common one, or the last part of the URL's path", () => {
+    const common = { "header.filename": "Common.pdf" }
+    expect(named({ "header.media": media, "header.filename": "Invoice 17.pdf" }, common).values).toEqual([
+      media,
+      "Invoice 17.pdf"
+    ])
+    expect(named({ "header.media": media }, common).values[1]).toBe("Common.pdf")
+    for (const [url, name] of [
+      [media, "A 17.pdf"],
+      ["https://shop.example/files/", "files"],
+      ["https://shop.example/a%2Fb", "document"],
+      ["https://shop.example/%ff", "%ff"],
+      [`https://shop.example/${"a".repeat(241)}`, "document"],
+      ["https://shop.example/", "document"]
+    ] as const)
+      expect(named({ "header.media": url })).toEqual({ values: [url, name], faults: [] })
+  })
+
+  it("tells whose it was: the URL's, when nobody gave it", () => {
+    const origin = (own: Variables.Values, common: Variables.Values) =>
+      Variables.originsOf(invoice, own, common)[1]
+    expect(origin({ "header.media": media }, {})).toBe("recipient")
+    expect(origin({}, { "header.media": media })).toBe("common")
+    expect(origin({ "header.media": media }, { "header.filename": "a" })).toBe("common")
+    expect(origin({ "header.filename": "a" }, { "header.media": media })).toBe("recipient")
+  })
+
+  it.each(["", " ", "a/b.pdf", "a\\b.pdf", "..", ".", "a\nb.pdf", "a".repeat(241)])("is not %j", (name) => {
+    const { faults } = named({ "header.media": media, "header.filename": name })
+    expect(faults.map(({ code, path }) => [code, path.at(-1)])).toEqual([
+      ["variable_invalid", "header.filename"]
+    ])
+  })
+})
+
+describe("the suffix of a URL", () => {
+  it("may be given as the whole address, as the platform's example is", () => {
+    const value = (text: string) =>
+      Variables.resolve(order, { ...complete, "button.1.1": text })(undefined, 0).values.at(-1)
+    expect(value("https://shop.example/track/A-1")).toBe("A-1")
+    expect(value("A-1")).toBe("A-1")
+    const own = { "button.1.1": "https://shop.example/track/B-2" }
+    expect(Variables.resolve(order, complete)(own, 0)).toMatchObject({ faults: [] })
+    expect(Variables.resolve(order, complete)(own, 0).values.at(-1)).toBe("B-2")
+    for (const other of [
+      "https://shop.example/track/",
+      "https://shop.example/other",
+      "https://else.example/track/1"
+    ])
+      expect(Variables.checkCommon(order, { "button.1.1": other }), other).toHaveLength(1)
   })
 })
