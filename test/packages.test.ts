@@ -71,7 +71,7 @@ describe("@sendwright/core's public names", () => {
         "Plan RateCard RateCardStore RateLimit RateLimitStore Readable Readiness Recipient Reference",
         "Rendering RequestDecoder Requests Retry RetrySelection Sandbox SecretBox Secrets Sender",
         "Session SessionStore Signature StorageError StoreClock StoreTime Stores Template TemplateStore",
-        "Transactions Unattributed UndiciTransport Variables Webhook WebhookStore WebhookTransport WhatsApp Worker"
+        "Transactions Unattributed UndiciTransport UnreadHook Variables Webhook WebhookStore WebhookTransport WhatsApp Worker"
       ].flatMap((line) => line.split(" "))
     )
   })

@@ -459,6 +459,20 @@ CREATE TABLE sendwright_unattributed (
 );
 CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed USING btree (account, seq);
 
+-- Parts of hooks that nobody understood, numbered from 1 within their session.
+CREATE TABLE sendwright_unread_hook (
+  session text COLLATE "C" NOT NULL,
+  number bigint NOT NULL,
+  id text NOT NULL,
+  field text NOT NULL,
+  reason text NOT NULL,
+  content text NOT NULL,
+  is_cut bigint NOT NULL,
+  received_at bigint NOT NULL,
+  CONSTRAINT sendwright_unread_hook_pkey PRIMARY KEY (session, number)
+);
+CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook USING btree (received_at);
+
 -- The last count with which each worker said that it lives.
 CREATE TABLE sendwright_worker (
   id text COLLATE "C" NOT NULL,

@@ -424,6 +424,20 @@ CREATE TABLE sendwright_unattributed (
 ) STRICT;
 CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed (account, seq);
 
+-- Parts of hooks that nobody understood, numbered from 1 within their session.
+CREATE TABLE sendwright_unread_hook (
+  session TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  field TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  content TEXT NOT NULL,
+  is_cut INTEGER NOT NULL,
+  received_at INTEGER NOT NULL,
+  PRIMARY KEY (session, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received_at);
+
 CREATE TABLE sendwright_worker (
   id TEXT PRIMARY KEY,
   beats INTEGER NOT NULL,

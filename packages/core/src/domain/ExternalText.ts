@@ -101,6 +101,6 @@ export const head = (text: string, mostBytes: number): { readonly text: string; 
   const bytes = Buffer.from(text.slice(0, mostBytes))
   const isCut = text.length > mostBytes || bytes.length > mostBytes
   // A character that is cut in two is left out.
-  const kept = new TextDecoder().decode(bytes.subarray(0, mostBytes), { stream: true })
-  return { text: kept.replaceAll("\0", replacement), isCut }
+  const whole = new TextDecoder().decode(bytes.subarray(0, mostBytes), { stream: true })
+  return { text: whole.replaceAll("\0", replacement), isCut }
 }

@@ -10,6 +10,7 @@ import * as Time from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { IdentityReport, Key } from "../domain/Person.ts"
 import type { Unattributed } from "../domain/Unattributed.ts"
+import type { UnreadHook } from "../domain/UnreadHook.ts"
 import type * as Event from "../domain/webhook/Event.ts"
 import type { StorageError } from "./StorageError.ts"
 
@@ -77,5 +78,23 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly accountId: string
       readonly page: Page
     }) => Effect.Effect<Paged<Unattributed>, StorageError>
+    /**
+     * Keeps parts of hooks that nobody understood, and forgets what is too old, or more than is kept of a session.
+     *
+     * @param parts at most `UnreadHook.maximumParts`
+     */
+    readonly retainUnread: (command: {
+      readonly sessionId: string
+      readonly parts: ReadonlyArray<UnreadHook>
+      readonly now: Instant
+    }) => Effect.Effect<void, StorageError>
+    /** Forgets some of the parts that are too old, of any session. */
+    readonly forgetUnread: (command: { readonly now: Instant }) => Effect.Effect<void, StorageError>
+    /** The session's parts that nobody understood, newest first. */
+    readonly unread: (query: {
+      readonly sessionId: string
+      readonly page: Page
+      readonly now: Instant
+    }) => Effect.Effect<Paged<UnreadHook>, StorageError>
   }
 >() {}

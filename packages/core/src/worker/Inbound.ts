@@ -3,7 +3,6 @@ import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as ExternalText from "../domain/ExternalText.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
@@ -26,16 +25,13 @@ import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 import * as InboundItems from "./InboundItems.ts"
 import * as Isolate from "./Isolate.ts"
+import * as UnreadHooks from "./UnreadHooks.ts"
 
 /** Applied in one commit, which others wait for. What comes twice changes nothing, so a cut between two does no harm. */
 const reportsAtOnce = 100
 
 /** Items that fail one after the other, before any is stored: the store is at fault then, and not one of them. */
 const failuresOfStore = 10
-
-/** Reasons that are told of what could not be read, and those that are counted. */
-const reasonsLogged = 5
-const reasonsCounted = 1000
 
 /** People who are asked for before others have their turn. */
 const atOnce = 32
@@ -61,22 +57,10 @@ export interface Inbound {
   readonly content: (session: Session, content: Sanitize.Content) => Effect.Effect<void, StorageError>
   /** Applies reports that came before their message was known; answers how many. */
   readonly applyEarlyReports: Effect.Effect<number, StorageError>
+  /** Forgets what was not understood of hooks and is too old. */
+  readonly forgetUnread: UnreadHooks.UnreadHooks["forget"]
   /** Asks every sender that has to be asked; answers how much came, and when to ask again. */
   readonly poll: Effect.Effect<{ readonly count: number; readonly nextAt: Instant | null }, StorageError>
-}
-
-/** Reasons and how often each, the most frequent first. */
-const summary = (unread: ReadonlyArray<Sanitize.Unread>): string => {
-  const counts = new Map<string, number>()
-  for (const { field, reason } of unread.slice(0, reasonsCounted)) {
-    const what = `${field}: ${reason}`
-    counts.set(what, (counts.get(what) ?? 0) + 1)
-  }
-  return [...counts]
-    .toSorted(([, a], [, b]) => b - a)
-    .slice(0, reasonsLogged)
-    .map(([reason, count]) => `${count} times: ${ExternalText.message(reason).slice(0, 200)}`)
-    .join("; ")
 }
 
 const without = <A>(all: ReadonlyArray<A>, some: ReadonlyArray<A>): ReadonlyArray<A> => {
@@ -97,6 +81,7 @@ export const make: Effect.Effect<
   const sessions = yield* SessionStore
   const templates = yield* TemplateStore
   const ids = Ids.make(yield* Ids.RandomBytes)
+  const unreadHooks = yield* UnreadHooks.make
 
   const reports: Inbound["reports"] = Effect.fnUntraced(function* (reports, sessionId) {
     const of = sessionId === undefined ? {} : { sessionId }
@@ -255,10 +240,6 @@ export const make: Effect.Effect<
 
   const content: Inbound["content"] = Effect.fnUntraced(function* (session, brought) {
     const { foreign = 0, messages, people: acquaintances = [], preferences, unread } = brought
-    if (unread.length > 0)
-      yield* Effect.logWarning(
-        `A hook of session ${session.id} brought ${unread.length} item(s) that cannot be read. ${summary(unread)}`
-      )
     if (foreign > 0)
       yield* Effect.logWarning(
         `A hook of session ${session.id} brought ${foreign} item(s) of another number or account; they were not applied.`
@@ -271,7 +252,8 @@ export const make: Effect.Effect<
         Effect.forEach(brought.templates, (each) => template(session, Sanitize.templateNews(each)), {
           discard: true
         })
-      )
+      ),
+      yield* Effect.exit(unreadHooks.retain(session, unread))
     ]
     for (const exit of exits) if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   })
@@ -313,5 +295,5 @@ export const make: Effect.Effect<
     return { count: due.reports.length + due.messages.length, nextAt }
   })
 
-  return { reports, content, applyEarlyReports, poll }
+  return { reports, content, applyEarlyReports, forgetUnread: unreadHooks.forget, poll }
 })

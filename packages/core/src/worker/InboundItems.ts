@@ -10,6 +10,7 @@ import * as Occurrence from "../domain/Occurrence.ts"
 import * as Person from "../domain/Person.ts"
 import type { Session } from "../domain/session/Session.ts"
 import type { Kind } from "../domain/Unattributed.ts"
+import type * as Event from "../domain/webhook/Event.ts"
 import type { Acquaintance, HookContent, Preference } from "../sender/Sender.ts"
 import type { InboundItem, Word } from "../storage/InboundStore.ts"
 
@@ -69,6 +70,25 @@ const statusOf = ({ areOwnWords = true, label, text }: Message, session: Session
   if (ofText === "revoked" || Keywords.read(label ?? "", session.keywords) === "revoked") return "revoked"
   return areOwnWords ? ofText : undefined
 }
+
+const received = (
+  { at, content, contextId, groupId, label, payload, type }: Message,
+  id: string,
+  person: Person.Person,
+  text: string,
+  now: Instant
+): Event.Received => ({
+  id,
+  person,
+  text,
+  at: Occurrence.occurredAt(at, now),
+  type: type ?? null,
+  label: label === null || label === undefined ? null : ExternalText.lines(label, ExternalText.longest.words),
+  payload: payload ?? null,
+  content: content ?? null,
+  contextId: contextId ?? null,
+  groupId: groupId ?? null
+})
 
 const ofPerson = ({ formerly, phone, userId }: Acquaintance): ReadonlyArray<InboundItem> => {
   const person = Person.read(phone, userId)
@@ -138,20 +158,8 @@ export function* make(
           }
     const said = word === null ? [] : [{ ...nothing, id: name, word }]
     if (isAside) return said
-    const told = {
-      id: messageId,
-      person,
-      text: cut,
-      at: Occurrence.occurredAt(at, now),
-      type: message.type ?? null,
-      label: label === null ? null : ExternalText.lines(label, ExternalText.longest.words),
-      payload: message.payload ?? null,
-      content: message.content ?? null,
-      contextId: message.contextId ?? null,
-      groupId: message.groupId ?? null
-    }
-    const nameOfTold = nameOf(session, { id, at, person, status: undefined, facts })
-    return [{ ...nothing, id: nameOfTold, message: told }, ...said]
+    const itself = nameOf(session, { id, at, person, status: undefined, facts })
+    return [{ ...nothing, id: itself, message: received(message, messageId, person, cut, now) }, ...said]
   }
 
   const ofPreference = (preference: Preference): InboundItem => {

@@ -211,6 +211,7 @@ const make = (options: Options) =>
       yield* circuits.measure
       if ((yield* rescue) > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
       if ((yield* inbound.applyEarlyReports) > 0) yield* signals.deliveries.notify
+      yield* inbound.forgetUnread
     })
 
     const start = Effect.gen(function* () {

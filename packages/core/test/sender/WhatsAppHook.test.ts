@@ -139,7 +139,7 @@ describe("what a hook says and nobody understands", () => {
         const found = yield* read(json)
         expect(found.unread).toHaveLength(1)
         const [part] = found.unread
-        expect(JSON.stringify(json)).toContain(JSON.stringify(part?.content))
+        expect(JSON.stringify(json)).toContain(JSON.stringify(part?.content).slice(1, -1))
         expect(part?.field).not.toBe("")
         expect(found.messages).toEqual([])
       })

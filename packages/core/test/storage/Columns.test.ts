@@ -41,6 +41,7 @@ import {
 import { readSession, sessions, writeSession } from "../../src/storage/sql/codec/Session.ts"
 import { readTemplate, templates } from "../../src/storage/sql/codec/Template.ts"
 import { unattributedItems } from "../../src/storage/sql/codec/Unattributed.ts"
+import { unreadHooks } from "../../src/storage/sql/codec/UnreadHook.ts"
 import { insertInto } from "../../src/storage/sql/Insert.ts"
 import * as JobTable from "../../src/storage/sql/JobTable.ts"
 import type { Row, SqlValue } from "../../src/storage/sql/Program.ts"
@@ -184,6 +185,20 @@ describe("Columns", () => {
       text: word,
       occurredAt: number,
       recordedAt: number
+    })
+  )
+  identity(
+    "sendwright_unread_hook",
+    unreadHooks,
+    FastCheck.record({
+      sessionId: word,
+      number,
+      id: word,
+      field: word,
+      reason: word,
+      content: word,
+      isCut: FastCheck.boolean(),
+      receivedAt: number
     })
   )
   identity(

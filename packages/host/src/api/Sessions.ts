@@ -4,6 +4,7 @@ import * as Instant from "@sendwright/core/Instant"
 import * as Keywords from "@sendwright/core/Keywords"
 import * as Retry from "@sendwright/core/Retry"
 import * as Domain from "@sendwright/core/Session"
+import type * as UnreadHook from "@sendwright/core/UnreadHook"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"
@@ -122,7 +123,34 @@ const SessionChange = Schema.Struct({
   config: optional(Configuration)
 })
 
-const example = Examples.session
+const UnreadHookBody = Schema.Struct({
+  id: Id,
+  field: Text.annotations({ description: "The platform's name for this kind of news." }),
+  reason: Text,
+  content: Text.annotations({
+    description:
+      "The JSON as it came, of at most 16 KiB; texts of the session's configuration are hidden in it."
+  }),
+  is_cut: Schema.Boolean.annotations({ description: "True when `content` is only the beginning." }),
+  received_at: Time
+}).annotations({ identifier: "UnreadHook" })
+
+const unreadHook = (found: UnreadHook.UnreadHook): View<typeof UnreadHookBody> => ({
+  id: found.id,
+  field: found.field,
+  reason: found.reason,
+  content: found.content,
+  is_cut: found.isCut,
+  received_at: time(found.receivedAt)
+})
+
+const UnreadHooks = Schema.Struct({
+  ok: Ok,
+  unread: Schema.Array(UnreadHookBody),
+  next_cursor: NextCursor
+})
+
+const { at, ids, session: example } = Examples
 
 export const admin = [
   forOperator(
@@ -230,5 +258,40 @@ export const admin = [
     ({ admin }) =>
       ({ path }) =>
         Effect.map(admin.sessions.disconnect(path.id), (found) => reply({ ...ok, session: session(found) }))
+  ),
+  forOperator(
+    HttpApiEndpoint.get("unreadHooks", "/admin/v1/sessions/:id/hooks/unread")
+      .setPath(id)
+      .setUrlParams(Paging)
+      .addSuccess(UnreadHooks),
+    {
+      summary: "List what came to a session's hook and was not understood",
+      description:
+        "Newest first, as it came, for 30 days, and the newest 10,000 of a session. What came beside it was applied.",
+      answer: {
+        ...ok,
+        unread: [
+          {
+            id: ids.unattributed,
+            field: "calls",
+            reason: "this kind of news is not known",
+            content: '{"field":"calls","value":{"calls":[]}}',
+            is_cut: false,
+            received_at: at
+          }
+        ],
+        next_cursor: null
+      },
+      refusals: ["not_found"],
+      command: {
+        name: "sessions unread",
+        description: "List what came to a session's hook and was not understood."
+      }
+    },
+    ({ admin }) =>
+      ({ after, cursor, path, query }) =>
+        Effect.map(admin.sessions.unreadHooks(path.id, page(query, after)), ({ items, next }) =>
+          reply({ ...ok, unread: items.map(unreadHook), next_cursor: cursor(next) })
+        )
   )
 ]

@@ -85,7 +85,8 @@ const sessionActs = (before: Before): Acts["sessions"] => ({
     entry: (changed) => ({ target: changed.id, after: Audit.session(changed) })
   },
   find: "reads",
-  list: "reads"
+  list: "reads",
+  unreadHooks: "reads"
 })
 
 const keyActs = (before: Before): Acts["keys"] => ({

@@ -13,6 +13,7 @@ import * as Retry from "../../domain/Retry.ts"
 import type { Pacing } from "../../domain/session/Pacing.ts"
 import { unpaced } from "../../domain/session/Pacing.ts"
 import type { Provider, Session } from "../../domain/session/Session.ts"
+import type { UnreadHook } from "../../domain/UnreadHook.ts"
 import * as Either from "../../effect/Either.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
@@ -22,6 +23,7 @@ import * as Sanitize from "../../sender/Sanitize.ts"
 import { isCheckAnswered, Senders } from "../../sender/Sender.ts"
 import * as SessionSender from "../../sender/SessionSender.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
+import { InboundStore } from "../../storage/InboundStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import * as OutsideTransaction from "../../worker/OutsideTransaction.ts"
@@ -112,6 +114,8 @@ export interface Sessions {
    */
   readonly connect: (id: string) => Effect.Effect<Session, InsideTransaction | NotFound | StorageError>
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
+  /** What came to its hook and was not understood, newest first (decisions.md §11). */
+  readonly unreadHooks: (id: string, page: Page) => Effect.Effect<Paged<UnreadHook>, NotFound | StorageError>
 }
 
 const milliseconds = (seconds: number | null): number | null =>
@@ -138,6 +142,7 @@ export const make = Effect.gen(function* () {
   const box = yield* SecretBox
   const senders = yield* Senders
   const store = yield* SessionStore
+  const inbound = yield* InboundStore
   const signals = yield* Signals
   const resolve = yield* SessionSender.make
   const outside = yield* OutsideTransaction.make
@@ -297,7 +302,11 @@ export const make = Effect.gen(function* () {
           : transition(reason === null ? "connected" : "disconnected", reason)(id)
       )
     }, outside("admin.sessions.connect")),
-    disconnect: transition("disconnected", "operator")
+    disconnect: transition("disconnected", "operator"),
+    unreadHooks: Effect.fnUntraced(function* (id, page) {
+      const { id: sessionId } = (yield* store.find(id)) ?? (yield* missing)
+      return yield* inbound.unread({ sessionId, page, now: yield* Clock.currentTimeMillis })
+    })
   }
   return sessions
 })

@@ -70,7 +70,7 @@ const itemsOf = (place: Place, value: unknown, name: string): ReadonlyArray<unkn
 }
 
 /** Members of an object that are not looked at. */
-const leaveUnread = (place: Place, value: unknown, known: ReadonlySet<string>): void => {
+const unreadMembers = (place: Place, value: unknown, known: ReadonlySet<string>): void => {
   if (typeof value !== "object" || value === null) return
   for (const [name, member] of Object.entries(value))
     if (!known.has(name)) unread(place, `\`${name.slice(0, 64)}\` is not known`, { [name]: member })
@@ -251,7 +251,7 @@ const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside
     content: contentOfMessage(message, type),
     contextId: Json.textAt(message, "context", "id") ?? null,
     groupId: Json.textAt(message, "group_id") ?? null,
-    ...(isAside ? { isAside } : {})
+    isAside
   })
 }
 
@@ -346,20 +346,20 @@ function* readChange(change: unknown, now: Instant, found: Found): Generator<voi
   switch (place.field) {
     case "messages":
       yield* readConversation(value, now, place, false)
-      leaveUnread(place, value, ofMessages)
+      unreadMembers(place, value, ofMessages)
       return
     case "standby": {
       // The platform's own agent holds the conversation, or a second app does (whatsapp-cloud.md §1.12).
       const aside = Json.at(value, "standby")
       yield* readConversation(aside, now, place, true)
-      leaveUnread(place, aside, ofMessages)
+      unreadMembers(place, aside, ofMessages)
       return
     }
     case "user_preferences": {
       const contacts = yield* readContacts(value, place)
       for (const preference of itemsOf(place, value, "user_preferences"))
         yield readPreference(preference, contacts, place)
-      leaveUnread(place, value, ofPreferences)
+      unreadMembers(place, value, ofPreferences)
       return
     }
     case "user_id_update": {

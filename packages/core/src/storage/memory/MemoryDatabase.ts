@@ -22,6 +22,7 @@ import type { Key, Known } from "../../domain/Person.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import type { Template } from "../../domain/template/Template.ts"
 import type { Unattributed } from "../../domain/Unattributed.ts"
+import type { UnreadHook } from "../../domain/UnreadHook.ts"
 import type { DeliveryState } from "../../domain/webhook/Delivering.ts"
 import type { Event } from "../../domain/webhook/Event.ts"
 import type { Attempt, Endpoint } from "../../domain/webhook/Webhook.ts"
@@ -71,6 +72,8 @@ export interface Tables {
   /** By account, person and the other. */
   readonly links: Map<string, Map<Key, Map<Key, Known>>>
   readonly unattributed: Array<Positioned & { readonly value: Unattributed }>
+  /** By session, the oldest first. */
+  readonly unreadHooks: Map<string, ReadonlyArray<Positioned & { readonly value: UnreadHook }>>
   readonly rateCards: Array<Positioned & { readonly value: RateCard }>
   readonly jobs: Map<string, JobRow>
   /** By session, the jobs that wait for a worker or are held by one: the ended ones cost no claim anything. */
@@ -115,6 +118,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       consents: new Map(),
       links: new Map(),
       unattributed: [],
+      unreadHooks: new Map(),
       rateCards: [],
       jobs: new Map(),
       open: new Map(),

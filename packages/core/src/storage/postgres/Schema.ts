@@ -604,6 +604,27 @@ ALTER TABLE sendwright_consent ADD COLUMN dated_by TEXT;
 `
 }
 
+const unreadHooks: Migration = {
+  id: 21,
+  name: "unread hooks",
+  compatibleFrom: 17,
+  statements: `
+-- Parts of hooks that nobody understood (domain/UnreadHook.ts), numbered from 1 within their session.
+CREATE TABLE sendwright_unread_hook (
+  session TEXT COLLATE "C" NOT NULL,
+  number BIGINT NOT NULL,
+  id TEXT NOT NULL,
+  field TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  content TEXT NOT NULL,
+  is_cut BIGINT NOT NULL,
+  received_at BIGINT NOT NULL,
+  PRIMARY KEY (session, number)
+);
+CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received_at);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -624,5 +645,6 @@ export const migrations: ReadonlyArray<Migration> = [
   requeued,
   revocations,
   embeddedUsage,
-  wordsInOrder
+  wordsInOrder,
+  unreadHooks
 ]

@@ -10,6 +10,7 @@ import * as InboundRows from "./InboundRows.ts"
 import * as People from "./People.ts"
 import { all } from "./Program.ts"
 import { limited, newestFirst, seq } from "./RowReader.ts"
+import * as UnreadHookRows from "./UnreadHookRows.ts"
 
 const listed = `SELECT seq, ${unattributedItems.list} FROM sendwright_unattributed WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`
 
@@ -25,7 +26,16 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
         db.read("InboundStore.unattributed", function* () {
           const rows = yield* all(listed, accountId, ...newestFirst(page))
           return Page.map(Page.cut(rows, page.limit, seq), unattributedItems.read)
-        })
+        }),
+      retainUnread: ({ now, parts, sessionId }) =>
+        db.write("InboundStore.retainUnread", function* () {
+          yield* db.dialect.serialize(`unread ${sessionId}`)
+          yield* UnreadHookRows.forget(now)
+          yield* UnreadHookRows.retain(sessionId, parts)
+        }),
+      forgetUnread: ({ now }) => db.write("InboundStore.forgetUnread", () => UnreadHookRows.forget(now)),
+      unread: ({ now, page, sessionId }) =>
+        db.read("InboundStore.unread", () => UnreadHookRows.list(sessionId, page, now))
     }
   })
 )

@@ -683,6 +683,27 @@ ALTER TABLE sendwright_consent ADD COLUMN dated_by TEXT;
 `
 }
 
+const unreadHooks: Migration = {
+  id: 23,
+  name: "unread hooks",
+  compatibleFrom: 17,
+  statements: `
+-- Parts of hooks that nobody understood (domain/UnreadHook.ts), numbered from 1 within their session.
+CREATE TABLE sendwright_unread_hook (
+  session TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  field TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  content TEXT NOT NULL,
+  is_cut INTEGER NOT NULL,
+  received_at INTEGER NOT NULL,
+  PRIMARY KEY (session, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received_at);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -705,5 +726,6 @@ export const migrations: ReadonlyArray<Migration> = [
   requeued,
   revocations,
   embeddedUsage,
-  wordsInOrder
+  wordsInOrder,
+  unreadHooks
 ]

@@ -3,7 +3,10 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Time from "../../domain/Instant.ts"
+import type { Paged } from "../../domain/Page.ts"
 import * as Person from "../../domain/Person.ts"
+import type { UnreadHook } from "../../domain/UnreadHook.ts"
+import * as UnreadHooks from "../../domain/UnreadHook.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import type { InboundItem, Word } from "../../storage/InboundStore.ts"
 import { InboundStore, rememberedMs } from "../../storage/InboundStore.ts"
@@ -411,6 +414,79 @@ export const suite = (layer: Stored): void => {
           page: { limit: 2, after: null }
         })
         expect(none.items).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a part of a hook that nobody understood", () => {
+    const part = (name: string, some: Partial<UnreadHook> = {}): UnreadHook => ({
+      id: Fixtures.makeIds().uuid(now),
+      field: "calls",
+      reason: "not known",
+      content: `{"${name}":"…"}`,
+      isCut: false,
+      receivedAt: now,
+      ...some
+    })
+
+    it.effect("is listed as it came, newest first, of its session alone", () =>
+      Effect.gen(function* () {
+        const inbound = yield* InboundStore
+        const { sessionId } = yield* owner
+        const other = yield* owner
+        const parts = ["a", "b", "c"].map((name) => part(name, { isCut: name === "b" }))
+        yield* inbound.retainUnread({ sessionId, parts: parts.slice(0, 2), now })
+        yield* inbound.retainUnread({ sessionId: other.sessionId, parts: [part("x")], now })
+        yield* inbound.retainUnread({ sessionId, parts: parts.slice(2), now })
+        const first = yield* inbound.unread({ sessionId, page: { limit: 2, after: null }, now })
+        expect(first.items).toEqual([parts[2], parts[1]])
+        const rest = yield* inbound.unread({ sessionId, page: { limit: 2, after: first.next }, now })
+        expect(rest).toEqual({ items: [parts[0]], next: null })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is forgotten after its time, whichever session has a new one", () =>
+      Effect.gen(function* () {
+        const inbound = yield* InboundStore
+        const { sessionId } = yield* owner
+        const other = yield* owner
+        const listed = (at: number, of = sessionId) =>
+          Effect.map(
+            inbound.unread({ sessionId: of, page: { limit: 10, after: null }, now: at }),
+            ({ items }) => items.map(({ content }) => content)
+          )
+        yield* inbound.retainUnread({ sessionId, parts: [part("old")], now })
+        const later = now + UnreadHooks.retainedMs
+        expect(yield* listed(later - 1)).toHaveLength(1)
+        expect(yield* listed(later)).toEqual([])
+        yield* inbound.retainUnread({ sessionId: other.sessionId, parts: [part("new")], now: later })
+        expect(yield* listed(now), "its row is gone").toEqual([])
+        yield* inbound.retainUnread({ sessionId, parts: [part("again", { receivedAt: later })], now: later })
+        yield* inbound.forgetUnread({ now: later + UnreadHooks.retainedMs })
+        expect(yield* listed(now)).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is forgotten for newer ones beyond what is kept of a session", () =>
+      Effect.gen(function* () {
+        const inbound = yield* InboundStore
+        const { sessionId } = yield* owner
+        const { maximumOfSession, maximumParts } = UnreadHooks
+        const some = Array.from({ length: maximumParts }, (_, place) => part(String(place)))
+        for (let kept = 0; kept < maximumOfSession; kept += maximumParts)
+          yield* inbound.retainUnread({ sessionId, parts: some, now })
+        yield* inbound.retainUnread({ sessionId, parts: [part("newest")], now })
+        let [after, count]: [number | null, number] = [null, 0]
+        do {
+          const page: Paged<UnreadHook> = yield* inbound.unread({
+            sessionId,
+            page: { limit: 250, after },
+            now
+          })
+          count += page.items.length
+          after = page.next
+        } while (after !== null)
+        expect(count).toBe(maximumOfSession)
       }).pipe(Effect.provide(layer))
     )
   })

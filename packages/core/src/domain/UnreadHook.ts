@@ -1,0 +1,30 @@
+/**
+ * A part of a hook that nobody understood (decisions.md §11), kept as it came: a platform that was answered says it no
+ * second time.
+ */
+import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
+
+export interface UnreadHook {
+  readonly id: string
+  /** The platform's name for this kind of news. */
+  readonly field: string
+  readonly reason: string
+  /** Its JSON, without the session's secrets. */
+  readonly content: string
+  /** True when the content is only the beginning (`ExternalText.longestJson`). */
+  readonly isCut: boolean
+  readonly receivedAt: Instant
+}
+
+/** The parts of one session that are kept, the newest. */
+export const maximumOfSession = 10_000
+
+/** For how long they are kept. */
+export const retainedMs = 30 * Time.day
+
+/** Parts of one commit. */
+export const maximumParts = 100
+
+/** Of those that are too old so many are forgotten in one commit. */
+export const forgottenAtOnce = 1000

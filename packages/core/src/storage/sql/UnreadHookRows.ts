@@ -1,0 +1,45 @@
+/** The parts of hooks that nobody understood, numbered within their session, so that the oldest are found without a count. */
+import type { Instant } from "../../domain/Instant.ts"
+import type { Page, Paged } from "../../domain/Page.ts"
+import * as Paging from "../../domain/Page.ts"
+import type { UnreadHook } from "../../domain/UnreadHook.ts"
+import * as UnreadHooks from "../../domain/UnreadHook.ts"
+import { unreadHooks } from "./codec/UnreadHook.ts"
+import { insertRows } from "./Insert.ts"
+import type { Program } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import { integerOrNull, limited, newestFirst } from "./RowReader.ts"
+
+const insert = insertRows("sendwright_unread_hook", unreadHooks.names)
+
+const newest = "SELECT max(number) AS number FROM sendwright_unread_hook WHERE session = ?"
+
+const pruneSession = "DELETE FROM sendwright_unread_hook WHERE session = ? AND number <= ?"
+
+const pruneOld = `DELETE FROM sendwright_unread_hook WHERE (session, number) IN (
+    SELECT session, number FROM sendwright_unread_hook WHERE received_at <= ? ORDER BY received_at ${limited}
+  )`
+
+const listed = `SELECT ${unreadHooks.list} FROM sendwright_unread_hook
+  WHERE session = ? AND number < ? AND received_at > ? ORDER BY number DESC ${limited}`
+
+/** Within a verb that is serialized by the session. */
+export function* retain(sessionId: string, parts: ReadonlyArray<UnreadHook>): Program<void> {
+  const row = yield* get(newest, sessionId)
+  const last = (row === undefined ? null : integerOrNull(row, "number")) ?? 0
+  yield* insert(
+    parts.map((part, place) => unreadHooks.write({ ...part, sessionId, number: last + 1 + place }))
+  )
+  yield* run(pruneSession, sessionId, last + parts.length - UnreadHooks.maximumOfSession)
+}
+
+/** Some of those that are too old, whichever session they are of. */
+export const forget = (now: Instant): Program<void> =>
+  run(pruneOld, now - UnreadHooks.retainedMs, UnreadHooks.forgottenAtOnce)
+
+export function* list(sessionId: string, page: Page, now: Instant): Program<Paged<UnreadHook>> {
+  const [before, limit] = newestFirst(page)
+  const rows = yield* all(listed, sessionId, before, now - UnreadHooks.retainedMs, limit)
+  const found = Paging.cut(rows.map(unreadHooks.read), page.limit, ({ number }) => number)
+  return Paging.map(found, ({ number: _, sessionId: __, ...part }) => part)
+}

@@ -1,0 +1,19 @@
+/** The columns of `sendwright_unread_hook`. */
+import type { UnreadHook } from "../../../domain/UnreadHook.ts"
+import { flag, integer, table, text } from "../Columns.ts"
+
+interface UnreadHookRow extends UnreadHook {
+  readonly sessionId: string
+  readonly number: number
+}
+
+export const unreadHooks = table<UnreadHookRow>({
+  sessionId: text("session"),
+  number: integer("number"),
+  id: text("id"),
+  field: text("field"),
+  reason: text("reason"),
+  content: text("content"),
+  isCut: flag("is_cut"),
+  receivedAt: integer("received_at")
+})

@@ -1,0 +1,92 @@
+/**
+ * Keeps what came to hooks and was not understood (decisions.md §11): stored for the operator, counted, and told in the log
+ * once an hour for each session and kind of news, for a platform may go on with it.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
+import type { Session } from "../domain/session/Session.ts"
+import * as UnreadHook from "../domain/UnreadHook.ts"
+import type * as Sanitize from "../sender/Sanitize.ts"
+import { InboundStore } from "../storage/InboundStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+
+const counter = Metric.counter("sendwright_unread_hook_items_total", {
+  description: "Parts of hooks that were not understood, by the provider of their session.",
+  incremental: true
+})
+
+/** Kinds of news of sessions of which it is remembered when they were told last. */
+const maximumLogged = 10_000
+
+export interface UnreadHooks {
+  readonly retain: (
+    session: Session,
+    unread: ReadonlyArray<Sanitize.Unread>
+  ) => Effect.Effect<void, StorageError>
+  /** Forgets what is too old. Does so at most once an hour, however often it is asked. */
+  readonly forget: Effect.Effect<void, StorageError>
+}
+
+export const make: Effect.Effect<UnreadHooks, never, InboundStore> = Effect.gen(function* () {
+  const store = yield* InboundStore
+  const ids = Ids.make(yield* Ids.RandomBytes)
+  /** When each kind was told last, the oldest first. */
+  const logged = new Map<string, Instant>()
+
+  const isNew = (name: string, now: Instant): boolean => {
+    const last = logged.get(name)
+    if (last !== undefined && last <= now && now - last < Time.hour) return false
+    logged.delete(name)
+    logged.set(name, now)
+    const [oldest] = logged.keys()
+    if (logged.size > maximumLogged && oldest !== undefined) logged.delete(oldest)
+    return true
+  }
+
+  const log = Effect.fnUntraced(function* (
+    { id }: Session,
+    unread: ReadonlyArray<Sanitize.Unread>,
+    now: Instant
+  ) {
+    const byField = new Map(unread.map((part) => [part.field, part]))
+    for (const { field, reason } of byField.values())
+      if (isNew(`${id} ${field}`, now))
+        yield* Effect.logWarning(
+          `The hook of session ${id} brought "${field}" that is not understood: ${reason}. It is listed among the session's unread hooks.`
+        )
+  })
+
+  const retain: UnreadHooks["retain"] = Effect.fnUntraced(function* (session, unread) {
+    if (unread.length === 0) return
+    const now = yield* Clock.currentTimeMillis
+    yield* Metric.incrementBy(Metric.tagged(counter, "provider", session.provider), unread.length)
+    yield* log(session, unread, now)
+    const { id: sessionId } = session
+    for (let from = 0; from < unread.length; from += UnreadHook.maximumParts) {
+      const parts = unread.slice(from, from + UnreadHook.maximumParts).map(
+        ({ field, isCut, reason, text }): UnreadHook.UnreadHook => ({
+          id: ids.uuid(now),
+          field,
+          reason,
+          content: text,
+          isCut,
+          receivedAt: now
+        })
+      )
+      yield* Effect.uninterruptible(store.retainUnread({ sessionId, parts, now }))
+    }
+  })
+  let forgetAt: Instant = 0
+  const forget = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    if (now < forgetAt) return
+    forgetAt = now + Time.hour
+    yield* store.forgetUnread({ now })
+  })
+
+  return { retain, forget }
+})

@@ -1,0 +1,106 @@
+/** decisions.md §11, "Hooks": nothing that a platform signed is answered 200 and forgotten. */
+
+import { createHmac } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import * as Webhooks from "../graph/Webhooks.ts"
+import type { TestHost } from "../support/TestHost.ts"
+import { at, items, start } from "../support/TestHost.ts"
+
+let host: TestHost
+beforeAll(async () => {
+  host = await start()
+}, 30_000)
+afterAll(() => host.stop())
+
+const secret = "app-secret-that-nobody-may-see"
+
+let accounts = 0
+const account = async () => {
+  accounts += 1
+  const made = await host.admin("/accounts", { name: `Shop ${accounts}`, currency: "EUR" })
+  return String(at(made.json, "account", "id"))
+}
+
+/** A session of a number of an account of the platform, whose app has the secret. */
+const session = async (accountId: string, number: string, wabaId: string, appSecret = secret) => {
+  const made = await host.admin(`/accounts/${accountId}/sessions`, {
+    name: "WhatsApp",
+    provider: "whatsapp_cloud",
+    config: {
+      phone_number_id: number,
+      waba_id: wabaId,
+      access_token: "token-that-nobody-may-see",
+      app_secret: appSecret,
+      verify_token: "verify-me"
+    }
+  })
+  expect(made.status, made.text).toBe(201)
+  return String(at(made.json, "session", "id"))
+}
+
+/** Posts to the session's hook as the platform does, signed by the app. */
+const post = async (sessionId: string, json: object) => {
+  const raw = JSON.stringify(json)
+  const url = `${host.base}/hooks/whatsapp/${sessionId}`
+  expect(await Webhooks.post(url, raw, Webhooks.signature(raw, secret))).toBe(200)
+}
+
+const unread = async (sessionId: string, query = "") =>
+  (await host.admin(`/sessions/${sessionId}/hooks/unread${query}`)).json
+
+describe("what nobody understands of a hook", () => {
+  it("is listed as it came, page by page, and all beside it is applied", async () => {
+    const accountId = await account()
+    const id = await session(accountId, "1001", "2001")
+    expect(await unread(id)).toEqual({ ok: true, unread: [], next_cursor: null })
+    const calls = { field: "calls", value: { calls: [{ id: "wacid.1", event: "connect" }] } }
+    const stop = {
+      from: "34600000901",
+      id: "wamid.1",
+      timestamp: "1767225600",
+      type: "text",
+      text: { body: "STOP" }
+    }
+    const value = {
+      metadata: { phone_number_id: "1001" },
+      messages: [stop],
+      statuses: [{ status: "unheard-of", id: "wamid.0" }]
+    }
+    await post(id, { entry: [{ id: "2001", changes: [calls, { field: "messages", value }] }] })
+    const first = await unread(id, "?limit=1")
+    expect(first).toMatchObject({
+      unread: [{ field: "messages", content: '{"status":"unheard-of","id":"wamid.0"}', is_cut: false }]
+    })
+    const rest = await unread(id, `?limit=1&cursor=${at(first, "next_cursor")}`)
+    expect(rest).toMatchObject({ unread: [{ field: "calls" }], next_cursor: null })
+    expect(JSON.parse(String(at(rest, "unread", 0, "content")))).toEqual(calls)
+    const consents = await host.admin(`/accounts/${accountId}/consents?phone=34600000901`)
+    expect(items(consents.json, "history")).toMatchObject([{ status: "revoked" }])
+    expect((await host.admin(`/sessions/01990000-0000-7000-8000-000000000000/hooks/unread`)).status).toBe(404)
+  })
+
+  it("is kept of a gateway's hook, too, and cut where it is long", async () => {
+    const made = await host.admin(`/accounts/${await account()}/sessions`, {
+      name: "Gateway",
+      provider: "http",
+      config: { url: "https://gateway.example/send", secret: "a-secret-of-the-gateway" }
+    })
+    const id = String(at(made.json, "session", "id"))
+    const raw = JSON.stringify({ receipts: [], balance: "x".repeat(20_000) })
+    const timestamp = String(Math.floor(Date.now() / 1000))
+    const sign = createHmac("sha256", "a-secret-of-the-gateway").update(`${timestamp}.${raw}`).digest("hex")
+    const answer = await fetch(`${host.base}/hooks/http/${id}`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "x-service-timestamp": timestamp,
+        "x-service-signature": sign
+      },
+      body: raw
+    })
+    expect(answer.status).toBe(200)
+    const list = await unread(id)
+    expect(list).toMatchObject({ unread: [{ field: "balance", is_cut: true }] })
+    expect(Buffer.byteLength(String(at(list, "unread", 0, "content")))).toBe(16 * 1024)
+  })
+})
