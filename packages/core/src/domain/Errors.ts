@@ -166,6 +166,18 @@ export class InsideTransaction extends Data.TaggedError("InsideTransaction")<{
   }
 }
 
+/**
+ * The operation was called inside a transaction of a client that is not the engine's, which it could not be part of. Nothing
+ * was done.
+ */
+export class ForeignTransaction extends Data.TaggedError("ForeignTransaction")<{
+  readonly operation: string
+}> {
+  override get message(): string {
+    return `${this.operation} was called inside a transaction of another client than the engine's. Begin it with the engine's SqlClient, hand it over (Postgres.within), or call after its commit.`
+  }
+}
+
 /** The post to a hook is not signed by the platform, or is not recent. Nothing of it was parsed. Status 401. */
 export class HookForged extends Data.TaggedError("HookForged")<{ readonly reason: string }> {
   override get message(): string {

@@ -10,6 +10,7 @@ import type { Permission } from "../domain/account/ApiKey.ts"
 import type {
   ConsentRequired,
   DailyLimitReached,
+  ForeignTransaction,
   HookForged,
   IdempotencyConflict,
   InsideTransaction,
@@ -67,6 +68,7 @@ import type {
   TemplateQuery,
   Unauthorized
 } from "./Operations.ts"
+import * as OutsideForeign from "./OutsideForeign.ts"
 import type { Check } from "./Readiness.ts"
 import * as Readiness from "./Readiness.ts"
 import * as Sends from "./Sends.ts"
@@ -81,7 +83,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     /** Checks 1 and 2: credentials, requests per minute. */
     readonly identify: (
       credentials: Credentials
-    ) => Effect.Effect<Caller, InvalidCredentials | RateLimited | StorageError>
+    ) => Effect.Effect<Caller, ForeignTransaction | InvalidCredentials | RateLimited | StorageError>
     /**
      * Checks 3 to 5: subscription and feature, permission (null = none is needed), session connected. Returns the
      * caller as it is now. Every operation below that has a caller begins with them; this one is for a host that
@@ -144,7 +146,9 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
      * Applies a platform's reports of messages, by our message ids; returns the reports of unknown ones. It changes
      * only the database, so that it may run inside a transaction.
      */
-    readonly receive: (reports: ReadonlyArray<Report>) => Effect.Effect<ReadonlyArray<Report>, StorageError>
+    readonly receive: (
+      reports: ReadonlyArray<Report>
+    ) => Effect.Effect<ReadonlyArray<Report>, ForeignTransaction | StorageError>
     /**
      * Applies a platform's post to the hook of a session; returns the text that a handshake asks for, else null.
      * Nothing is parsed before its signature was verified. A `body` that is an effect is read only after the session
@@ -156,7 +160,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       request: Hooks.HookCall<E>
     ) => Effect.Effect<
       string | null,
-      InsideTransaction | HookForged | InvalidRequest | NotFound | StorageError | E
+      ForeignTransaction | InsideTransaction | HookForged | InvalidRequest | NotFound | StorageError | E
     >
     /**
      * Checks whether this process can write to its store, read its secrets, and dispatch once its loops were started
@@ -166,9 +170,9 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     /** The engine's senders, in the order in which they were given. */
     readonly senders: ReadonlyArray<Pick<Sender, "configDescription" | "provider">>
     /** The operator's side. */
-    readonly admin: Admin.Admin
+    readonly admin: OutsideForeign.OutsideForeign<Admin.Admin>
     /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
-    readonly drain: Effect.Effect<void, InsideTransaction | StorageError>
+    readonly drain: Effect.Effect<void, ForeignTransaction | InsideTransaction | StorageError>
     /** The store's clock, which the engine uses, and this process's difference from it. */
     readonly clock: {
       readonly health: Effect.Effect<ClockHealth>
@@ -216,23 +220,27 @@ const make = Effect.gen(function* () {
   const sendDirect = allowed("direct:send", direct)
 
   const clock = yield* StoreClock
-  const engine = Engine.of({
+  const outsideForeign = yield* OutsideForeign.make
+  const operations = {
     identify: checks.identify,
     authorize: checks.authorize,
     templates: allowed("templates:read", templates.list),
     template: allowed("templates:read", templates.find),
     estimate: allowed("messages:estimate", sends.estimate),
     send: allowed("messages:send", sends.send),
-    sendDirect: (...args) => outside("engine.sendDirect")(sendDirect(...args)),
+    sendDirect: (...args: Parameters<typeof sendDirect>) => outside("engine.sendDirect")(sendDirect(...args)),
     message: allowed("direct:read", messages.find),
     jobs: allowed("jobs:read", jobs.list),
     job: allowed("jobs:read", jobs.find),
     cancel: allowed("messages:send", jobs.cancel),
-    receive: worker.inbound.reports,
+    receive: worker.inbound.reports
+  }
+  const engine = Engine.of({
+    ...outsideForeign("engine", operations),
     hook: (...args) => outside("engine.hook")(hook(...args)),
     readiness: yield* Readiness.make,
     senders: [...(yield* Senders).values()],
-    admin: yield* Admin.make,
+    admin: outsideForeign("admin", yield* Admin.make),
     drain: worker.drain,
     clock: { health: clock.health, within: clock.within }
   })

@@ -3,6 +3,7 @@
 import type { Decision } from "../domain/account/RateLimit.ts"
 import type {
   FeatureUnavailable,
+  ForeignTransaction,
   InsufficientPermission,
   InvalidCredentials,
   SessionDisconnected,
@@ -32,8 +33,9 @@ export interface Caller extends Identity {
   readonly knownAt: Instant
 }
 
-/** The refusals of a caller, in this order, which every operation has; and the storage's failure. */
+/** The refusals of a caller, in this order, which every operation has; and what the place and the storage may be. */
 export type Unauthorized =
+  | ForeignTransaction
   | InvalidCredentials
   | SubscriptionInactive
   | FeatureUnavailable

@@ -15,6 +15,11 @@ export class Transactions extends Context.Tag("@sendwright/core/storage/Transact
      */
     readonly isEmbedded: Effect.Effect<boolean>
     /**
+     * True while the running fiber is in a transaction of another client, which was not handed over. It could end in any way
+     * without what the engine did in it, so nothing is done in it. Not all are seen (docs/stores.md).
+     */
+    readonly isForeign: Effect.Effect<boolean>
+    /**
      * Makes one commit of all verbs of an operation, which is undone as a whole when it fails or is interrupted. Inside an
      * open transaction it belongs to that. Nothing may act outside the database in it.
      */

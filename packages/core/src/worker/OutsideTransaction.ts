@@ -3,21 +3,27 @@
  * whoever repeats the operation would do them twice.
  */
 import * as Effect from "effect/Effect"
-import { InsideTransaction } from "../domain/Errors.ts"
+import { ForeignTransaction, InsideTransaction } from "../domain/Errors.ts"
 import { Transactions } from "../storage/Transactions.ts"
 
 /** Runs an operation that acts outside the database, or refuses it by its name. */
 export type OutsideTransaction = (
   operation: string
-) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | InsideTransaction, R>
+) => <A, E, R>(
+  effect: Effect.Effect<A, E, R>
+) => Effect.Effect<A, E | ForeignTransaction | InsideTransaction, R>
 
 export const make: Effect.Effect<OutsideTransaction, never, Transactions> = Effect.map(
   Transactions,
-  ({ isEmbedded }): OutsideTransaction =>
+  ({ isEmbedded, isForeign }): OutsideTransaction =>
     (operation) =>
     (effect) =>
-      Effect.if(isEmbedded, {
-        onTrue: () => new InsideTransaction({ operation }),
-        onFalse: () => effect
+      Effect.if(isForeign, {
+        onTrue: () => new ForeignTransaction({ operation }),
+        onFalse: () =>
+          Effect.if(isEmbedded, {
+            onTrue: () => new InsideTransaction({ operation }),
+            onFalse: () => effect
+          })
       })
 )

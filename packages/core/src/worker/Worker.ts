@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import type { InsideTransaction } from "../domain/Errors.ts"
+import type { ForeignTransaction, InsideTransaction } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Retry from "../domain/Retry.ts"
 import * as GracePeriod from "../runtime/GracePeriod.ts"
@@ -73,10 +73,10 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
      * Starts the loops. They end with the scope, after what is in flight or the grace. Refused inside a transaction, which
      * every verb of theirs would fall into.
      */
-    readonly start: Effect.Effect<void, InsideTransaction, Scope.Scope>
+    readonly start: Effect.Effect<void, ForeignTransaction | InsideTransaction, Scope.Scope>
     /** From here on the loops take nothing new, and the grace runs: for a process that has more to close. */
     readonly stop: Effect.Effect<void>
-    readonly drain: Effect.Effect<void, InsideTransaction | StorageError>
+    readonly drain: Effect.Effect<void, ForeignTransaction | InsideTransaction | StorageError>
   }
 >() {}
 
@@ -247,6 +247,5 @@ export const layer = (
 > => Layer.scoped(Worker, make({ ...defaults, ...options }))
 
 /** Runs the loops for as long as the layer lives. */
-export const layerLoops: Layer.Layer<never, InsideTransaction, Worker> = Layer.scopedDiscard(
-  Effect.flatMap(Worker, ({ start }) => start)
-)
+export const layerLoops: Layer.Layer<never, ForeignTransaction | InsideTransaction, Worker> =
+  Layer.scopedDiscard(Effect.flatMap(Worker, ({ start }) => start))

@@ -29,7 +29,11 @@ const page = { limit: 100, after: null }
 
 type Act = Effect.Effect<
   unknown,
-  Errors.InsideTransaction | Errors.InvalidRequest | Errors.NotFound | StorageError
+  | Errors.ForeignTransaction
+  | Errors.InsideTransaction
+  | Errors.InvalidRequest
+  | Errors.NotFound
+  | StorageError
 >
 
 /** What becomes of an entry just before it is appended. */

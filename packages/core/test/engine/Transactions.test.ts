@@ -1,21 +1,29 @@
 /** Nothing leaves from inside the embedder's own transaction (decisions.md §10), on every store that has any. */
-import { SqlClient } from "@effect/sql/SqlClient"
+import { SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import Pg from "pg"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import * as Errors from "../../src/domain/Errors.ts"
+import * as Acting from "../../src/engine/Acting.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
+import { AccountStore } from "../../src/storage/AccountStore.ts"
 import * as Postgres from "../../src/storage/postgres/Postgres.ts"
 import type * as Stores from "../../src/storage/Stores.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 import * as Worker from "../../src/worker/Worker.ts"
@@ -196,15 +204,269 @@ describe.each([
       })
     )
   )
+})
 
-  it.live("of another database a direct message is sent, by statements of its own database", () =>
-    run(stores, ({ accountId, asked, caller, engine }) =>
+/** Tried in a transaction that the engine does not know, each is refused before it begins. */
+const everywhere = (
+  { accountId, caller, engine, templateId }: Parameters<Parameters<typeof run>[1]>[0],
+  idempotencyKey = "order-1"
+) => {
+  const { id } = caller.session
+  const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
+  const request = { template_id: templateId, recipients }
+  const hook = { method: "POST", headers: {}, query: {}, body: new Uint8Array() } as const
+  const operations: Readonly<Record<string, Effect.Effect<unknown, unknown, Worker.Worker>>> = {
+    "engine.send": engine.send(caller, { idempotencyKey, request }),
+    "engine.sendDirect": engine.sendDirect(caller, direct(idempotencyKey)),
+    "engine.jobs": engine.jobs(caller, { page }),
+    "engine.receive": engine.receive([]),
+    "engine.hook": engine.hook("http", id, hook),
+    "engine.drain": engine.drain,
+    "admin.accounts.find": engine.admin.accounts.find(accountId),
+    "admin.sessions.connect": engine.admin.sessions.connect(id),
+    "admin.templates.sync": engine.admin.templates.sync(id),
+    "admin.secrets.reseal": engine.admin.secrets.reseal,
+    "Worker.start": Effect.scoped(Layer.build(Worker.layerLoops))
+  }
+  return Object.entries(operations)
+}
+
+const foreignClients = Effect.gen(function* () {
+  const url = yield* migratedDatabase
+  const pg = yield* Effect.map(
+    Layer.build(PgClient.layer({ url: Redacted.make(url) })),
+    (context): SqlClient => Context.get(context, SqlClient)
+  )
+  const other = yield* Effect.map(Layer.build(sqlite), (context) => Context.get(context, SqlClient))
+  return [pg, other]
+})
+
+describe.each([
+  ["SQLite", sqlite],
+  ["PostgreSQL", postgres]
+] as const)("inside a transaction of another client, with the engine on %s,", (_, stores) => {
+  it.live("every operation fails with ForeignTransaction, and nothing is sent, stored or asked", () =>
+    run(stores, (given) =>
       Effect.gen(function* () {
-        const other = yield* Effect.map(Layer.build(sqlite), (context) => Context.get(context, SqlClient))
-        yield* other.withTransaction(engine.sendDirect(caller, direct("order-1")))
+        const { accountId, asked, caller, engine, sql } = given
+        for (const client of yield* foreignClients) {
+          for (const [operation, refused] of everywhere(given)) {
+            const error = yield* Effect.flip(client.withTransaction(refused))
+            expect(error).toMatchObject({ _tag: "ForeignTransaction", operation })
+          }
+          // Our own client's transactions are none inside another's.
+          const nested = yield* Effect.flip(client.withTransaction(sql.withTransaction(Effect.void)))
+          expect(nested).toMatchObject({ _tag: "SqlError", cause: { _tag: "ForeignTransaction" } })
+        }
+        expect(asked).toEqual({ sends: 0, checks: 0, templates: 0 })
+        expect((yield* engine.jobs(caller, { page })).items).toEqual([])
+        expect((yield* engine.admin.jobs.messages(accountId, page)).items).toEqual([])
+      }).pipe(Effect.scoped)
+    )
+  )
+
+  it.live("stores fail with a StorageError that says so", () =>
+    Effect.gen(function* () {
+      const accounts = yield* AccountStore
+      for (const client of yield* foreignClients) {
+        for (const verb of [accounts.create(Fixtures.account()), accounts.find("none")]) {
+          const error = yield* Effect.flip(client.withTransaction(verb))
+          expect(error).toMatchObject({ _tag: "StorageError", cause: { _tag: "ForeignTransaction" } })
+        }
+      }
+    }).pipe(Effect.provide(stores), Effect.scoped)
+  )
+
+  it.live("what leaves the context of the transaction is outside of it, on its own account", () =>
+    run(stores, ({ asked, caller, engine }) =>
+      Effect.gen(function* () {
+        const [client] = yield* foreignClients
+        const outside = Effect.mapInputContext(
+          engine.sendDirect(caller, direct("order-1")),
+          Context.omit(TransactionConnection)<never>
+        )
+        yield* client?.withTransaction(outside) ?? Effect.void
         expect(asked.sends).toBe(1)
-        expect((yield* engine.admin.jobs.messages(accountId, page)).items.length).toBe(1)
       }).pipe(Effect.scoped)
     )
   )
 })
+
+const isSqlError = (error: unknown): error is SqlError => error instanceof SqlError
+
+/** A transaction of the embedder's own client on the engine's database, which is handed over to the engine. */
+type Own = <A, E, R>(
+  body: (sql: (text: string) => Promise<unknown>) => Effect.Effect<A, E, R>
+) => Effect.Effect<A, E, R>
+
+/** By `pg`, or by any client that knows no more than it has to: text for 64 bits, no count, no fields, errors of its own. */
+const ownTransactions = (url: string): Readonly<Record<string, Effect.Effect<Own, never, Scope.Scope>>> => {
+  const connected = Effect.acquireRelease(
+    Effect.promise(async () => {
+      const client = new Pg.Client(url)
+      await client.connect()
+      return client
+    }),
+    (client) => Effect.promise(() => client.end())
+  )
+  const transactionOf =
+    (client: Pg.Client, handed: Postgres.Queryable): Own =>
+    (body) =>
+      Effect.acquireUseRelease(
+        Effect.promise(() => client.query("BEGIN")),
+        () => Postgres.within(handed)(body((text) => client.query(text))),
+        (_, exit) => Effect.promise(() => client.query(Exit.isSuccess(exit) ? "COMMIT" : "ROLLBACK"))
+      )
+  const least = (client: Pg.Client): Postgres.Queryable => ({
+    query: async (text, values) => {
+      try {
+        const { rows } = await client.query<Record<string, unknown>>(text, values)
+        return { rows }
+      } catch (cause) {
+        const { code } = Object(cause)
+        throw Object.assign(new Error("It was refused"), { code })
+      }
+    }
+  })
+  const effectful = Effect.gen(function* () {
+    const client = yield* Effect.orDie(
+      Effect.map(Layer.build(PgClient.layer({ url: Redacted.make(url) })), (context) =>
+        Context.get(context, SqlClient)
+      )
+    )
+    const own: Own = (body) =>
+      client
+        .withTransaction(
+          Effect.flatMap(Effect.orDie(Effect.serviceOptional(TransactionConnection)), ([connection]) =>
+            Postgres.within(connection)(
+              body((text) => Effect.runPromise(connection.execute(text, [], undefined)))
+            )
+          )
+        )
+        .pipe(Effect.catchIf(isSqlError, Effect.die))
+    return own
+  })
+  return {
+    pg: Effect.map(connected, (client) => transactionOf(client, client)),
+    "a client of the least that is needed": Effect.map(connected, (client) =>
+      transactionOf(client, least(client))
+    ),
+    PgClient: effectful
+  }
+}
+
+describe.each(["pg", "a client of the least that is needed", "PgClient"])(
+  "inside a transaction of %s that was handed over",
+  (name) => {
+    const handedOver = <A, E>(
+      test: (given: Parameters<Parameters<typeof run>[1]>[0], own: Own) => Effect.Effect<A, E, Worker.Worker>
+    ) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const url = yield* migratedDatabase
+          const own = yield* ownTransactions(url)[name] ?? Effect.die(`There is no ${name}`)
+          return yield* run(Postgres.layer({ url: Redacted.make(url) }), (given) => test(given, own))
+        })
+      )
+
+    it.live(
+      "a send is rolled back with the embedder's row: no order, no message; or sent once after the commit",
+      () =>
+        handedOver(({ asked, caller, engine, rows, templateId }, own) =>
+          Effect.gen(function* () {
+            const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
+            const request = { template_id: templateId, recipients }
+            const order = (end: Effect.Effect<void, string>) =>
+              own((query) =>
+                Effect.gen(function* () {
+                  yield* Effect.promise(() => query("INSERT INTO purchase (id) VALUES ('order-1')"))
+                  const { replayed } = yield* engine.send(caller, { idempotencyKey: "order-1", request })
+                  yield* Effect.forkDaemon(engine.drain).pipe(
+                    Effect.mapInputContext(Context.omit(TransactionConnection)<never>),
+                    Effect.flatMap(Fiber.join)
+                  )
+                  expect([replayed, asked.sends]).toEqual([false, 0])
+                  yield* end
+                })
+              )
+            const jobs = Effect.map(engine.jobs(caller, { page }), ({ items }) => items.length)
+            expect(yield* Effect.flip(order(Effect.fail("declined")))).toBe("declined")
+            yield* engine.drain
+            expect([yield* rows, yield* jobs, asked.sends]).toEqual([0, 0, 0])
+            yield* order(Effect.void)
+            yield* engine.drain
+            yield* engine.drain
+            expect([yield* rows, yield* jobs, asked.sends]).toEqual([1, 1, 1])
+          })
+        )
+    )
+
+    it.live("what acts outside the database is refused, and acts of an operator belong to it", () =>
+      handedOver((given, own) =>
+        Effect.gen(function* () {
+          const { asked, engine } = given
+          const acting = ["engine.sendDirect", "engine.hook", "engine.drain", "admin.sessions.connect"]
+          const outside = [...acting, "admin.templates.sync", "Worker.start"]
+          for (const [operation, refused] of everywhere(given)) {
+            if (!outside.includes(operation)) continue
+            const error = yield* Effect.flip(own(() => refused))
+            expect(error).toMatchObject({ _tag: "InsideTransaction", operation })
+          }
+          expect(asked).toEqual({ sends: 0, checks: 0, templates: 0 })
+          const asAna = Acting.as({ operator: "ana", address: "203.0.113.7", requestId: "request-1" })
+          const made = (plan: string) =>
+            asAna(
+              engine.admin.operators
+                .create({ name: plan, role: "read" })
+                .pipe(
+                  Effect.zipRight(engine.admin.operators.list(page)),
+                  Effect.zipLeft(engine.admin.audit.list({ page }))
+                )
+            )
+          const names = Effect.map(engine.admin.operators.list(page), ({ items }) =>
+            items.map((each) => each.name)
+          )
+          yield* Effect.flip(own(() => Effect.zipRight(made("ben"), Effect.fail("declined"))))
+          expect(yield* names).toEqual([])
+          yield* own(() => made("ben"))
+          expect(yield* names).toEqual(["ben"])
+          const failed = own(() => Effect.zipRight(Effect.flip(made("ben")), made("cem")))
+          yield* failed
+          expect((yield* names).toSorted()).toEqual(["ben", "cem"])
+        })
+      )
+    )
+
+    it.live(
+      "a fiber that outlives the hand-over is in a foreign one, since nobody can say that it ended",
+      () =>
+        handedOver(({ asked, caller, engine }, own) =>
+          Effect.gen(function* () {
+            const ended = yield* Deferred.make<void>()
+            const send = Effect.zipRight(Deferred.await(ended), engine.sendDirect(caller, direct("order-1")))
+            const late = yield* own(() => Effect.forkDaemon(send))
+            yield* Deferred.succeed(ended, undefined)
+            expect(yield* Effect.flip(Fiber.join(late))).toBeInstanceOf(Errors.ForeignTransaction)
+            expect(asked.sends).toBe(0)
+          })
+        )
+    )
+  }
+)
+
+it.live("a client that has no transaction open, or answers no rows, is refused", () =>
+  Effect.gen(function* () {
+    const url = yield* migratedDatabase
+    const context = yield* Layer.build(Postgres.layer({ url: Redacted.make(url) }))
+    const accounts = Context.get(context, AccountStore)
+    const client = new Pg.Client(url)
+    yield* Effect.promise(() => client.connect())
+    const rowless = { query: () => Promise.resolve(Object({})) }
+    for (const handed of [client, rowless]) {
+      const error = yield* Effect.flip(Postgres.within(handed)(accounts.create(Fixtures.account())))
+      expect(error).toMatchObject({ _tag: "StorageError" })
+    }
+    yield* Effect.promise(() => client.end())
+    expect((yield* accounts.list(page)).items).toEqual([])
+  }).pipe(Effect.scoped)
+)

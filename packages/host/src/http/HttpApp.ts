@@ -126,12 +126,7 @@ const refuse = (code: Problems.HostCode, detail: string, headers: Headers = none
   Effect.fail(new Refused(Problems.problem(code, detail), headers))
 
 /** A bug, whose details go only to the log. */
-const unexpected = (defect: unknown): Refused =>
-  new Refused(
-    Problems.problem("internal", "Something went wrong on our side; it is logged under the request id."),
-    none,
-    defect ?? "no cause"
-  )
+const unexpected = (defect: unknown): Refused => new Refused(Problems.broken, none, defect ?? "no cause")
 
 const stopped = Effect.fail(
   new Refused(Problems.problem("unavailable", "The service is stopping.", { retryAfterMs: 1000 }))
@@ -474,7 +469,7 @@ const described = (error: EngineError, route: Route | undefined): Refused => {
   return new Refused(
     { ...problem, members: { ...problem.members, ...route?.refusal(error) } },
     problem.code === "invalid_credentials" ? challenges[route?.handler.access ?? "anyone"] : none,
-    error._tag === "StorageError" ? error.cause : error._tag === "InsideTransaction" ? error : undefined
+    error._tag === "StorageError" ? error.cause : problem === Problems.broken ? error : undefined
   )
 }
 

@@ -25,6 +25,7 @@ export type EngineError =
   | Errors.JobEnded
   | Errors.HookForged
   | Errors.PlatformUnavailable
+  | Errors.ForeignTransaction
   | Errors.InsideTransaction
   | Errors.NotFound
   | Readiness.NotReady
@@ -249,6 +250,12 @@ export const readinessCheck = ({ fault, name }: Readiness.Check) => ({
   detail: fault
 })
 
+/** A bug of ours; what it is stands in the log alone. */
+export const broken = problem(
+  "internal",
+  "Something went wrong on our side; it is logged under the request id."
+)
+
 export const describe: (error: EngineError) => Problem = Match.typeTags<EngineError>()({
   InvalidCredentials: (error) => problem("invalid_credentials", error.message),
   HookForged: (error) => problem("invalid_credentials", error.reason),
@@ -281,8 +288,8 @@ export const describe: (error: EngineError) => Problem = Match.typeTags<EngineEr
     }),
   JobEnded: (error) => problem("job_ended", error.message),
   // No request is in a transaction of an embedder.
-  InsideTransaction: () =>
-    problem("internal", "Something went wrong on our side; it is logged under the request id."),
+  ForeignTransaction: () => broken,
+  InsideTransaction: () => broken,
   NotFound: (error) => problem("not_found", error.message),
   NotReady: (error) =>
     problem("unavailable", error.message, {

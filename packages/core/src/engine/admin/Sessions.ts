@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../domain/Audit.ts"
 import * as Keywords from "../../domain/consent/Keywords.ts"
-import type { InsideTransaction, InvalidRequest } from "../../domain/Errors.ts"
+import type { ForeignTransaction, InsideTransaction, InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
@@ -112,7 +112,9 @@ export interface Sessions {
    * Asks the platform first. If it does not know us, the session is disconnected with the reason. If it does not
    * answer, a connected session stays as it is.
    */
-  readonly connect: (id: string) => Effect.Effect<Session, InsideTransaction | NotFound | StorageError>
+  readonly connect: (
+    id: string
+  ) => Effect.Effect<Session, ForeignTransaction | InsideTransaction | NotFound | StorageError>
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   /** What came to its hook and was not understood, newest first (decisions.md §11). */
   readonly unreadHooks: (id: string, page: Page) => Effect.Effect<Paged<UnreadHook>, NotFound | StorageError>

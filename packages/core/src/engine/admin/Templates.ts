@@ -2,7 +2,13 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../domain/Audit.ts"
-import { type InsideTransaction, InvalidRequest, NotFound, PlatformUnavailable } from "../../domain/Errors.ts"
+import {
+  type ForeignTransaction,
+  type InsideTransaction,
+  InvalidRequest,
+  NotFound,
+  PlatformUnavailable
+} from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import { textAt } from "../../domain/Json.ts"
 import type { Paged } from "../../domain/Page.ts"
@@ -53,7 +59,7 @@ export interface Templates {
     sessionId: string
   ) => Effect.Effect<
     Imported,
-    InsideTransaction | InvalidRequest | NotFound | PlatformUnavailable | StorageError
+    ForeignTransaction | InsideTransaction | InvalidRequest | NotFound | PlatformUnavailable | StorageError
   >
 }
 

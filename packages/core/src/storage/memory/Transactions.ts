@@ -8,5 +8,6 @@ import { Transactions } from "../Transactions.ts"
 
 export const layer: Layer.Layer<Transactions> = Layer.succeed(Transactions, {
   isEmbedded: Effect.succeed(false),
+  isForeign: Effect.succeed(false),
   atomically: Effect.uninterruptible
 })

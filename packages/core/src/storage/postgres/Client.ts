@@ -1,6 +1,6 @@
 /**
- * The standard `PgClient` for the embedder, over connections of its own, and which of its transactions is open. Other SQL
- * clients put their connections into the same place of a fiber's context; theirs are none of ours.
+ * The standard `PgClient` for the embedder, over connections of its own, and which transaction verbs belong to: one of its
+ * own, or one of another client that was handed over.
  */
 import type * as Reactivity from "@effect/experimental/Reactivity"
 import * as Client from "@effect/sql/SqlClient"
@@ -11,20 +11,31 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import type Pg from "pg"
+import { ForeignTransaction } from "../../domain/Errors.ts"
 import * as AroundTransaction from "../sql/AroundTransaction.ts"
+import * as ForeignConnection from "../sql/ForeignConnection.ts"
+import { EmbeddedConnection } from "./Within.ts"
 
 export interface Transactions {
   readonly client: PgClient.PgClient
   /** That of the open transaction that the fiber is in; undefined outside, and after the transaction's end. */
   readonly connectionOf: (fiber: Fiber.RuntimeFiber<unknown, unknown>) => Connection | undefined
+  /** Whether the connection is of a transaction of this client, or of one that was handed over and is open. */
+  readonly isOurs: (connection: Connection) => boolean
   /** True while the running fiber is in an open transaction. */
   readonly isEmbedded: Effect.Effect<boolean>
 }
+
+const foreign = Effect.fail(
+  new SqlError({
+    cause: new ForeignTransaction({ operation: "sql.withTransaction" }),
+    message: "Failed to begin transaction"
+  })
+)
 
 /** How a transaction, or a savepoint in one, begins and ends. */
 interface Bounds {
@@ -46,7 +57,8 @@ const commit = (connection: Connection): Effect.Effect<void, SqlError> =>
 
 const boundsOf = (connection: Connection, depth: number): Bounds => {
   const run = (text: string) => connection.executeUnprepared(text, [], undefined)
-  const name = `effect_sql_${depth}`
+  // Not as `@effect/sql` names its own: a client that handed its connection over may have one of these open.
+  const name = `sendwright_${depth}`
   return depth === 0
     ? { begin: run("BEGIN"), commit: commit(connection), rollback: run("ROLLBACK") }
     : { begin: run(`SAVEPOINT ${name}`), commit: Effect.void, rollback: run(`ROLLBACK TO SAVEPOINT ${name}`) }
@@ -68,15 +80,18 @@ export const make = (
   pool: Pg.Pool
 ): Effect.Effect<Transactions, SqlError, Reactivity.Reactivity | Scope.Scope> =>
   Effect.map(PgClient.fromPool({ acquire: Effect.succeed(pool) }), (client) => {
-    /** One object for each transaction, which its nested ones share. A fiber may outlive the one it was forked in. */
-    const open = new WeakSet<Connection>()
+    /** Whether its body runs still. One object for each transaction, which its nested ones share. */
+    const ours = new WeakMap<Connection, boolean>()
 
-    const around = (context: Context.Context<never>): readonly [Connection, number] | undefined =>
-      Option.getOrUndefined(Context.getOption(context, Client.TransactionConnection))
+    const isOpen = (connection: Connection): boolean =>
+      connection instanceof EmbeddedConnection ? connection.isOpen : ours.get(connection) === true
+
+    /** A fiber may outlive a transaction of ours that it was forked in. */
+    const isOurs = (connection: Connection): boolean => ours.has(connection) || isOpen(connection)
 
     const connectionOf: Transactions["connectionOf"] = (fiber) => {
-      const [connection] = around(fiber.currentContext) ?? []
-      return connection !== undefined && open.has(connection) ? connection : undefined
+      const [connection] = ForeignConnection.around(fiber) ?? []
+      return connection !== undefined && isOpen(connection) ? connection : undefined
     }
 
     const withTransaction = <R, E, A>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
@@ -99,18 +114,20 @@ export const make = (
             Scope.make(),
             (scope) =>
               Effect.flatMap(Scope.extend(client.reserve, scope), (connection) => {
-                open.add(connection)
+                ours.set(connection, true)
                 return at(
                   connection,
                   0,
-                  Effect.sync(() => open.delete(connection))
+                  Effect.sync(() => ours.set(connection, false))
                 )
               }),
             Scope.close
           )
           return Effect.withFiberRuntime<A, E | SqlError, R>((fiber) => {
-            const transaction = around(fiber.currentContext)
-            return transaction === undefined ? outermost : at(transaction[0], transaction[1] + 1)
+            const transaction = ForeignConnection.around(fiber)
+            if (transaction === undefined) return outermost
+            const [connection, depth] = transaction
+            return isOurs(connection) ? at(connection, depth + 1) : foreign
           })
         })
       )
@@ -118,6 +135,7 @@ export const make = (
     return {
       client: Object.assign(client, { withTransaction }),
       connectionOf,
+      isOurs,
       isEmbedded: Effect.withFiberRuntime<boolean>((fiber) =>
         Effect.succeed(connectionOf(fiber) !== undefined)
       )

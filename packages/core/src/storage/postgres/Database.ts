@@ -17,12 +17,14 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import Pg from "pg"
+import { ForeignTransaction } from "../../domain/Errors.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import { StorageError } from "../StorageError.ts"
 import { StoreTime } from "../StoreTime.ts"
 import * as Atomically from "../sql/Atomically.ts"
 import type { Column, Dialect } from "../sql/Database.ts"
 import { Database } from "../sql/Database.ts"
+import * as ForeignConnection from "../sql/ForeignConnection.ts"
 import { insertInto, onKeyConflict } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, SqlValue } from "../sql/Program.ts"
@@ -294,7 +296,7 @@ function* databaseTime(): Program<Instant> {
 
 const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
   Effect.gen(function* () {
-    const { client, connectionOf, isEmbedded } = yield* TransactionClient.make(poolOfClient)
+    const { client, connectionOf, isEmbedded, isOurs } = yield* TransactionClient.make(poolOfClient)
 
     const prepare = makePrepare()
 
@@ -304,6 +306,8 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
       otherwise: Effect.Effect<A, StorageError>
     ): Effect.Effect<A, StorageError> =>
       Effect.withFiberRuntime((fiber) => {
+        if (ForeignConnection.isAround(fiber, isOurs))
+          return failure(operation, new Refused(new ForeignTransaction({ operation })))
         const connection = connectionOf(fiber)
         if (connection === undefined) return otherwise
         return client
@@ -356,6 +360,7 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
       hasOneOwner: false,
       commitsInGroups: false,
       isEmbedded,
+      isOurs,
       atomically: Atomically.over(client),
       read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb))
     }).pipe(

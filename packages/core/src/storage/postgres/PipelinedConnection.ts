@@ -1,6 +1,7 @@
 /** How a verb runs over a connection: named prepared statements, in a transaction, again after a collision. */
 import type { Connection } from "@effect/sql/SqlConnection"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import Pg from "pg"
 import { StorageError } from "../StorageError.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
@@ -54,8 +55,14 @@ export class Refused {
   }
 }
 
+/** No class of states begins with an E, as the system's codes do. */
+const isState = /^[0-9A-DF-Z][0-9A-Z]{4}$/
+
+/** The SQLSTATE, of whichever client's error. */
 const codeOf = (cause: unknown): string =>
-  cause instanceof Pg.DatabaseError && cause.code !== undefined ? cause.code : ""
+  Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && isState.test(cause.code)
+    ? cause.code
+    : ""
 
 /**
  * Serialization failure, deadlock, and a row that another committed after we had looked for it: nothing happened, and it
@@ -247,30 +254,33 @@ export const onConnection = <A>(
 
 // Inside the embedder's transaction
 
-const isResult = (value: unknown): value is Pg.QueryResult<Row> =>
-  typeof value === "object" && value !== null && "rows" in value && "fields" in value
-
-/** The embedder's connection reads by the embedder's types: what we read as numbers comes as text. */
-const toAnswer = (result: unknown): Answer => {
-  if (!isResult(result)) throw new TypeError("The connection answered something that is no result")
-  const numbers = result.fields.filter(({ dataTypeID }) => dataTypeID === int8).map(({ name }) => name)
-  const rows = result.rows.map((row) => {
-    const read = numbers.map((name) => [name, row[name] === null ? null : Number(row[name])] as const)
-    return { ...row, ...Object.fromEntries(read) }
-  })
-  return { rows, changes: result.rowCount ?? 0 }
-}
+/**
+ * The embedder's connection reads by the embedder's types, and need not say how many rows a statement changed: the
+ * statement answers it.
+ */
+const countedText = (text: string): string =>
+  `WITH changed AS (${text} RETURNING 1) SELECT count(*)::int AS changes FROM changed`
 
 export const joined = <A>(
   connection: Connection,
   prepare: Prepare,
   verb: () => Program<A>
 ): Effect.Effect<A, Refused> => {
-  const execute = ({ parameters, text }: Statement) =>
-    Effect.mapBoth(connection.executeRaw(prepare(text).text, parameters.map(storable)), {
-      onFailure: (error) => new Refused(error.cause),
-      onSuccess: toAnswer
-    })
+  const ask = (
+    text: string,
+    parameters: Statement["parameters"]
+  ): Effect.Effect<ReadonlyArray<Row>, Refused> =>
+    Effect.mapError(
+      connection.executeUnprepared(prepare(text).text, parameters.map(storable), undefined),
+      (error) => new Refused(error.cause)
+    )
+  const execute = ({ parameters, text, wants }: Statement): Effect.Effect<Answer, Refused> =>
+    wants === "changes"
+      ? Effect.map(ask(countedText(text), parameters), ([row]) => ({
+          rows: [],
+          changes: Number(row?.["changes"])
+        }))
+      : Effect.map(ask(text, parameters), (rows) => ({ rows, changes: 0 }))
   const follow = (
     program: Program<A>,
     next: () => IteratorResult<Statement, A>

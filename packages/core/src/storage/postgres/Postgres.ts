@@ -24,6 +24,8 @@ import * as HealthStore from "./HealthStore.ts"
 import * as RateLimitStore from "./RateLimitStore.ts"
 import { migrations } from "./Schema.ts"
 
+export { type Queryable, within } from "./Within.ts"
+
 export type Options = Database.Options
 
 /**

@@ -19,14 +19,17 @@ export const textOrNull = (row: Row, name: string): string | null => {
   return value === null || typeof value === "string" ? value : unexpected(name, value)
 }
 
-export const integer = (row: Row, name: string): number => {
-  const value = row[name]
-  return typeof value === "number" ? value : unexpected(name, value)
+/** An embedder's client may leave 64 bits as text; none of ours is beyond 2^53. */
+const numberOf = (name: string, value: SqlValue | undefined): number => {
+  if (typeof value === "number") return value
+  return typeof value === "string" && /^-?[0-9]+$/.test(value) ? Number(value) : unexpected(name, value)
 }
+
+export const integer = (row: Row, name: string): number => numberOf(name, row[name])
 
 export const integerOrNull = (row: Row, name: string): number | null => {
   const value = row[name]
-  return value === null || typeof value === "number" ? value : unexpected(name, value)
+  return value === null ? null : numberOf(name, value)
 }
 
 /** A number that may have a fraction. */

@@ -16,8 +16,10 @@ import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
+import { ForeignTransaction } from "../../domain/Errors.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import * as AroundTransaction from "../sql/AroundTransaction.ts"
+import * as ForeignConnection from "../sql/ForeignConnection.ts"
 import * as Lock from "./Lock.ts"
 import { lostError, type Transaction } from "./Transaction.ts"
 
@@ -28,6 +30,13 @@ import { lostError, type Transaction } from "./Transaction.ts"
 const requestsMs = 3 * EventLoopBudget.longestMs
 /** The embedder's statement texts are not ours to bound, so the least recently used are dropped. */
 const clientStatements = 200
+
+const foreign = Effect.fail(
+  new SqlError({
+    cause: new ForeignTransaction({ operation: "sql.withTransaction" }),
+    message: "Failed to begin transaction"
+  })
+)
 
 const spanAttributes = { "db.system.name": "sqlite" }
 
@@ -55,6 +64,8 @@ const nearest = (session: Session): Session => {
 export interface Sessions {
   readonly client: SqliteClient.SqliteClient
   readonly root: Session
+  /** Whether the connection is one of this client. */
+  readonly isOurs: (connection: Connection) => boolean
   /** True while the running fiber is in an open transaction. */
   readonly isEmbedded: Effect.Effect<boolean>
   /** Where the fiber is. */
@@ -78,6 +89,8 @@ export const make = (
 ): Effect.Effect<Sessions, never, Reactivity.Reactivity> =>
   Effect.gen(function* () {
     const sessions = new WeakMap<Connection, Session>()
+
+    const isOurs = (connection: Connection): boolean => sessions.has(connection)
 
     const of = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Session => {
       const inherited = Context.getOption(fiber.currentContext, Client.TransactionConnection)
@@ -273,7 +286,9 @@ export const make = (
                     )
               )
             }
-            return Effect.withFiberRuntime<A, E | SqlError, R>((fiber) => enter(of(fiber)))
+            return Effect.withFiberRuntime<A, E | SqlError, R>((fiber) =>
+              ForeignConnection.isAround(fiber, isOurs) ? foreign : enter(of(fiber))
+            )
           }
         )
       )
@@ -318,5 +333,5 @@ export const make = (
       Effect.succeed(nearest(of(fiber)) !== root)
     )
 
-    return { client, root, isEmbedded, of, within }
+    return { client, root, isEmbedded, isOurs, of, within }
   })

@@ -16,9 +16,11 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { ForeignTransaction } from "../../domain/Errors.ts"
 import { StorageError } from "../StorageError.ts"
 import * as Atomically from "../sql/Atomically.ts"
 import { Database } from "../sql/Database.ts"
+import * as ForeignConnection from "../sql/ForeignConnection.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import { perform } from "../sql/Program.ts"
@@ -57,6 +59,9 @@ const failure = (operation: string, cause: unknown): Effect.Effect<never, Storag
       )
     : Effect.die(cause)
 
+const foreign = (operation: string) =>
+  Effect.fail(new StorageError({ operation, cause: new ForeignTransaction({ operation }) }))
+
 const closedError = () => new Sqlite.SqliteError("The database is closed", "SQLITE_MISUSE")
 
 /** Executes statements, each prepared once: those of a write in a transaction only, those of a read without writing. */
@@ -86,6 +91,28 @@ const executorsOf = (db: Sqlite.Database): { readonly writing: Execute; readonly
   return { reading, writing }
 }
 
+/** Runs a step of an open transaction whole or not at all. */
+const savepointOf = (db: Sqlite.Database): (<A>(step: () => A) => A) => {
+  const savepoint = db.prepare("SAVEPOINT sendwright_verb")
+  const release = db.prepare("RELEASE sendwright_verb")
+  const undo = db.prepare("ROLLBACK TO sendwright_verb")
+  return (step) => {
+    if (!db.inTransaction) throw Transaction.lostError()
+    savepoint.run()
+    try {
+      const value = step()
+      release.run()
+      return value
+    } catch (cause) {
+      if (db.inTransaction) {
+        undo.run()
+        release.run()
+      }
+      throw cause
+    }
+  }
+}
+
 const make = Effect.fnUntraced(function* (
   db: Sqlite.Database,
   options: Options,
@@ -97,6 +124,7 @@ const make = Effect.fnUntraced(function* (
   let closed = false
 
   const { reading, writing } = executorsOf(db)
+  const inSavepoint = savepointOf(db)
 
   const refused = (operation: string) => failure(operation, closedError())
 
@@ -117,10 +145,6 @@ const make = Effect.fnUntraced(function* (
       return Effect.sync(withdraw)
     })
 
-  const savepoint = db.prepare("SAVEPOINT sendwright_verb")
-  const releaseSavepoint = db.prepare("RELEASE sendwright_verb")
-  const undo = db.prepare("ROLLBACK TO sendwright_verb")
-
   const at = <A>(operation: string, step: () => A): Effect.Effect<A, StorageError> =>
     Effect.suspend(() => {
       if (closed) return refused(operation)
@@ -135,23 +159,13 @@ const make = Effect.fnUntraced(function* (
   const writeIn =
     (queue: GroupCommit.Queue) =>
     <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> => {
-      const joined = at(operation, () => {
-        if (!db.inTransaction) throw Transaction.lostError()
-        savepoint.run()
-        try {
-          const value = perform(verb(), writing)
-          releaseSavepoint.run()
-          return value
-        } catch (cause) {
-          if (db.inTransaction) {
-            undo.run()
-            releaseSavepoint.run()
-          }
-          throw cause
-        }
-      })
+      const joined = at(operation, () => inSavepoint(() => perform(verb(), writing)))
       const queued = enqueue(queue, operation, verb)
-      return Effect.withFiberRuntime((fiber) => sessions.within(sessions.of(fiber), () => joined, queued))
+      return Effect.withFiberRuntime((fiber) =>
+        ForeignConnection.isAround(fiber, sessions.isOurs)
+          ? foreign(operation)
+          : sessions.within(sessions.of(fiber), () => joined, queued)
+      )
     }
 
   const read = <A>(operation: string, verb: () => Program<A>): Effect.Effect<A, StorageError> => {
@@ -161,7 +175,9 @@ const make = Effect.fnUntraced(function* (
       return perform(verb(), reading)
     })
     return Effect.withFiberRuntime((fiber) =>
-      sessions.within(sessions.of(fiber), ({ kind }) => (kind === "root" ? committed : step))
+      ForeignConnection.isAround(fiber, sessions.isOurs)
+        ? foreign(operation)
+        : sessions.within(sessions.of(fiber), ({ kind }) => (kind === "root" ? committed : step))
     )
   }
 
@@ -181,6 +197,7 @@ const make = Effect.fnUntraced(function* (
     work: writeIn(commits.work),
     commitsInGroups: true,
     isEmbedded: sessions.isEmbedded,
+    isOurs: sessions.isOurs,
     atomically: Atomically.over(sessions.client),
     read
   }).pipe(Context.add(SqlClient, sessions.client), Context.add(SqliteClient, sessions.client))

@@ -1,0 +1,29 @@
+/**
+ * Transactions that another client of `@effect/sql` has begun. All of its clients put their connections into one place of a
+ * fiber's context, so that they are seen; those of other libraries are not (decisions.md §11).
+ */
+import { TransactionConnection } from "@effect/sql/SqlClient"
+import type { Connection } from "@effect/sql/SqlConnection"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+
+/** That of the innermost transaction, of whichever client, that the fiber is in or has outlived. */
+export const around = (
+  fiber: Fiber.RuntimeFiber<unknown, unknown>
+): readonly [connection: Connection, depth: number] | undefined =>
+  Option.getOrUndefined(Context.getOption(fiber.currentContext, TransactionConnection))
+
+/** @param isOurs tells the connections of the database's own client */
+export const isAround = (
+  fiber: Fiber.RuntimeFiber<unknown, unknown>,
+  isOurs: (connection: Connection) => boolean = () => false
+): boolean => {
+  const transaction = around(fiber)
+  return transaction !== undefined && !isOurs(transaction[0])
+}
+
+/** The same of the running fiber. */
+export const isAroundThis = (isOurs?: (connection: Connection) => boolean): Effect.Effect<boolean> =>
+  Effect.withFiberRuntime((fiber) => Effect.succeed(isAround(fiber, isOurs)))
