@@ -21,11 +21,21 @@ const idleMs = 50
 
 const live = Clock.make()
 
+interface Progress {
+  began: Moment.Moment | undefined
+  /** Work that goes on in a later turn, in the order in which it came. */
+  readonly waiting: Set<() => void>
+  /** True while somebody resumes it. */
+  isResumed: boolean
+}
+
 /**
  * When this turn's work began, by each clock: the time of a clock that is moved by hand says nothing about another
  * one's.
  */
-const turnOf = Memo.ofObject((_: Clock.Clock): { began: Moment.Moment | undefined } => ({ began: undefined }))
+const turnOf = Memo.ofObject(
+  (_: Clock.Clock): Progress => ({ began: undefined, waiting: new Set(), isResumed: false })
+)
 
 // State of the process, as the event loop is: see docs/adr/0032.
 let asked = Number.NEGATIVE_INFINITY
@@ -61,11 +71,40 @@ export const nextTurn: Effect.Effect<void> = Effect.async((resume) => {
 })
 
 /**
+ * Resumes those that wait, in the order in which they came, as far as this turn's budget goes. One after the other: what
+ * each does at once is over before the microtask that resumes the next one. If all asked again in each turn, asking
+ * would cost more than the work.
+ */
+const resumeWaiting = (clock: Clock.Clock): void => {
+  const turn = turnOf(clock)
+  const [first] = turn.waiting
+  turn.isResumed = first !== undefined
+  if (first === undefined) return
+  if (isSpent(budgetMs(), clock)) {
+    setImmediate(resumeWaiting, clock)
+    return
+  }
+  turn.waiting.delete(first)
+  first()
+  queueMicrotask(() => resumeWaiting(clock))
+}
+
+const waitForTurn = (clock: Clock.Clock): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    const turn = turnOf(clock)
+    const waiter = (): void => resume(Effect.void)
+    turn.waiting.add(waiter)
+    if (!turn.isResumed) setImmediate(resumeWaiting, clock)
+    turn.isResumed = true
+    return Effect.sync(() => turn.waiting.delete(waiter))
+  })
+
+/**
  * Continues in the first turn with some budget left. It uses the Clock of the running fiber: under a clock that is
  * moved by hand a turn takes no time, so that a simulation is the same on a slow machine.
  */
 export const yieldIfSpent: Effect.Effect<void> = Effect.clockWith((clock) =>
-  isSpent(budgetMs(), clock) ? Effect.zipRight(nextTurn, yieldIfSpent) : Effect.void
+  isSpent(budgetMs(), clock) ? waitForTurn(clock) : Effect.void
 )
 
 /** Milliseconds of small pieces between two checks of the budget. */

@@ -291,7 +291,10 @@ class OpenLoop implements WebhookLoop {
     const { endpointLimits, grace, heartbeat } = options
     switch (request._tag) {
       case "Collect":
-        return Effect.sync(deliveries.collect)
+        // Many answers come in one turn of the event loop, and each commit of them looks through what is due.
+        return deliveries.hasAnswers()
+          ? Effect.map(EventLoopBudget.nextTurn, deliveries.collect)
+          : Effect.sync(deliveries.collect)
       case "Look":
         return restore(look(options))
       case "SettleAndClaim":

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as EventLoopBudget from "../../src/runtime/EventLoopBudget.ts"
 
 /** How many turns the event loop has made since, for as long as it is asked. */
@@ -78,6 +79,47 @@ describe("a turn of the event loop", () => {
       work(2)
       expect(EventLoopBudget.isSpent(1, mine)).toBe(true)
       expect(EventLoopBudget.isSpent(1, other)).toBe(false)
+    })
+  )
+
+  it.scopedLive("is asked for once by each that waits, however many wait for however many turns", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      let now = 0n
+      const live = Clock.make()
+      const unsafeCurrentTimeNanos = (): bigint => {
+        asked += 1
+        return now
+      }
+      const clock: Clock.Clock = Object.create(live, {
+        unsafeCurrentTimeNanos: { value: unsafeCurrentTimeNanos }
+      })
+      const done: Array<number> = []
+      const piece = (name: number) =>
+        Effect.map(EventLoopBudget.yieldIfSpent, () => {
+          // Two or three of them fill a turn.
+          now += 4_000_000n
+          done.push(name)
+        })
+      const names = Array.from({ length: 300 }, (_, name) => name)
+      yield* Effect.withClock(Effect.forEach(names, piece, { concurrency: "unbounded" }), clock)
+      expect(done).toEqual(names)
+      expect(asked).toBeLessThan(names.length * 4)
+    })
+  )
+
+  it.scopedLive("is given to none that was interrupted while it waited", () =>
+    Effect.gen(function* () {
+      const waiting = Effect.gen(function* () {
+        yield* EventLoopBudget.yieldIfSpent
+        work(EventLoopBudget.longestMs + 2)
+        yield* EventLoopBudget.yieldIfSpent
+      })
+      const fibers = yield* Effect.replicateEffect(Effect.fork(waiting), 3)
+      yield* Effect.yieldNow()
+      for (const fiber of fibers.slice(0, 2)) yield* Fiber.interrupt(fiber)
+      yield* Effect.forEach(fibers.slice(2), Fiber.join)
+      yield* waiting
     })
   )
 

@@ -1,5 +1,6 @@
 /** The webhook loop with stores and receivers that do what its rules are there for. */
 import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -258,6 +259,42 @@ describe("the webhook loop", () => {
         yield* Fiber.join(draining)
       }).pipe(Effect.provide(engine))
       expect(new Set(yield* statuses)).toEqual(new Set(["delivered"]))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.live("stores the answers of one turn of the event loop in one commit, where turns are full", () =>
+    Effect.gen(function* () {
+      const { statuses } = yield* deliveries(160)
+      let nanos = 0n
+      const live = Clock.make()
+      const clock: Clock.Clock = Object.create(live, { unsafeCurrentTimeNanos: { value: () => nanos } })
+      const transport = Layer.succeed(WebhookTransport, {
+        post: () =>
+          Effect.sync(() => {
+            nanos += 1_000_000n
+            return ok
+          })
+      })
+      let commits = 0
+      const counting = changed(({ settleAndClaim }) => ({
+        settleAndClaim: (command) => {
+          commits += command.settlements.length > 0 ? 1 : 0
+          return settleAndClaim(command)
+        }
+      }))
+      const engine = Engine.layer().pipe(
+        Layer.provide(transport),
+        Layer.provide(Sender.layer(quiet)),
+        Layer.provide(secretBox),
+        Layer.provide(AddressPolicy.layer([])),
+        Layer.provide(counting)
+      )
+      yield* Effect.flatMap(Engine.Engine, ({ drain }) => drain).pipe(
+        Effect.provide(engine),
+        Effect.withClock(clock)
+      )
+      expect(new Set(yield* statuses)).toEqual(new Set(["delivered"]))
+      expect(commits).toBeLessThan(160 / 4)
     }).pipe(Effect.provide(Memory.layer))
   )
 })
