@@ -54,7 +54,7 @@ import type { DirectMessageRequest, TemplateMessageRequest } from "../schema/Req
 import * as Requests from "../schema/Requests.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import { ApiKeyStore } from "../storage/ApiKeyStore.ts"
-import { ConsentStore } from "../storage/ConsentStore.ts"
+import { ConsentSource } from "../storage/ConsentSource.ts"
 import type { AcceptResult, AcceptSend, IdempotencyRecord } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
@@ -345,7 +345,7 @@ const noFaults: Effect.Effect<ReadonlyArray<Fault.Fault>> = Effect.succeed([])
 export const make = Effect.gen(function* () {
   const box = yield* SecretBox
   const cards = yield* RateCardStore
-  const consents = yield* ConsentStore
+  const consents = yield* ConsentSource
   const jobs = yield* JobStore
   const admission = Admission.make()
   const keys = yield* ApiKeyStore
@@ -535,7 +535,7 @@ export const make = Effect.gen(function* () {
     readonly phones: ReadonlyArray<string>
     readonly path: (index: number) => ReadonlyArray<string | number>
   }) =>
-    Effect.flatMap(consents.refusals({ accountId: caller.account.id, phones, purpose }), (refusals) => {
+    Effect.flatMap(consents.refusals(caller.account.id, phones, purpose), (refusals) => {
       if (refusals.size === 0) return Effect.void
       const faults = Array.from(refusals, ([index, refusal]) => consentFault(refusal, purpose, path(index)))
       return Effect.fail(new ConsentRequired({ faults }))

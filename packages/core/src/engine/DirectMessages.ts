@@ -23,7 +23,7 @@ import type { Session } from "../domain/session/Session.ts"
 import * as Moment from "../runtime/Moment.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type * as SessionSender from "../sender/SessionSender.ts"
-import { ConsentStore } from "../storage/ConsentStore.ts"
+import { ConsentSource } from "../storage/ConsentSource.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
 import type { AcceptSend, ClaimedJob, IdempotencyRecord, Settlement } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
@@ -151,9 +151,16 @@ const dispatch = Effect.fnUntraced(function* (
   circuit: SessionCircuit,
   applyActions: FailureActions.Apply,
   consentNow: ConsentNow,
+  consentedAt: Instant,
   stillOwns: Attempt.StillOwns
 ) {
-  const started = yield* Clock.currentTimeMillis
+  const clock = yield* Effect.clock
+  const started = clock.unsafeCurrentTimeMillis()
+  let askedAt = consentedAt
+  const consent: Attempt.Consent = {
+    isFresh: () => Attempt.isFresh(askedAt, clock.unsafeCurrentTimeMillis()),
+    askAgain: () => consentNow(claimed)
+  }
   const [recipient] = claimed.recipients
   if (recipient === undefined) return { outcome: Outcome.Released({ maybeSent: false }), optOut: null }
   let { attempts } = recipient
@@ -161,7 +168,7 @@ const dispatch = Effect.fnUntraced(function* (
   /** Attempts once. A message that would have to wait for a pause to end is refused, since its caller waits. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
     circuit.began()
-    const attempted = yield* Attempt.attempt(sessionSender, claimed, next, stillOwns)
+    const attempted = yield* Attempt.attempt(sessionSender, claimed, next, stillOwns, consent)
     circuit.ended(attempted.answered)
     const { actionable: failure, outcome } = attempted
     optOut = attempted.optOut ?? optOut
@@ -180,10 +187,11 @@ const dispatch = Effect.fnUntraced(function* (
       return { outcome: ended(failure, maybeSent), optOut }
     }
     yield* Effect.sleep(outcome.at - now)
-    const consent = yield* Effect.option(consentNow(claimed))
-    if (Option.isNone(consent)) return { outcome: ended(failure, maybeSent), optOut }
-    if (consent.value !== undefined)
-      return { outcome: Attempt.withoutConsent(consent.value, maybeSent), optOut }
+    askedAt = clock.unsafeCurrentTimeMillis()
+    const refusal = yield* Effect.option(consentNow(claimed))
+    if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), optOut }
+    if (refusal.value !== undefined)
+      return { outcome: Attempt.withoutConsent(refusal.value, maybeSent), optOut }
     attempts += 1
     outcome = yield* attempt({ ...recipient, attempts, maybeSent })
   }
@@ -246,14 +254,14 @@ const acceptSend = (
 })
 
 const consentBy =
-  (consents: Context.Tag.Service<ConsentStore>): ConsentNow =>
+  (consents: Context.Tag.Service<ConsentSource>): ConsentNow =>
   ({ accountId, content, recipients }) =>
     Effect.map(
-      consents.refusals({
+      consents.refusals(
         accountId,
-        phones: recipients.map(({ phone }) => phone),
-        purpose: Job.purpose(content)
-      }),
+        recipients.map(({ phone }) => phone),
+        Job.purpose(content)
+      ),
       (refusals) => refusals.get(0)
     )
 
@@ -296,7 +304,7 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly applyActions: FailureActions.Apply
 }) {
   const { applyActions, checks, ids, resolve } = options
-  const consents = yield* ConsentStore
+  const consents = yield* ConsentSource
   const jobs = yield* JobStore
   const heartbeat = yield* Heartbeat
   const signals = yield* Signals
@@ -313,10 +321,19 @@ export const make = Effect.fnUntraced(function* (options: {
     claimed: ClaimedJob,
     { session }: Caller,
     circuit: SessionCircuit,
+    consentedAt: Instant,
     stillOwns: Attempt.StillOwns
   ) {
     const sessionSender = yield* resolve(session)
-    const done = yield* dispatch(claimed, sessionSender, circuit, applyActions, consentNow, stillOwns)
+    const done = yield* dispatch(
+      claimed,
+      sessionSender,
+      circuit,
+      applyActions,
+      consentNow,
+      consentedAt,
+      stillOwns
+    )
     // Stored before the outcome, so that the next message sees the outage.
     yield* circuits.store
     return done
@@ -361,7 +378,7 @@ export const make = Effect.fnUntraced(function* (options: {
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const { optOut, outcome } = yield* attempt({ ...claimed, probe }, caller, circuit, () =>
+      const { optOut, outcome } = yield* attempt({ ...claimed, probe }, caller, circuit, now, () =>
         heartbeat.stillOwns(worker, since)
       )
       yield* inFlight.untilReleased

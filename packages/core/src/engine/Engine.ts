@@ -35,6 +35,7 @@ import * as MasterKeys from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import { type Sender, Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
+import * as ConsentSource from "../storage/ConsentSource.ts"
 import type { Report } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
@@ -188,7 +189,7 @@ export interface Retained {
   readonly auditRetentionMs: number
 }
 
-/** The services that the engine needs. */
+/** The services that the engine needs. A `ConsentSource` is taken where there is one. */
 export type Requirements = Stores | Senders | SecretBox | WebhookTransport | AddressPolicy
 
 const make = Effect.gen(function* () {
@@ -260,5 +261,6 @@ export const layer = (
     Layer.provide(Circuits.layer),
     Layer.provide([Signals.layer, Heartbeat.layer(options.leaseMs ?? defaultLeaseMs), MasterKeys.layer]),
     Layer.provide(StoreClock.layer),
+    Layer.provide(ConsentSource.layer()),
     Layer.provide(Layer.succeed(Retention, options.auditRetentionMs ?? Audit.defaultRetentionMs))
   )

@@ -1,7 +1,7 @@
 /** The cost of a send, and with `explain` why: for every recipient which value won, its text, price and consent. */
 
 import type * as Rates from "../domain/billing/RateCard.ts"
-import type { ConsentRecord, Verdict } from "../domain/consent/Consent.ts"
+import type { ConsentRecord, Refusal, Verdict } from "../domain/consent/Consent.ts"
 import * as Rendering from "../domain/template/Rendering.ts"
 import * as Variables from "../domain/template/Variables.ts"
 import type { ResolvedRequest } from "./Checks.ts"
@@ -33,15 +33,23 @@ export interface Estimate {
   readonly explanations: ReadonlyArray<Explanation> | null
 }
 
+const missing: Verdict<ConsentRecord> = { _tag: "Missing" }
+
 export const make = (options: {
   readonly request: ResolvedRequest
   readonly card: Rates.RateCard | null
   readonly cost: Rates.Estimate
-  readonly withoutConsent: number
-  /** For each recipient, when it is to be explained. */
+  /** Who may not have it, by their places. */
+  readonly refusals: ReadonlyMap<number, Refusal>
+  /** What is recorded for each recipient, when it is to be explained. */
   readonly evidence: ReadonlyArray<Verdict<ConsentRecord>> | null
 }): Estimate => {
-  const { card, cost, evidence, request, withoutConsent } = options
+  const { card, cost, evidence, refusals, request } = options
+  /** A refusal that no record explains is of an embedder's own source, which has no record to show. */
+  const consentOf = (place: number, recorded: Verdict<ConsentRecord> = missing): Verdict<ConsentRecord> => {
+    const refusal = refusals.get(place)
+    return refusal === undefined || refusal._tag === recorded._tag ? recorded : missing
+  }
   const { recipients, template } = request
   const explain = (evidence: ReadonlyArray<Verdict<ConsentRecord>>): ReadonlyArray<Explanation> =>
     recipients.map(({ external_id, phone, variables }, place) => {
@@ -58,7 +66,7 @@ export const make = (options: {
         rendered: Rendering.render(template, values),
         market: cost.prices[place]?.market ?? null,
         unitPrice: cost.prices[place]?.unitPrice ?? null,
-        consent: evidence[place] ?? { _tag: "Missing" }
+        consent: consentOf(place, evidence[place])
       }
     })
   return {
@@ -66,7 +74,7 @@ export const make = (options: {
     rateCard: card,
     recipients: recipients.length,
     cost,
-    withoutConsent,
+    withoutConsent: refusals.size,
     explanations: evidence === null ? null : explain(evidence)
   }
 }

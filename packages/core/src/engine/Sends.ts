@@ -3,13 +3,13 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Idempotency from "../domain/account/Idempotency.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
-import * as Consent from "../domain/consent/Consent.ts"
 import { QuotaExceeded } from "../domain/Errors.ts"
 import type * as Ids from "../domain/Ids.ts"
 import * as Job from "../domain/job/Job.ts"
 import * as Either from "../effect/Either.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
+import { ConsentSource } from "../storage/ConsentSource.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { AcceptSend, IdempotencyRecord } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
@@ -27,7 +27,8 @@ const replayed = (record: IdempotencyRecord): Acknowledgement => ({
 
 export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids.Ids) {
   const cards = yield* RateCardStore
-  const consents = yield* ConsentStore
+  const consents = yield* ConsentSource
+  const recorded = yield* ConsentStore
   const jobs = yield* JobStore
   const signals = yield* Signals
 
@@ -113,10 +114,11 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const purpose = template.category
     const card = yield* cards.inForce({ currency, now })
     const cost = RateCard.estimate(card, purpose, phones)
-    const asked = { accountId: caller.account.id, phones, purpose }
-    const evidence = options?.explain === true ? yield* consents.evidence(asked) : null
-    const refusals = evidence === null ? yield* consents.refusals(asked) : Consent.refusals(evidence)
-    return Estimates.make({ request, card, cost, withoutConsent: refusals.size, evidence })
+    const accountId = caller.account.id
+    const refusals = yield* consents.refusals(accountId, phones, purpose)
+    const evidence =
+      options?.explain === true ? yield* recorded.evidence({ accountId, phones, purpose }) : null
+    return Estimates.make({ request, card, cost, refusals, evidence })
   })
 
   return { send: spanIfTraced("Engine.send", send), estimate: spanIfTraced("Engine.estimate", estimate) }

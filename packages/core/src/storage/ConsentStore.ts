@@ -27,14 +27,8 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
       readonly accountId: string
       readonly records: ReadonlyArray<RecordOfPhone>
     }) => Effect.Effect<ReadonlyArray<RecordOfPhone>, StorageError>
-    /** Which of the phones lack consent, by their places; mostly none. Two queries at the most. */
+    /** Which of the phones lack consent, by their places; mostly none. Two queries at the most (`ConsentSource`). */
     readonly refusals: (asked: Asked) => Effect.Effect<ReadonlyMap<number, Refusal>, StorageError>
-    /**
-     * Which of the phones lack consent by now, by their places, of phones that had it when their job was accepted. Records
-     * are never taken away, so only a revocation can have ended it: of a phone without any nothing is answered, whatever
-     * else is recorded of it. What was not revoked costs next to nothing.
-     */
-    readonly revocations: (asked: Asked) => Effect.Effect<ReadonlyMap<number, Refusal>, StorageError>
     /** The verdict for each phone, in the order given, with the record that decided: much to read. */
     readonly evidence: (asked: Asked) => Effect.Effect<ReadonlyArray<Verdict<ConsentRecord>>, StorageError>
     /** In the order of recording; of a user id in all portfolios. */

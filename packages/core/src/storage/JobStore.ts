@@ -16,6 +16,7 @@ import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../d
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Outbound, Provider } from "../domain/session/Session.ts"
+import type { Category } from "../domain/template/Template.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { StorageError } from "./StorageError.ts"
 
@@ -101,6 +102,8 @@ export interface ClaimedJob {
 /** A claimed job, and what its messages are sent with, as the claim has read it behind the lock of the job. */
 export interface DispatchedJob extends ClaimedJob {
   readonly session: Outbound
+  /** The category that its template has now; null where there is no template. */
+  readonly category: Category | null
 }
 
 /** A due job whose content cannot be read. */

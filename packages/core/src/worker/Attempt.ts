@@ -7,8 +7,9 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constTrue, constVoid } from "effect/Function"
 import * as Random from "effect/Random"
-import type * as Consent from "../domain/consent/Consent.ts"
+import type { Refusal } from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
@@ -21,12 +22,13 @@ import type { SessionSender } from "../sender/SessionSender.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
 import type { SessionCircuit } from "./Circuits.ts"
 import * as PlatformOptOut from "./PlatformOptOut.ts"
 
 type ClaimedRecipient = ClaimedJob["recipients"][number]
 
-const consentGone = (refusal: Consent.Refusal): Failure => ({
+const consentGone = (refusal: Refusal): Failure => ({
   code: "consent_required",
   provider_code: null,
   message:
@@ -68,7 +70,7 @@ const refusedLater = ({ provider_code }: Failure): Failure => ({
 })
 
 /** A direct message that may not be tried again, because consent ended between two attempts. */
-export const withoutConsent = (refusal: Consent.Refusal, maybeSent: boolean): Outcome =>
+export const withoutConsent = (refusal: Refusal, maybeSent: boolean): Outcome =>
   maybeSent ? Outcome.Unknown({ failure: withdrawn }) : Outcome.Failed({ failure: consentGone(refusal) })
 
 /** A plain literal: nearly every message has one, and the constructor of a tagged enum costs five times as much. */
@@ -245,6 +247,19 @@ const givenUp: Attempted = {
   mayPass: false
 }
 
+/** Milliseconds for which an answer on consent holds: about as long as a claim begins attempts. */
+const consentHoldsMs = 1000
+
+/** True while an answer holds that was asked for at that time. After a wait it does not. */
+export const isFresh = (askedAt: Instant, now: Instant): boolean =>
+  now >= askedAt && now - askedAt <= consentHoldsMs
+
+/** The answer on the consent of a claim's people, which is asked for anew once it is old. */
+export interface Consent {
+  readonly isFresh: () => boolean
+  readonly askAgain: (phone: string) => Effect.Effect<Refusal | undefined, StorageError>
+}
+
 /** The message to a recipient, and with what it is sent. */
 interface Prepared {
   readonly sessionSender: SessionSender
@@ -252,15 +267,39 @@ interface Prepared {
   readonly recipient: ClaimedRecipient
   readonly message: OutboundMessage
   readonly stillOwns: StillOwns
+  readonly consent: Consent
 }
 
-const send = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> => {
+const sendNow = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> => {
   const { job, message, recipient, sessionSender, stillOwns } = prepared
   return stillOwns()
     ? Effect.flatMap(sessionSender.sender.send(message), (result) =>
         meaning(sessionSender, job, recipient, result, maybeSent)
       )
     : Effect.succeed(givenUp)
+}
+
+/** Nothing was attempted: its consent is gone. */
+const refused = (refusal: Refusal, maybeSent: boolean): Attempted => ({
+  ...givenUp,
+  outcome: maybeSent
+    ? Outcome.Unknown({ failure: withdrawn })
+    : Outcome.Skipped({ failure: consentGone(refusal) })
+})
+
+/** Sends, if the person still consents after what was waited for: a look-up, a check, the end of others' attempts. */
+const send = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> => {
+  const { consent, recipient } = prepared
+  if (consent.isFresh()) return sendNow(prepared, maybeSent)
+  return Effect.matchCauseEffect(consent.askAgain(recipient.phone), {
+    onFailure: (cause) =>
+      Effect.as(
+        Effect.logError("A message was not sent, since its consent could not be asked for", cause),
+        givenUp
+      ),
+    onSuccess: (refusal) =>
+      refusal === undefined ? sendNow(prepared, maybeSent) : Effect.succeed(refused(refusal, maybeSent))
+  })
 }
 
 /** The platform may have the message: it is asked first where it can be. */
@@ -302,7 +341,8 @@ const tried = (
   job: ClaimedJob,
   recipient: ClaimedRecipient,
   refusal: Failure | undefined,
-  stillOwns: StillOwns
+  stillOwns: StillOwns,
+  consent: Consent
 ): Effect.Effect<Attempted> => {
   const { attempts, index, maybeSent, phone: to, values } = recipient
   if (sessionSender === undefined) {
@@ -324,7 +364,7 @@ const tried = (
     attempt: attempts,
     config: sessionSender.config
   }
-  const prepared = { sessionSender, job, recipient, message, stillOwns }
+  const prepared = { sessionSender, job, recipient, message, stillOwns, consent }
   // Most messages; nothing else is made for them.
   if (!maybeSent && !job.probe) return send(prepared, false)
   const made = Effect.suspend(() => (maybeSent ? lookUpOrSend(prepared, refusal) : send(prepared, false)))
@@ -336,9 +376,10 @@ export const attempt = (
   sessionSender: SessionSender | undefined,
   job: ClaimedJob,
   recipient: ClaimedRecipient,
-  stillOwns: StillOwns
+  stillOwns: StillOwns,
+  consent: Consent
 ): Effect.Effect<Attempted> =>
-  Effect.suspend(() => tried(sessionSender, job, recipient, undefined, stillOwns)).pipe(
+  Effect.suspend(() => tried(sessionSender, job, recipient, undefined, stillOwns, consent)).pipe(
     Effect.catchAllDefect((defect) => broken(sessionSender, job, recipient, defect))
   )
 
@@ -397,9 +438,13 @@ export interface Attempts {
  * begin at `offset`.
  */
 interface Refusals {
-  readonly byPlace: ReadonlyMap<number, Consent.Refusal>
+  readonly byPlace: ReadonlyMap<number, Refusal>
   readonly offset: number
+  readonly consent: Consent
 }
+
+/** Of attempts that do not begin. */
+const unasked: Consent = { isFresh: constTrue, askAgain: () => Effect.succeed(undefined) }
 
 /** While the session's circuit is open a failed attempt costs none. A class: a closure for each method costs as much again. */
 class AttemptsOfJob implements Attempts {
@@ -410,6 +455,7 @@ class AttemptsOfJob implements Attempts {
   readonly #job: ClaimedJob
   readonly #circuit: SessionCircuit
   readonly #stillOwns: StillOwns
+  readonly #consent: Consent
   /** These three are made when there are some, which is seldom. */
   #refusals: Map<RecipientAttempt, Failure> | undefined
   #optOuts: Map<RecipientAttempt, Inbound> | undefined
@@ -428,6 +474,7 @@ class AttemptsOfJob implements Attempts {
     this.#job = job
     this.#circuit = circuit
     this.#stillOwns = stillOwns
+    this.#consent = refusals?.consent ?? unasked
     this.connection = sessionSender?.connection
     this.goesOn = circuit.mayBegin
     const all = job.recipients.map(
@@ -465,7 +512,7 @@ class AttemptsOfJob implements Attempts {
     attempt.hasBegun = true
     this.#circuit.began()
     const refusal = this.#refusals?.get(attempt)
-    return tried(this.#sessionSender, this.#job, attempt.recipient, refusal, this.#stillOwns)
+    return tried(this.#sessionSender, this.#job, attempt.recipient, refusal, this.#stillOwns, this.#consent)
   }
 
   broken({ recipient }: RecipientAttempt, defect: unknown): Effect.Effect<Attempted> {

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
+import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
 import type { Deadlines } from "../runtime/Deadlines.ts"
@@ -18,7 +19,7 @@ import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import { canRecover } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
-import { ConsentStore } from "../storage/ConsentStore.ts"
+import { ConsentSource } from "../storage/ConsentSource.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { ClaimedJob, DispatchedJob, Settlement } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -48,24 +49,54 @@ export interface Preparation {
   readonly release: (job: ClaimedJob) => JobOfBatch
 }
 
-/** Looks up what the attempts of a claim need: senders, and whose consent was revoked since (decisions.md §4, docs/adr/0034). */
-export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentStore | SecretBox | Senders> =
+/**
+ * What consent a job needs: for the purpose as it was accepted, and as it is now, since the platform may have given the
+ * template another category (decisions.md §11).
+ */
+const purposesOf = ({ category, content }: DispatchedJob): ReadonlyArray<Purpose> => {
+  const accepted = Job.purpose(content)
+  return category === null || category === accepted ? [accepted] : [accepted, category]
+}
+
+/** Looks up what the attempts of a claim need: senders, and who may have nothing any more (decisions.md §4, docs/adr/0034). */
+export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentSource | SecretBox | Senders> =
   Effect.gen(function* () {
     const circuits = yield* Circuits
-    const consents = yield* ConsentStore
+    const consents = yield* ConsentSource
     const resolve = yield* SessionSender.make
 
-    /** Jobs of one session, account and purpose share the look-ups. */
+    /** Who may have no message for one of these purposes, by their places. */
+    const refusals = Effect.fnUntraced(function* (
+      accountId: string,
+      phones: ReadonlyArray<string>,
+      purposes: ReadonlyArray<Purpose>
+    ) {
+      let found: ReadonlyMap<number, Refusal> = new Map()
+      for (const purpose of purposes) {
+        const more = yield* consents.refusals(accountId, phones, purpose)
+        found = found.size === 0 ? more : new Map([...found, ...more])
+      }
+      return found
+    })
+
+    /** Jobs of one session, account and purposes share the look-ups. */
     const prepareGroup = Effect.fnUntraced(function* (
       jobsOfBatch: ReadonlyArray<DispatchedJob>,
       stillOwns: Attempt.StillOwns
     ) {
       const [first] = jobsOfBatch
       if (first === undefined) return { jobs: [], atRisk: false }
-      const { accountId, content, session, sessionId } = first
+      const { accountId, session, sessionId } = first
       const sessionSender = yield* resolve(session)
       const phones = Arrays.flatMap(jobsOfBatch, ({ recipients }) => recipients.map(({ phone }) => phone))
-      const byPlace = yield* consents.revocations({ accountId, phones, purpose: Job.purpose(content) })
+      const purposes = purposesOf(first)
+      const clock = yield* Effect.clock
+      const askedAt = clock.unsafeCurrentTimeMillis()
+      const byPlace = yield* refusals(accountId, phones, purposes)
+      const consent: Attempt.Consent = {
+        isFresh: () => Attempt.isFresh(askedAt, clock.unsafeCurrentTimeMillis()),
+        askAgain: (phone) => Effect.map(refusals(accountId, [phone], purposes), (refused) => refused.get(0))
+      }
       let next = 0
       const together = circuits.of(sessionId, false)
       const jobs = jobsOfBatch.map((job): JobOfBatch => {
@@ -74,7 +105,11 @@ export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentSt
         const circuit = job.probe ? circuits.of(sessionId, true) : together
         return {
           job,
-          attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, { byPlace, offset })
+          attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, {
+            byPlace,
+            offset,
+            consent
+          })
         }
       })
       return { jobs, atRisk: sessionSender !== undefined && !canRecover(sessionSender.sender) }
@@ -86,8 +121,7 @@ export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentSt
     })
 
     const prepare: Prepare = Effect.fnUntraced(function* (claimed, stillOwns) {
-      const kindOf = ({ accountId, content, sessionId }: DispatchedJob) =>
-        `${sessionId} ${accountId} ${Job.purpose(content)}`
+      const kindOf = (job: DispatchedJob) => `${job.sessionId} ${job.accountId} ${purposesOf(job).join(" ")}`
       const batch: Array<JobOfBatch> = []
       const unprepared: Array<JobOfBatch> = []
       let failure: Cause.Cause<StorageError> = Cause.empty

@@ -14,7 +14,7 @@ import * as Moment from "../runtime/Moment.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
-import type { ConsentStore } from "../storage/ConsentStore.ts"
+import type { ConsentSource } from "../storage/ConsentSource.ts"
 import type { Settlement, UnreadableJob } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { SessionStore } from "../storage/SessionStore.ts"
@@ -419,7 +419,7 @@ export const make = (options: {
   SendLoop,
   never,
   | Circuits
-  | ConsentStore
+  | ConsentSource
   | JobStore
   | Heartbeat
   | Scope.Scope

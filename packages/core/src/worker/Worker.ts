@@ -16,6 +16,7 @@ import { Signals } from "../runtime/Signals.ts"
 import { MasterKeys } from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
+import type { ConsentSource } from "../storage/ConsentSource.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
@@ -243,7 +244,16 @@ export const layer = (
 ): Layer.Layer<
   Worker,
   never,
-  Stores | StoreClock | Senders | SecretBox | MasterKeys | WebhookTransport | Heartbeat | Signals | Circuits
+  | Stores
+  | ConsentSource
+  | StoreClock
+  | Senders
+  | SecretBox
+  | MasterKeys
+  | WebhookTransport
+  | Heartbeat
+  | Signals
+  | Circuits
 > => Layer.scoped(Worker, make({ ...defaults, ...options }))
 
 /** Runs the loops for as long as the layer lives. */

@@ -38,7 +38,11 @@ const circuit: SessionCircuit = {
   unused: () => {}
 }
 
-const noRefusals = { byPlace: new Map(), offset: 0 }
+const noRefusals = {
+  byPlace: new Map(),
+  offset: 0,
+  consent: { isFresh: () => true, askAgain: () => Effect.succeed(undefined) }
+}
 
 const batchOf = (send: Sender["send"], recipients: number, concurrency: number) => {
   const sender: Sender = { provider: "http", deduplicates: false, send }

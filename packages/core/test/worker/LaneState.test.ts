@@ -27,6 +27,7 @@ const claimed = (count: number): ReadonlyArray<DispatchedJob> => [
     accountId: "account",
     sessionId: "session",
     session: { id: "session", provider: "sandbox", config: "sealed", connectedSince: 0, retryForMs: null },
+    category: null,
     content: { kind: "direct", text: "Hello", linkPreview: false },
     fence: 1,
     probe: false,

@@ -316,7 +316,7 @@ describe("a batch", () => {
   for (const [how, broken] of [
     [
       "fails",
-      Effect.fail(new StorageError({ operation: "ConsentStore.revocations", cause: "The connection broke." }))
+      Effect.fail(new StorageError({ operation: "ConsentStore.refusals", cause: "The connection broke." }))
     ],
     ["breaks", Effect.die(new TypeError("undefined is not a function"))]
   ] as const) {
@@ -326,9 +326,9 @@ describe("a batch", () => {
         let left = 2
         const breaking = Layer.succeed(ConsentStore, {
           ...consents,
-          revocations: (query) => {
+          refusals: (query) => {
             left -= 1
-            return left >= 0 ? broken : consents.revocations(query)
+            return left >= 0 ? broken : consents.refusals(query)
           }
         })
         const { sender, sent } = platform({})
@@ -352,7 +352,7 @@ describe("a batch", () => {
         let looks = 0
         const failing = Layer.succeed(ConsentStore, {
           ...consents,
-          revocations: () => {
+          refusals: () => {
             looks += 1
             // The test would never end otherwise.
             return looks > 500 ? Effect.never : Effect.die(new TypeError("undefined is not a function"))

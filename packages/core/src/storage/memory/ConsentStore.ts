@@ -17,8 +17,6 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
       Effect.sync(() =>
         phones.map((phone) => Consent.decide(People.historyOf(db, accountId, phone), purpose))
       )
-    const hasRevoked = (accountId: string, phone: string): boolean =>
-      People.historyOf(db, accountId, phone).some(({ status }) => status === "revoked")
     return {
       record: ({ accountId, records }) =>
         Effect.sync(() => {
@@ -34,11 +32,6 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
           return registered.flatMap(([first]) => (first === undefined ? [] : [first.record]))
         }),
       refusals: (asked) => Effect.map(evidence(asked), Consent.refusals),
-      revocations: (asked) =>
-        Effect.map(evidence(asked), (verdicts) => {
-          const refusals = Array.from(Consent.refusals(verdicts))
-          return new Map(refusals.filter(([place]) => hasRevoked(asked.accountId, asked.phones[place] ?? "")))
-        }),
       evidence,
       history: (query) =>
         Effect.sync(() => {

@@ -45,8 +45,8 @@ const isOf: Record<"open" | "lost" | "awaited", (tracked: FencedRecipient) => bo
   awaited: ({ fence }) => fence !== null
 }
 
-const statusOf = (db: Database, content: Jobs.Job["content"]): Template["status"] | null =>
-  (content.kind === "template" ? db.templates.get(content.templateId)?.status : undefined) ?? null
+const templateOf = (db: Database, content: Jobs.Job["content"]): Template | null =>
+  (content.kind === "template" ? db.templates.get(content.templateId) : undefined) ?? null
 
 const byDueTime = (a: JobRow, b: JobRow): number =>
   (a.nextDue ?? 0) - (b.nextDue ?? 0) || a.position - b.position
@@ -127,7 +127,7 @@ export const make = (db: Database): JobRows<Memory> => ({
   },
 
   tryLockTemplate: function* ({ job: { content } }) {
-    return statusOf(db, content)
+    return templateOf(db, content)?.status ?? null
   },
 
   lockDueJobs: function* ({ limit, now, session: { id } }) {
@@ -140,7 +140,7 @@ export const make = (db: Database): JobRows<Memory> => ({
       .slice(0, limit)
       .map((job) => ({
         job,
-        template: statusOf(db, job.job.content),
+        template: templateOf(db, job.job.content),
         dueAt: job.nextDue ?? now,
         content: job.job.content,
         session

@@ -17,6 +17,7 @@ import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
 import type * as Session from "../../domain/session/Session.ts"
+import type { Category } from "../../domain/template/Template.ts"
 import type { JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { Claim, DispatchedJob, UnreadableJob } from "../JobStore.ts"
@@ -54,6 +55,7 @@ interface Due<B extends Backend> extends DueJob {
   readonly job: B["job"]
   readonly content: Content
   readonly session: Session.Outbound
+  readonly category: Category | null
 }
 
 /** A locked job that a claim may look at. */
@@ -78,7 +80,7 @@ const openOf = <B extends Backend>({ job: { job } }: JobOf<B>): number =>
   job.counts.queued + job.counts.sending
 
 const isApproved = <B extends Backend>({ template }: JobOf<B>): boolean =>
-  template === null || template === "approved"
+  template === null || template.status === "approved"
 
 const isReady = <B extends Backend>(locked: JobOf<B>): locked is ReadyJob<B> =>
   Jobs.isReadable(locked.content)
@@ -88,6 +90,7 @@ const withDue = <B extends Backend>(locked: ReadyJob<B>, due: Due<B>["due"]): Du
   job: locked.job,
   content: locked.content,
   session: locked.session,
+  category: locked.template?.category ?? null,
   approved: isApproved(locked),
   due
 })
@@ -222,7 +225,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const step = JobSteps.claim(of.job, of.content, ready, worker, now, session)
       claims.push({ step, deferred })
       // The spread is last: V8 takes microseconds for a literal that begins with one and adds to it.
-      given.push({ session: of.session, ...step.claimed })
+      given.push({ session: of.session, category: of.category, ...step.claimed })
     }
     if (interval !== null && messaged.size > 0) yield* rows.savePhones(id, [...messaged], now + interval)
     if (claims.length > 0 || others.length > 0) yield* rows.saveClaims(claims, others, now)

@@ -68,10 +68,13 @@ export interface AcceptanceFacts {
   readonly lastDueAt: Instant | null
 }
 
-/** A job that is due, with the status of its template; null for a direct message. */
+/** A template as it is now, whatever its content was when a job was accepted. */
+export type TemplateNow = Pick<Template, "category" | "status">
+
+/** A job that is due, with its template as it is now; null for a direct message. */
 export interface DueJob<B extends Backend> {
   readonly job: B["job"]
-  readonly template: Template["status"] | null
+  readonly template: TemplateNow | null
   readonly dueAt: Instant
   /** The job's own: one whose content cannot be read is only put off. */
   readonly content: Job["content"]

@@ -11,6 +11,7 @@ import * as Memo from "../../domain/Memo.ts"
 import type { Outbound } from "../../domain/session/Session.ts"
 import type { Draft } from "../../domain/webhook/Event.ts"
 import type { JobChange, RecipientChange } from "../JobSteps.ts"
+import type { TemplateNow } from "../policy/JobRows.ts"
 import type { BatchKey } from "./Backlog.ts"
 import * as Backlog from "./Backlog.ts"
 import type { StoredJob } from "./codec/Job.ts"
@@ -177,8 +178,8 @@ interface WaitingJob {
   readonly job: StoredJob
   readonly content: Jobs.Job["content"]
   readonly dueAt: Instant
-  /** The status of its template; null where it has none. */
-  readonly template: string | null
+  /** As it is now; null where it has none. */
+  readonly template: TemplateNow | null
   readonly session: Outbound
 }
 

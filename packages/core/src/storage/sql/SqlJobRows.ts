@@ -21,6 +21,7 @@ import { inBatch, rowColumns, selectWaiting } from "./codec/Job.ts"
 import type { StoredRecipient } from "./codec/Recipient.ts"
 import { readRecipients, recipientColumns } from "./codec/Recipient.ts"
 import { identity, outages, outbound, readOutages, writeOutages } from "./codec/Session.ts"
+import { templateNow } from "./codec/Template.ts"
 import { insertRows } from "./Insert.ts"
 import type { StoredJobs } from "./JobTable.ts"
 import * as PaceRows from "./PaceRows.ts"
@@ -30,17 +31,7 @@ import { all, changes, get, run } from "./Program.ts"
 import * as RangeClaim from "./RangeClaim.ts"
 import { inRanges, rangesOf } from "./Ranges.ts"
 import { jobOf, keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
-import {
-  integer,
-  integerOrNull,
-  json,
-  limited,
-  oneOf,
-  realOrNull,
-  seq,
-  text,
-  textOrNull
-} from "./RowReader.ts"
+import { integer, integerOrNull, json, limited, oneOf, realOrNull, seq, text } from "./RowReader.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
 /** `Program<A>` is `Tx<A, Sql>`. */
@@ -146,7 +137,7 @@ const never = Number.POSITIVE_INFINITY
 const dueJob = (job: StoredJob, row: Row, dueAt: Instant, session: Outbound): DueJob<Sql> => ({
   job,
   content: job.job.content,
-  template: textOrNull(row, "template"),
+  template: templateNow(row),
   dueAt,
   session
 })
@@ -161,7 +152,7 @@ export const make = (
   // Locks keys alone, in a short statement: PostgreSQL reads a row again that another claim locked meanwhile.
   const dueKeys = `SELECT seq, next_at FROM sendwright_progress WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
     ORDER BY next_at, seq ${limited}${dialect.skipLocked("sendwright_progress")}`
-  const dueJobs = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job, template.status AS template
+  const dueJobs = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job, template.status AS template, template.category
     FROM ${elements.from} CROSS JOIN sendwright_progress AS progress CROSS JOIN sendwright_job AS job
       CROSS JOIN sendwright_snapshot AS snapshot LEFT JOIN sendwright_template AS template ON template.id = job.template
     WHERE progress.seq = ${elements.integer} AND job.seq = progress.seq AND snapshot.seq = job.snapshot`

@@ -24,6 +24,7 @@ import type { Dialect } from "../Database.ts"
 import type { Row, SqlValue } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 import { outbound } from "./Session.ts"
+import { templateNow } from "./Template.ts"
 
 /**
  * The kind of a template send that was accepted inside an embedder's transaction. Its number is not in the order of commits
@@ -458,13 +459,13 @@ const waiting = layout<WaitingRow>()(
 
 /**
  * Selects jobs of which there is nothing but themselves, grouped by what most of a session have in common; each group with
- * what its session sends by, its content's digest and its template's status.
+ * what its session sends by, its content's digest and its template as it is now.
  *
  * @param jobs selects them, each with all columns
  */
 export const selectWaiting = (dialect: Pick<Dialect, "jsonColumns">, jobs: string): string => {
   const columns = dialect.jsonColumns(waiting.expressions(ofJob))
-  return `SELECT ${group.of("jobs")}, jobs.jobs, ${outbound.of("session")}, snapshot.digest, template.status AS template
+  return `SELECT ${group.of("jobs")}, jobs.jobs, ${outbound.of("session")}, snapshot.digest, template.status AS template, template.category
     FROM (SELECT ${group.list}, template, ${columns} AS jobs FROM (${jobs}) AS job GROUP BY ${group.list}, template) AS jobs
       CROSS JOIN sendwright_session AS session CROSS JOIN sendwright_snapshot AS snapshot
       LEFT JOIN sendwright_template AS template ON template.id = jobs.template
@@ -480,7 +481,7 @@ export const readWaiting = (row: Row) => {
   return {
     snapshot,
     digest: RowReader.text(row, "digest"),
-    template: RowReader.textOrNull(row, "template"),
+    template: templateNow(row),
     session,
     seqs: columns[at.seq],
     dueAt: (place: number): Instant => elementOf(columns[at.backlogAt], place),

@@ -3,6 +3,7 @@ import type { Template } from "../../../domain/template/Template.ts"
 import * as Templates from "../../../domain/template/Template.ts"
 import { integer, json, table, text, word } from "../Columns.ts"
 import type { Row } from "../Program.ts"
+import * as RowReader from "../RowReader.ts"
 
 interface TemplateRow
   extends Pick<
@@ -24,6 +25,12 @@ export const templates = table<TemplateRow>({
 })
 
 export const readable = templates.only("templateId", "sessionId", "content", "updatedAt")
+
+/** The template of a job as it is now, of a row with its status as `template` and its category; null where there is none. */
+export const templateNow = (row: Row): Pick<Template, "category" | "status"> | null => {
+  const status = RowReader.textOrNull(row, "template")
+  return status === null ? null : { status, category: templates.columns.category.read(row) }
+}
 
 export const readTemplate = (row: Row): Template => {
   const { content, ...known } = readable.read(row)
