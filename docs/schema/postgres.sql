@@ -15,6 +15,16 @@ CREATE TABLE sendwright_account (
   CONSTRAINT sendwright_account_id_key UNIQUE (id)
 );
 
+-- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
+-- by which they were written, since an earlier build changes that alone.
+CREATE TABLE sendwright_address (
+  address text COLLATE "C" NOT NULL,
+  session text COLLATE "C" NOT NULL,
+  sealed text NOT NULL,
+  CONSTRAINT sendwright_address_pkey PRIMARY KEY (address, session)
+);
+CREATE INDEX sendwright_address_session ON sendwright_address USING btree (session);
+
 CREATE TABLE sendwright_api_key (
   seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   public_key text COLLATE "C" NOT NULL,

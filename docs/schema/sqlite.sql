@@ -13,6 +13,16 @@ CREATE TABLE sendwright_account (
   updated_at INTEGER NOT NULL
 ) STRICT;
 
+-- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
+-- by which they were written, since an earlier build changes that alone.
+CREATE TABLE sendwright_address (
+  address TEXT NOT NULL,
+  session TEXT NOT NULL,
+  sealed TEXT NOT NULL,
+  PRIMARY KEY (address, session)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_address_session ON sendwright_address (session);
+
 CREATE TABLE sendwright_api_key (
   seq INTEGER PRIMARY KEY,
   public_key TEXT NOT NULL UNIQUE,

@@ -68,12 +68,13 @@ describe("what nobody understands of a hook", () => {
     }
     await post(id, { entry: [{ id: "2001", changes: [calls, { field: "messages", value }] }] })
     const first = await unread(id, "?limit=1")
-    expect(first).toMatchObject({
-      unread: [{ field: "messages", content: '{"status":"unheard-of","id":"wamid.0"}', is_cut: false }]
-    })
+    expect(first).toMatchObject({ unread: [{ field: "calls", is_cut: false }] })
+    expect(JSON.parse(String(at(first, "unread", 0, "content")))).toEqual(calls)
     const rest = await unread(id, `?limit=1&cursor=${at(first, "next_cursor")}`)
-    expect(rest).toMatchObject({ unread: [{ field: "calls" }], next_cursor: null })
-    expect(JSON.parse(String(at(rest, "unread", 0, "content")))).toEqual(calls)
+    expect(rest).toMatchObject({
+      unread: [{ field: "messages", content: '{"status":"unheard-of","id":"wamid.0"}' }],
+      next_cursor: null
+    })
     const consents = await host.admin(`/accounts/${accountId}/consents?phone=34600000901`)
     expect(items(consents.json, "history")).toMatchObject([{ status: "revoked" }])
     expect((await host.admin(`/sessions/01990000-0000-7000-8000-000000000000/hooks/unread`)).status).toBe(404)
@@ -102,5 +103,48 @@ describe("what nobody understands of a hook", () => {
     const list = await unread(id)
     expect(list).toMatchObject({ unread: [{ field: "balance", is_cut: true }] })
     expect(Buffer.byteLength(String(at(list, "unread", 0, "content")))).toBe(16 * 1024)
+  })
+})
+
+describe("a change for another number or account of the app", () => {
+  const news = (wabaId: string, field: string, value: object) => ({
+    entry: [{ id: wabaId, changes: [{ field, value }] }]
+  })
+  const stop = (number: string, phone: string, id: string) => ({
+    metadata: { phone_number_id: number },
+    contacts: [{ wa_id: phone }],
+    messages: [{ from: phone, id, timestamp: "1790000000", type: "text", text: { body: "STOP" } }]
+  })
+  const history = async (accountId: string, phone: string) =>
+    items((await host.admin(`/accounts/${accountId}/consents?phone=${phone}`)).json, "history").map((each) =>
+      at(each, "status")
+    )
+
+  it("is applied to every session that has it and the app's secret, of whichever account", async () => {
+    const [ours, theirs, foreign] = [await account(), await account(), await account()]
+    const a = await session(ours, "3001", "4001")
+    const b = await session(theirs, "3002", "4001")
+    await session(foreign, "3002", "4001", "another app's secret")
+    await post(a, news("4001", "messages", stop("3002", "34600000902", "wamid.o")))
+    expect(await history(theirs, "34600000902")).toEqual(["revoked"])
+    expect([await history(ours, "34600000902"), await history(foreign, "34600000902")]).toEqual([[], []])
+    expect(items(await unread(a), "unread")).toEqual([])
+
+    // Re-configured, the session is found by its new number alone.
+    const config = {
+      phone_number_id: "3003",
+      waba_id: "4001",
+      access_token: "token",
+      app_secret: secret,
+      verify_token: "v"
+    }
+    expect((await host.admin(`/sessions/${b}`, { config }, "PATCH")).status).toBe(200)
+    await post(a, news("4001", "messages", stop("3003", "34600000903", "wamid.p")))
+    expect(await history(theirs, "34600000903")).toEqual(["revoked"])
+    await post(a, news("4001", "messages", stop("3002", "34600000904", "wamid.q")))
+    expect(await history(theirs, "34600000904")).toEqual([])
+    expect(items(await unread(a), "unread")).toMatchObject([
+      { field: "messages", reason: "no session has this number or account" }
+    ])
   })
 })

@@ -3,13 +3,12 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { HookForged, InvalidRequest, NotFound } from "../domain/Errors.ts"
 import * as Fault from "../domain/Fault.ts"
-import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import { Signals } from "../runtime/Signals.ts"
-import * as Sanitize from "../sender/Sanitize.ts"
 import type { HookRequest } from "../sender/Sender.ts"
 import type * as SessionSender from "../sender/SessionSender.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { Inbound } from "../worker/Inbound.ts"
+import * as HookRouting from "./HookRouting.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
 
 /** A post to a hook. Its body may be an effect that reads it. */
@@ -21,6 +20,7 @@ export type HookCall<E extends { readonly _tag: string }> = Omit<HookRequest, "n
 export const make = Effect.fnUntraced(function* (resolve: SessionSender.Resolve, inbound: Inbound) {
   const sessions = yield* SessionStore
   const signals = yield* Signals
+  const route = yield* HookRouting.make(resolve, inbound)
   const receive = Effect.fnUntraced(function* <E extends { readonly _tag: string } = never>(
     provider: string,
     sessionId: string,
@@ -45,10 +45,7 @@ export const make = Effect.fnUntraced(function* (resolve: SessionSender.Resolve,
       case "Malformed":
         return yield* new InvalidRequest({ faults: [Fault.make([], "invalid_json", result.reason)] })
       case "Content":
-        yield* inbound.content(
-          session,
-          yield* EventLoopBudget.runInPieces(Sanitize.hookContent(result, sessionSender.config))
-        )
+        yield* route(session, sessionSender, result)
         yield* Effect.zipRight(signals.deliveries.notify, signals.sends.notify)
         return null
     }

@@ -207,8 +207,19 @@ export interface HookContent {
   readonly templates: ReadonlyArray<TemplateNews>
   /** The parts that were not understood, which are kept for the operator; the rest is applied. */
   readonly unread: ReadonlyArray<UnreadPart>
-  /** The number of items for other sessions of the platform, which are left out. */
-  readonly foreign?: number
+  /**
+   * All that the post tells of sessions by the platform's names of them ({@link Sender.addresses}): also of others, whose
+   * hook the platform does not know. What stands above is the session's own part of it.
+   */
+  readonly addressed?: ReadonlyArray<Addressed>
+}
+
+/** The part of a post that is for the sessions of one address. */
+export interface Addressed {
+  readonly address: string
+  readonly content: Omit<HookContent, "addressed">
+  /** The same as it came, for when no session has the address. */
+  readonly parts: ReadonlyArray<UnreadPart>
 }
 
 export type HookResult = Data.TaggedEnum<{
@@ -247,6 +258,13 @@ export interface Sender {
   readonly templates?: (config: unknown) => Effect.Effect<ReadonlyArray<unknown>, PlatformRefusal>
   /** The scope of the platform's user ids; the session when this is absent. */
   readonly portfolio?: (config: unknown) => string
+  /**
+   * The platform's names of a session, for a platform that posts the news of several sessions to the hook of one of them.
+   * They are stored in plain text.
+   */
+  readonly addresses?: (config: unknown) => ReadonlyArray<string>
+  /** True when a post to the hook of one is to be believed of the other: one app, with one secret. In constant time. */
+  readonly isOneApp?: (config: unknown, other: unknown) => boolean
   /** Reads what the platform posted to the session's hook; thousands of items in turns of the event loop. */
   readonly receive?: (request: HookRequest, config: unknown) => Effect.Effect<HookResult>
   /** Whether the platform drops a second request under one message id, so that repeating it is harmless. */

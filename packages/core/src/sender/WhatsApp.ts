@@ -20,7 +20,7 @@ import type { OutboundMessage, Sender } from "./Sender.ts"
 import { accepted, PlatformRefusal, refused, SendResult } from "./Sender.ts"
 import { type Config, decode, read, urlOf } from "./whatsapp/Config.ts"
 import { failureOf } from "./whatsapp/Failure.ts"
-import { receive } from "./whatsapp/Hook.ts"
+import { addressesOf, isOneApp, receive } from "./whatsapp/Hook.ts"
 
 /** Of an answer to a message, of which many are under way at once; and of a page of templates. */
 const maximumBytes = 64 * 1024
@@ -177,6 +177,8 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
         const { portfolio_id, waba_id } = decode(given)
         return portfolio_id ?? waba_id
       },
+      addresses: addressesOf,
+      isOneApp,
       receive,
       pacing: (given) => ({ messages_per_second: decode(given).messages_per_second, pair_interval_ms: null }),
       send: (message) => {

@@ -84,6 +84,29 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly attempted: boolean
       readonly now: Instant
     }) => Effect.Effect<void, StorageError>
+    /**
+     * Writes by which names of its platform the session is found, in the place of all others. Where the session has
+     * another configuration by now nothing is written.
+     */
+    readonly address: (command: {
+      readonly id: string
+      /** The sealed configuration that has the names. */
+      readonly config: string
+      readonly addresses: ReadonlyArray<string>
+    }) => Effect.Effect<void, StorageError>
+    /** The sessions that have one of the addresses, of whichever account, by their ids. */
+    readonly addressed: (query: {
+      readonly addresses: ReadonlyArray<string>
+    }) => Effect.Effect<ReadonlyArray<Session>, StorageError>
+    /**
+     * Sessions of the providers whose addresses were not written, or by another configuration: by their ids, `limit` at
+     * most.
+     */
+    readonly unaddressed: (query: {
+      readonly providers: ReadonlyArray<string>
+      readonly after: string
+      readonly limit: number
+    }) => Effect.Effect<ReadonlyArray<Session>, StorageError>
     /** The number of sessions whose platform does not answer. */
     readonly countUnavailable: Effect.Effect<number, StorageError>
   }

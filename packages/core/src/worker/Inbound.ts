@@ -239,11 +239,7 @@ export const make: Effect.Effect<
   })
 
   const content: Inbound["content"] = Effect.fnUntraced(function* (session, brought) {
-    const { foreign = 0, messages, people: acquaintances = [], preferences, unread } = brought
-    if (foreign > 0)
-      yield* Effect.logWarning(
-        `A hook of session ${session.id} brought ${foreign} item(s) of another number or account; they were not applied.`
-      )
+    const { messages, people: acquaintances = [], preferences, unread } = brought
     // People first; and what fails of one kind does not keep the others from being applied.
     const exits = [
       yield* Effect.exit(people(session, { messages, preferences, people: acquaintances })),

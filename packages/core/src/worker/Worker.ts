@@ -22,6 +22,7 @@ import type { Stores } from "../storage/Stores.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
+import * as Addressing from "./Addressing.ts"
 import { Circuits } from "./Circuits.ts"
 import * as EndpointLimits from "./EndpointLimits.ts"
 import { defaultLeaseMs, Heartbeat, paceOf } from "./Heartbeat.ts"
@@ -154,6 +155,7 @@ const make = (options: Options) =>
     const keys = yield* MasterKeys
     const loops = Loops.make()
     const inbound = yield* Inbound.make
+    const addressing = yield* Addressing.make
     const circuits = yield* Circuits
     const outside = yield* OutsideTransaction.make
     const heartbeat = yield* Heartbeat
@@ -213,6 +215,7 @@ const make = (options: Options) =>
       if ((yield* rescue) > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
       if ((yield* inbound.applyEarlyReports) > 0) yield* signals.deliveries.notify
       yield* inbound.forgetUnread
+      yield* addressing.writeMissing
     })
 
     const start = Effect.gen(function* () {
@@ -235,7 +238,7 @@ const make = (options: Options) =>
       fault: loops.fault,
       start: outside("Worker.start")(within(start)),
       stop: grace.begin,
-      drain: outside("engine.drain")(within(drain))
+      drain: outside("engine.drain")(within(Effect.zipRight(addressing.writeMissing, drain)))
     }
   })
 

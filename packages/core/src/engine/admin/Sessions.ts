@@ -26,6 +26,7 @@ import { AccountStore } from "../../storage/AccountStore.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
+import * as Addressing from "../../worker/Addressing.ts"
 import * as OutsideTransaction from "../../worker/OutsideTransaction.ts"
 import * as Recorder from "./Recorder.ts"
 import { refuseIf } from "./RefuseIf.ts"
@@ -147,6 +148,7 @@ export const make = Effect.gen(function* () {
   const inbound = yield* InboundStore
   const signals = yield* Signals
   const resolve = yield* SessionSender.make
+  const addressing = yield* Addressing.make
   const outside = yield* OutsideTransaction.make
   const record = yield* Recorder.make
   const ids = Ids.make(yield* Ids.RandomBytes)
@@ -249,6 +251,7 @@ export const make = Effect.gen(function* () {
         updatedAt: now
       }
       yield* store.create(session)
+      yield* addressing.write(session)
       return session
     }),
     change: Effect.fnUntraced(function* (id, input) {
@@ -266,9 +269,10 @@ export const make = Effect.gen(function* () {
         keywords: withKeywords(found.keywords, keywords),
         ...(stored === undefined ? {} : { config: box.seal(SessionSender.place(id), JSON.stringify(stored)) })
       }
-      const session = yield* store.change({ id, change, now })
+      const session = (yield* store.change({ id, change, now })) ?? (yield* missing)
+      if (stored !== undefined) yield* addressing.write(session)
       yield* signals.sends.notify
-      return session ?? (yield* missing)
+      return session
     }),
     find: Effect.fnUntraced(function* (id) {
       return (yield* store.find(id)) ?? (yield* missing)

@@ -1,5 +1,5 @@
 /** Reads what the platform posts to a session's hook (whatsapp-cloud.md §1.8, §1.11, §1.12). */
-import { createHmac, timingSafeEqual } from "node:crypto"
+import { createHash, createHmac, timingSafeEqual } from "node:crypto"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -48,7 +48,6 @@ interface Found {
   readonly people: Array<Acquaintance>
   readonly templates: Array<TemplateNews>
   readonly unread: Array<UnreadPart>
-  foreign: number
 }
 
 /** What one change brings: `field` is the platform's name of its kind. */
@@ -377,43 +376,77 @@ function* readChange(change: unknown, now: Instant, found: Found): Generator<voi
   }
 }
 
-/** True for a change of this session: by its number, or by its account if it names no number (decisions.md §10). */
-const isOurs = (entry: unknown, change: unknown, config: Config): boolean => {
-  const number = Json.at(change, "value", "metadata", "phone_number_id")
-  return number === undefined || number === null
-    ? String(Json.at(entry, "id")) === config.waba_id
-    : String(number) === config.phone_number_id
+/** The platform's names of a session, by which its changes say whose they are. */
+export const addressesOf = (given: unknown): ReadonlyArray<string> => {
+  const { phone_number_id, portfolio_id, waba_id } = decode(given)
+  const accounts = portfolio_id === undefined ? [waba_id] : [waba_id, portfolio_id]
+  return [`number ${phone_number_id}`, ...accounts.map((id) => `account ${id}`)]
 }
 
-/** The number of items in another session's change. */
-const sizeOf = (change: unknown): number => {
+const digestOf = (secret: string): Buffer => createHash("sha256").update(secret).digest()
+
+/** An app signs all that it posts with one secret. */
+export const isOneApp = (given: unknown, other: unknown): boolean =>
+  timingSafeEqual(digestOf(decode(given).app_secret), digestOf(decode(other).app_secret))
+
+/**
+ * Whose a change is: a number's, or an account's if it names no number (decisions.md §10). News of partners come under
+ * their portfolio and name the account in the value (whatsapp-cloud.md §1.12).
+ */
+const addressOf = (entry: unknown, change: unknown): string => {
   const value = Json.at(change, "value")
-  const lists = ["statuses", "messages", "user_preferences"].map((name) => Json.listAt(value, name).length)
-  return Math.max(
-    1,
-    lists.reduce((sum, length) => sum + length, 0)
-  )
+  const number =
+    Json.at(value, "metadata", "phone_number_id") ?? Json.at(value, "standby", "metadata", "phone_number_id")
+  if (number !== undefined && number !== null) return `number ${String(number).slice(0, 64)}`
+  const account = Json.at(value, "waba_info", "waba_id") ?? Json.at(entry, "id")
+  return `account ${String(account).slice(0, 64)}`
 }
 
-/** Reads the changes one by one, in their order. */
+/** Members of an entry that are looked at, or say only whose it is. */
+const ofEntry: ReadonlySet<string> = new Set(["id", "time", "changes"])
+
+interface Group {
+  readonly found: Found
+  readonly parts: Array<UnreadPart>
+}
+
+const emptyFound = (): Found => ({
+  reports: [],
+  messages: [],
+  preferences: [],
+  people: [],
+  templates: [],
+  unread: []
+})
+
+/** Reads the changes one by one, in their order, each for those whom it is about. */
 function* contentOf(json: unknown, now: Instant, config: Config): Generator<void, HookContent> {
-  const found: Found = {
-    reports: [],
-    messages: [],
-    preferences: [],
-    people: [],
-    templates: [],
-    unread: [],
-    foreign: 0
-  }
+  const groups = new Map<string, Group>()
+  const general = emptyFound()
   for (const entry of Json.listAt(json, "entry")) {
-    for (const change of Json.listAt(entry, "changes")) {
-      if (isOurs(entry, change, config)) yield* readChange(change, now, found)
-      else found.foreign += sizeOf(change)
+    const place = { field: "entry", found: general }
+    unreadMembers(place, entry, ofEntry)
+    for (const change of itemsOf(place, entry, "changes")) {
+      const address = addressOf(entry, change)
+      const group = groups.get(address) ?? { found: emptyFound(), parts: [] }
+      groups.set(address, group)
+      const field = Json.textAt(change, "field") ?? ""
+      group.parts.push({ field, reason: "no session has this number or account", content: change })
+      yield* readChange(change, now, group.found)
       yield
     }
   }
-  return found
+  const own = addressesOf(config).flatMap((address) => groups.get(address)?.found ?? [])
+  const all = [...own, general]
+  return {
+    reports: all.flatMap(({ reports }) => reports),
+    messages: all.flatMap(({ messages }) => messages),
+    preferences: all.flatMap(({ preferences }) => preferences),
+    people: all.flatMap(({ people }) => people),
+    templates: all.flatMap(({ templates }) => templates),
+    unread: all.flatMap(({ unread }) => unread),
+    addressed: Array.from(groups, ([address, { found, parts }]) => ({ address, content: found, parts }))
+  }
 }
 
 export const receive = Effect.fnUntraced(function* (

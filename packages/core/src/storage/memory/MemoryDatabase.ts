@@ -62,6 +62,8 @@ export interface File {
 export interface Tables {
   readonly accounts: Map<string, Positioned & { readonly value: Account }>
   readonly sessions: Map<string, Positioned & { readonly value: Session }>
+  /** By session, and by which configuration they were written. */
+  readonly addresses: Map<string, { readonly config: string; readonly addresses: ReadonlySet<string> }>
   readonly apiKeys: Map<string, Positioned & { readonly value: ApiKey }>
   readonly operators: Map<string, Positioned & { readonly value: Operator }>
   /** The oldest first. */
@@ -111,6 +113,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
     return {
       accounts: new Map(),
       sessions: new Map(),
+      addresses: new Map(),
       apiKeys: new Map(),
       operators: new Map(),
       audit: [],

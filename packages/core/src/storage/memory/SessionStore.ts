@@ -15,6 +15,12 @@ import * as MemoryJobRows from "./MemoryJobRows.ts"
 const perform = <A>(verb: () => Tx<A, MemoryJobRows.Memory>) =>
   Effect.sync(() => MemoryJobRows.perform(verb()))
 
+const byId = (db: Database, isWanted: (session: Session) => boolean): ReadonlyArray<Session> =>
+  [...db.sessions.values()]
+    .map(({ value }) => value)
+    .filter(isWanted)
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+
 const rowsOf = (db: Database): SessionRows<MemoryJobRows.Memory> => {
   const { lockJobs, saveJobs } = MemoryJobRows.make(db)
   return {
@@ -24,10 +30,7 @@ const rowsOf = (db: Database): SessionRows<MemoryJobRows.Memory> => {
       return db.sessions.get(id)?.value ?? null
     },
     lockUnblockable: function* (now) {
-      return [...db.sessions.values()]
-        .map(({ value }) => value)
-        .filter((session) => Sessions.blockIsOver(session, now))
-        .sort((a, b) => (a.id < b.id ? -1 : 1))
+      return byId(db, (session) => Sessions.blockIsOver(session, now))
     },
     saveSession: function* (session) {
       const row = db.sessions.get(session.id)
@@ -71,6 +74,23 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
     markAvailable: (command) => perform(() => Policy.mark(rowsOf(db), command, Sessions.available)),
     acquireProbe: (command) => perform(() => Policy.acquireProbe(rowsOf(db), command)),
     returnProbe: (command) => perform(() => Policy.returnProbe(rowsOf(db), command)),
+    address: ({ addresses, config, id }) =>
+      Effect.sync(() => {
+        if (db.sessions.get(id)?.value.config === config)
+          db.addresses.set(id, { config, addresses: new Set(addresses) })
+      }),
+    addressed: ({ addresses }) =>
+      Effect.sync(() =>
+        byId(db, ({ id }) => addresses.some((address) => db.addresses.get(id)?.addresses.has(address)))
+      ),
+    unaddressed: ({ after, limit, providers }) =>
+      Effect.sync(() =>
+        byId(
+          db,
+          ({ config, id, provider }) =>
+            id > after && providers.includes(provider) && db.addresses.get(id)?.config !== config
+        ).slice(0, limit)
+      ),
     countUnavailable: Effect.sync(
       () => [...db.sessions.values()].filter(({ value }) => value.outage !== null).length
     )

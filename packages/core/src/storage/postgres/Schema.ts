@@ -625,6 +625,23 @@ CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received
 `
 }
 
+const addresses: Migration = {
+  id: 22,
+  name: "addresses",
+  compatibleFrom: 17,
+  statements: `
+-- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
+-- by which they were written, since an earlier build changes that alone.
+CREATE TABLE sendwright_address (
+  address TEXT COLLATE "C" NOT NULL,
+  session TEXT COLLATE "C" NOT NULL,
+  sealed TEXT NOT NULL,
+  PRIMARY KEY (address, session)
+);
+CREATE INDEX sendwright_address_session ON sendwright_address (session);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -646,5 +663,6 @@ export const migrations: ReadonlyArray<Migration> = [
   revocations,
   embeddedUsage,
   wordsInOrder,
-  unreadHooks
+  unreadHooks,
+  addresses
 ]

@@ -14,7 +14,7 @@ import { readSession, sessions, toSessionRow, writeSession } from "./codec/Sessi
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
-import { insertInto } from "./Insert.ts"
+import { insertInto, insertRows } from "./Insert.ts"
 import type { StoredJobs } from "./JobTable.ts"
 import * as JobTable from "./JobTable.ts"
 import type { Program } from "./Program.ts"
@@ -62,6 +62,15 @@ const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOI
 
 const byId = `SELECT ${sessions.list} FROM sendwright_session WHERE id = ?`
 
+/** How the configuration ends by which addresses were written: it is sealed anew with every change. */
+const sealedEnd = 24
+const endOfConfig = `substr(session.config, length(session.config) - ${sealedEnd - 1})`
+
+const deleteAddresses = "DELETE FROM sendwright_address WHERE session = ?"
+const insertAddresses = insertRows("sendwright_address", ["address", "session", "sealed"], {
+  onConflict: "(address, session) DO NOTHING"
+})
+
 /** Reads a session and locks it. */
 export const toChange = (dialect: Dialect): string => byId + dialect.forUpdate("sendwright_session")
 
@@ -102,6 +111,13 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
     const ids = Ids.make(yield* Ids.RandomBytes)
     const rows = rowsOf(JobTable.make(db.dialect, ids), db.dialect)
     const locking = toChange(db.dialect)
+    const { elements } = db.dialect
+    const addressed = `SELECT ${sessions.list} FROM sendwright_session
+      WHERE id IN (SELECT session FROM sendwright_address WHERE ${elements.among("address")}) ORDER BY id`
+    const unaddressed = `SELECT ${sessions.of("session")} FROM sendwright_session AS session
+      WHERE ${elements.among("session.provider")} AND session.id > ? AND NOT EXISTS (
+        SELECT 1 FROM sendwright_address AS address WHERE address.session = session.id AND address.sealed = ${endOfConfig}
+      ) ORDER BY session.id ${limited}`
     return {
       create: (session) =>
         db.write("SessionStore.create", function* () {
@@ -135,6 +151,21 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
       acquireProbe: (command) =>
         db.write("SessionStore.acquireProbe", () => Policy.acquireProbe(rows, command)),
       returnProbe: (command) => db.write("SessionStore.returnProbe", () => Policy.returnProbe(rows, command)),
+      address: ({ addresses, config, id }) =>
+        db.write("SessionStore.address", function* () {
+          const found = yield* findSession(id, locking)
+          if (found?.config !== config) return
+          yield* run(deleteAddresses, id)
+          yield* insertAddresses(addresses.map((address) => [address, id, config.slice(-sealedEnd)]))
+        }),
+      addressed: ({ addresses }) =>
+        db.read("SessionStore.addressed", function* () {
+          return (yield* all(addressed, JSON.stringify(addresses))).map(readSession)
+        }),
+      unaddressed: ({ after, limit, providers }) =>
+        db.read("SessionStore.unaddressed", function* () {
+          return (yield* all(unaddressed, JSON.stringify(providers), after, limit)).map(readSession)
+        }),
       countUnavailable: db.read("SessionStore.countUnavailable", function* () {
         const row = yield* get(countUnavailable)
         return row === undefined ? 0 : integer(row, "count")

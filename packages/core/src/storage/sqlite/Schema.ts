@@ -704,6 +704,23 @@ CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received
 `
 }
 
+const addresses: Migration = {
+  id: 24,
+  name: "addresses",
+  compatibleFrom: 17,
+  statements: `
+-- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
+-- by which they were written, since an earlier build changes that alone.
+CREATE TABLE sendwright_address (
+  address TEXT NOT NULL,
+  session TEXT NOT NULL,
+  sealed TEXT NOT NULL,
+  PRIMARY KEY (address, session)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_address_session ON sendwright_address (session);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -727,5 +744,6 @@ export const migrations: ReadonlyArray<Migration> = [
   revocations,
   embeddedUsage,
   wordsInOrder,
-  unreadHooks
+  unreadHooks,
+  addresses
 ]

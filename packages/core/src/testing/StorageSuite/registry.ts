@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Plan from "../../domain/account/Plan.ts"
+import type { Session } from "../../domain/session/Session.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
@@ -201,6 +202,57 @@ export const suite = (layer: Stored) => {
         ])
         expect(yield* claim(250, now + 30_000)).toHaveLength(2)
         expect(yield* sessions.transition({ ...back, id: "nobody" })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a session's addresses", () => {
+    const sealed = (name: string) => `v1.${name.padStart(40, "0")}`
+    const made = Effect.fnUntraced(function* (config: string, provider = "whatsapp_cloud") {
+      const sessions = yield* SessionStore
+      const { accountId } = yield* owner
+      const session = Fixtures.session(accountId, { provider, config: sealed(config) })
+      yield* sessions.create(session)
+      return session
+    })
+    const idsOf = (sessions: ReadonlyArray<Session>) => sessions.map(({ id }) => id)
+
+    it.effect("find it, whichever account it is of, and those that it had before do not", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const [first, second] = [yield* made("a"), yield* made("b")]
+        const addressed = (...addresses: ReadonlyArray<string>) =>
+          Effect.map(sessions.addressed({ addresses }), idsOf)
+        yield* sessions.address({ ...first, addresses: ["number 1", "account 9", "account 9"] })
+        yield* sessions.address({ ...second, addresses: ["number 2", "account 9"] })
+        expect(yield* addressed("number 1", "number 3")).toEqual([first.id])
+        expect(yield* addressed("account 9", "number 1")).toEqual([first.id, second.id].sort())
+        expect(yield* addressed()).toEqual([])
+        yield* sessions.address({ ...first, addresses: ["number 3"] })
+        expect(yield* addressed("number 1")).toEqual([])
+        expect(yield* addressed("number 3")).toEqual([first.id])
+        // Of a configuration that was replaced meanwhile.
+        yield* sessions.address({ id: first.id, config: sealed("old"), addresses: ["number 1"] })
+        expect(yield* addressed("number 1")).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are missing until they are written by the configuration that it has", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const [first, second] = [yield* made("a"), yield* made("b")]
+        yield* made("c", "http")
+        const unaddressed = (limit = 10, after = "") =>
+          Effect.map(sessions.unaddressed({ providers: ["whatsapp_cloud"], after, limit }), idsOf)
+        const all = [first.id, second.id].sort()
+        expect(yield* unaddressed()).toEqual(all)
+        expect(yield* unaddressed(1)).toEqual(all.slice(0, 1))
+        expect(yield* unaddressed(10, all[0])).toEqual(all.slice(1))
+        yield* sessions.address({ ...first, addresses: ["number 1"] })
+        expect(yield* unaddressed()).toEqual([second.id])
+        // As an earlier build does, which writes no addresses.
+        yield* sessions.change({ id: first.id, change: { config: sealed("d") }, now })
+        expect(yield* unaddressed()).toEqual(all)
       }).pipe(Effect.provide(layer))
     )
   })
