@@ -1,8 +1,11 @@
 /**
- * A person as a platform tells of them (decisions.md §10): a phone number, a user id of the platform, or both. A user id
- * means somebody only within its portfolio, the scope in which the platform gives it out.
+ * A person as a platform tells of them (decisions.md §10, §11): a phone number, a user id of the platform, or both. A user
+ * id means somebody only within its portfolio, the scope in which the platform gives it out. A phone may be written in
+ * more ways than one: whom we asked for by one number the platform may name by another, in its answer, in a receipt, or as
+ * the sender of a reply.
  */
 import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
 import * as Phone from "./Phone.ts"
 
 export interface Person {
@@ -84,6 +87,15 @@ export interface Link {
    * for the other. False when the other key replaced the first: only revocations hold for it then.
    */
   readonly reportedTogether: boolean
+  /** When the platform told it, where that may be long ago. */
+  readonly toldAt?: Instant
+}
+
+/** A number changed hands: its owner has another one now, and somebody else may come by it. */
+export interface Move {
+  readonly from: string
+  readonly to: string
+  readonly toldAt: Instant
 }
 
 /** A stored link and the time when it was first known. */
@@ -107,10 +119,16 @@ export interface Circle {
   /**
    * Only keys that were reported together with the given ones and surely are the same person's, including the given
    * ones. A phone with two user ids of one portfolio has a new owner, so that neither id stands for it. The same goes
-   * for a phone or a user id with the maximum number of links.
+   * for a phone or a user id with the maximum number of links, and for one that the platform gives to more numbers than
+   * anybody has.
    */
   readonly together: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
+  /** All numbers that surely are the same person's as this one, which is the first: by one step after the other. */
+  readonly numbers: (phone: string) => ReadonlyArray<string>
 }
+
+/** The ways in which somebody's number is written, at most: in Argentina 549…, 54… and 54…15…. */
+const maximumForms = 3
 
 const portfolioOf = (key: Key): string => key.slice(key.indexOf(" ") + 1)
 
@@ -132,9 +150,15 @@ export const circle = (links: Iterable<Known>): Circle => {
   const linksOf = (key: Key): ReadonlyArray<Known> => from.get(key) ?? none
 
   const isFull = (key: Key): boolean => linksOf(key).length >= maximumLinks
+  /** A user id has all forms of a number, a number its other ones. */
+  const hasTooMany = (key: Key): boolean =>
+    linksOf(key).filter(({ other, reportedTogether }) => reportedTogether && !isOfUser(other)).length >
+    (isOfUser(key) ? maximumForms : maximumForms - 1)
   const isShared = (key: Key, other: Key): boolean => {
-    if (!isOfUser(key) && !isOfUser(other)) return false
-    if (isFull(key) || isFull(other)) return true
+    const areNumbers = !isOfUser(key) && !isOfUser(other)
+    if (areNumbers && Phone.otherForm(key) === other) return false
+    if (isFull(key) || isFull(other) || hasTooMany(key) || hasTooMany(other)) return true
+    if (areNumbers) return false
     const [phone, user] = isOfUser(key) ? [other, key] : [key, other]
     return linksOf(phone).some(
       ({ other: each }) => each !== user && isOfUser(each) && portfolioOf(each) === portfolioOf(user)
@@ -163,6 +187,14 @@ export const circle = (links: Iterable<Known>): Circle => {
     return keys
   }
 
+  const together: Circle["together"] = (keys) => {
+    const found = new Set(keys)
+    for (const key of keys)
+      for (const { other, reportedTogether } of linksOf(key))
+        if (reportedTogether && !isShared(key, other)) found.add(other)
+    return [...found]
+  }
+
   const everything: Circle["everything"] = (keys) => {
     const found = new Set(keys)
     for (const key of keys) for (const { other } of linksOf(key)) found.add(other)
@@ -178,12 +210,14 @@ export const circle = (links: Iterable<Known>): Circle => {
         for (const other of others) if (linksOf(other).some((link) => link.other === each)) found.add(other)
       return [...found]
     },
-    together: (keys) => {
-      const found = new Set(keys)
-      for (const key of keys)
-        for (const { other, reportedTogether } of linksOf(key))
-          if (reportedTogether && !isShared(key, other)) found.add(other)
-      return [...found]
+    together,
+    numbers: (phone) => {
+      const found = new Set<Key>(Phone.forms(phone))
+      for (const each of found) {
+        if (found.size >= maximumKeys) break
+        for (const other of together([each])) found.add(other)
+      }
+      return [...found].filter((key) => !isOfUser(key))
     }
   }
 }
@@ -196,58 +230,162 @@ export interface Learnt {
   readonly retained: ReadonlyArray<Known>
   /** Links that are not stored, because their key has the maximum already. Revocations until now hold for them. */
   readonly beyond: ReadonlyArray<Link>
+  /** Known links that have ended. */
+  readonly ended: ReadonlyArray<Known>
+}
+
+/** True for a link from one number to another. */
+export const isOfPhones = ({ other, person }: Link): boolean => !isOfUser(person) && !isOfUser(other)
+
+/**
+ * Links while they are learnt.
+ *
+ * Once a number has changed hands, nothing leads to it from what its former owner is known by: whoever comes by it is
+ * somebody else. It goes on to lead to all that, for revocations only, since an opt-out may come late, and what it led to is
+ * linked with the new number instead. What is told later of the time before is taken like that, too.
+ */
+class Learning {
+  readonly #found = new Map<string, Known>()
+  readonly #from = new Map<Key, Set<string>>()
+  readonly #retained = new Map<string, Known>()
+  readonly #beyond = new Map<string, Link>()
+  readonly #ended = new Map<string, Known>()
+  readonly #at: Instant
+  readonly #now: Instant
+
+  constructor(known: ReadonlyArray<Known>, now: Instant) {
+    this.#now = now
+    // New links must be later than the known ones even if the clock was set back.
+    this.#at = known.reduce((at, link) => Math.max(at, link.at + 1), now)
+    for (const link of known) this.#put(link)
+  }
+
+  add(link: Link): void {
+    const { other, person, toldAt } = link
+    if (!link.reportedTogether || toldAt === undefined || Phone.otherForm(person) === other) {
+      this.#learn(link)
+      return
+    }
+    const [personNow, otherNow] = [this.#successor(person, toldAt), this.#successor(other, toldAt)]
+    if (personNow === undefined && otherNow === undefined) {
+      this.#learn(link)
+      return
+    }
+    const present = otherNow ?? other
+    for (const key of personNow === undefined ? [person] : [person, personNow])
+      if (key !== present) this.#learn({ person: key, other: present, reportedTogether: false })
+  }
+
+  move({ from, to, toldAt }: Move): void {
+    const known = this.#found.get(nameOfLink({ person: from, other: to }))
+    const back = this.#found.get(nameOfLink({ person: to, other: from }))
+    const isBack = back !== undefined && this.#isMove(back)
+    const isNew = known === undefined || (isBack && back.at > known.at)
+    const isLate = this.#successor(from, toldAt) !== undefined || (isBack && back.at > toldAt)
+    if (!isNew || isLate) return
+    const numbers = Phone.forms(from)
+    for (const number of numbers) {
+      for (const name of [...(this.#from.get(number) ?? [])]) {
+        const link = this.#found.get(name)
+        if (link === undefined || numbers.includes(link.other)) continue
+        const { other } = link
+        const ledBack = this.#end({ person: other, other: number })
+        if (link.reportedTogether) this.#retain({ ...link, reportedTogether: false })
+        if (!ledBack || other === to) continue
+        this.#learn({ person: other, other: to, reportedTogether: false })
+        this.#learn({ person: to, other, reportedTogether: false })
+      }
+    }
+    this.#end({ person: to, other: from })
+    this.#retain({ person: from, other: to, reportedTogether: false, at: this.#at })
+  }
+
+  learnt(): Learnt {
+    return {
+      retained: [...this.#retained.values()],
+      beyond: [...this.#beyond.values()],
+      ended: [...this.#ended.values()]
+    }
+  }
+
+  #put(link: Known): void {
+    const name = nameOfLink(link)
+    this.#found.set(name, link)
+    const names = this.#from.get(link.person)
+    if (names === undefined) this.#from.set(link.person, new Set([name]))
+    else names.add(name)
+  }
+
+  #retain(link: Known): void {
+    this.#put(link)
+    this.#retained.set(nameOfLink(link), link)
+    this.#ended.delete(nameOfLink(link))
+  }
+
+  #end(ended: Pick<Link, "other" | "person">): boolean {
+    const name = nameOfLink(ended)
+    const link = this.#found.get(name)
+    if (link === undefined) return false
+    this.#found.delete(name)
+    this.#from.get(link.person)?.delete(name)
+    this.#retained.delete(name)
+    this.#ended.set(name, link)
+    return true
+  }
+
+  /** A later number leads back to no former one. */
+  #isMove(link: Known): boolean {
+    const { other, person, reportedTogether } = link
+    return (
+      !reportedTogether && isOfPhones(link) && !this.#found.has(nameOfLink({ person: other, other: person }))
+    )
+  }
+
+  /** The number that this one, in either form, was changed to at a time or later. */
+  #successor(key: Key, since: Instant): string | undefined {
+    let last: Known | undefined
+    for (const form of isOfUser(key) ? [] : Phone.forms(key))
+      for (const name of this.#from.get(form) ?? []) {
+        const link = this.#found.get(name)
+        if (link === undefined || link.at < since || !this.#isMove(link)) continue
+        // A clock that was ahead wrote it.
+        if (Time.isAhead(link.at, this.#now)) continue
+        if (last === undefined || link.at > last.at) last = link
+      }
+    return last?.other
+  }
+
+  #learn({ other, person, reportedTogether }: Link): void {
+    const link = { person, other, reportedTogether }
+    const name = nameOfLink(link)
+    const before = this.#found.get(name)
+    if (before !== undefined && (before.reportedTogether || !reportedTogether)) return
+    if (before === undefined && (this.#from.get(person)?.size ?? 0) >= maximumLinks) {
+      if (reportedTogether || !this.#beyond.has(name)) this.#beyond.set(name, link)
+      return
+    }
+    this.#retain({ ...link, at: before?.at ?? this.#at })
+  }
 }
 
 /** @param known all links from the keys at which the new links begin */
-export const learn = (links: Iterable<Link>, known: ReadonlyArray<Known>, now: Instant): Learnt => {
-  const found = new Map<string, Known>()
-  const many = new Map<Key, number>()
-  // New links must be later than the known ones even if the clock was set back.
-  let at = now
-  for (const link of known) {
-    found.set(nameOfLink(link), link)
-    many.set(link.person, 1 + (many.get(link.person) ?? 0))
-    at = Math.max(at, link.at + 1)
+export const learn = (told: Iterable<Link | Move>, known: ReadonlyArray<Known>, now: Instant): Learnt => {
+  const learning = new Learning(known, now)
+  for (const each of told) {
+    if ("from" in each) learning.move(each)
+    else learning.add(each)
   }
-  const retained = new Map<string, Known>()
-  const beyond = new Map<string, Link>()
-  for (const link of links) {
-    const name = nameOfLink(link)
-    const before = found.get(name)
-    if (before !== undefined && (before.reportedTogether || !link.reportedTogether)) continue
-    const count = many.get(link.person) ?? 0
-    if (before === undefined && count >= maximumLinks) {
-      if (link.reportedTogether || !beyond.has(name)) beyond.set(name, link)
-      continue
-    }
-    if (before === undefined) many.set(link.person, count + 1)
-    const learnt = { ...link, at: before?.at ?? at }
-    found.set(name, learnt)
-    retained.set(name, learnt)
-  }
-  return { retained: [...retained.values()], beyond: [...beyond.values()] }
+  return learning.learnt()
 }
 
-/** All links with those that were learnt. */
-export const withLearnt = (known: ReadonlyArray<Known>, { retained }: Learnt): ReadonlyArray<Known> => [
-  ...new Map([...known, ...retained].map((link) => [nameOfLink(link), link])).values()
-]
-
-/** True when the person has more than one key. */
-export const isLinked = ({ phone, userId }: Person): boolean =>
-  phone !== null && (userId !== null || Phone.otherForm(phone) !== undefined)
-
-/** Both ways: one was told together with the other. */
-const met = (person: Key, other: Key): ReadonlyArray<Link> => [
-  { person, other, reportedTogether: true },
-  { person: other, other: person, reportedTogether: true }
-]
-
-/** Links a phone to its other form, if it has one. */
-const written = (person: Person | null): ReadonlyArray<Link> => {
-  const phone = person?.phone ?? null
-  const other = phone === null ? undefined : Phone.otherForm(phone)
-  return phone === null || other === undefined ? [] : met(phone, other)
+/** All links with those that were learnt, and without those that have ended. */
+export const withLearnt = (
+  known: ReadonlyArray<Known>,
+  { ended, retained }: Learnt
+): ReadonlyArray<Known> => {
+  const links = new Map([...known, ...retained].map((link) => [nameOfLink(link), link]))
+  for (const link of ended) links.delete(nameOfLink(link))
+  return [...links.values()]
 }
 
 /** A platform's report on a person's identity. */
@@ -255,31 +393,89 @@ export interface IdentityReport {
   readonly person: Person
   /** By what the person was known before a number or a user id changed. */
   readonly formerly: Person | null
+  /** The number that a message of ours was sent to, where the platform names by `person` who got it. */
+  readonly asked?: string
+  /** When the platform told it; absent = now. */
+  readonly at?: Instant
+}
+
+/** True when the report tells of two people, or of two names of one. */
+export const isLinked = ({ asked, formerly, person: { phone, userId } }: IdentityReport): boolean =>
+  formerly !== null ||
+  asked !== undefined ||
+  (phone !== null && (userId !== null || Phone.otherForm(phone) !== undefined))
+
+/** The phones with their other forms: the keys by whose links all of a person's numbers are found. */
+export const written = (phones: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...new Set(phones.flatMap(Phone.forms))
+]
+
+/** All numbers of a person for each of these phones, where there are more than the one; the phone itself first. */
+export const numbersOf = (
+  phones: ReadonlyArray<string>,
+  links: ReadonlyArray<Known>
+): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const { numbers } = circle(links)
+  const found = new Map<string, ReadonlyArray<string>>()
+  for (const phone of phones) {
+    const all = numbers(phone)
+    if (all.length > 1) found.set(phone, all)
+  }
+  return found
+}
+
+/** Both ways: one was told together with the other. */
+const met = (person: Key, other: Key): ReadonlyArray<Link> => [
+  { person, other, reportedTogether: true },
+  { person: other, other: person, reportedTogether: true }
+]
+
+/** Each with each other. */
+const allMet = (keys: ReadonlyArray<Key>): ReadonlyArray<Link> =>
+  keys.flatMap((key, place) => keys.slice(place + 1).flatMap((other) => met(key, other)))
+
+/** Links a phone to its other form, if it has one. */
+const formsMet = (phone: string | null | undefined): ReadonlyArray<Link> => {
+  const [form, other] = phone == null ? [] : Phone.forms(phone)
+  return form === undefined || other === undefined ? [] : met(form, other)
+}
+
+/** The change of a number that a report tells of; undefined where it tells of none. */
+const moveOf = ({ formerly, person }: IdentityReport, toldAt: Instant): Move | undefined => {
+  const [from, to] = [formerly?.phone ?? null, person.phone]
+  return from === null || to === null || Phone.forms(from).includes(to) ? undefined : { from, to, toldAt }
 }
 
 /**
  * The links that follow from a report. A person's former keys lead to the present ones. The present ones lead back
  * only if the report names no changed number, since the person may still have the former key.
  */
-export const linksOf = ({ formerly, person }: IdentityReport, portfolio: string): ReadonlyArray<Link> => {
-  const now = keysOf(person, portfolio)
-  const before = formerly === null ? [] : keysOf(formerly, portfolio).filter((key) => !now.includes(key))
-  const [first, second] = now
-  const [former, alsoFormer] = before
-  const numberChanged =
-    formerly !== null && formerly.phone !== null && person.phone !== null && formerly.phone !== person.phone
-  return [
-    ...written(person),
-    ...written(formerly),
-    ...(first !== undefined && second !== undefined ? met(first, second) : []),
-    ...(former !== undefined && alsoFormer !== undefined ? met(former, alsoFormer) : []),
+export const linksOf = (
+  report: IdentityReport,
+  portfolio: string,
+  now: Instant
+): ReadonlyArray<Link | Move> => {
+  const { asked, formerly, person } = report
+  const { at = now } = report
+  const toldAt = Number.isFinite(at) ? Math.min(at, now) : now
+  const names = [...new Set([...keysOf(person, portfolio), ...(asked === undefined ? [] : [asked])])]
+  const before = formerly === null ? [] : keysOf(formerly, portfolio).filter((key) => !names.includes(key))
+  const move = moveOf(report, toldAt)
+  const links = [
+    ...formsMet(person.phone),
+    ...formsMet(asked),
+    ...formsMet(formerly?.phone),
+    ...allMet(names),
+    // What the former names had with each other is over once the number has another owner.
+    ...allMet(before).map((link) => (move === undefined ? link : { ...link, reportedTogether: false })),
     ...before.flatMap((key) =>
-      now.flatMap(
+      names.flatMap(
         (other): ReadonlyArray<Link> => [
           { person: key, other, reportedTogether: false },
-          ...(numberChanged ? [] : [{ person: other, other: key, reportedTogether: false }])
+          ...(move === undefined ? [{ person: other, other: key, reportedTogether: false }] : [])
         ]
       )
     )
-  ]
+  ].map((link) => ({ ...link, toldAt }))
+  return move === undefined ? links : [move, ...links]
 }

@@ -72,7 +72,8 @@ export const check = (text: string): string | undefined => {
 
 /**
  * Countries where one mobile number is written in two ways, and where platforms answer in the other one than they were
- * asked in (whatsapp-cloud.md §1.5): 1 after Mexico's code, 9 after Argentina's, and Brazil's ninth digit.
+ * asked in (whatsapp-cloud.md §1.5): 1 after Mexico's code, 9 after Argentina's, and Brazil's ninth digit. It is a first
+ * guess, for numbers that no platform has told of yet: other countries have two ways, too (`domain/Person`).
  */
 const twoForms: ReadonlyArray<readonly [form: RegExp, other: string]> = [
   [/^521([0-9]{10})$/, "52$1"],
@@ -87,6 +88,12 @@ const twoForms: ReadonlyArray<readonly [form: RegExp, other: string]> = [
 export const otherForm = (phone: string): string | undefined => {
   const found = twoForms.find(([form]) => form.test(phone))
   return found === undefined ? undefined : phone.replace(...found)
+}
+
+/** The ways to write a number, as far as they can be guessed: that which is given first. */
+export const forms = (phone: string): ReadonlyArray<string> => {
+  const other = otherForm(phone)
+  return other === undefined ? [phone] : [phone, other]
 }
 
 /** The start of a number: not inside a UUID, a longer word or a fraction. The `tel` of a link may stand before it. */

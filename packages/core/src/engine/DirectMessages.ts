@@ -134,7 +134,7 @@ type ConsentNow = (claimed: ClaimedJob) => Effect.Effect<Consent.Refusal | undef
 const ended = (failure: Failure, maybeSent: boolean): Outcome =>
   maybeSent ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
 
-/** The retries of a commit that contains an opt-out, since the platform will not report the opt-out again. */
+/** The retries of a commit that contains an opt-out, or a person's other name, since the platform will not tell it again. */
 const untilStored = Schedule.exponential("50 millis").pipe(
   Schedule.union(Schedule.spaced("2 seconds")),
   Schedule.upTo("20 seconds")
@@ -162,16 +162,16 @@ const dispatch = Effect.fnUntraced(function* (
     askAgain: () => consentNow(claimed)
   }
   const [recipient] = claimed.recipients
-  if (recipient === undefined) return { outcome: Outcome.Released({ maybeSent: false }), optOut: null }
+  if (recipient === undefined) return { outcome: Outcome.Released({ maybeSent: false }), inbound: null }
   let { attempts } = recipient
-  let optOut: Inbound | null = null
+  let inbound: Inbound | null = null
   /** Attempts once. A message that would have to wait for a pause to end is refused, since its caller waits. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
     circuit.began()
     const attempted = yield* Attempt.attempt(sessionSender, claimed, next, stillOwns, consent)
     circuit.ended(attempted.answered)
     const { actionable: failure, outcome } = attempted
-    optOut = attempted.optOut ?? optOut
+    inbound = attempted.inbound ?? inbound
     if (failure === null)
       return outcome._tag === "Released" ? Outcome.Unknown({ failure: processStalled }) : outcome
     yield* Effect.ignoreLogged(
@@ -184,18 +184,18 @@ const dispatch = Effect.fnUntraced(function* (
     const now = yield* Clock.currentTimeMillis
     const { failure, maybeSent } = outcome
     if (outcome.at - started > Retry.directWindow || circuit.isOpen()) {
-      return { outcome: ended(failure, maybeSent), optOut }
+      return { outcome: ended(failure, maybeSent), inbound }
     }
     yield* Effect.sleep(outcome.at - now)
     askedAt = clock.unsafeCurrentTimeMillis()
     const refusal = yield* Effect.option(consentNow(claimed))
-    if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), optOut }
+    if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), inbound }
     if (refusal.value !== undefined)
-      return { outcome: Attempt.withoutConsent(refusal.value, maybeSent), optOut }
+      return { outcome: Attempt.withoutConsent(refusal.value, maybeSent), inbound }
     attempts += 1
     outcome = yield* attempt({ ...recipient, attempts, maybeSent })
   }
-  return { outcome, optOut }
+  return { outcome, inbound }
 })
 
 /** Admits a message: its circuit, to which the attempt is reported; null while the platform must not be asked. */
@@ -284,7 +284,7 @@ const replaying = (
     return yield* reply(messageId, answer, true)
   })
 
-/** Settles the message. A commit with an opt-out is retried until the store accepts it. */
+/** Settles the message. A commit with the platform's word on the person is retried until the store accepts it. */
 const settling = (jobs: Context.Tag.Service<JobStore>) => (settlement: Settlement) => {
   const once = Effect.flatMap(Clock.currentTimeMillis, (now) =>
     jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
@@ -378,13 +378,13 @@ export const make = Effect.fnUntraced(function* (options: {
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const { optOut, outcome } = yield* attempt({ ...claimed, probe }, caller, circuit, now, () =>
+      const { inbound, outcome } = yield* attempt({ ...claimed, probe }, caller, circuit, now, () =>
         heartbeat.stillOwns(worker, since)
       )
       yield* inFlight.untilReleased
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
-      yield* settle(optOut === null ? settlement : { ...settlement, inbound: optOut })
+      yield* settle(inbound === null ? settlement : { ...settlement, inbound })
       yield* Effect.zipRight(signals.deliveries.notify, signals.attempts.notify)
       return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }
     })

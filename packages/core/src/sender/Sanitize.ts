@@ -7,8 +7,8 @@ import * as ExternalText from "../domain/ExternalText.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Redaction from "./Redaction.ts"
-import type { HookContent, InboundMessage, TemplateNews, UnreadPart } from "./Sender.ts"
-import { accepted, SendResult } from "./Sender.ts"
+import type { HookContent, InboundMessage, Named, TemplateNews, UnreadPart } from "./Sender.ts"
+import { SendResult } from "./Sender.ts"
 
 export const failure = (given: Failure, config: unknown): Failure =>
   ExternalText.failure(Redaction.failure(given, config))
@@ -21,11 +21,11 @@ export const sendResult = (result: SendResult, config: unknown): SendResult => {
       const status = result.status === "sent" ? "sent" : "accepted"
       return providerId === result.providerId && status === result.status
         ? result
-        : accepted(providerId, status)
+        : { ...result, providerId, status }
     }
     case "Held": {
       const providerId = ExternalText.idOrNull(result.providerId)
-      return SendResult.Held({ providerId, failure: failure(result.failure, config) })
+      return SendResult.Held({ ...result, providerId, failure: failure(result.failure, config) })
     }
     case "Rejected":
       return SendResult.Rejected({ failure: failure(result.failure, config) })
@@ -36,28 +36,34 @@ export const sendResult = (result: SendResult, config: unknown): SendResult => {
   }
 }
 
+const named = ({ phone, userId }: Named): Named => ({
+  phone: ExternalText.idOrNull(phone),
+  userId: ExternalText.idOrNull(userId)
+})
+
 export const report = (given: Report): Report => {
   const messageId = ExternalText.idOrNull(given.messageId)
   const providerId = ExternalText.idOrNull(given.providerId)
-  const { at, failure: reason, pricing, status } = given
+  const { failure: reason, named: who, pricing } = given
   if (
     reason === null &&
     pricing === undefined &&
+    who === undefined &&
     messageId === given.messageId &&
     providerId === given.providerId
   ) {
     return given
   }
-  const cleaned = {
+  return {
+    ...given,
     messageId,
     providerId,
-    status,
-    at,
-    failure: reason === null ? null : ExternalText.failure(reason)
+    failure: reason === null ? null : ExternalText.failure(reason),
+    ...(who === undefined ? {} : { named: named(who) }),
+    ...(pricing === undefined
+      ? {}
+      : { pricing: { category: ExternalText.code(pricing.category), free: pricing.free } })
   }
-  if (pricing === undefined) return cleaned
-  const { category, free } = pricing
-  return { ...cleaned, pricing: { category: ExternalText.code(category), free } }
 }
 
 export const templateNews = ({ language, name, quality, status }: TemplateNews): TemplateNews => ({

@@ -32,6 +32,12 @@ export interface OutboundMessage {
   readonly config: unknown
 }
 
+/** The names that a platform gives somebody, as it writes them. */
+export interface Named {
+  readonly phone: string | null
+  readonly userId: string | null
+}
+
 /**
  * The result of one attempt. `answered` says whether the platform answered at all: false when it was not reached, did
  * not answer in time, or reported a server error (5xx). Twenty such attempts of a session in a row, or half a minute
@@ -39,9 +45,14 @@ export interface OutboundMessage {
  * message alone is the cause.
  */
 export type SendResult = Data.TaggedEnum<{
-  Accepted: { readonly providerId: string | null; readonly status: "accepted" | "sent" }
+  /** `named`: whom the platform names as the one who gets it, where it names another number than `to`, or a user id. */
+  Accepted: {
+    readonly providerId: string | null
+    readonly status: "accepted" | "sent"
+    readonly named?: Named
+  }
   /** The platform has it and looks at it first, for this reason; a receipt says what became of it. */
-  Held: { readonly providerId: string | null; readonly failure: Failure }
+  Held: { readonly providerId: string | null; readonly failure: Failure; readonly named?: Named }
   /** The platform refused; the same request would be refused again. */
   Rejected: { readonly failure: Failure }
   /** The platform surely does not have it, and a later attempt may pass. `answered` is true when absent. */
@@ -180,13 +191,15 @@ export interface Preference {
  * A report about a person's identity: a phone and a user id that were reported together, or one that replaced
  * another.
  */
-export interface Acquaintance {
-  readonly phone: string | null
-  readonly userId: string | null
+export interface Acquaintance extends Named {
   /** Our message that they got, where their phone was not told. */
   readonly messageId?: string | null
+  /** The number that a message of ours was sent to which they got, or answered. */
+  readonly asked?: string
   /** By what they were known before. */
-  readonly formerly?: { readonly phone: string | null; readonly userId: string | null }
+  readonly formerly?: Named
+  /** When the platform told it; absent = now. */
+  readonly at?: Instant | null
 }
 
 /** A part of a hook that was not understood, as it came. */

@@ -15,6 +15,10 @@ export interface SessionSender {
   readonly connection: Connection
 }
 
+/** The scope of the user ids that the session's platform gives out. */
+export const portfolioOf = (sessionSender: SessionSender | undefined, sessionId: string): string =>
+  sessionSender?.sender.portfolio?.(sessionSender.config) ?? sessionId
+
 /** Undefined when this process has no sender for the provider, or cannot decrypt the configuration. */
 export type Resolve = (session: Outbound | null) => Effect.Effect<SessionSender | undefined>
 

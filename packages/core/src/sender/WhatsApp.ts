@@ -16,7 +16,7 @@ import type { TemplateContent } from "../domain/template/Template.ts"
 import * as TemplateParameters from "../domain/template/TemplateParameters.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
 import * as PlatformHttp from "./PlatformHttp.ts"
-import type { OutboundMessage, Sender } from "./Sender.ts"
+import type { Named, OutboundMessage, Sender } from "./Sender.ts"
 import { accepted, PlatformRefusal, refused, SendResult } from "./Sender.ts"
 import { type Config, decode, read, urlOf } from "./whatsapp/Config.ts"
 import { failureOf } from "./whatsapp/Failure.ts"
@@ -82,13 +82,23 @@ const held = (messageStatus: string): Failure => ({
  * the work on an answer; any other text is parsed.
  */
 const acceptance =
-  /^\{"messaging_product":"whatsapp","contacts":\[\{"input":"[+\w]*","wa_id":"\w*"\}\],"messages":\[\{"id":"([\w.+/=:-]+)"(?:,"message_status":"accepted")?\}\]\}$/
+  /^\{"messaging_product":"whatsapp","contacts":\[\{"input":"[+\w]*","wa_id":"(\w*)"\}\],"messages":\[\{"id":"([\w.+/=:-]+)"(?:,"message_status":"accepted")?\}\]\}$/
 
-const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
+/** Whom the answer names as the recipient; undefined where it is the number that was asked for, or nobody. */
+const namedIn = (json: unknown, to: string): { readonly named?: Named } => {
+  const [contact, ...others] = Json.listAt(json, "contacts")
+  const phone = Json.wordAt(contact, "wa_id") ?? null
+  const userId = Json.wordAt(contact, "user_id") ?? null
+  return others.length > 0 || (userId === null && (phone === null || phone === to))
+    ? {}
+    : { named: { phone, userId } }
+}
+
+const meaning = (exchanged: Exchanged, url: string, to: string, now: Instant): SendResult =>
   PlatformHttp.meaning(exchanged, (answer) => {
     const { body, retryAfter, status } = answer
-    const acceptedId = status === 200 ? acceptance.exec(body)?.[1] : undefined
-    if (acceptedId !== undefined) return accepted(acceptedId, "accepted")
+    const plain = status === 200 ? acceptance.exec(body) : null
+    if (plain?.[2] !== undefined && plain[1] === to) return accepted(plain[2], "accepted")
     const json = Json.parse(body)
     const retryAfterMs = Retry.readAfter(retryAfter, now)
     const failure = failureOf(Json.at(json, "error"), status)
@@ -101,8 +111,8 @@ const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
       }
       const messageStatus = Json.textAt(json, "messages", 0, "message_status") ?? "accepted"
       return messageStatus === "accepted"
-        ? accepted(providerId, "accepted")
-        : SendResult.Held({ providerId, failure: held(messageStatus) })
+        ? { ...accepted(providerId, "accepted"), ...namedIn(json, to) }
+        : SendResult.Held({ providerId, failure: held(messageStatus), ...namedIn(json, to) })
     }
     const redirected = PlatformHttp.redirected(answer, {
       who: "The platform",
@@ -185,7 +195,9 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
         const { headers, url } = deskOf(decode(message.config))
         const body = bodyOf(message)
         const exchanged = exchange({ method: "POST", url, headers, body, timeoutMs, maximumBytes })
-        return Effect.zipWith(exchanged, Clock.currentTimeMillis, (answer, now) => meaning(answer, url, now))
+        return Effect.zipWith(exchanged, Clock.currentTimeMillis, (answer, now) =>
+          meaning(answer, url, message.to, now)
+        )
       },
       check: Effect.fnUntraced(function* (given) {
         const config = decode(given)

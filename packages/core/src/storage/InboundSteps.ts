@@ -5,8 +5,9 @@ import * as Order from "../domain/consent/Order.ts"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { Circle, Key, Known, Learnt, Link } from "../domain/Person.ts"
+import type { Circle, Key, Known, Learnt, Link, Move } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
+import * as Phone from "../domain/Phone.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
 import type { RecordOfPhone } from "./ConsentStore.ts"
@@ -34,8 +35,14 @@ export const fresh = (
 }
 
 /** True for an item that tells of two people, or of two names of one. */
-const isLinked = ({ identity }: InboundItem): boolean =>
-  identity !== null && (identity.formerly !== null || Person.isLinked(identity.person))
+const isLinked = ({ identity }: InboundItem): boolean => identity !== null && Person.isLinked(identity)
+
+/** By what an item names somebody. */
+const keysOf = ({ identity }: Pick<InboundItem, "identity">, portfolio: string): ReadonlyArray<Key> => {
+  if (identity === null) return []
+  const { asked, person } = identity
+  return [...Person.keysOf(person, portfolio), ...(asked === undefined ? [] : [asked])]
+}
 
 /** True for an item that tells of people, or of what they want. */
 const isIdentified = (item: InboundItem): boolean =>
@@ -61,17 +68,25 @@ export function* parts(items: ReadonlyArray<InboundItem>): Generator<ReadonlyArr
   if (part.length > 0) yield part
 }
 
-const linksOf = (items: ReadonlyArray<InboundItem>, portfolio: string): ReadonlyArray<Link> =>
-  items.flatMap(({ identity }) => (identity === null ? [] : Person.linksOf(identity, portfolio)))
+const linksOf = (
+  items: ReadonlyArray<InboundItem>,
+  portfolio: string,
+  now: Instant
+): ReadonlyArray<Link | Move> =>
+  items.flatMap(({ identity }) => (identity === null ? [] : Person.linksOf(identity, portfolio, now)))
 
 /** The keys whose links have to be known: of those who said something of consent, and of whom more than one is told. */
-export const named = (items: ReadonlyArray<InboundItem>, portfolio: string): ReadonlyArray<Key> => [
+export const named = (
+  items: ReadonlyArray<InboundItem>,
+  portfolio: string,
+  now: Instant
+): ReadonlyArray<Key> => [
   ...new Set(
     items
       .filter(isIdentified)
       .flatMap((item) => [
-        ...(item.identity === null ? [] : Person.keysOf(item.identity.person, portfolio)),
-        ...linksOf([item], portfolio).map(({ person }) => person)
+        ...keysOf(item, portfolio),
+        ...linksOf([item], portfolio, now).map((link) => ("from" in link ? link.from : link.person))
       ])
   )
 ]
@@ -82,7 +97,7 @@ export const learn = (
   portfolio: string,
   known: ReadonlyArray<Known>,
   now: Instant
-): Learnt => Person.learn(linksOf(items, portfolio), known, now)
+): Learnt => Person.learn(linksOf(items, portfolio, now), known, now)
 
 /** The keys that a word or a new link concerns: their histories have to be known. */
 export const concerned = (
@@ -97,13 +112,13 @@ export const concerned = (
   }
   for (const { other, person } of [...retained, ...beyond]) add([person, other])
   for (const { identity, word } of items)
-    if (identity !== null && word !== null)
-      for (const key of keysFor(Person.keysOf(identity.person, portfolio), word.status, circle)) keys.add(key)
+    if (word !== null)
+      for (const key of keysFor(keysOf({ identity }, portfolio), word.status, circle)) keys.add(key)
   return [...keys]
 }
 
 /** Under which keys a word of these holds. */
-export const keysFor = (keys: ReadonlyArray<Key>, status: Status, circle: Circle): ReadonlyArray<Key> =>
+const keysFor = (keys: ReadonlyArray<Key>, status: Status, circle: Circle): ReadonlyArray<Key> =>
   status === "revoked" ? circle.everything(keys) : circle.together(keys)
 
 /** The person that a record names: as told, and else by the nearest keys that are known. */
@@ -139,7 +154,10 @@ const carry = (
   }))
 }
 
-/** The records that new links carry over: a revocation of one holds for the other, a grant only where both were told. */
+/**
+ * The records that new links carry over: a revocation of one holds for the other, a grant only where both were told and
+ * the person gave it. A number of which a platform mixes people up brings its new names no opt-out: it may be anybody's.
+ */
 const carried = (
   { beyond, retained }: Learnt,
   circle: Circle,
@@ -162,7 +180,7 @@ const carried = (
     return found
   }
   const sources = new Map<Key, Set<Key>>()
-  for (const { other, person } of [...retained, ...beyond]) {
+  for (const { other, person } of [...retained, ...beyond.filter((link) => !Person.isOfPhones(link))]) {
     const leading = circle.leadingTo(person).filter((source) => decidingOf(source).length > 0)
     if (leading.length === 0) continue
     for (const key of circle.everything([other])) {
@@ -179,7 +197,8 @@ const carried = (
     for (const other of others) {
       const granted = batchable.has(Person.nameOfLink({ person: other, other: key }))
       for (const record of decidingOf(other)) {
-        if (known.has(record.id) || (record.status === "granted" && !granted)) continue
+        if (known.has(record.id) || (record.status === "granted" && !(granted && Consent.isOwnWord(record))))
+          continue
         known.add(record.id)
         found.push(...carry(record, other, key, history, now))
       }
@@ -235,9 +254,17 @@ const place = <R extends ConsentRecord>(
   return filed
 }
 
+/** The keys whose links have to be known before an account registers these. */
+export const registering = (records: ReadonlyArray<RecordOfPhone>): ReadonlyArray<Key> =>
+  Person.written(records.map(({ phone }) => phone))
+
+/** Under which keys an account's record holds: a revocation for the person, a grant for the number that it names. */
+const keysOfRegistered = ({ phone, status }: RecordOfPhone, circle: Circle): ReadonlyArray<Key> =>
+  status === "revoked" ? circle.everything(Phone.forms(phone)) : [phone]
+
 /** The keys whose histories have to be known before an account registers these. */
 export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): ReadonlyArray<Key> => [
-  ...new Set(records.flatMap(({ phone, status }) => keysFor([phone], status, circle)))
+  ...new Set(records.flatMap((record) => keysOfRegistered(record, circle)))
 ]
 
 /** What an account registers: for each record what is filed of it, which is seldom more than the one. */
@@ -249,7 +276,7 @@ export const registered = (
 ): ReadonlyArray<ReadonlyArray<Filed & { readonly record: RecordOfPhone }>> => {
   const growing = new Growing(histories)
   return records.map((record) =>
-    place(record, keysFor([record.phone], record.status, circle), growing, () => ids.uuid(record.recordedAt))
+    place(record, keysOfRegistered(record, circle), growing, () => ids.uuid(record.recordedAt))
   )
 }
 
@@ -261,7 +288,7 @@ const said = (
   now: Instant
 ): ReadonlyArray<Filed> => {
   if (identity === null || word === null) return []
-  const keys = keysFor(Person.keysOf(identity.person, portfolio), word.status, circle)
+  const keys = keysFor(keysOf({ identity }, portfolio), word.status, circle)
   const record: ConsentRecord = {
     ...word,
     ...personOf(keys),

@@ -73,6 +73,14 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
      * @param items at most {@link maximumItems}, of at most {@link maximumWeight}
      */
     readonly receive: (command: Inbound & { readonly now: Instant }) => Effect.Effect<Received, StorageError>
+    /**
+     * All numbers of a person for each of these phones, where they are more than the one: the phone first, then those that
+     * the platform told together with it, and its other form.
+     */
+    readonly numbers: (query: {
+      readonly accountId: string
+      readonly phones: ReadonlyArray<string>
+    }) => Effect.Effect<ReadonlyMap<string, ReadonlyArray<string>>, StorageError>
     /** The items that name nobody, newest first. */
     readonly unattributed: (query: {
       readonly accountId: string

@@ -17,7 +17,7 @@ import * as Sessions from "../domain/session/Session.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
 import type { Inbound } from "./InboundStore.ts"
-import type { ClaimedJob, Report, Settlement } from "./JobStore.ts"
+import type { ClaimedJob, Met, Report, Settlement } from "./JobStore.ts"
 import { CancelResult, RetryResult } from "./JobStore.ts"
 
 /** A job with what dispatch keeps of it. */
@@ -145,12 +145,14 @@ export const claim = <H extends JobState>(
 export const stopsJob = ({ outcome }: Settlement): boolean =>
   outcome._tag === "Failed" && outcome.stopsJob === true
 
-/** The inbound items of settlements: one batch for each session, in one order for all commits. */
+/** The inbound items of settlements: one batch for each session and portfolio, in one order for all commits. */
 export const inbound = (settlements: ReadonlyArray<Settlement>): ReadonlyArray<Inbound> => {
   const brought: Array<Inbound> = []
   for (const { inbound } of settlements) if (inbound !== undefined) brought.push(inbound)
   if (brought.length === 0) return brought
-  const groups = groupBy(brought, ({ accountId, sessionId }) => `${accountId} ${sessionId}`)
+  const groups = groupBy(brought, ({ accountId, portfolio, sessionId }) =>
+    JSON.stringify([accountId, sessionId, portfolio])
+  )
   return [...groups.keys()].sort().flatMap((name) => {
     const group = groups.get(name) ?? []
     return group.slice(0, 1).map((first) => ({ ...first, items: group.flatMap(({ items }) => items) }))
@@ -228,13 +230,19 @@ export const giveBack = <H extends JobState>(
   return { ...step(state, state.job, changes, changes.length, now), count }
 }
 
+/** True where the platform names the recipient by another number, or by a user id alone. */
+const isNamedOtherwise = ({ named }: Report, { phone }: RecipientResult): boolean =>
+  named !== undefined && (named.phone === null ? named.userId !== null : named.phone !== phone)
+
 /** Reports of this job's recipients; those of none are answered back. */
 export const receive = <H extends JobState>(
   state: H,
   find: (index: number) => FencedRecipient | undefined,
   reported: ReadonlyArray<{ readonly index: number; readonly report: Report }>,
   now: Instant
-): JobChange<H> & { readonly unmatched: ReadonlyArray<Report> } => {
+): JobChange<H> & { readonly unmatched: ReadonlyArray<Report>; readonly met: ReadonlyArray<Met> } => {
+  const met: Array<Met> = []
+  const { sessionId } = state.job
   const current = new Map<number, FencedRecipient>()
   const changes: Array<RecipientChange> = []
   const unmatched: Array<Report> = []
@@ -245,11 +253,12 @@ export const receive = <H extends JobState>(
       continue
     }
     const { fence, recipient: before } = fenced
+    if (isNamedOtherwise(report, before)) met.push({ sessionId, asked: before.phone, report })
     const after = Transitions.report(before, report, now)
     current.set(index, { recipient: after, fence })
     if (after !== before) changes.push({ before, after, fence })
   }
-  return { unmatched, ...step(state, state.job, changes, 0, now) }
+  return { unmatched, met, ...step(state, state.job, changes, 0, now) }
 }
 
 /** The answer of a verb, and the step to be written for it; null when nothing is. */

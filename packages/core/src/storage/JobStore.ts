@@ -188,8 +188,24 @@ export interface Report {
   readonly reportedAt?: Instant
   readonly failure: Failure | null
   readonly providerId: string | null
+  /** Whom the platform names as the one who got the message; absent where it names nobody. */
+  readonly named?: { readonly phone: string | null; readonly userId: string | null }
   /** Only some platforms tell it, with only some of their reports. */
   readonly pricing?: Pricing
+}
+
+/** A report whose platform names the recipient otherwise than the number that was asked for. */
+export interface Met {
+  readonly sessionId: string
+  readonly asked: string
+  readonly report: Report
+}
+
+/** What became of reports. */
+export interface ReportsApplied {
+  readonly applied: number
+  readonly unmatched: ReadonlyArray<Report>
+  readonly met: ReadonlyArray<Met>
 }
 
 export type CancelResult = Data.TaggedEnum<{
@@ -218,6 +234,7 @@ export const maximumEarlyReports = 10_000
 
 export interface EarlyReportsApplied {
   readonly applied: number
+  readonly met: ReadonlyArray<Met>
   readonly forgotten: ReadonlyMap<string, number>
 }
 
@@ -328,14 +345,15 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     /**
      * Applies reports of a session's messages by rank, each with its event; unknown ids are answered back. Those that
-     * have only the platform's id are parked: our own commit, which brings it, may be still to come.
+     * have only the platform's id are parked: our own commit, which brings it, may be still to come. Who is named otherwise
+     * than they were asked for is answered however often it is told.
      */
     readonly receive: (command: {
       readonly now: Instant
       /** Absent: whatever session; then only our own ids are known. */
       readonly sessionId?: string
       readonly reports: ReadonlyArray<Report>
-    }) => Effect.Effect<{ readonly applied: number; readonly unmatched: ReadonlyArray<Report> }, StorageError>
+    }) => Effect.Effect<ReportsApplied, StorageError>
 
     /**
      * Applies the parked reports whose message is known now. Forgets those of a day ago and, of a session that has more
@@ -344,6 +362,12 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     readonly applyEarlyReports: (command: {
       readonly now: Instant
     }) => Effect.Effect<EarlyReportsApplied, StorageError>
+
+    /** The numbers that the session's messages were sent to, by the platform's ids of these; unknown ids are left out. */
+    readonly sentTo: (query: {
+      readonly sessionId: string
+      readonly providerIds: ReadonlyArray<string>
+    }) => Effect.Effect<ReadonlyMap<string, string>, StorageError>
 
     readonly find: (jobId: string) => Effect.Effect<Job | null, StorageError>
 

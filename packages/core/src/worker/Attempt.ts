@@ -16,14 +16,16 @@ import * as Retry from "../domain/Retry.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Connection } from "../domain/session/Session.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
-import type { OutboundMessage, SendResult } from "../sender/Sender.ts"
+import type { Named, OutboundMessage, SendResult } from "../sender/Sender.ts"
 import { canRecover, isAnswered, isCheckAnswered } from "../sender/Sender.ts"
 import type { SessionSender } from "../sender/SessionSender.ts"
+import { portfolioOf } from "../sender/SessionSender.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
 import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { SessionCircuit } from "./Circuits.ts"
+import * as NamedRecipient from "./NamedRecipient.ts"
 import * as PlatformOptOut from "./PlatformOptOut.ts"
 
 type ClaimedRecipient = ClaimedJob["recipients"][number]
@@ -84,8 +86,8 @@ export interface Attempted {
   readonly outcome: Outcome
   /** A failure that asks more of the engine than to be recorded; see `FailureCatalogue.Action`. */
   readonly actionable: Failure | null
-  /** The opt-out that came with the answer. */
-  readonly optOut: Inbound | null
+  /** What the answer says of the person: an opt-out, or another name. */
+  readonly inbound: Inbound | null
   /** True when the platform answered, and false when it did not; null when nobody can tell. */
   readonly answered: boolean | null
   /** True when another attempt may pass, though its time may be over: while the platform does not answer it costs none. */
@@ -182,6 +184,17 @@ const again = (
     return maybeSent ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
   })
 
+/** Who got the message, as its answer names them. */
+const named = (
+  sessionSender: SessionSender | undefined,
+  job: ClaimedJob,
+  recipient: ClaimedRecipient,
+  { named }: { readonly named?: Named }
+): Inbound | null =>
+  named === undefined
+    ? null
+    : NamedRecipient.read(job, recipient, named, portfolioOf(sessionSender, job.sessionId))
+
 const meaning = (
   sessionSender: SessionSender | undefined,
   job: ClaimedJob,
@@ -194,16 +207,20 @@ const meaning = (
   const recoverable = sessionSender !== undefined && canRecover(sessionSender.sender)
   const meant = meaningOf(result, recipient, recoverable, maybeSent)
   // Most answers: one step for each message counts.
-  if (result._tag === "Accepted" && meant._tag !== "Again")
-    return Effect.succeed({ outcome: meant, actionable: null, optOut: null, answered, mayPass: false })
+  if (result._tag === "Accepted" && meant._tag !== "Again") {
+    const inbound = named(sessionSender, job, recipient, result)
+    return Effect.succeed({ outcome: meant, actionable: null, inbound, answered, mayPass: false })
+  }
   const mayPass = meant._tag === "Again"
   const outcome = meant._tag === "Again" ? again(sessionSender, job, recipient, meant) : Effect.succeed(meant)
-  if (result._tag !== "Rejected" && result._tag !== "Transient")
-    return Effect.map(outcome, (outcome) => ({ outcome, actionable: null, optOut: null, answered, mayPass }))
+  if (result._tag !== "Rejected" && result._tag !== "Transient") {
+    const inbound = result._tag === "Held" ? named(sessionSender, job, recipient, result) : null
+    return Effect.map(outcome, (outcome) => ({ outcome, actionable: null, inbound, answered, mayPass }))
+  }
   const { failure } = result
   const actionable = concernsOthers.has(FailureCatalogue.actionOf(failure)) ? failure : null
-  const optOut = PlatformOptOut.read(job, recipient, failure)
-  return Effect.map(outcome, (outcome) => ({ outcome, actionable, optOut, answered, mayPass }))
+  const inbound = PlatformOptOut.read(job, recipient, failure)
+  return Effect.map(outcome, (outcome) => ({ outcome, actionable, inbound, answered, mayPass }))
 }
 
 /** A sender that breaks may have sent, so that is ambiguous. */
@@ -242,7 +259,7 @@ export type StillOwns = () => boolean
 const givenUp: Attempted = {
   outcome: Outcome.Released({ maybeSent: false }),
   actionable: null,
-  optOut: null,
+  inbound: null,
   answered: null,
   mayPass: false
 }
@@ -315,7 +332,7 @@ const lookUpOrSend = (prepared: Prepared, refusal: Failure | undefined): Effect.
     }
     if (refusal === undefined) return send(prepared, false)
     const outcome = Outcome.Skipped({ failure: refusal })
-    return Effect.succeed({ outcome, actionable: null, optOut: null, answered: true, mayPass: false })
+    return Effect.succeed({ outcome, actionable: null, inbound: null, answered: true, mayPass: false })
   })
 }
 
@@ -458,7 +475,7 @@ class AttemptsOfJob implements Attempts {
   readonly #consent: Consent
   /** These three are made when there are some, which is seldom. */
   #refusals: Map<RecipientAttempt, Failure> | undefined
-  #optOuts: Map<RecipientAttempt, Inbound> | undefined
+  #inbound: Map<RecipientAttempt, Inbound> | undefined
   #actionableFailures: Array<Failure> | undefined
   #remaining: ReadonlyArray<RecipientAttempt>
 
@@ -520,16 +537,16 @@ class AttemptsOfJob implements Attempts {
   }
 
   record(attempt: RecipientAttempt, attempted: Attempted): void {
-    const { actionable, answered, mayPass, optOut, outcome } = attempted
+    const { actionable, answered, inbound, mayPass, outcome } = attempted
     this.#circuit.ended(answered)
     attempt.outcome = mayPass && this.#circuit.isOpen() ? spared(outcome) : outcome
     if (actionable !== null) {
       this.#actionableFailures ??= []
       this.#actionableFailures.push(actionable)
     }
-    if (optOut !== null) {
-      this.#optOuts ??= new Map()
-      this.#optOuts.set(attempt, optOut)
+    if (inbound !== null) {
+      this.#inbound ??= new Map()
+      this.#inbound.set(attempt, inbound)
     }
   }
 
@@ -546,7 +563,7 @@ class AttemptsOfJob implements Attempts {
       if (!hasBegun) this.#circuit.unused()
       const { index } = recipient
       const outcome = attempt.outcome ?? Outcome.Released({ maybeSent: false })
-      const inbound = this.#optOuts?.get(attempt)
+      const inbound = this.#inbound?.get(attempt)
       settlements.push(
         inbound === undefined ? { jobId, fence, index, outcome } : { jobId, fence, index, outcome, inbound }
       )

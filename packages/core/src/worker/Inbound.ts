@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import * as Person from "../domain/Person.ts"
 import type { Session } from "../domain/session/Session.ts"
@@ -18,7 +19,7 @@ import * as InboundSteps from "../storage/InboundSteps.ts"
 import type { InboundItem } from "../storage/InboundStore.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
 import { groupBy } from "../storage/JobSteps.ts"
-import type { Report } from "../storage/JobStore.ts"
+import type { Met, Report } from "../storage/JobStore.ts"
 import { JobStore, maximumEarlyReports } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -36,8 +37,13 @@ const failuresOfStore = 10
 /** People who are asked for before others have their turn. */
 const atOnce = 32
 
-/** Acquaintances that are not told to the store again. Receipts tell them of every message. */
+/** Acquaintances that are not told to the store again for a while. Receipts tell them of every message. */
 const acquaintancesCached = 20_000
+/** A number may have changed hands meanwhile, by a hook that another process has read: then the store is told anew. */
+const acquaintedMs = Time.hour
+
+/** The longest id of a message that is looked for. */
+const longestId = 512
 
 type Failed = Cause.Cause<StorageError>
 
@@ -46,10 +52,7 @@ type Receive = (items: ReadonlyArray<InboundItem>) => Effect.Effect<Exit.Exit<un
 
 export interface Inbound {
   /** Applies reports; answers those whose message nobody knows. */
-  readonly reports: (
-    reports: ReadonlyArray<Report>,
-    sessionId?: string
-  ) => Effect.Effect<ReadonlyArray<Report>, StorageError>
+  readonly reports: (reports: ReadonlyArray<Report>) => Effect.Effect<ReadonlyArray<Report>, StorageError>
   /**
    * Applies all that a hook of the session brought. Fails where something of it could not be stored; the rest is then
    * stored all the same, and changes nothing when it comes again.
@@ -83,24 +86,6 @@ export const make: Effect.Effect<
   const ids = Ids.make(yield* Ids.RandomBytes)
   const unreadHooks = yield* UnreadHooks.make
 
-  const reports: Inbound["reports"] = Effect.fnUntraced(function* (reports, sessionId) {
-    const of = sessionId === undefined ? {} : { sessionId }
-    const left: Array<Report> = []
-    for (let from = 0; from < reports.length; from += reportsAtOnce) {
-      const now = yield* Clock.currentTimeMillis
-      yield* Isolate.storeAll({
-        items: reports
-          .slice(from, from + reportsAtOnce)
-          .map((report) => Sanitize.report({ ...report, ...Occurrence.ofReport(report.at, now) })),
-        store: (some) =>
-          Effect.map(jobs.receive({ now, reports: some, ...of }), ({ unmatched }) => left.push(...unmatched)),
-        refused: ({ messageId, providerId }, cause) =>
-          Effect.logError(`A report of message ${messageId ?? providerId} cannot be stored: dropped`, cause)
-      })
-    }
-    return left
-  })
-
   /** The recipient of a message of ours; null when it is not the session's. */
   const recipientOf = Effect.fnUntraced(function* (session: Session, messageId: string | null | undefined) {
     const place = Ids.parseMessageId(messageId ?? "")
@@ -121,38 +106,66 @@ export const make: Effect.Effect<
     return [preference, { ...preference, phone, id: id === null ? null : `${id} sent to ${phone}` }]
   })
 
-  const acquainted = new Set<string>()
+  /**
+   * The messages, each answer to a message of ours with the number that this one was sent to. What is said in a group is
+   * said by many.
+   */
+  const withAsked = Effect.fnUntraced(function* (
+    session: Session,
+    messages: ReadonlyArray<InboundItems.Message>
+  ) {
+    const answered = ({ contextId, groupId }: InboundItems.Message): string | null =>
+      contextId != null && groupId == null && contextId.length <= longestId ? contextId : null
+    const providerIds = [...new Set(messages.flatMap((message) => answered(message) ?? []))]
+    if (providerIds.length === 0) return messages
+    const sentTo = yield* jobs.sentTo({ sessionId: session.id, providerIds })
+    return messages.map((message) => {
+      const asked = sentTo.get(answered(message) ?? "")
+      return asked === undefined ? message : { ...message, asked }
+    })
+  })
 
-  const nameOf = (session: Session, { messageId, phone, userId }: Acquaintance): string =>
-    JSON.stringify([session.id, phone ?? messageId, userId])
+  /** When they were stored, by their names. */
+  const acquainted = new Map<string, Instant>()
+
+  const nameOf = (session: Session, { asked, messageId, phone, userId }: Acquaintance): string =>
+    JSON.stringify([session.id, phone ?? messageId, userId, asked])
 
   /** Those who are not known to be known, by their names. */
-  function* strangers(session: Session, people: ReadonlyArray<Acquaintance>) {
+  function* strangers(session: Session, people: ReadonlyArray<Acquaintance>, now: Instant) {
     const found = new Map<string, Acquaintance>()
     for (const each of people) {
       const name = nameOf(session, each)
-      if (each.formerly !== undefined || !acquainted.has(name)) found.set(name, each)
+      const isKnown = now - (acquainted.get(name) ?? -Infinity) < acquaintedMs
+      if (each.formerly !== undefined || !isKnown) found.set(name, each)
       yield
     }
     return found
   }
 
   /** The newest are kept. */
-  const remember = (cache: Set<string>, names: Iterable<string>): void => {
-    for (const name of names) cache.add(name)
-    for (const name of cache) {
+  const remember = (cache: Map<string, Instant>, names: Iterable<string>, now: Instant): void => {
+    for (const name of names) {
+      cache.delete(name)
+      cache.set(name, now)
+    }
+    for (const name of cache.keys()) {
       if (cache.size <= acquaintancesCached) return
       cache.delete(name)
     }
   }
 
-  const crowded = new Set<string>()
+  const crowded = new Map<string, Instant>()
 
   /** Tells once of each, for such a platform goes on. */
-  const noteCrowded = Effect.fnUntraced(function* ({ accountId, id }: Session, keys: Iterable<string>) {
+  const noteCrowded = Effect.fnUntraced(function* (
+    { accountId, id }: Session,
+    keys: Iterable<string>,
+    now: Instant
+  ) {
     const added = [...keys].map((key) => `${accountId} ${key}`).filter((name) => !crowded.has(name))
     if (added.length === 0) return
-    remember(crowded, added)
+    remember(crowded, added, now)
     yield* Effect.logWarning(
       `A hook of session ${id} names ${added.length} phone(s) or user id(s) with more others than the ${Person.maximumLinks} that are remembered of one: the platform mixes people up. Opt-outs hold for whoever is named with them; an opt-in holds for nobody else.`
     )
@@ -179,15 +192,16 @@ export const make: Effect.Effect<
       if (place % atOnce === atOnce - 1) yield* EventLoopBudget.yieldIfSpent
       preferences.push(...(yield* withRecipient(session, each)))
     }
-    const newPeople = yield* EventLoopBudget.runInPieces(strangers(session, brought.people))
+    const now = yield* Clock.currentTimeMillis
+    const newPeople = yield* EventLoopBudget.runInPieces(strangers(session, brought.people, now))
     const known: Array<Acquaintance> = []
     for (const each of newPeople.values()) {
       if (known.length % atOnce === atOnce - 1) yield* EventLoopBudget.yieldIfSpent
       known.push(each.phone === null ? { ...each, phone: yield* recipientOf(session, each.messageId) } : each)
     }
-    const now = yield* Clock.currentTimeMillis
+    const messages = yield* withAsked(session, brought.messages)
     const items = yield* EventLoopBudget.runInPieces(
-      InboundItems.make(session, { ...brought, preferences, people: known }, ids, now)
+      InboundItems.make(session, { messages, preferences, people: known }, ids, now)
     )
     if (items.length === 0) return
     const sessionSender = yield* resolve(session)
@@ -217,14 +231,51 @@ export const make: Effect.Effect<
       failed ??= left?.cause
       if (left?.stopped === true) break
     }
-    yield* noteCrowded(session, many)
+    yield* noteCrowded(session, many, now)
     const lost = items.filter(({ unattributed }) => unattributed !== null).length
     if (lost > 0)
       yield* Effect.logWarning(
         `A hook of session ${session.id} brought ${lost} item(s) that name nobody; they are listed as unattributed.`
       )
     if (failed !== undefined) return yield* Effect.failCause(failed)
-    remember(acquainted, newPeople.keys())
+    remember(acquainted, newPeople.keys(), now)
+  })
+
+  /** Links the numbers that were asked for with the names by which the platform reported on them. */
+  const acquaint = Effect.fnUntraced(function* (met: ReadonlyArray<Met>, known?: Session) {
+    for (const [sessionId, some] of groupBy(met, ({ sessionId }) => sessionId)) {
+      const session = known?.id === sessionId ? known : yield* sessions.find(sessionId)
+      if (session === null) continue
+      const named = some.map(({ asked, report }): Acquaintance => {
+        const { phone = null, userId = null } = report.named ?? {}
+        return { phone, userId, asked, at: report.reportedAt ?? report.at }
+      })
+      yield* people(session, { messages: [], preferences: [], people: named })
+    }
+  })
+
+  /** Applies reports; answers those whose message nobody knows, once it is stored who was named otherwise than asked for. */
+  const applyReports = Effect.fnUntraced(function* (reports: ReadonlyArray<Report>, session?: Session) {
+    const of = session === undefined ? {} : { sessionId: session.id }
+    const left: Array<Report> = []
+    const found: Array<Met> = []
+    for (let from = 0; from < reports.length; from += reportsAtOnce) {
+      const now = yield* Clock.currentTimeMillis
+      yield* Isolate.storeAll({
+        items: reports
+          .slice(from, from + reportsAtOnce)
+          .map((report) => Sanitize.report({ ...report, ...Occurrence.ofReport(report.at, now) })),
+        store: (some) =>
+          Effect.map(jobs.receive({ now, reports: some, ...of }), ({ met, unmatched }) => {
+            left.push(...unmatched)
+            found.push(...met)
+          }),
+        refused: ({ messageId, providerId }, cause) =>
+          Effect.logError(`A report of message ${messageId ?? providerId} cannot be stored: dropped`, cause)
+      })
+    }
+    yield* acquaint(found, session)
+    return left
   })
 
   /** The platform's word on a template that we have. */
@@ -243,7 +294,7 @@ export const make: Effect.Effect<
     // People first; and what fails of one kind does not keep the others from being applied.
     const exits = [
       yield* Effect.exit(people(session, { messages, preferences, people: acquaintances })),
-      yield* Effect.exit(Effect.asVoid(reports(brought.reports, session.id))),
+      yield* Effect.exit(Effect.asVoid(applyReports(brought.reports, session))),
       yield* Effect.exit(
         Effect.forEach(brought.templates, (each) => template(session, Sanitize.templateNews(each)), {
           discard: true
@@ -255,7 +306,8 @@ export const make: Effect.Effect<
   })
 
   const applyEarlyReports = Effect.gen(function* () {
-    const { applied, forgotten } = yield* jobs.applyEarlyReports({ now: yield* Clock.currentTimeMillis })
+    const { applied, forgotten, met } = yield* jobs.applyEarlyReports({ now: yield* Clock.currentTimeMillis })
+    yield* acquaint(met)
     for (const [sessionId, count] of forgotten)
       yield* Effect.logWarning(
         `${count} receipt(s) of session ${sessionId} whose message is not known were forgotten: the newest ${maximumEarlyReports} are kept. Does something else send over its number?`
@@ -286,10 +338,16 @@ export const make: Effect.Effect<
         yield* people(session, { messages: messages.map(Sanitize.message), preferences: [], people: [] })
     }
     owed.messages = without(owed.messages, due.messages)
-    yield* reports(due.reports)
+    yield* applyReports(due.reports)
     owed.reports = without(owed.reports, due.reports)
     return { count: due.reports.length + due.messages.length, nextAt }
   })
 
-  return { reports, content, applyEarlyReports, forgetUnread: unreadHooks.forget, poll }
+  return {
+    reports: (reports) => applyReports(reports),
+    content,
+    applyEarlyReports,
+    forgetUnread: unreadHooks.forget,
+    poll
+  }
 })

@@ -14,7 +14,8 @@ import type * as Event from "../domain/webhook/Event.ts"
 import type { Acquaintance, HookContent, Preference } from "../sender/Sender.ts"
 import type { InboundItem, Word } from "../storage/InboundStore.ts"
 
-type Message = HookContent["messages"][number]
+/** `asked`: the number that a message of ours was sent to which this one answers. */
+export type Message = HookContent["messages"][number] & { readonly asked?: string }
 
 export interface Brought {
   readonly messages: ReadonlyArray<Message>
@@ -90,11 +91,32 @@ const received = (
   groupId: groupId ?? null
 })
 
-const ofPerson = ({ formerly, phone, userId }: Acquaintance): ReadonlyArray<InboundItem> => {
+/** Who it is, by all that the platform named them by and that we asked for. */
+const identityOf = (
+  person: Person.Person,
+  {
+    asked,
+    at = null,
+    formerly = null
+  }: {
+    readonly asked?: string | undefined
+    readonly at?: Instant | null | undefined
+    readonly formerly?: Person.Person | null
+  }
+): Person.IdentityReport => ({
+  person,
+  formerly,
+  ...(asked === undefined || asked === person.phone ? {} : { asked }),
+  ...(at === null ? {} : { at })
+})
+
+const ofPerson = ({ asked, at, formerly, phone, userId }: Acquaintance): ReadonlyArray<InboundItem> => {
   const person = Person.read(phone, userId)
   const before = formerly === undefined ? null : Person.read(formerly.phone, formerly.userId)
-  if (person === null || (before === null && (person.phone === null || person.userId === null))) return []
-  const identity = { person, formerly: before }
+  if (person === null) return []
+  const identity = identityOf(person, { asked, at, formerly: before })
+  if (before === null && identity.asked === undefined && (person.phone === null || person.userId === null))
+    return []
   return [{ id: null, identity, message: null, word: null, unattributed: null }]
 }
 
@@ -134,7 +156,7 @@ export function* make(
     const { at, from, isAside = false, label = null, userId = null } = message
     const text = message.text.slice(0, longestText)
     const id = idOf(message.id)
-    const person = Person.read(from, userId)
+    const person = Person.read(from, userId) ?? Person.read(message.asked, null)
     const status = statusOf(message, session)
     const facts = ["message", from, userId, text, label]
     const name = nameOf(session, { id, at, person, status, facts })
@@ -145,7 +167,8 @@ export function* make(
     const cut = ExternalText.lines(text, ExternalText.longest.words)
     const messageId = id ?? ""
     const proof = ExternalText.lines(`Message ${messageId}: ${cut.trim()}`, ExternalText.longest.words)
-    const nothing = { identity: { person, formerly: null }, message: null, word: null, unattributed: null }
+    const identity = identityOf(person, { asked: message.asked, at })
+    const nothing = { identity, message: null, word: null, unattributed: null }
     const word: Word | null =
       status === undefined
         ? null
@@ -157,7 +180,8 @@ export function* make(
             toldAt: Occurrence.told(at)
           }
     const said = word === null ? [] : [{ ...nothing, id: name, word }]
-    if (isAside) return said
+    // Who answers us is told apart from what they say.
+    if (isAside) return word === null ? [{ ...nothing, id: null }] : said
     const itself = nameOf(session, { id, at, person, status: undefined, facts })
     return [{ ...nothing, id: itself, message: received(message, messageId, person, cut, now) }, ...said]
   }

@@ -239,24 +239,31 @@ export const chooseProbe = <J extends DueJob>(jobs: ReadonlyArray<J>): Choice<J>
 }
 
 /**
- * Defers recipients so that two messages to one phone are at least the session's interval apart.
+ * Defers recipients so that two messages to one person are at least the session's interval apart.
  *
  * @param times the next allowed time of each phone, where known; phones that are ready now are added
+ * @param numbers all numbers of a phone's owner, where there are others (`Person.numbersOf`)
  */
 export const spaceApart = (
   recipients: ReadonlyArray<RecipientResult>,
   times: Map<string, Instant>,
   intervalMs: number,
-  now: Instant
+  now: Instant,
+  numbers: ReadonlyMap<string, ReadonlyArray<string>>
 ): { readonly ready: ReadonlyArray<RecipientResult>; readonly deferred: ReadonlyArray<RecipientResult> } => {
   const ready: Array<RecipientResult> = []
   const deferred: Array<RecipientResult> = []
   for (const recipient of recipients) {
-    const at = Pacing.pairedUntil(times.get(recipient.phone) ?? null, intervalMs, now)
-    if (at !== null) deferred.push(Transitions.defer(recipient, at, now))
+    let last: Instant | null = null
+    const phones = numbers.get(recipient.phone) ?? [recipient.phone]
+    for (const phone of phones) {
+      const at = Pacing.pairedUntil(times.get(phone) ?? null, intervalMs, now)
+      if (at !== null && (last === null || at > last)) last = at
+    }
+    if (last !== null) deferred.push(Transitions.defer(recipient, last, now))
     else {
       ready.push(recipient)
-      times.set(recipient.phone, now + intervalMs)
+      for (const phone of phones) times.set(phone, now + intervalMs)
     }
   }
   return { ready, deferred }

@@ -1,6 +1,6 @@
 /**
- * How fast a session may send (decisions.md §4): messages per second in all, and a minimum interval between two
- * messages to one phone. These are the platform's limits and not the account's, so that messages over them wait and
+ * How fast a session may send (decisions.md §4, §11): messages per second in all, and a minimum interval between two
+ * messages to one person. These are the platform's limits and not the account's, so that messages over them wait and
  * are not refused.
  */
 import type { Instant } from "../Instant.ts"
@@ -9,7 +9,7 @@ import * as Time from "../Instant.ts"
 export interface Pacing {
   /** null = unlimited. */
   readonly messages_per_second: number | null
-  /** The least time between two messages to one phone, in milliseconds; null = none. */
+  /** The least time between two messages to one person, in milliseconds; null = none. */
   readonly pair_interval_ms: number | null
 }
 

@@ -12,6 +12,7 @@ import type {
   Acquaintance,
   HookContent,
   HookRequest,
+  Named,
   Preference,
   TemplateNews,
   UnreadPart
@@ -90,12 +91,15 @@ const optedOut = (status: unknown): Failure | undefined =>
     .map((error) => failureOf(error, null))
     .find((failure) => failure?.code === "marketing_opted_out")
 
-/** Reads the recipient of a status, even where the rest of it cannot be read. */
-const readRecipient = (status: unknown, found: Found): void => {
-  const phone = Json.wordAt(status, "recipient_id") ?? null
-  const userId = Json.wordAt(status, "recipient_user_id") ?? null
+/**
+ * Reads the recipient of a status, even where the rest of it cannot be read. One that can is matched with the number that
+ * was asked for once its message is found.
+ */
+const readRecipient = (status: unknown, { phone, userId }: Named, isReport: boolean, found: Found): void => {
   const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
-  if (userId !== null) found.people.push({ phone, userId, messageId })
+  const told = timeOf(Json.at(status, "timestamp"))
+  if (userId !== null && (phone !== null || !isReport))
+    found.people.push({ phone, userId, messageId, at: told })
   const failure = optedOut(status)
   if (failure === undefined) return
   const providerId = Json.textAt(status, "id") ?? null
@@ -106,16 +110,18 @@ const readRecipient = (status: unknown, found: Found): void => {
     messageId,
     purpose: "marketing",
     status: "revoked",
-    at: timeOf(Json.at(status, "timestamp")),
+    at: told,
     proof: `The platform reported ${failure.provider_code} of message ${providerId}: ${failure.message}`
   })
 }
 
 const readStatus = (status: unknown, now: Instant, place: Place): void => {
   const { found } = place
-  readRecipient(status, found)
   const providerId = Json.textAt(status, "id")
   const reported = statuses.get(Json.textAt(status, "status") ?? "")
+  const phone = Json.wordAt(status, "recipient_id") ?? null
+  const userId = Json.wordAt(status, "recipient_user_id") ?? null
+  readRecipient(status, { phone, userId }, providerId !== undefined && reported !== undefined, found)
   if (providerId === undefined || reported === undefined) {
     unread(place, "a status without an id or with an unknown status", status)
     return
@@ -132,14 +138,9 @@ const readStatus = (status: unknown, now: Instant, place: Place): void => {
         })
       : null
   const pricing = pricingOf(status)
-  const described = { messageId, providerId, status: reported, at, failure }
+  const who = phone === null && userId === null ? {} : { named: { phone, userId } }
+  const described = { messageId, providerId, status: reported, at, failure, ...who }
   found.reports.push(pricing === undefined ? described : { ...described, pricing })
-}
-
-/** The names that the platform gives somebody. */
-interface Named {
-  readonly phone: string | null
-  readonly userId: string | null
 }
 
 /** Who the contacts of a change are, found by either name. */
@@ -210,7 +211,22 @@ const readSystem = (message: unknown, found: Found): void => {
   const phone = Json.wordAt(system, "wa_id") ?? Json.wordAt(system, "new_wa_id") ?? null
   const from = Json.wordAt(message, "from") ?? null
   const former = oldUserId ?? (fromUserId === userId ? null : fromUserId)
-  found.people.push({ phone, userId, formerly: { phone: from === phone ? null : from, userId: former } })
+  const at = timeOf(Json.at(message, "timestamp"))
+  found.people.push({ phone, userId, formerly: { phone: from === phone ? null : from, userId: former }, at })
+}
+
+/** The number and the user id of whom the platform asked for their number on our behalf (whatsapp-cloud.md §1.12). */
+const readContactRequest = (message: unknown, found: Found): void => {
+  const [card] = Json.listAt(message, "contacts")
+  const isAnswer = [message, card].some((each) => Json.textAt(each, "origin") === "contact_request")
+  if (!isAnswer) return
+  const phone = Json.wordAt(card, "phones", 0, "wa_id") ?? Json.wordAt(card, "phones", 0, "phone") ?? null
+  const userId =
+    Json.wordAt(card, "user_id") ??
+    Json.wordAt(card, "phones", 0, "user_id") ??
+    Json.wordAt(message, "from_user_id") ??
+    null
+  found.people.push({ phone, userId, at: timeOf(Json.at(message, "timestamp")) })
 }
 
 /** The platform's object of a message: that of its kind, or the errors that stand in its place. */
@@ -231,6 +247,7 @@ const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside
   }
   const type = Json.textAt(message, "type") ?? null
   if (type === "system") readSystem(message, found)
+  if (type === "contacts") readContactRequest(message, found)
   const { phone, userId } = among(contacts, {
     phone: Json.wordAt(message, "from") ?? null,
     userId: Json.wordAt(message, "from_user_id") ?? null

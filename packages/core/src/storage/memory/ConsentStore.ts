@@ -20,8 +20,7 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
     return {
       record: ({ accountId, records }) =>
         Effect.sync(() => {
-          const phones = records.map(({ phone }) => phone)
-          const circle = Person.circle(People.linksFrom(db, accountId, phones))
+          const circle = Person.circle(People.linksFrom(db, accountId, InboundSteps.registering(records)))
           const histories = People.historiesOf(db, accountId, InboundSteps.outranked(records, circle))
           const registered = InboundSteps.registered(records, circle, histories, db.ids)
           for (const each of registered.flat()) {

@@ -20,7 +20,7 @@ export const apply = (
   }
   const ids = given.flatMap(({ id }) => (id === null || db.inbound.has(id) ? [] : [id]))
   const items = InboundSteps.fresh(given, ids)
-  const links = People.linksFrom(db, accountId, InboundSteps.named(items, portfolio))
+  const links = People.linksFrom(db, accountId, InboundSteps.named(items, portfolio, now))
   const learnt = InboundSteps.learn(items, portfolio, links, now)
   const circle = Person.circle(Person.withLearnt(links, learnt))
   const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
@@ -29,7 +29,7 @@ export const apply = (
   const filed = InboundSteps.records(batch, db.ids, now)
   const drafts = InboundSteps.drafts(sessionId, items, filed)
   for (const id of ids) db.inbound.set(id, now)
-  People.link(db, accountId, learnt.retained)
+  People.link(db, accountId, learnt)
   for (const each of filed) People.file(db, accountId, each)
   for (const { unattributed } of items)
     if (unattributed !== null) db.unattributed.push({ position: db.nextPosition(), value: unattributed })

@@ -8,6 +8,7 @@ import { InboundStore } from "../InboundStore.ts"
 import * as InboundRows from "./InboundRows.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
+import * as People from "./People.ts"
 
 const isRetained = ({ receivedAt }: UnreadHook, now: Instant): boolean =>
   receivedAt > now - UnreadHooks.retainedMs
@@ -24,6 +25,7 @@ export const layer: Layer.Layer<InboundStore, never, MemoryDatabase> = Layer.eff
   InboundStore,
   Effect.map(MemoryDatabase, (db) => ({
     receive: ({ now, ...inbound }) => Effect.sync(() => InboundRows.apply(db, inbound, now)),
+    numbers: ({ accountId, phones }) => Effect.sync(() => People.numbersOf(db, accountId, phones)),
     unattributed: ({ accountId, page }) =>
       Effect.sync(() => {
         const rows = db.unattributed.filter(({ value }) => value.accountId === accountId)

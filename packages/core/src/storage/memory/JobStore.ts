@@ -86,6 +86,18 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       applyEarlyReports: ({ now }) => perform(() => Changes.applyEarlyReports(rows, now)),
 
+      sentTo: ({ providerIds, sessionId }) =>
+        Effect.sync(() => {
+          const sentTo = new Map<string, string>()
+          for (const [id, { index, jobId }] of JobRows.perform(
+            rows.findByProviderIds(sessionId, providerIds)
+          )) {
+            const to = db.jobs.get(jobId)?.recipients[index]
+            if (to !== undefined) sentTo.set(id, to.recipient.phone)
+          }
+          return sentTo
+        }),
+
       find: (jobId) => Effect.sync(() => db.jobs.get(jobId)?.job ?? null),
 
       list: (query) =>

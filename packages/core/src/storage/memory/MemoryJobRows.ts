@@ -19,6 +19,7 @@ import * as Events from "./Events.ts"
 import * as InboundRows from "./InboundRows.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { nextDue, openJobs, putJob } from "./MemoryDatabase.ts"
+import * as People from "./People.ts"
 
 export interface Memory extends Backend {
   readonly request: never
@@ -111,6 +112,10 @@ export const make = (db: Database): JobRows<Memory> => ({
 
   saveArrival: function* (sessionId, arrival) {
     db.paces.set(sessionId, arrival)
+  },
+
+  numbersOf: function* (accountId, phones) {
+    return People.numbersOf(db, accountId, phones)
   },
 
   phoneTimes: function* ({ latest, now, phones, sessionId }) {

@@ -2,7 +2,7 @@
 import type { ConsentRecord } from "../../domain/consent/Consent.ts"
 import * as Consent from "../../domain/consent/Consent.ts"
 import * as Order from "../../domain/consent/Order.ts"
-import type { Key, Known } from "../../domain/Person.ts"
+import type { Key, Known, Learnt } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Filed, Histories } from "../InboundSteps.ts"
 import type { Database, File } from "./MemoryDatabase.ts"
@@ -55,12 +55,21 @@ export const linksFrom = (
   return found
 }
 
-export const link = (db: Database, accountId: string, links: ReadonlyArray<Known>): void => {
+export const link = (db: Database, accountId: string, { ended, retained }: Learnt): void => {
   const ofAccount = db.links.get(accountId) ?? new Map<Key, Map<Key, Known>>()
   db.links.set(accountId, ofAccount)
-  for (const each of links) {
+  for (const { other, person } of ended) ofAccount.get(person)?.delete(other)
+  for (const each of retained) {
     const ofPerson = ofAccount.get(each.person) ?? new Map<Key, Known>()
     ofAccount.set(each.person, ofPerson)
     ofPerson.set(each.other, each)
   }
 }
+
+/** The person's numbers of each phone that has more than itself (`Person.Circle`). */
+export const numbersOf = (
+  db: Database,
+  accountId: string,
+  phones: ReadonlyArray<string>
+): ReadonlyMap<string, ReadonlyArray<string>> =>
+  Person.numbersOf(phones, linksFrom(db, accountId, Person.written(phones)))

@@ -13,7 +13,9 @@ import type {
   CancelResult,
   Claim,
   EarlyReportsApplied,
+  Met,
   Report,
+  ReportsApplied,
   RetryResult,
   Settlement
 } from "../JobStore.ts"
@@ -138,11 +140,6 @@ interface Brought {
   readonly sessionId: string | null
 }
 
-interface Received {
-  readonly applied: number
-  readonly unmatched: ReadonlyArray<Report>
-}
-
 /** The places of the reports' messages, by our ids or by the platform's; undefined where no message is known. */
 function* placesOf<B extends Backend>(
   rows: JobRows<B>,
@@ -165,7 +162,7 @@ function* apply<B extends Backend>(
   rows: JobRows<B>,
   brought: ReadonlyArray<Brought>,
   now: Instant
-): Tx<Received, B> {
+): Tx<ReportsApplied, B> {
   const placeOf = yield* placesOf(rows, brought)
   const placed: Array<RecipientPlace & Brought> = []
   for (const each of brought) {
@@ -186,17 +183,20 @@ function* apply<B extends Backend>(
     ofJobs.map(({ group, job }) => ({ job, places: group.map(({ index }) => index) }))
   )
   const matched = new Set<Report>()
+  const met: Array<Met> = []
   const steps: Array<JobChange<B["job"]>> = []
   for (const { group, job } of ofJobs) {
     const step = JobSteps.receive(job, (place) => find(job, place), group, now)
     for (const { report } of group) matched.add(report)
     for (const report of step.unmatched) matched.delete(report)
+    met.push(...step.met)
     if (step.changes.length > 0) steps.push(step)
   }
   yield* rows.saveJobs(steps, now)
   return {
     applied: steps.reduce((sum, { changes }) => sum + changes.length, 0),
-    unmatched: brought.flatMap(({ report }) => (matched.has(report) ? [] : [report]))
+    unmatched: brought.flatMap(({ report }) => (matched.has(report) ? [] : [report])),
+    met
   }
 }
 
@@ -212,7 +212,7 @@ export function* receive<B extends Backend>(
     readonly sessionId?: string | null
     readonly reports: ReadonlyArray<Report>
   }
-): Tx<Received, B> {
+): Tx<ReportsApplied, B> {
   const brought = reports.map((report) => ({ report, sessionId }))
   const received = yield* apply(rows, brought, now)
   const early = received.unmatched.flatMap((report): ReadonlyArray<EarlyReport> => {
@@ -229,8 +229,8 @@ export function* applyEarlyReports<B extends Backend>(
   now: Instant
 ): Tx<EarlyReportsApplied, B> {
   const forgotten = yield* rows.forgetEarlyReports(now - earlyReportMs, maximumEarlyReports)
-  const { applied } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
-  return { applied, forgotten }
+  const { applied, met } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
+  return { applied, met, forgotten }
 }
 
 /** `JobStore.cancel`. */

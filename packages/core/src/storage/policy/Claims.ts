@@ -187,7 +187,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     return unapproved
   }
 
-  /** Gives the chosen recipients to the worker, but for those whose phones had a message lately. */
+  /** Gives the chosen recipients to the worker, but for those who had a message lately. */
   function* give(
     { now, session, worker }: Place<B>,
     { chosen, mistimed, paused }: Claiming.Choice<Due<B>>
@@ -202,8 +202,12 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       others.push(...JobSteps.withJob(job, Transitions.pauseForTemplate(job.job, now)))
     const interval = chosen.length === 0 ? null : pacing.pair_interval_ms
     let times = new Map<string, Instant>()
-    if (interval !== null) {
-      const phones = chosen.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+    let numbers: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
+    const [first] = chosen
+    if (interval !== null && first !== undefined) {
+      const asked = chosen.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+      numbers = yield* rows.numbersOf(first.of.job.job.accountId, asked)
+      const phones = [...new Set([...asked, ...[...numbers.values()].flat()])]
       times = yield* rows.phoneTimes({ sessionId: id, phones, now, latest: now + interval })
     }
     const claims: Array<ClaimStep<B>> = []
@@ -213,7 +217,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       let ready = recipients
       let deferred: ReadonlyArray<RecipientChange> = []
       if (interval !== null) {
-        const apart = Claiming.spaceApart(recipients, times, interval, now)
+        const apart = Claiming.spaceApart(recipients, times, interval, now, numbers)
         ready = apart.ready
         deferred = apart.deferred.map((after) => ({ before: after, after, fence: null }))
         for (const { phone } of ready) messaged.add(phone)

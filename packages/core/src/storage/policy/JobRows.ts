@@ -137,6 +137,11 @@ export interface JobRows<B extends Backend> {
   readonly arrival: (sessionId: string) => Tx<number | null, B>
   readonly saveArrival: (sessionId: string, arrival: number) => Tx<void, B>
 
+  /** As `InboundStore.numbers`. Takes no lock. */
+  readonly numbersOf: (
+    accountId: string,
+    phones: ReadonlyArray<string>
+  ) => Tx<ReadonlyMap<string, ReadonlyArray<string>>, B>
   /**
    * The times when the phones may have their next message, as far as they lie behind `now` and not behind `latest`. The
    * session's other times hold nobody up (`Pacing.pairedUntil`) and may be forgotten. The session's pacing is locked.

@@ -111,8 +111,7 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
       record: ({ accountId, records }) =>
         db.write("ConsentStore.record", function* () {
           yield* serialize(People.serialized(accountId))
-          const phones = [...new Set(records.map(({ phone }) => phone))]
-          const circle = Person.circle(yield* people.linksFrom(accountId, phones))
+          const circle = Person.circle(yield* people.linksFrom(accountId, InboundSteps.registering(records)))
           const histories = yield* people.historiesOf(accountId, InboundSteps.outranked(records, circle))
           const registered = InboundSteps.registered(records, circle, histories, ids)
           const filed = registered.flat()

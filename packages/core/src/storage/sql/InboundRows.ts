@@ -34,9 +34,9 @@ export const make = (dialect: Dialect, ids: Ids) => {
       given,
       added.map((row) => text(row, "id"))
     )
-    const links = yield* people.linksFrom(accountId, InboundSteps.named(items, portfolio))
+    const links = yield* people.linksFrom(accountId, InboundSteps.named(items, portfolio, now))
     const learnt = InboundSteps.learn(items, portfolio, links, now)
-    yield* People.link(accountId, learnt.retained)
+    yield* People.link(accountId, learnt)
     const circle = Person.circle(Person.withLearnt(links, learnt))
     const concerned = InboundSteps.concerned(items, portfolio, learnt, circle)
     const histories = yield* people.historiesOf(accountId, concerned)

@@ -18,10 +18,13 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
   InboundStore,
   Effect.gen(function* () {
     const db = yield* Database
+    const people = People.make(db.dialect)
     const apply = InboundRows.make(db.dialect, Ids.make(yield* Ids.RandomBytes))
     return {
       receive: ({ now, ...inbound }) =>
         db.write("InboundStore.receive", () => apply(inbound, now), People.serialized(inbound.accountId)),
+      numbers: ({ accountId, phones }) =>
+        db.read("InboundStore.numbers", () => people.numbersOf(accountId, phones)),
       unattributed: ({ accountId, page }) =>
         db.read("InboundStore.unattributed", function* () {
           const rows = yield* all(listed, accountId, ...newestFirst(page))

@@ -23,7 +23,7 @@ import type { Program, Row } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
 import * as RangeClaim from "./RangeClaim.ts"
 import { keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
-import { end, limited, newestFirst, seq } from "./RowReader.ts"
+import { end, limited, newestFirst, seq, text } from "./RowReader.ts"
 import * as SqlJobRows from "./SqlJobRows.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
@@ -72,6 +72,11 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       named: listBy(column, " AND job.reference = ?"),
       lastLookedAt: lastLookedAt(column)
     })
+    const { elements } = dialect
+    const recipientsSentTo = `SELECT recipient.provider_id, recipient.phone
+      FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
+      WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
+      ORDER BY recipient.seq`
     const lists = { publicKey: listsBy("public_key"), account: listsBy("account") }
 
     /** What is left over of backlogs; by commits of a few sessions each. */
@@ -151,6 +156,16 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           db.work("JobStore.applyEarlyReports", () => Changes.applyEarlyReports(jobRows, now)),
           tidyAll(now)
         ),
+
+      sentTo: ({ providerIds, sessionId }) =>
+        db.read("JobStore.sentTo", function* () {
+          const sentTo = new Map<string, string>()
+          for (const row of yield* all(recipientsSentTo, JSON.stringify(providerIds), sessionId)) {
+            const id = text(row, "provider_id")
+            if (!sentTo.has(id)) sentTo.set(id, text(row, "phone"))
+          }
+          return sentTo
+        }),
 
       find: (jobId) =>
         db.read("JobStore.find", function* () {

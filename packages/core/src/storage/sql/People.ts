@@ -2,7 +2,7 @@
 import type { ConsentRecord } from "../../domain/consent/Consent.ts"
 import { scopes } from "../../domain/consent/Consent.ts"
 import * as Order from "../../domain/consent/Order.ts"
-import type { Key, Known } from "../../domain/Person.ts"
+import type { Key, Known, Learnt } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Filed, Histories } from "../InboundSteps.ts"
 import { consents, readConsent, writeConsent } from "./codec/Consent.ts"
@@ -20,12 +20,27 @@ export const serialized = (accountId: string): string => `consents ${accountId}`
 
 const insertRecords = insertRows("sendwright_consent", consents.names)
 
-const insertLink = `INSERT INTO sendwright_person_link (account, person, other, told, at) VALUES (?, ?, ?, ?, ?)
-  ON CONFLICT (account, person, other) DO UPDATE SET told = excluded.told`
+const insertLinks = insertRows("sendwright_person_link", ["account", "person", "other", "told", "at"], {
+  onConflict: "(account, person, other) DO UPDATE SET told = excluded.told, at = excluded.at"
+})
 
-export function* link(accountId: string, links: ReadonlyArray<Known>): Program<void> {
-  for (const { at, other, person, reportedTogether } of links)
-    yield* run(insertLink, accountId, person, other, reportedTogether ? 1 : 0, at)
+export function* link(accountId: string, { ended, retained }: Learnt): Program<void> {
+  for (const { other, person } of ended)
+    yield* run(
+      "DELETE FROM sendwright_person_link WHERE account = ? AND person = ? AND other = ?",
+      accountId,
+      person,
+      other
+    )
+  yield* insertLinks(
+    retained.map(({ at, other, person, reportedTogether }) => [
+      accountId,
+      person,
+      other,
+      reportedTogether ? 1 : 0,
+      at
+    ])
+  )
 }
 
 const kinds = scopes
@@ -58,7 +73,29 @@ export const make = ({ elements, lookUp }: Dialect) => {
     ORDER BY consent.seq`
   const last = `SELECT ${elements.value} AS person, ${highest} AS seq
     FROM ${elements.from}`
+  /** The links of all that these keys lead to, as far as a circle reaches. */
+  function* linksFrom(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
+    const found: Array<Known> = []
+    const asked = new Set<Key>()
+    for (let next = keys; next.length > 0; ) {
+      for (const key of next) asked.add(key)
+      const rows = yield* all(links, JSON.stringify(next), accountId)
+      if (rows.length === 0) break
+      for (const row of rows)
+        found.push({
+          person: text(row, "person"),
+          other: text(row, "other"),
+          reportedTogether: flag(row, "told"),
+          at: integer(row, "at")
+        })
+      next = Person.circle(found)
+        .everything(keys)
+        .filter((key) => !asked.has(key))
+    }
+    return found
+  }
   return {
+    linksFrom,
     /** Files each record under its keys. Once for all of them, it is looked for the keys' last places. */
     *file(accountId: string, filed: ReadonlyArray<Filed>): Program<void> {
       const keys = new Set(filed.flatMap(({ keys }) => keys))
@@ -76,26 +113,12 @@ export const make = ({ elements, lookUp }: Dialect) => {
       }
       yield* insertRecords(rows)
     },
-    /** The links of all that these keys lead to, as far as a circle reaches. */
-    *linksFrom(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
-      const found: Array<Known> = []
-      const asked = new Set<Key>()
-      for (let next = keys; next.length > 0; ) {
-        for (const key of next) asked.add(key)
-        const rows = yield* all(links, JSON.stringify(next), accountId)
-        if (rows.length === 0) break
-        for (const row of rows)
-          found.push({
-            person: text(row, "person"),
-            other: text(row, "other"),
-            reportedTogether: flag(row, "told"),
-            at: integer(row, "at")
-          })
-        next = Person.circle(found)
-          .everything(keys)
-          .filter((key) => !asked.has(key))
-      }
-      return found
+    /** The person's numbers of each phone that has more than itself (`Person.Circle`). */
+    *numbersOf(
+      accountId: string,
+      phones: ReadonlyArray<string>
+    ): Program<ReadonlyMap<string, ReadonlyArray<string>>> {
+      return Person.numbersOf(phones, yield* linksFrom(accountId, Person.written(phones)))
     },
     /** Those that decide may be older than the last ones, of who says yes and no a thousand times. */
     *historiesOf(accountId: string, keys: ReadonlyArray<Key>): Program<Histories> {

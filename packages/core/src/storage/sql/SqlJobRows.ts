@@ -207,6 +207,7 @@ export const make = (
   const claimBatch = Backlog.claiming(dialect)
   const cache = ClaimCache.make()
   const putOffJobs = `UPDATE sendwright_progress SET next_at = ? WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
+  const people = People.make(dialect)
 
   /** Locks and reads what waits untouched of a session; none of it when another commit keeps it locked. */
   function* lockWaiting(
@@ -286,6 +287,8 @@ export const make = (
     arrival: PaceRows.arrivalOf,
 
     saveArrival: PaceRows.save,
+
+    numbersOf: people.numbersOf,
 
     phoneTimes: function* ({ latest, now, phones, sessionId }) {
       yield* run(forgetPairs, sessionId, now, latest)
