@@ -55,6 +55,7 @@ import * as Requests from "../schema/Requests.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import { ApiKeyStore } from "../storage/ApiKeyStore.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
+import { InboundStore } from "../storage/InboundStore.ts"
 import type { AcceptResult, AcceptSend, IdempotencyRecord } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
@@ -289,28 +290,50 @@ const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> =>
   return [Fault.make(["template_id"], "template_unsupported", `The template cannot be sent: ${why}`)]
 }
 
-/** Refuses recipients with the same phone and values, who would get the same message twice. */
+/** The places of the readable phones by what each is sent: who is alone with their values gets nothing twice. */
+const placesByValues = (
+  phones: ReadonlyArray<string | undefined>,
+  values: ReadonlyArray<ReadonlyArray<string>>
+): ReadonlyArray<ReadonlyArray<number>> => {
+  const groups = new Map<string, Array<number>>()
+  for (const [index, phone] of phones.entries()) {
+    if (phone === undefined) continue
+    const name = JSON.stringify(values[index] ?? [])
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [index])
+    else group.push(index)
+  }
+  return [...groups.values()].filter(({ length }) => length > 1)
+}
+
+/** Refuses recipients who are one person and have the same values: they would get the same message twice. */
 const addDuplicateFaults = (
   faults: Fault.Faults,
   phones: ReadonlyArray<string | undefined>,
-  values: ReadonlyArray<ReadonlyArray<string>>
+  groups: ReadonlyArray<ReadonlyArray<number>>,
+  numbers: ReadonlyMap<string, ReadonlyArray<string>>
 ): void => {
-  if (faults.isFull || new Set(phones).size === phones.length) return
-  const ofPhone = new Map<string, Array<number>>()
-  for (const [index, phone] of phones.entries()) {
-    if (phone === undefined) continue
-    const before = ofPhone.get(phone)
-    const earlier = before?.find((place) =>
-      values[index]?.every((value, at) => value === values[place]?.[at])
-    )
-    if (earlier === undefined) {
-      if (before === undefined) ofPhone.set(phone, [index])
-      else before.push(index)
-      continue
+  const found: Array<readonly [index: number, message: string]> = []
+  for (const group of groups) {
+    /** The first of each person, by all their numbers. */
+    const first = new Map<string, number>()
+    for (const index of group) {
+      const phone = phones[index] ?? ""
+      const all = numbers.get(phone) ?? [phone]
+      const earlier = all.map((number) => first.get(number)).find((place) => place !== undefined)
+      if (earlier === undefined) {
+        for (const number of all) first.set(number, index)
+        continue
+      }
+      const message =
+        phones[earlier] === phone
+          ? `Recipient ${earlier} has the same phone and the same values.`
+          : `Recipient ${earlier} (${phones[earlier]}) and recipient ${index} (${phone}) are one person and have the same values.`
+      found.push([index, message])
     }
-    const message = `Recipient ${earlier} has the same phone and the same values.`
-    faults.add(["recipients", index], "recipient_duplicate", message)
   }
+  for (const [index, message] of found.toSorted(([a], [b]) => a - b))
+    faults.add(["recipients", index], "recipient_duplicate", message)
 }
 
 /** A direct message's number and text. */
@@ -349,6 +372,7 @@ export const make = Effect.gen(function* () {
   const jobs = yield* JobStore
   const admission = Admission.make()
   const keys = yield* ApiKeyStore
+  const people = yield* InboundStore
   const limits = yield* RateLimitStore
   const templates = yield* TemplateStore
   const { isEmbedded } = yield* Transactions
@@ -459,6 +483,24 @@ export const make = Effect.gen(function* () {
     })
   }
 
+  /** The people who would get the same message twice, by all that is known of their numbers: one look-up for all. */
+  const findDuplicates = Effect.fnUntraced(function* (
+    { account }: Caller,
+    phones: ReadonlyArray<string | undefined>,
+    values: ReadonlyArray<ReadonlyArray<string>>,
+    faults: Fault.Faults
+  ) {
+    const groups = faults.isFull ? [] : placesByValues(phones, values)
+    if (groups.length === 0) return
+    const asked = new Set<string>()
+    for (const place of groups.flat()) {
+      const phone = phones[place] ?? ""
+      if (Phone.check(phone) === undefined) asked.add(phone)
+    }
+    const numbers = yield* people.numbers({ accountId: account.id, phones: [...asked] })
+    addDuplicateFaults(faults, phones, groups, numbers)
+  })
+
   /** The template, and every recipient's values in the order of its variables; adds the faults of both. */
   const examine = Effect.fnUntraced(function* (
     caller: Caller,
@@ -493,7 +535,7 @@ export const make = Effect.gen(function* () {
         faults.addAll(Rendering.check(template, found, ["recipients", index, "variables"]))
     }
     const phones = recipients.map(({ phone, variables }) => (variables === null ? undefined : phone))
-    addDuplicateFaults(faults, phones, values)
+    yield* findDuplicates(caller, phones, values, faults)
     return { template, values }
   })
 

@@ -204,7 +204,8 @@ export const faultCatalogue: Readonly<Record<Fault.Code, string>> = {
   invalid_value: "The field's value is not one that is allowed.",
   recipient_invalid:
     "The recipient's phone or reference is not valid. Phones are digits with the country calling code.",
-  recipient_duplicate: "Another recipient of the request has the same phone and the same values.",
+  recipient_duplicate:
+    "Another recipient of the request is the same person, by this number or another one, and has the same values.",
   variable_missing:
     "The template asks for this variable, and neither the recipient nor the common variables give it.",
   variable_unknown: "The template does not ask for this variable.",

@@ -220,10 +220,15 @@ export const suite = (layer: Stored): void => {
         const messageId = Ids.messageId(command.jobId, 0)
         const report = { messageId, status: "sent", at: now, failure: null, providerId: "p" } as const
         // It came before our own claim was committed.
-        expect(yield* jobs.receive({ now, reports: [report, report] })).toEqual({ applied: 1, unmatched: [] })
+        expect(yield* jobs.receive({ now, reports: [report, report] })).toEqual({
+          applied: 1,
+          unmatched: [],
+          met: []
+        })
         expect(yield* jobs.receive({ now: now + 1, reports: [report] })).toEqual({
           applied: 0,
-          unmatched: []
+          unmatched: [],
+          met: []
         })
         expect((yield* jobs.find(command.jobId))?.updatedAt).toBe(now)
       }).pipe(Effect.provide(layer))

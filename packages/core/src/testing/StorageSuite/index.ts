@@ -20,6 +20,7 @@ import * as liveness from "./liveness.ts"
 import * as outages from "./outages.ts"
 import * as pace from "./pace.ts"
 import * as paging from "./paging.ts"
+import * as people from "./people.ts"
 import * as platforms from "./platforms.ts"
 import * as read from "./read.ts"
 import * as receive from "./receive.ts"
@@ -45,6 +46,7 @@ export const suite = (name: string, layer: Stored): void => {
     platforms.suite(layer)
     outages.suite(layer)
     inbound.suite(layer)
+    people.suite(layer)
     history.suite(layer)
     read.suite(layer)
     paging.suite(layer)

@@ -227,11 +227,12 @@ export const suite = (layer: Stored): void => {
         // They come before our own commit, and one is of nobody's message.
         const reports = [report("p0"), report("p1"), report("strange")]
         const early = yield* jobs.receive({ now, sessionId, reports })
-        expect(early).toEqual({ applied: 0, unmatched: reports })
+        expect(early).toEqual({ applied: 0, unmatched: reports, met: [] })
         expect((yield* jobs.applyEarlyReports({ now })).applied).toBe(0)
         yield* take(2, accepted)
         expect(yield* jobs.applyEarlyReports({ now: now + 5000 })).toEqual({
           applied: 2,
+          met: [],
           forgotten: new Map()
         })
         expect((yield* jobs.applyEarlyReports({ now: now + 5000 })).applied).toBe(0)
@@ -261,10 +262,11 @@ export const suite = (layer: Stored): void => {
         yield* jobs.receive({ now, sessionId, reports: [report("p0"), ...strange, report("p1")] })
         expect(yield* jobs.applyEarlyReports({ now })).toEqual({
           applied: 0,
+          met: [],
           forgotten: new Map([[sessionId, 1]])
         })
         yield* take(2, accepted)
-        expect(yield* jobs.applyEarlyReports({ now })).toEqual({ applied: 1, forgotten: new Map() })
+        expect(yield* jobs.applyEarlyReports({ now })).toEqual({ applied: 1, met: [], forgotten: new Map() })
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["accepted", "delivered"])
       }).pipe(Effect.provide(layer))
     )

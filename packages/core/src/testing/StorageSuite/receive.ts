@@ -39,7 +39,11 @@ export const suite = (layer: Stored) =>
         const jobs = yield* JobStore
         const { jobId, report } = yield* sent(3)
         const reports = [report(0, "sent", now + 1), report(0, "delivered", now + 2), report(1, "failed")]
-        expect(yield* jobs.receive({ now: now + 20, reports })).toEqual({ applied: 3, unmatched: [] })
+        expect(yield* jobs.receive({ now: now + 20, reports })).toEqual({
+          applied: 3,
+          unmatched: [],
+          met: []
+        })
         const [first, second, third] = yield* results(jobId)
         expect(first).toMatchObject({
           status: "delivered",
@@ -96,7 +100,7 @@ export const suite = (layer: Stored) =>
         const old = [report(0, "sent", now + 1000), report(0, "failed", now + 2000)]
         yield* jobs.receive({ now: now + 3000, reports: old })
         yield* jobs.retry({ jobId, now: now + 10_000, selection: everyLost })
-        const ignored = { applied: 0, unmatched: [] }
+        const ignored = { applied: 0, unmatched: [], met: [] }
         expect(yield* jobs.receive({ now: now + 10_000, reports: old })).toEqual(ignored)
         // A time that is not believed is that of the coming.
         expect(
@@ -207,7 +211,8 @@ export const suite = (layer: Stored) =>
         const beyond = report(7, "sent")
         expect(yield* jobs.receive({ now, reports: [foreign, beyond] })).toEqual({
           applied: 0,
-          unmatched: [foreign, beyond]
+          unmatched: [foreign, beyond],
+          met: []
         })
       }).pipe(Effect.provide(layer))
     )
@@ -236,7 +241,11 @@ export const suite = (layer: Stored) =>
             { ...report(1, "sent"), pricing },
             { ...report(1, "read"), pricing: other }
           ]
-          expect(yield* jobs.receive({ now: now + 2, reports: late })).toEqual({ applied: 1, unmatched: [] })
+          expect(yield* jobs.receive({ now: now + 2, reports: late })).toEqual({
+            applied: 1,
+            unmatched: [],
+            met: []
+          })
           expect((yield* jobs.delivered(jobId))[1]).toEqual({ phone: second?.phone, price, pricing })
         }).pipe(Effect.provide(layer))
     )

@@ -183,7 +183,8 @@ describe("two messages to one phone", () => {
       [to(0, "1"), to(1, "2"), to(2, "2"), to(3, "3")],
       times,
       interval,
-      now
+      now,
+      new Map()
     )
     expect(ready.map(({ index }) => index)).toEqual([1, 3])
     expect(deferred.map(({ index, nextAt }) => [index, nextAt])).toEqual([
@@ -193,8 +194,24 @@ describe("two messages to one phone", () => {
     expect(deferred.every(({ updatedAt }) => updatedAt === now)).toBe(true)
   })
 
+  it("are kept apart by the last of all numbers of one person", () => {
+    const numbers = new Map([
+      ["1", ["1", "2"]],
+      ["2", ["2", "1"]],
+      ["3", ["3", "4"]]
+    ])
+    const times = new Map([["4", now + 1000]])
+    const both = [to(0, "1"), to(1, "2"), to(2, "3")]
+    const { deferred, ready } = Claiming.spaceApart(both, times, interval, now, numbers)
+    expect(ready.map(({ index }) => index)).toEqual([0])
+    expect(deferred.map(({ index, nextAt }) => [index, nextAt])).toEqual([
+      [1, now + interval],
+      [2, now + 1000]
+    ])
+  })
+
   it("are not kept apart by a time further ahead than the interval, which a wrong clock wrote", () => {
     const times = new Map([["1", now + interval + 1]])
-    expect(Claiming.spaceApart([to(0, "1")], times, interval, now).ready).toHaveLength(1)
+    expect(Claiming.spaceApart([to(0, "1")], times, interval, now, new Map()).ready).toHaveLength(1)
   })
 })
