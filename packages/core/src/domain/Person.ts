@@ -88,14 +88,14 @@ export interface Link {
    */
   readonly reportedTogether: boolean
   /** When the platform told it, where that may be long ago. */
-  readonly toldAt?: Instant
+  readonly reportedAt?: Instant
 }
 
 /** A number changed hands: its owner has another one now, and somebody else may come by it. */
-export interface Move {
+export interface NumberChange {
   readonly from: string
   readonly to: string
-  readonly toldAt: Instant
+  readonly reportedAt: Instant
 }
 
 /** A stored link and the time when it was first known. */
@@ -261,12 +261,12 @@ class Learning {
   }
 
   add(link: Link): void {
-    const { other, person, toldAt } = link
-    if (!link.reportedTogether || toldAt === undefined || Phone.otherForm(person) === other) {
+    const { other, person, reportedAt } = link
+    if (!link.reportedTogether || reportedAt === undefined || Phone.otherForm(person) === other) {
       this.#learn(link)
       return
     }
-    const [personNow, otherNow] = [this.#successor(person, toldAt), this.#successor(other, toldAt)]
+    const [personNow, otherNow] = [this.#successor(person, reportedAt), this.#successor(other, reportedAt)]
     if (personNow === undefined && otherNow === undefined) {
       this.#learn(link)
       return
@@ -276,26 +276,12 @@ class Learning {
       if (key !== present) this.#learn({ person: key, other: present, reportedTogether: false })
   }
 
-  move({ from, to, toldAt }: Move): void {
-    const known = this.#found.get(nameOfLink({ person: from, other: to }))
-    const back = this.#found.get(nameOfLink({ person: to, other: from }))
-    const isBack = back !== undefined && this.#isMove(back)
-    const isNew = known === undefined || (isBack && back.at > known.at)
-    const isLate = this.#successor(from, toldAt) !== undefined || (isBack && back.at > toldAt)
-    if (!isNew || isLate) return
+  change(change: NumberChange): void {
+    if (!this.#isNew(change)) return
+    const { from, to } = change
     const numbers = Phone.forms(from)
-    for (const number of numbers) {
-      for (const name of [...(this.#from.get(number) ?? [])]) {
-        const link = this.#found.get(name)
-        if (link === undefined || numbers.includes(link.other)) continue
-        const { other } = link
-        const ledBack = this.#end({ person: other, other: number })
-        if (link.reportedTogether) this.#retain({ ...link, reportedTogether: false })
-        if (!ledBack || other === to) continue
-        this.#learn({ person: other, other: to, reportedTogether: false })
-        this.#learn({ person: to, other, reportedTogether: false })
-      }
-    }
+    for (const link of numbers.flatMap((number) => this.#linksOf(number)))
+      if (!numbers.includes(link.other)) this.#leave(link, to)
     this.#end({ person: to, other: from })
     this.#retain({ person: from, other: to, reportedTogether: false, at: this.#at })
   }
@@ -306,6 +292,29 @@ class Learning {
       beyond: [...this.#beyond.values()],
       ended: [...this.#ended.values()]
     }
+  }
+
+  /** False for a repetition, and where a later change is known. */
+  #isNew({ from, reportedAt, to }: NumberChange): boolean {
+    if (this.#successor(from, reportedAt) !== undefined) return false
+    const known = this.#found.get(nameOfLink({ person: from, other: to }))
+    const back = this.#found.get(nameOfLink({ person: to, other: from }))
+    if (back === undefined || !this.#isMove(back)) return known === undefined
+    return back.at <= reportedAt && (known === undefined || back.at > known.at)
+  }
+
+  /** A number's link once it has changed hands: what led to it now leads to the new number. */
+  #leave(link: Known, to: string): void {
+    const { other, person } = link
+    const ledBack = this.#end({ person: other, other: person })
+    if (link.reportedTogether) this.#retain({ ...link, reportedTogether: false })
+    if (!ledBack || other === to) return
+    this.#learn({ person: other, other: to, reportedTogether: false })
+    this.#learn({ person: to, other, reportedTogether: false })
+  }
+
+  #linksOf(key: Key): ReadonlyArray<Known> {
+    return [...(this.#from.get(key) ?? [])].flatMap((name) => this.#found.get(name) ?? [])
   }
 
   #put(link: Known): void {
@@ -344,14 +353,11 @@ class Learning {
   /** The number that this one, in either form, was changed to at a time or later. */
   #successor(key: Key, since: Instant): string | undefined {
     let last: Known | undefined
-    for (const form of isOfUser(key) ? [] : Phone.forms(key))
-      for (const name of this.#from.get(form) ?? []) {
-        const link = this.#found.get(name)
-        if (link === undefined || link.at < since || !this.#isMove(link)) continue
-        // A clock that was ahead wrote it.
-        if (Time.isAhead(link.at, this.#now)) continue
-        if (last === undefined || link.at > last.at) last = link
-      }
+    for (const link of isOfUser(key) ? [] : Phone.forms(key).flatMap((form) => this.#linksOf(form))) {
+      // A clock that was ahead wrote a time that is.
+      if (link.at < since || Time.isAhead(link.at, this.#now) || !this.#isMove(link)) continue
+      if (last === undefined || link.at > last.at) last = link
+    }
     return last?.other
   }
 
@@ -369,10 +375,14 @@ class Learning {
 }
 
 /** @param known all links from the keys at which the new links begin */
-export const learn = (told: Iterable<Link | Move>, known: ReadonlyArray<Known>, now: Instant): Learnt => {
+export const learn = (
+  reports: Iterable<Link | NumberChange>,
+  known: ReadonlyArray<Known>,
+  now: Instant
+): Learnt => {
   const learning = new Learning(known, now)
-  for (const each of told) {
-    if ("from" in each) learning.move(each)
+  for (const each of reports) {
+    if ("from" in each) learning.change(each)
     else learning.add(each)
   }
   return learning.learnt()
@@ -441,9 +451,12 @@ const formsMet = (phone: string | null | undefined): ReadonlyArray<Link> => {
 }
 
 /** The change of a number that a report tells of; undefined where it tells of none. */
-const moveOf = ({ formerly, person }: IdentityReport, toldAt: Instant): Move | undefined => {
+const numberChangeOf = (
+  { formerly, person }: IdentityReport,
+  reportedAt: Instant
+): NumberChange | undefined => {
   const [from, to] = [formerly?.phone ?? null, person.phone]
-  return from === null || to === null || Phone.forms(from).includes(to) ? undefined : { from, to, toldAt }
+  return from === null || to === null || Phone.forms(from).includes(to) ? undefined : { from, to, reportedAt }
 }
 
 /**
@@ -454,28 +467,28 @@ export const linksOf = (
   report: IdentityReport,
   portfolio: string,
   now: Instant
-): ReadonlyArray<Link | Move> => {
+): ReadonlyArray<Link | NumberChange> => {
   const { asked, formerly, person } = report
   const { at = now } = report
-  const toldAt = Number.isFinite(at) ? Math.min(at, now) : now
+  const reportedAt = Number.isFinite(at) ? Math.min(at, now) : now
   const names = [...new Set([...keysOf(person, portfolio), ...(asked === undefined ? [] : [asked])])]
   const before = formerly === null ? [] : keysOf(formerly, portfolio).filter((key) => !names.includes(key))
-  const move = moveOf(report, toldAt)
+  const change = numberChangeOf(report, reportedAt)
   const links = [
     ...formsMet(person.phone),
     ...formsMet(asked),
     ...formsMet(formerly?.phone),
     ...allMet(names),
     // What the former names had with each other is over once the number has another owner.
-    ...allMet(before).map((link) => (move === undefined ? link : { ...link, reportedTogether: false })),
+    ...allMet(before).map((link) => (change === undefined ? link : { ...link, reportedTogether: false })),
     ...before.flatMap((key) =>
       names.flatMap(
         (other): ReadonlyArray<Link> => [
           { person: key, other, reportedTogether: false },
-          ...(move === undefined ? [{ person: other, other: key, reportedTogether: false }] : [])
+          ...(change === undefined ? [{ person: other, other: key, reportedTogether: false }] : [])
         ]
       )
     )
-  ].map((link) => ({ ...link, toldAt }))
-  return move === undefined ? links : [move, ...links]
+  ].map((link) => ({ ...link, reportedAt }))
+  return change === undefined ? links : [change, ...links]
 }

@@ -5,7 +5,7 @@ import * as Order from "../domain/consent/Order.ts"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { Circle, Key, Known, Learnt, Link, Move } from "../domain/Person.ts"
+import type { Circle, Key, Known, Learnt, Link, NumberChange } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
 import * as Phone from "../domain/Phone.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
@@ -72,7 +72,7 @@ const linksOf = (
   items: ReadonlyArray<InboundItem>,
   portfolio: string,
   now: Instant
-): ReadonlyArray<Link | Move> =>
+): ReadonlyArray<Link | NumberChange> =>
   items.flatMap(({ identity }) => (identity === null ? [] : Person.linksOf(identity, portfolio, now)))
 
 /** The keys whose links have to be known: of those who said something of consent, and of whom more than one is told. */

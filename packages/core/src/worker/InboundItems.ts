@@ -110,6 +110,10 @@ const identityOf = (
   ...(at === null ? {} : { at })
 })
 
+/** Who answers a message of ours is at least whom it was sent to. */
+const senderOf = ({ asked, from, userId }: Message): Person.Person | null =>
+  Person.read(from, userId) ?? Person.read(asked, null)
+
 const ofPerson = ({ asked, at, formerly, phone, userId }: Acquaintance): ReadonlyArray<InboundItem> => {
   const person = Person.read(phone, userId)
   const before = formerly === undefined ? null : Person.read(formerly.phone, formerly.userId)
@@ -156,7 +160,7 @@ export function* make(
     const { at, from, isAside = false, label = null, userId = null } = message
     const text = message.text.slice(0, longestText)
     const id = idOf(message.id)
-    const person = Person.read(from, userId) ?? Person.read(message.asked, null)
+    const person = senderOf(message)
     const status = statusOf(message, session)
     const facts = ["message", from, userId, text, label]
     const name = nameOf(session, { id, at, person, status, facts })

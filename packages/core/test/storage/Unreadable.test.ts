@@ -160,7 +160,11 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
           failure,
           providerId: null
         } as const
-        expect(yield* jobs.receive({ now, reports: [report] })).toEqual({ applied: 1, unmatched: [], met: [] })
+        expect(yield* jobs.receive({ now, reports: [report] })).toEqual({
+          applied: 1,
+          unmatched: [],
+          met: []
+        })
         expect(yield* results(damaged.jobId)).toMatchObject([{ status: "failed" }])
         expect((yield* events()).map(({ type }) => type)).toEqual(["message.failed"])
         const { jobId } = damaged

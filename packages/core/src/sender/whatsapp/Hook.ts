@@ -97,9 +97,8 @@ const optedOut = (status: unknown): Failure | undefined =>
  */
 const readRecipient = (status: unknown, { phone, userId }: Named, isReport: boolean, found: Found): void => {
   const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
-  const told = timeOf(Json.at(status, "timestamp"))
-  if (userId !== null && (phone !== null || !isReport))
-    found.people.push({ phone, userId, messageId, at: told })
+  const at = timeOf(Json.at(status, "timestamp"))
+  if (userId !== null && (phone !== null || !isReport)) found.people.push({ phone, userId, messageId, at })
   const failure = optedOut(status)
   if (failure === undefined) return
   const providerId = Json.textAt(status, "id") ?? null
@@ -110,7 +109,7 @@ const readRecipient = (status: unknown, { phone, userId }: Named, isReport: bool
     messageId,
     purpose: "marketing",
     status: "revoked",
-    at: told,
+    at,
     proof: `The platform reported ${failure.provider_code} of message ${providerId}: ${failure.message}`
   })
 }
@@ -229,6 +228,12 @@ const readContactRequest = (message: unknown, found: Found): void => {
   found.people.push({ phone, userId, at: timeOf(Json.at(message, "timestamp")) })
 }
 
+/** What a message says of its sender's identity by its kind. */
+const readIdentity = (type: string | null, message: unknown, found: Found): void => {
+  if (type === "system") readSystem(message, found)
+  else if (type === "contacts") readContactRequest(message, found)
+}
+
 /** The platform's object of a message: that of its kind, or the errors that stand in its place. */
 const contentOfMessage = (message: unknown, type: string | null): unknown => {
   const errors = Json.at(message, "errors")
@@ -246,8 +251,7 @@ const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside
     return
   }
   const type = Json.textAt(message, "type") ?? null
-  if (type === "system") readSystem(message, found)
-  if (type === "contacts") readContactRequest(message, found)
+  readIdentity(type, message, found)
   const { phone, userId } = among(contacts, {
     phone: Json.wordAt(message, "from") ?? null,
     userId: Json.wordAt(message, "from_user_id") ?? null

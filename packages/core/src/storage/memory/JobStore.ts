@@ -10,7 +10,7 @@ import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
-import type { Tx } from "../policy/JobRows.ts"
+import type { RecipientPlace, Tx } from "../policy/JobRows.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, openJobs, putJob } from "./MemoryDatabase.ts"
 import * as JobRows from "./MemoryJobRows.ts"
@@ -33,6 +33,15 @@ const workersOf = (db: Database): ReadonlyArray<KnownWorker> => {
   const claiming = [...openJobs(db), ...db.deliveries.values()].flatMap(({ worker }) => worker ?? [])
   const workers = new Set([...db.beats.keys(), ...claiming])
   return [...workers].map((worker) => ({ worker, beats: db.beats.get(worker)?.beats ?? 0, isDead: false }))
+}
+
+const phonesAt = (db: Database, places: ReadonlyMap<string, RecipientPlace>): ReadonlyMap<string, string> => {
+  const phones = new Map<string, string>()
+  for (const [name, { index, jobId }] of places) {
+    const phone = db.jobs.get(jobId)?.recipients[index]?.recipient.phone
+    if (phone !== undefined) phones.set(name, phone)
+  }
+  return phones
 }
 
 export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
@@ -87,16 +96,10 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       applyEarlyReports: ({ now }) => perform(() => Changes.applyEarlyReports(rows, now)),
 
       sentTo: ({ providerIds, sessionId }) =>
-        Effect.sync(() => {
-          const sentTo = new Map<string, string>()
-          for (const [id, { index, jobId }] of JobRows.perform(
-            rows.findByProviderIds(sessionId, providerIds)
-          )) {
-            const to = db.jobs.get(jobId)?.recipients[index]
-            if (to !== undefined) sentTo.set(id, to.recipient.phone)
-          }
-          return sentTo
-        }),
+        Effect.map(
+          perform(() => rows.findByProviderIds(sessionId, providerIds)),
+          (places) => phonesAt(db, places)
+        ),
 
       find: (jobId) => Effect.sync(() => db.jobs.get(jobId)?.job ?? null),
 

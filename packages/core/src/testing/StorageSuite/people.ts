@@ -25,8 +25,7 @@ const word = (status: Word["status"], at: number): Word => ({
   status,
   source: "inbound-message",
   proof: "proof",
-  occurredAt: at,
-  latest: at
+  toldAt: at
 })
 
 const account = Effect.gen(function* () {
