@@ -184,8 +184,9 @@ export function* make(
             toldAt: Occurrence.told(at)
           }
     const said = word === null ? [] : [{ ...nothing, id: name, word }]
+    const met = Person.isLinked(identity) ? [{ ...nothing, id: null }] : []
     // Who answers us is told apart from what they say.
-    if (isAside) return word === null ? [{ ...nothing, id: null }] : said
+    if (isAside) return [...met, ...said]
     const itself = nameOf(session, { id, at, person, status: undefined, facts })
     return [{ ...nothing, id: itself, message: received(message, messageId, person, cut, now) }, ...said]
   }
