@@ -65,10 +65,21 @@ const nameOf = (
   return named(plain.test(id) ? id : hashOf(id))
 }
 
-/** An opt-out counts wherever it stands; an opt-in only in the person's own words (decisions.md §9). */
-const statusOf = ({ areOwnWords = true, label, text }: Message, session: Session): Status | undefined => {
-  const ofText = Keywords.read(text, session.keywords)
-  if (ofText === "revoked" || Keywords.read(label ?? "", session.keywords) === "revoked") return "revoked"
+/**
+ * An opt-out counts wherever it stands; an opt-in only in the person's own words (decisions.md §9). A template's button is an
+ * opt-out by how it begins. What is said in a group changes no consent (decisions.md §11).
+ */
+const statusOf = (message: Message, { keywords }: Session): Status | undefined => {
+  const { areOwnWords = true, groupId = null, payload, text, type } = message
+  if (groupId !== null) return undefined
+  const label = message.label ?? ""
+  const ofText = Keywords.read(text, keywords)
+  if (ofText === "revoked" || Keywords.read(label, keywords) === "revoked") return "revoked"
+  if (
+    type === "button" &&
+    [label, payload ?? text].some((each) => Keywords.beginsWithRefusal(each, keywords))
+  )
+    return "revoked"
   return areOwnWords ? ofText : undefined
 }
 

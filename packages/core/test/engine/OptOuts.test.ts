@@ -256,6 +256,60 @@ describe("an opt-out of the platform", () => {
   )
 })
 
+describe("an opt-out of another shape", () => {
+  const edited = (said: object) => ({
+    type: "edit",
+    edit: { original_message_id: "wamid.before", message: { type: "text", ...said } }
+  })
+  it.scoped.each([
+    ["a text that was edited into one", edited({ text: { body: "STOP" } })],
+    ["a caption that was edited into one", edited({ image: { id: "1", caption: "stop please" } })],
+    [
+      "a template's button that begins with one",
+      { type: "button", button: { payload: "Unsubscribe from Promos", text: "Unsubscribe from Promos" } }
+    ],
+    [
+      "a template's button by its label",
+      { type: "button", button: { payload: "7", text: "Stop offers now" } }
+    ],
+    ["a template's button by its payload", { type: "button", button: { payload: "stop_all", text: "No" } }],
+    ["one with courtesy", { type: "text", text: { body: "bitte abmelden" } }],
+    ["one with its last letter repeated", { type: "text", text: { body: "STOPPP" } }]
+  ] as const)("is %s", ([, message]) =>
+    scenario(({ verdict, write }) =>
+      Effect.gen(function* () {
+        yield* write(message)
+        expect(yield* verdict(ana)).toBe("Revoked")
+      })
+    )
+  )
+
+  it.scoped.each([
+    ["said in a group", { type: "text", text: { body: "STOP" }, group_id: "group.1" }],
+    [
+      "a reply button that begins with one",
+      { type: "interactive", interactive: { button_reply: { id: "1", title: "Cancel order" } } }
+    ],
+    ["one among other words", { type: "text", text: { body: "can you stop the order" } }]
+  ] as const)("is not what is %s", ([, message]) =>
+    scenario(({ verdict, write }) =>
+      Effect.gen(function* () {
+        yield* write(message)
+        expect(yield* verdict(ana)).toBe("Granted")
+      })
+    )
+  )
+
+  it.scoped("has no opposite in a group", () =>
+    scenario(({ verdict, write }) =>
+      Effect.gen(function* () {
+        yield* write({ text: { body: "STOP" } }, { text: { body: "START" }, group_id: "group.1" })
+        expect(yield* verdict(ana)).toBe("Revoked")
+      })
+    )
+  )
+})
+
 describe("an opt-in word", () => {
   const buttonReply = { id: "r1", title: "Yes" }
   const listReply = { id: "r1", title: "Yes" }
@@ -288,6 +342,18 @@ describe("an opt-in word", () => {
 })
 
 describe("a preference of the platform", () => {
+  it.scoped("to sign up grants marketing", () =>
+    scenario(({ change, seconds, verdict }) =>
+      Effect.gen(function* () {
+        const stranger = "34600000230"
+        const timestamp = yield* seconds
+        const signup = { wa_id: stranger, category: "marketing_messages", value: "signup", timestamp }
+        yield* change({ user_preferences: [signup] }, "user_preferences")
+        expect(yield* verdict(stranger)).toBe("Granted")
+      })
+    )
+  )
+
   it.scoped("that stops, resumes and stops within one second is stopped", () =>
     scenario(({ change, seconds, verdict }) =>
       Effect.gen(function* () {

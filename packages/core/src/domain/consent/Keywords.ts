@@ -1,7 +1,8 @@
 /**
- * Words by which a person withdraws or gives consent in an inbound text (decisions.md §10). A word must be the whole
- * text. A session may have lists of its own. Opt-out words are generous, since a message too few does no harm; opt-in
- * words are only those that nobody writes in ordinary talk. YES is one because decisions.md §9 says so.
+ * Words by which a person withdraws or gives consent in an inbound text (decisions.md §10, §11). A word must be the whole
+ * text; an opt-out word may have words of courtesy around it, and its last letter repeated. A session may have lists of
+ * its own. Opt-out words are generous, since a message too few does no harm; opt-in words are only those that nobody
+ * writes in ordinary talk. YES is one because decisions.md §9 says so.
  */
 
 import * as Schema from "effect/Schema"
@@ -318,8 +319,122 @@ const optIn: Readonly<Record<string, ReadonlyArray<string>>> = {
   Turkish: ["abone ol", "abonelik başlat", "üye ol"]
 }
 
+const courtesy: Readonly<Record<string, ReadonlyArray<string>>> = {
+  English: [
+    "please",
+    "pls",
+    "plz",
+    "kindly",
+    "thanks",
+    "thank you",
+    "thx",
+    "hi",
+    "hello",
+    "hey",
+    "sorry",
+    "dear",
+    "sir",
+    "madam"
+  ],
+  Spanish: [
+    "por favor",
+    "porfa",
+    "gracias",
+    "muchas gracias",
+    "hola",
+    "buenos días",
+    "buenas tardes",
+    "disculpe",
+    "perdón"
+  ],
+  Portuguese: [
+    "por favor",
+    "por gentileza",
+    "obrigado",
+    "obrigada",
+    "muito obrigado",
+    "muito obrigada",
+    "olá",
+    "oi",
+    "bom dia",
+    "boa tarde"
+  ],
+  French: [
+    "s'il vous plaît",
+    "s'il te plaît",
+    "svp",
+    "stp",
+    "merci",
+    "merci beaucoup",
+    "bonjour",
+    "bonsoir",
+    "désolé",
+    "désolée"
+  ],
+  German: [
+    "bitte",
+    "danke",
+    "vielen dank",
+    "dankeschön",
+    "hallo",
+    "guten tag",
+    "guten morgen",
+    "sorry",
+    "mfg",
+    "lg"
+  ],
+  Italian: [
+    "per favore",
+    "per piacere",
+    "per cortesia",
+    "cortesemente",
+    "grazie",
+    "grazie mille",
+    "ciao",
+    "salve",
+    "buongiorno",
+    "scusate"
+  ],
+  Dutch: [
+    "alstublieft",
+    "alsjeblieft",
+    "aub",
+    "a.u.b.",
+    "graag",
+    "bedankt",
+    "dank u",
+    "dank je",
+    "hallo",
+    "goedendag"
+  ],
+  Arabic: [
+    "من فضلك",
+    "من فضلكم",
+    "لو سمحت",
+    "لو سمحتم",
+    "رجاء",
+    "الرجاء",
+    "شكرا",
+    "شكرا لكم",
+    "مرحبا",
+    "السلام عليكم"
+  ],
+  Hindi: ["कृपया", "प्लीज", "प्लीज़", "धन्यवाद", "शुक्रिया", "नमस्ते", "kripya", "dhanyavaad", "shukriya"],
+  Indonesian: ["tolong", "mohon", "silakan", "terima kasih", "makasih", "halo", "hai", "maaf"],
+  Turkish: [
+    "lütfen",
+    "teşekkürler",
+    "teşekkür ederim",
+    "sağ olun",
+    "merhaba",
+    "selam",
+    "iyi günler",
+    "rica ederim"
+  ]
+}
+
 /** By language. */
-export const defaults = { opt_out: optOut, opt_in: optIn }
+export const defaults = { opt_out: optOut, opt_in: optIn, courtesy }
 
 // Latin accents; Arabic vowel signs, hamza above and below, and the superscript alef. Other scripts need their marks.
 const dispensable = /[\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0670]/g
@@ -349,35 +464,113 @@ export const fold = (text: string): string =>
     .replaceAll(between, " ")
     .trim()
 
+const isLetter = /\p{L}/u
+
+/** A folded word without the repetition of its last letter: `stoppp` as `stop`. */
+const withoutRepetition = (word: string): string => {
+  let end = word.length
+  while (end > 1 && word[end - 1] === word[end - 2]) end -= 1
+  return end < word.length && isLetter.test(word[end - 1] ?? "") ? word.slice(0, end) : word
+}
+
+/** The words of a folded text or keyword as they are looked up. */
+const sought = (folded: string): ReadonlyArray<string> =>
+  folded === "" ? [] : folded.split(" ").map(withoutRepetition)
+
+/** Sequences of words, which are looked up by their words with a space between. */
+interface Phrases {
+  readonly all: ReadonlySet<string>
+  /** Words of the longest. */
+  readonly longest: number
+}
+
+const phrasesOf = (folded: Iterable<string>): Phrases => {
+  const phrases = Array.from(folded, sought)
+  return {
+    all: new Set(phrases.map((words) => words.join(" "))),
+    longest: phrases.reduce((most, { length }) => Math.max(most, length), 0)
+  }
+}
+
+/** How many of the words from a place on are a phrase: the longest; 0 when none is. */
+const phraseAt = ({ all, longest }: Phrases, words: ReadonlyArray<string>, from: number): number => {
+  for (let count = Math.min(longest, words.length - from); count > 0; count--)
+    if (all.has(words.slice(from, from + count).join(" "))) return count
+  return 0
+}
+
+/** How many of the last words before a place are a phrase. */
+const phraseBefore = ({ all, longest }: Phrases, words: ReadonlyArray<string>, end: number): number => {
+  for (let count = Math.min(longest, end); count > 0; count--)
+    if (all.has(words.slice(end - count, end).join(" "))) return count
+  return 0
+}
+
+const courteous = phrasesOf(Object.values(courtesy).flat().map(fold))
+
+/** The words between those of courtesy. */
+const withoutCourtesy = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  let [from, end] = [0, words.length]
+  for (let count = 1; count > 0; from += count) count = phraseAt(courteous, words, from)
+  for (let count = 1; count > 0 && end > from; end -= count) count = phraseBefore(courteous, words, end)
+  return words.slice(from, end)
+}
+
 type Words = ReadonlySet<string>
 
 const foldAll = (words: Iterable<string>): Words =>
   new Set([...words].map(fold).filter((word) => word !== ""))
 
-const defaultWords: Readonly<Record<keyof Keywords, Words>> = {
-  opt_out: foldAll(Object.values(optOut).flat()),
-  opt_in: foldAll(Object.values(optIn).flat())
+interface Lists extends Readonly<Record<keyof Keywords, Words>> {
+  readonly refusals: Phrases
 }
 
-const wordsOf = Memo.ofObject(
-  (keywords: Keywords): Readonly<Record<keyof Keywords, Words>> => ({
-    opt_out: keywords.opt_out === null ? defaultWords.opt_out : foldAll(keywords.opt_out),
-    opt_in: keywords.opt_in === null ? defaultWords.opt_in : foldAll(keywords.opt_in)
-  })
-)
+const listsOf = (optOut: Words, optIn: Words): Lists => ({
+  opt_out: optOut,
+  opt_in: optIn,
+  refusals: phrasesOf(optOut)
+})
+
+const defaultWords = listsOf(foldAll(Object.values(optOut).flat()), foldAll(Object.values(optIn).flat()))
+
+const wordsOf = Memo.ofObject((keywords: Keywords): Lists => {
+  const { opt_in, opt_out } = keywords
+  if (opt_in === null && opt_out === null) return defaultWords
+  return listsOf(
+    opt_out === null ? defaultWords.opt_out : foldAll(opt_out),
+    opt_in === null ? defaultWords.opt_in : foldAll(opt_in)
+  )
+})
 
 /** The longest text that can be a keyword, in UTF-16 units. A longer one is not folded. */
 const longest = 16 * maximumLength
+
+const isRefusal = ({ all }: Phrases, words: ReadonlyArray<string>): boolean =>
+  all.has(words.join(" ")) || all.has([...new Set(words)].join(" "))
 
 /** Reads if an inbound text gives or withdraws consent; undefined for any other. An opt-out word may be repeated. */
 export const read = (given: string, keywords: Keywords = standard): Status | undefined => {
   const text = given.trim()
   if (text.length > longest) return undefined
   const folded = fold(text)
-  const words = wordsOf(keywords)
-  const once = [...new Set(folded.split(" "))].join(" ")
-  if (words.opt_out.has(folded) || words.opt_out.has(once)) return "revoked"
-  return words.opt_in.has(folded) ? "granted" : undefined
+  const { opt_in, refusals } = wordsOf(keywords)
+  const words = sought(folded)
+  if (isRefusal(refusals, words) || isRefusal(refusals, withoutCourtesy(words))) return "revoked"
+  return opt_in.has(folded) ? "granted" : undefined
+}
+
+/** True when the text begins with an opt-out word as a word of its own, as labels of buttons do. */
+export const beginsWithRefusal = (text: string, keywords: Keywords = standard): boolean =>
+  phraseAt(wordsOf(keywords).refusals, sought(fold(text.slice(0, longest))), 0) > 0
+
+/** The part of a text that is looked through, in UTF-16 units: as much as a message of WhatsApp has. */
+const lookedThrough = 4096
+
+/** True when an opt-out word stands anywhere in the text. */
+export const mentionsRefusal = (text: string, keywords: Keywords = standard): boolean => {
+  const { refusals } = wordsOf(keywords)
+  const words = sought(fold(text.slice(0, lookedThrough)))
+  return words.some((_, from) => phraseAt(refusals, words, from) > 0)
 }
 
 /** A schema of a word that is compared with what people write. */

@@ -197,6 +197,14 @@ const labelOf = (message: unknown): string | undefined =>
 const captionOf = (message: unknown): string | undefined =>
   ["image", "video", "document"].map((kind) => Json.textAt(message, kind, "caption")).find(Boolean)
 
+/** A message that was edited, as it reads now; any other as it came. */
+const asItReads = (message: unknown): unknown =>
+  Json.at(message, "edit", "message") ??
+  Json.at(message, "edited", "message") ??
+  Json.at(message, "edit") ??
+  Json.at(message, "edited") ??
+  message
+
 /** A changed number, and the user id that changes with it (whatsapp-cloud.md §1.11). */
 const readSystem = (message: unknown, found: Found): void => {
   const system = Json.at(message, "system")
@@ -243,9 +251,10 @@ const contentOfMessage = (message: unknown, type: string | null): unknown => {
 const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside = false): void => {
   const { found } = place
   const id = Json.textAt(message, "id") ?? null
-  const ownWords = ownWordsOf(message)
+  const said = asItReads(message)
+  const ownWords = ownWordsOf(said)
   // None is of media without a caption, and of whatever else has no words.
-  const words = ownWords ?? labelOf(message) ?? captionOf(message)
+  const words = ownWords ?? labelOf(said) ?? captionOf(said)
   if (id === null && words === undefined) {
     unread(place, "a message without an id and without words", message)
     return
@@ -277,7 +286,8 @@ const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside
 
 const preferenceValues: ReadonlyMap<string, Preference["status"]> = new Map([
   ["stop", "revoked"],
-  ["resume", "granted"]
+  ["resume", "granted"],
+  ["signup", "granted"]
 ])
 
 const readPreference = (preference: unknown, contacts: Contacts, place: Place): void => {

@@ -92,6 +92,81 @@ describe("a keyword", () => {
     )
   })
 
+  it.each([
+    "unsubscribe please",
+    "Please, unsubscribe!",
+    "bitte abmelden",
+    "Bitte abmelden, danke",
+    "Hallo, bitte abmelden. Vielen Dank",
+    "baja por favor",
+    "stop svp",
+    "Bonjour, arrêtez s'il vous plaît. Merci",
+    "stop a.u.b.",
+    "por favor parar, obrigado",
+    "grazie, basta messaggi",
+    "من فضلك إلغاء الاشتراك",
+    "कृपया बंद करें",
+    "tolong berhenti, terima kasih",
+    "lütfen durdur",
+    "STOPPP",
+    "stoppppp",
+    "STOPPP pleaseee",
+    "unsubscribeee me",
+    "STOPP STOPPP stop"
+  ])("to opt out by has words of courtesy around it, and its last letter repeated: %j", (text) => {
+    expect(Keywords.read(text)).toBe("revoked")
+  })
+
+  it.each([
+    "please",
+    "thanks",
+    "can you stop the order",
+    "Stopwatch",
+    "sstop",
+    "please start",
+    "yes please",
+    "STARTTT",
+    "bitte",
+    "stop by tomorrow, please",
+    "110"
+  ])("is not read in %j", (text) => {
+    expect(Keywords.read(text)).toBeUndefined()
+  })
+
+  it("begins a label as a word of its own", () => {
+    const begins = ["Unsubscribe from Promos", "STOP", "stop: all of it", "Darme de baja ya", "Abmelden!"]
+    expect(begins.filter((label) => !Keywords.beginsWithRefusal(label))).toEqual([])
+    const others = ["Stopwatch", "Do not stop", "Endless fun", "", "🛒", "Yes, unsubscribe me"]
+    expect(others.filter((label) => Keywords.beginsWithRefusal(label))).toEqual([])
+  })
+
+  it("is found among others, in a text of any length", () => {
+    const texts = ["can you stop the order", "I want to opt out of this", `${"x ".repeat(2000)}stop`]
+    expect(texts.filter((text) => !Keywords.mentionsRefusal(text))).toEqual([])
+    const others = ["Where is my parcel?", "Stopwatch", "", `${"x ".repeat(3000)}stop`]
+    expect(others.filter((text) => Keywords.mentionsRefusal(text))).toEqual([])
+    const own = { opt_out: ["adiós amigos"], opt_in: null }
+    expect(["stop now", "well, adios amigos!"].map((text) => Keywords.mentionsRefusal(text, own))).toEqual([
+      false,
+      true
+    ])
+  })
+
+  it("is looked for in a time that grows with the text and no faster", () => {
+    const hostile = ["please ".repeat(90), "p".repeat(640), "stop ".repeat(800), "opt ".repeat(1000)]
+    for (const text of hostile) {
+      Keywords.read(text)
+      Keywords.mentionsRefusal(text)
+      Keywords.beginsWithRefusal(text)
+    }
+    FastCheck.assert(
+      FastCheck.property(FastCheck.string({ unit: "grapheme", maxLength: 200 }), (text) => {
+        if (Keywords.read(text) === "revoked") expect(Keywords.mentionsRefusal(text)).toBe(true)
+        if (Keywords.beginsWithRefusal(text)) expect(Keywords.mentionsRefusal(text)).toBe(true)
+      })
+    )
+  })
+
   it("of a session's own list counts instead of the default ones, each list for itself", () => {
     const keywords = { opt_out: ["¡Adiós!"], opt_in: null }
     expect(Keywords.read("adios", keywords)).toBe("revoked")
