@@ -65,7 +65,7 @@ describe("@sendwright/core's public names", () => {
     expect(namespaces.map(([name]) => name).sort()).toEqual(
       [
         "Account AccountStore Acting AddressPolicy Admin ApiKey ApiKeyStore Audit AuditStore",
-        "Consent ConsentStore Currency Engine Errors Estimates Event EventData FailureCatalogue",
+        "ClosedMarkets Consent ConsentSource ConsentStore Currency Engine Errors Estimates Event EventData FailureCatalogue",
         "Fault HealthStore HttpGateway Idempotency Ids InboundStore Instant Job JobStore",
         "KeyringStore Keywords Memory Money Operator OperatorStore Page Person Phone",
         "Plan RateCard RateCardStore RateLimit RateLimitStore Readable Readiness Recipient Reference",

@@ -424,6 +424,8 @@ CREATE TABLE sendwright_session (
   probe_at bigint,
   probe_interval bigint,
   retry_for bigint,
+  -- Markets that are closed for a category, in JSON; null = those of the provider.
+  closed_markets text,
   CONSTRAINT sendwright_session_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_session_id_key UNIQUE (id)
 );

@@ -393,7 +393,9 @@ CREATE TABLE sendwright_session (
   unavailable_since INTEGER,
   probe_at INTEGER,
   probe_interval INTEGER,
-  retry_for INTEGER
+  retry_for INTEGER,
+  -- Markets that are closed for a category, in JSON; null = those of the provider.
+  closed_markets TEXT
 ) STRICT;
 CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
 CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;

@@ -249,6 +249,46 @@ describe("a session of the WhatsApp Cloud API", () => {
     )
   })
 
+  it("sends nothing to a market that is closed for the category, unless the session opens it", async () => {
+    const shop = await session()
+    const american = "12125550199"
+    const others = ["14165550199", "34600510001"]
+    const body = {
+      template_id: shop.idOf("named"),
+      variables: { "body.first_name": "Ana", "body.2": "Monday" },
+      recipients: [american, ...others].map((phone) => ({ phone }))
+    }
+    const estimated = await host.request("/api/v1/template-messages/estimate", {
+      headers: shop.headers,
+      body
+    })
+    expect(estimated.json).toMatchObject({
+      estimate: { undeliverable: [{ phone: american }], without_consent: 3 }
+    })
+    await consent(host, shop.accountId, american, ...others)
+    const sendAs = async (key: string) => {
+      const headers = { ...shop.headers, "idempotency-key": key }
+      const { json } = await host.request("/api/v1/template-messages/send", { headers, body })
+      return eventually(() => shop.job(String(at(json, "job_id"))), ended)
+    }
+    const job = await sendAs("closed")
+    expect(statuses(job)).toEqual(["failed", "accepted", "accepted"])
+    expect(results(job)[0]).toMatchObject({ error: { code: "country_restricted", permanent: true } })
+    expect(graph.messages().filter(({ to }) => to === american)).toEqual([])
+    const change = await host.admin(`/sessions/${shop.id}`, { closed_markets: [] }, "PATCH")
+    expect(at(change.json, "session", "closed_markets")).toEqual([])
+    expect(statuses(await sendAs("opened"))).toEqual(["accepted", "accepted", "accepted"])
+    const wrong = await host.admin(
+      `/sessions/${shop.id}`,
+      { closed_markets: [{ category: "marketing", prefixes: ["+1"] }] },
+      "PATCH"
+    )
+    expect([wrong.status, at(wrong.json, "errors", 0, "pointer")]).toEqual([
+      422,
+      "/closed_markets/0/prefixes/0"
+    ])
+  })
+
   it("tries again what passes, and not what it cannot know", async () => {
     const shop = await session()
     const [throttled, unavailable, html, cut, unanswered] = [1, 2, 3, 4, 5].map((n) => `3460030000${n}`)

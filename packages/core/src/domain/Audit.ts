@@ -94,6 +94,8 @@ export const session = (found: Session, config: "kept" | "set" | "changed" = "ke
   state: found.state,
   pacing: found.pacing,
   retry_for: Sessions.retryFor(found),
+  closed_markets:
+    found.closedMarkets?.map(({ category, prefixes }) => ({ category, prefixes: prefixes.length })) ?? null,
   keywords: found.keywords,
   config
 })

@@ -6,9 +6,13 @@ import * as RateCard from "../domain/billing/RateCard.ts"
 import { QuotaExceeded } from "../domain/Errors.ts"
 import type * as Ids from "../domain/Ids.ts"
 import * as Job from "../domain/job/Job.ts"
+import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
+import type { Template } from "../domain/template/Template.ts"
 import * as Either from "../effect/Either.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
+import { Senders } from "../sender/Sender.ts"
+import * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
 import type { AcceptSend, IdempotencyRecord } from "../storage/JobStore.ts"
@@ -31,6 +35,10 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
   const recorded = yield* ConsentStore
   const jobs = yield* JobStore
   const signals = yield* Signals
+  const senders = yield* Senders
+
+  const closedTo = ({ session }: Caller, template: Template) =>
+    ClosedMarkets.closedFor(SessionSender.closedOf(session, senders.get(session.provider)), template.category)
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: SendCommand) {
     const now = yield* Clock.currentTimeMillis
@@ -58,7 +66,12 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       path: (index) => ["recipients", index, "phone"]
     })
 
-    const prices = RateCard.rates(yield* cards.inForce({ currency, now }), template.category, phones)
+    const prices = RateCard.rates(
+      yield* cards.inForce({ currency, now }),
+      template.category,
+      phones,
+      closedTo(caller, template)
+    )
     const units = phones.length
     const sending: AcceptSend = {
       now,
@@ -113,7 +126,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const { currency, phones, template } = request
     const purpose = template.category
     const card = yield* cards.inForce({ currency, now })
-    const cost = RateCard.estimate(card, purpose, phones)
+    const cost = RateCard.estimate(card, purpose, phones, closedTo(caller, template))
     const accountId = caller.account.id
     const refusals = yield* consents.refusals(accountId, phones, purpose)
     const evidence =

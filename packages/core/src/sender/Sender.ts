@@ -12,6 +12,7 @@ import type { Fault } from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Content } from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
+import type { ClosedMarket } from "../domain/session/ClosedMarkets.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Pacing } from "../domain/session/Pacing.ts"
 import { type Provider, providerForm } from "../domain/session/Session.ts"
@@ -269,6 +270,8 @@ export interface Sender {
   readonly check?: (config: unknown) => Effect.Effect<Failure | null>
   /** All templates of the session in the platform's form, over all pages. */
   readonly templates?: (config: unknown) => Effect.Effect<ReadonlyArray<unknown>, PlatformRefusal>
+  /** Markets to which the platform delivers nothing of a category, where the session has no list of its own. */
+  readonly closedMarkets?: ReadonlyArray<ClosedMarket>
   /** The scope of the platform's user ids; the session when this is absent. */
   readonly portfolio?: (config: unknown) => string
   /**

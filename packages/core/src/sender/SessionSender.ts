@@ -1,5 +1,6 @@
 /** Finds the sender of a session's provider and decrypts the session's configuration for it. */
 import * as Effect from "effect/Effect"
+import type { ClosedMarket } from "../domain/session/ClosedMarkets.ts"
 import type { Connection, Outbound } from "../domain/session/Session.ts"
 import * as Either from "../effect/Either.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
@@ -11,6 +12,8 @@ export interface SessionSender {
   readonly config: unknown
   /** The session's own time for which a transient error is tried again (`Retry.sendWindow`). */
   readonly retryForMs: number | null
+  /** Markets to which nothing of a category is sent: the session's own, or the sender's. */
+  readonly closedMarkets: ReadonlyArray<ClosedMarket>
   /** The connection that the platform's answers are about (`Session.isAbout`). */
   readonly connection: Connection
 }
@@ -18,6 +21,13 @@ export interface SessionSender {
 /** The scope of the user ids that the session's platform gives out. */
 export const portfolioOf = (sessionSender: SessionSender | undefined, sessionId: string): string =>
   sessionSender?.sender.portfolio?.(sessionSender.config) ?? sessionId
+const open: ReadonlyArray<ClosedMarket> = []
+
+/** The markets that are closed to a session: by its own list, else by that of its provider's sender. */
+export const closedOf = (
+  session: Pick<Outbound, "closedMarkets">,
+  sender: Pick<Sender, "closedMarkets"> | undefined
+): ReadonlyArray<ClosedMarket> => session.closedMarkets ?? sender?.closedMarkets ?? open
 
 /** Undefined when this process has no sender for the provider, or cannot decrypt the configuration. */
 export type Resolve = (session: Outbound | null) => Effect.Effect<SessionSender | undefined>
@@ -49,15 +59,17 @@ export const make: Effect.Effect<Resolve, never, Senders | SecretBox> = Effect.g
     if (session === null || sender === undefined) return Effect.succeed(undefined)
     // A sender without a configuration needs no key to decrypt one.
     const { connectedSince, retryForMs } = session
+    const closedMarkets = closedOf(session, sender)
     const connection = { config: session.config, connectedSince }
-    if (sender.configure === undefined) return Effect.succeed({ sender, config: {}, retryForMs, connection })
+    if (sender.configure === undefined)
+      return Effect.succeed({ sender, config: {}, retryForMs, closedMarkets, connection })
     return Either.match(unseal(session), {
       onLeft: () =>
         Effect.as(
           Effect.logError(`The configuration of session ${session.id} cannot be read with this SECRET_KEY`),
           undefined
         ),
-      onRight: (config) => Effect.succeed({ sender, config, retryForMs, connection })
+      onRight: (config) => Effect.succeed({ sender, config, retryForMs, closedMarkets, connection })
     })
   }
 })

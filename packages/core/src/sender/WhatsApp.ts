@@ -12,6 +12,7 @@ import * as JsonTemplate from "../domain/JsonTemplate.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Memo from "../domain/Memo.ts"
 import * as Retry from "../domain/Retry.ts"
+import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
 import * as TemplateParameters from "../domain/template/TemplateParameters.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
@@ -182,6 +183,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
       configDescription:
         "`phone_number_id`, `waba_id`, `access_token`, `app_secret` and `verify_token`, and `api_version`, `base_url`, `messages_per_second` and `portfolio_id`",
       deduplicates: false,
+      closedMarkets: ClosedMarkets.whatsApp,
       configure: (given) => read(given, urlFaults("base_url", given["base_url"])),
       portfolio: (given) => {
         const { portfolio_id, waba_id } = decode(given)

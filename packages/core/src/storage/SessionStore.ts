@@ -22,7 +22,9 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     /** Replaces the given fields. Null when there is no such session. */
     readonly change: (command: {
       readonly id: string
-      readonly change: Partial<Pick<Session, "name" | "pacing" | "retryForMs" | "keywords" | "config">>
+      readonly change: Partial<
+        Pick<Session, "name" | "pacing" | "retryForMs" | "closedMarkets" | "keywords" | "config">
+      >
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
     /**

@@ -52,6 +52,7 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   config: "sealed",
   pacing: unpaced,
   retryForMs: null,
+  closedMarkets: null,
   keywords: Keywords.standard,
   state: "connected",
   reason: null,

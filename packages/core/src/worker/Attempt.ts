@@ -13,6 +13,7 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
+import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Connection } from "../domain/session/Session.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
@@ -457,6 +458,8 @@ export interface Attempts {
 interface Refusals {
   readonly byPlace: ReadonlyMap<number, Refusal>
   readonly offset: number
+  /** Whether a number is in a market that is closed for what is sent. */
+  readonly isClosed: ClosedMarkets.IsClosed
   readonly consent: Consent
 }
 
@@ -503,12 +506,22 @@ class AttemptsOfJob implements Attempts {
 
   #queueOf(
     all: ReadonlyArray<RecipientAttempt>,
-    { byPlace, offset }: Refusals
+    { byPlace, isClosed, offset }: Refusals
   ): ReadonlyArray<RecipientAttempt> {
-    if (byPlace.size === 0) return all
-    return all.filter((attempt, place) => {
-      const refused = byPlace.get(offset + place)
-      return refused === undefined || this.#isAskedFirst(attempt, consentGone(refused))
+    const consenting =
+      byPlace.size === 0
+        ? all
+        : all.filter((attempt, place) => {
+            const refused = byPlace.get(offset + place)
+            return refused === undefined || this.#isAskedFirst(attempt, consentGone(refused))
+          })
+    if (isClosed === ClosedMarkets.nobody) return consenting
+    return consenting.filter((attempt) => {
+      const { maybeSent, phone } = attempt.recipient
+      // What the platform may have is its to answer.
+      if (maybeSent || !isClosed(phone)) return true
+      attempt.outcome = Outcome.Failed({ failure: ClosedMarkets.failure })
+      return false
     })
   }
 

@@ -13,6 +13,7 @@ import { constVoid } from "effect/Function"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
+import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import type { Deadlines } from "../runtime/Deadlines.ts"
 import type { GracePeriod } from "../runtime/GracePeriod.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
@@ -97,6 +98,10 @@ export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentSo
         isFresh: () => Attempt.isFresh(askedAt, clock.unsafeCurrentTimeMillis()),
         askAgain: (phone) => Effect.map(refusals(accountId, [phone], purposes), (refused) => refused.get(0))
       }
+      const isClosed = ClosedMarkets.closedFor(
+        sessionSender?.closedMarkets ?? [],
+        first.category ?? Job.purpose(first.content)
+      )
       let next = 0
       const together = circuits.of(sessionId, false)
       const jobs = jobsOfBatch.map((job): JobOfBatch => {
@@ -108,6 +113,7 @@ export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentSo
           attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, {
             byPlace,
             offset,
+            isClosed,
             consent
           })
         }

@@ -300,6 +300,11 @@ describe("Columns", () => {
     config: word,
     pacing,
     retryForMs: orNull(number),
+    closedMarkets: orNull(
+      FastCheck.array(
+        FastCheck.record({ category: of(["marketing", "utility"] as const), prefixes: FastCheck.array(word) })
+      )
+    ),
     keywords: FastCheck.oneof(
       FastCheck.constant(Keywords.standard),
       FastCheck.record({

@@ -4,6 +4,7 @@ import * as Fiber from "effect/Fiber"
 import { identity } from "effect/Function"
 import * as Runtime from "effect/Runtime"
 import * as TestClock from "effect/TestClock"
+import * as ClosedMarkets from "../../src/domain/session/ClosedMarkets.ts"
 import * as GracePeriod from "../../src/runtime/GracePeriod.ts"
 import { type Sender, SendResult } from "../../src/sender/Sender.ts"
 import type { ClaimedJob } from "../../src/storage/JobStore.ts"
@@ -41,6 +42,7 @@ const circuit: SessionCircuit = {
 const noRefusals = {
   byPlace: new Map(),
   offset: 0,
+  isClosed: ClosedMarkets.nobody,
   consent: { isFresh: () => true, askAgain: () => Effect.succeed(undefined) }
 }
 
@@ -48,7 +50,13 @@ const batchOf = (send: Sender["send"], recipients: number, concurrency: number) 
   const sender: Sender = { provider: "http", deduplicates: false, send }
   const claimed = job(recipients)
   const attempts = Attempt.prepareAttempts(
-    { sender, config: {}, retryForMs: null, connection: { config: "", connectedSince: 0 } },
+    {
+      sender,
+      config: {},
+      retryForMs: null,
+      closedMarkets: [],
+      connection: { config: "", connectedSince: 0 }
+    },
     claimed,
     circuit,
     () => true,
@@ -137,6 +145,7 @@ describe("a batch", () => {
               sender,
               config: {},
               retryForMs: null,
+              closedMarkets: [],
               connection: { config: "", connectedSince: 0 }
             }
             const attempts = Attempt.prepareAttempts(line, claimed, circuit, () => true, noRefusals)

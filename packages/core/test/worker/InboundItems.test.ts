@@ -15,6 +15,7 @@ const session: Session = {
   config: "",
   pacing: { messages_per_second: null, pair_interval_ms: null },
   retryForMs: null,
+  closedMarkets: null,
   keywords: Keywords.standard,
   state: "connected",
   reason: null,

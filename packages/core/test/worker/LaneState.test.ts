@@ -26,7 +26,14 @@ const claimed = (count: number): ReadonlyArray<DispatchedJob> => [
     jobId: "claimed",
     accountId: "account",
     sessionId: "session",
-    session: { id: "session", provider: "sandbox", config: "sealed", connectedSince: 0, retryForMs: null },
+    session: {
+      id: "session",
+      provider: "sandbox",
+      config: "sealed",
+      connectedSince: 0,
+      retryForMs: null,
+      closedMarkets: null
+    },
     category: null,
     content: { kind: "direct", text: "Hello", linkPreview: false },
     fence: 1,

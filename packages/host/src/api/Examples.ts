@@ -68,6 +68,7 @@ export const session = {
   provider: "sandbox",
   pacing: { messages_per_second: 80, pair_interval_ms: null },
   retry_for: null,
+  closed_markets: null,
   keywords: { opt_out: null, opt_in: null },
   state: "connected",
   reason: null,

@@ -53,7 +53,9 @@ const Estimate = Schema.Struct({
     total: Schema.NullOr(Amount).annotations({
       description: "What the recipients that have a price cost together; null when none has one."
     }),
-    complete: Schema.Boolean.annotations({ description: "Whether every recipient has a price." }),
+    complete: Schema.Boolean.annotations({
+      description: "Whether every recipient that can be reached has a price."
+    }),
     recipients: Count,
     billable_recipients: Count,
     rate_card: Schema.NullOr(Schema.Struct({ id: Id, effective_from: Time })),
@@ -67,6 +69,10 @@ const Estimate = Schema.Struct({
       })
     ),
     unpriced: Schema.Array(Schema.Struct({ phone: Text, reason: Text })),
+    undeliverable: Schema.Array(Schema.Struct({ phone: Text, reason: Text })).annotations({
+      description:
+        "Recipients to whom the platform delivers nothing of the category: they would end without an attempt."
+    }),
     without_consent: Count,
     recipients_explained: Schema.optional(Schema.Array(Explanation))
   })
@@ -93,6 +99,7 @@ const estimate = (found: Estimates.Estimate): View<typeof Estimate> => ({
       subtotal
     })),
     unpriced: found.cost.unpriced,
+    undeliverable: found.cost.undeliverable,
     without_consent: found.withoutConsent,
     ...(found.explanations === null ? {} : { recipients_explained: found.explanations.map(explanation) })
   }
@@ -154,6 +161,7 @@ export const versioned = [
             { market: "Spain", category: "utility", recipients: 1, unit_price: "0.0250", subtotal: "0.0250" }
           ],
           unpriced: [],
+          undeliverable: [],
           without_consent: 0
         }
       }

@@ -1,9 +1,11 @@
 /** Sessions: connections of an account to a platform (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as ClosedMarkets from "@sendwright/core/ClosedMarkets"
 import * as Instant from "@sendwright/core/Instant"
 import * as Keywords from "@sendwright/core/Keywords"
 import * as Retry from "@sendwright/core/Retry"
 import * as Domain from "@sendwright/core/Session"
+import * as Template from "@sendwright/core/Template"
 import type * as UnreadHook from "@sendwright/core/UnreadHook"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -30,6 +32,11 @@ import {
 
 const optional = Schema.optional
 
+const ClosedMarket = Schema.Struct({
+  category: Template.Category,
+  prefixes: Schema.Array(Text)
+}).annotations({ identifier: "ClosedMarket" })
+
 const SessionBody = Schema.Struct({
   id: Id,
   account_id: Id,
@@ -41,6 +48,9 @@ const SessionBody = Schema.Struct({
   }),
   /** Seconds; null = by what is sent. */
   retry_for: Schema.NullOr(Count),
+  closed_markets: Schema.NullOr(Schema.Array(ClosedMarket)).annotations({
+    description: "null: those of the provider."
+  }),
   /** null = the words that come with Sendwright. */
   keywords: Schema.Struct({
     opt_out: Schema.NullOr(Schema.Array(Text)),
@@ -66,6 +76,7 @@ const session = (found: Domain.Session): View<typeof SessionBody> => ({
   provider: found.provider,
   pacing: found.pacing,
   retry_for: Domain.retryFor(found),
+  closed_markets: found.closedMarkets,
   keywords: found.keywords,
   state: found.state,
   reason: found.reason,
@@ -96,6 +107,24 @@ const RetryFor = Schema.NullOr(
     "Seconds for which a transient error is tried again, from the first attempt of a message on. null: 600 for authentication templates, 86,400 for everything else."
 })
 
+/** null = those of the provider. */
+const ClosedMarketsChange = Schema.NullOr(
+  Schema.Array(
+    Schema.Struct({
+      category: Template.Category,
+      prefixes: Schema.Array(
+        Schema.String.annotations({
+          description: "A calling code and the first digits of its numbers.",
+          jsonSchema: { pattern: ClosedMarkets.prefixForm.source }
+        })
+      ).pipe(Schema.minItems(1), Schema.maxItems(ClosedMarkets.maximumPrefixes))
+    })
+  ).pipe(Schema.maxItems(ClosedMarkets.maximum))
+).annotations({
+  description:
+    "Markets to which nothing of a category is sent: a recipient there ends as `country_restricted`, without an attempt. null: those of the provider, which for WhatsApp are marketing to area codes of the United States. `[]`: none."
+})
+
 /** null = the words that come with Sendwright. */
 const WordList = Schema.NullOr(Schema.Array(Keywords.Word).pipe(Schema.maxItems(Keywords.maximumWords)))
 const KeywordsChange = Schema.Struct({ opt_out: optional(WordList), opt_in: optional(WordList) })
@@ -112,6 +141,7 @@ const NewSession = Schema.Struct({
   config: optional(Configuration),
   pacing: optional(PacingChange),
   retry_for: optional(RetryFor),
+  closed_markets: optional(ClosedMarketsChange),
   keywords: optional(KeywordsChange)
 })
 
@@ -119,6 +149,7 @@ const SessionChange = Schema.Struct({
   name: optional(Name),
   pacing: optional(PacingChange),
   retry_for: optional(RetryFor),
+  closed_markets: optional(ClosedMarketsChange),
   keywords: optional(KeywordsChange),
   config: optional(Configuration)
 })

@@ -73,9 +73,27 @@ const shown = <A>(option: Options.Options<A>, kind: string, rule: string | undef
   return rule === undefined ? named : Options.withDescription(named, rule)
 }
 
+const isGroup = (ast: AST.AST): ast is AST.TypeLiteral =>
+  ast._tag === "TypeLiteral" && ast.indexSignatures.length === 0
+
+/** A list whose items are no texts. */
+const isListOfGroups = (ast: AST.AST): boolean =>
+  ast._tag === "TupleType" && ast.rest.some(({ type }) => isGroup(plain(type).type))
+
+/** What comes from a file, in JSON. */
+const fromFile = (name: string): Options.Options<unknown> =>
+  shown(
+    Options.mapEffect(Options.text(`${name}-file`), (file) =>
+      Effect.mapError(Files.json(file), ValidationError.invalidValue)
+    ),
+    "file.json",
+    "- is the standard input"
+  )
+
 /** The flag of one field. What is neither text nor number is JSON, and comes from a file. */
 const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
   const { nullable, type } = plain(ast)
+  if (isListOfGroups(type)) return fromFile(name)
   const rule = ruleOf(ast)
   const allowed = choices(type)
   switch (type._tag) {
@@ -105,13 +123,7 @@ const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
         `with commas between${allowed.length === 0 ? "" : `, of: ${allowed.join(", ")}`}`
       )
     default:
-      return shown(
-        Options.mapEffect(Options.text(`${name}-file`), (file) =>
-          Effect.mapError(Files.json(file), ValidationError.invalidValue)
-        ),
-        "file.json",
-        "- is the standard input"
-      )
+      return fromFile(name)
   }
 }
 
@@ -122,9 +134,6 @@ const isSwitch = (ast: AST.AST): boolean => {
 }
 
 const kebab = (field: string): string => field.replaceAll("_", "-")
-
-const isGroup = (ast: AST.AST): ast is AST.TypeLiteral =>
-  ast._tag === "TypeLiteral" && ast.indexSignatures.length === 0
 
 /** A group of fields is there when one of its fields is. */
 const group = (ast: AST.TypeLiteral): Options.Options<Option.Option<Fields>> =>

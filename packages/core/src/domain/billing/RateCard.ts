@@ -6,6 +6,7 @@ import * as Fault from "../Fault.ts"
 import type { Instant } from "../Instant.ts"
 import type { Pricing } from "../job/Recipient.ts"
 import * as Memo from "../Memo.ts"
+import * as ClosedMarkets from "../session/ClosedMarkets.ts"
 import * as Text from "../Text.ts"
 import * as Money from "./Money.ts"
 
@@ -112,7 +113,7 @@ export interface Rate {
 export interface Estimate {
   /** Of what has a price; null when nothing has one. */
   readonly total: string | null
-  /** True when everything has a price. */
+  /** True when everything that can be delivered has a price. */
   readonly complete: boolean
   readonly billableRecipients: number
   readonly breakdown: ReadonlyArray<{
@@ -123,6 +124,8 @@ export interface Estimate {
     readonly subtotal: string
   }>
   readonly unpriced: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
+  /** Phones to which the platform delivers nothing of the category: nothing is sent, and nothing is due. */
+  readonly undeliverable: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
   /** For each phone, in the order given; null when it has no price. */
   readonly prices: ReadonlyArray<Rate | null>
 }
@@ -148,13 +151,17 @@ export const rate = (card: RateCard, category: Category, phone: string): Rate | 
   return null
 }
 
-/** The price of each message, in the order of the phones; null when it has none. Without a card nothing has a price. */
+/**
+ * The price of each message, in the order of the phones; null when it has none. Without a card nothing has a price, nor has
+ * a message that is not delivered.
+ */
 export const rates = (
   card: RateCard | null,
   category: Category,
-  phones: ReadonlyArray<string>
+  phones: ReadonlyArray<string>,
+  isUndeliverable: (phone: string) => boolean = () => false
 ): ReadonlyArray<Rate | null> =>
-  card === null ? phones.map(() => null) : phones.map((phone) => rate(card, category, phone))
+  phones.map((phone) => (card === null || isUndeliverable(phone) ? null : rate(card, category, phone)))
 
 /** How many messages have each price. */
 const grouped = (prices: ReadonlyArray<Rate | null>) => {
@@ -183,13 +190,15 @@ export const total = (prices: ReadonlyArray<Rate | null>): string | null => {
 export const estimate = (
   card: RateCard | null,
   category: Category,
-  phones: ReadonlyArray<string>
+  phones: ReadonlyArray<string>,
+  isUndeliverable: (phone: string) => boolean = () => false
 ): Estimate => {
   const reason =
     card === null
       ? "No rate card is in force for this currency."
       : "The rate card has no price for this market."
-  const prices = rates(card, category, phones)
+  const prices = rates(card, category, phones, isUndeliverable)
+  const unpriced = phones.filter((phone, place) => prices[place] === null && !isUndeliverable(phone))
   const breakdown = grouped(prices)
     .map((group) => ({
       market: group.rate.market,
@@ -201,10 +210,13 @@ export const estimate = (
     .sort((a, b) => (a.market < b.market ? -1 : a.market > b.market ? 1 : 0))
   return {
     total: total(prices),
-    complete: !prices.includes(null),
+    complete: unpriced.length === 0,
     billableRecipients: breakdown.reduce((sum, { recipients }) => sum + recipients, 0),
     breakdown,
-    unpriced: phones.filter((_, place) => prices[place] === null).map((phone) => ({ phone, reason })),
+    unpriced: unpriced.map((phone) => ({ phone, reason })),
+    undeliverable: phones
+      .filter(isUndeliverable)
+      .map((phone) => ({ phone, reason: ClosedMarkets.failure.message })),
     prices
   }
 }

@@ -5,6 +5,7 @@ import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { PauseReason } from "../job/Job.ts"
 import * as Circuit from "./Circuit.ts"
+import type { ClosedMarket } from "./ClosedMarkets.ts"
 import type { Pacing } from "./Pacing.ts"
 
 /** `sandbox`, `http`, `whatsapp_cloud`, or the name of a sender of yours. */
@@ -26,6 +27,8 @@ export interface Session {
   readonly pacing: Pacing
   /** Milliseconds for which a transient error is retried (`Retry.sendWindow`); null = by the message's purpose. */
   readonly retryForMs: number | null
+  /** Markets that are closed for a category; null = those of the provider (`domain/session/ClosedMarkets`). */
+  readonly closedMarkets: ReadonlyArray<ClosedMarket> | null
   /** By which words of an inbound text people withdraw and give consent. */
   readonly keywords: Keywords
   readonly state: State
@@ -80,14 +83,25 @@ export const silence = (
 ): Circuit.Silence | null => (outage === null ? lastOutage : { since: outage.since, until: now })
 
 /** The part of a session that decides how its messages are sent: which sender, configured how, and retried for how long. */
-export type Outbound = Pick<Session, "id" | "provider" | "config" | "connectedSince" | "retryForMs">
+export type Outbound = Pick<
+  Session,
+  "id" | "provider" | "config" | "connectedSince" | "retryForMs" | "closedMarkets"
+>
 
-export const outbound = ({ config, connectedSince, id, provider, retryForMs }: Outbound): Outbound => ({
+export const outbound = ({
+  closedMarkets,
+  config,
+  connectedSince,
+  id,
+  provider,
+  retryForMs
+}: Outbound): Outbound => ({
   id,
   provider,
   config,
   connectedSince,
-  retryForMs
+  retryForMs,
+  closedMarkets
 })
 
 /** Tells whether an answer of the platform is still about the session: its configuration, and since when it is connected. */

@@ -10,6 +10,7 @@ import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Retry from "../../domain/Retry.ts"
+import * as ClosedMarkets from "../../domain/session/ClosedMarkets.ts"
 import type { Pacing } from "../../domain/session/Pacing.ts"
 import { unpaced } from "../../domain/session/Pacing.ts"
 import type { Provider, Session } from "../../domain/session/Session.ts"
@@ -77,6 +78,8 @@ export interface NewSession {
   readonly pacing?: PacingChange | undefined
   /** Seconds for which a transient error is tried again (`Retry.sendWindow`); null = by what is sent. */
   readonly retry_for?: number | null | undefined
+  /** null = those of the provider. */
+  readonly closed_markets?: Session["closedMarkets"] | undefined
   readonly keywords?: KeywordsChange | undefined
 }
 
@@ -84,6 +87,7 @@ export interface SessionChange {
   readonly name?: string | undefined
   readonly pacing?: PacingChange | undefined
   readonly retry_for?: number | null | undefined
+  readonly closed_markets?: Session["closedMarkets"] | undefined
   readonly keywords?: KeywordsChange | undefined
   /** Replaces the whole configuration. If the new one asks for another pace than the old one, the pace changes, too. */
   readonly config?: Readonly<Record<string, unknown>> | undefined
@@ -198,13 +202,19 @@ export const make = Effect.gen(function* () {
   }
 
   const commonFaults = (
-    { keywords = {}, name, retry_for }: Readable<Pick<SessionChange, "keywords" | "name" | "retry_for">>,
+    {
+      closed_markets,
+      keywords = {},
+      name,
+      retry_for
+    }: Readable<Pick<SessionChange, "closed_markets" | "keywords" | "name" | "retry_for">>,
     before: Keywords.Keywords
   ): ReadonlyArray<Fault.Fault> => {
     const words = readableWords(keywords)
     return [
       ...(name === undefined ? [] : ValidateName.validateName(name, "name", 255)),
       ...retryForFaults(retry_for),
+      ...(closed_markets ? ClosedMarkets.faults(closed_markets) : []),
       ...(words === undefined ? [] : Keywords.faults(withKeywords(before, words)))
     ]
   }
@@ -225,7 +235,7 @@ export const make = Effect.gen(function* () {
     changeFaults: (id, input) =>
       Effect.map(store.find(id), (found) => (found === null ? [] : changeFaultsOf(found, input))),
     create: Effect.fnUntraced(function* (accountId, input) {
-      const { config, keywords, name, pacing, provider, retry_for = null } = input
+      const { closed_markets = null, config, keywords, name, pacing, provider, retry_for = null } = input
       yield* account(accountId)
       yield* refuseIf(createFaults(input))
       const stored = Either.getOrElse(configurationOf(provider, config), () => ({}))
@@ -240,6 +250,7 @@ export const make = Effect.gen(function* () {
         config: box.seal(SessionSender.place(id), JSON.stringify(stored)),
         pacing: withPacing(senders.get(provider)?.pacing?.(stored) ?? unpaced, pacing),
         retryForMs: milliseconds(retry_for),
+        closedMarkets: closed_markets,
         keywords: withKeywords(Keywords.standard, keywords),
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : "never_connected",
@@ -255,7 +266,7 @@ export const make = Effect.gen(function* () {
       return session
     }),
     change: Effect.fnUntraced(function* (id, input) {
-      const { config, keywords, name, pacing, retry_for } = input
+      const { closed_markets, config, keywords, name, pacing, retry_for } = input
       const found = (yield* store.find(id)) ?? (yield* missing)
       yield* refuseIf(changeFaultsOf(found, input))
       const stored =
@@ -266,6 +277,7 @@ export const make = Effect.gen(function* () {
         name: name ?? found.name,
         pacing: withPacing(withPacing(found.pacing, asked), pacing),
         retryForMs: retry_for === undefined ? found.retryForMs : milliseconds(retry_for),
+        closedMarkets: closed_markets === undefined ? found.closedMarkets : closed_markets,
         keywords: withKeywords(found.keywords, keywords),
         ...(stored === undefined ? {} : { config: box.seal(SessionSender.place(id), JSON.stringify(stored)) })
       }

@@ -49,7 +49,15 @@ const processingJobs = `SELECT id FROM (
     WHERE batch.session = ? AND batch.worker IS NOT NULL AND ${Backlog.isInBatch}
   ) AS job ORDER BY id`
 
-const settings = sessions.only("name", "pacing", "retryForMs", "keywords", "config", "updatedAt")
+const settings = sessions.only(
+  "name",
+  "pacing",
+  "retryForMs",
+  "closedMarkets",
+  "keywords",
+  "config",
+  "updatedAt"
+)
 
 const change = `UPDATE sendwright_session SET ${settings.assignments} WHERE id = ?`
 

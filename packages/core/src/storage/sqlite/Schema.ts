@@ -721,6 +721,17 @@ CREATE INDEX sendwright_address_session ON sendwright_address (session);
 `
 }
 
+const closedMarkets: Migration = {
+  id: 25,
+  name: "closed markets",
+  // An earlier build attempts what the platform will refuse.
+  compatibleFrom: 17,
+  statements: `
+-- Markets that are closed for a category, in JSON (domain/session/ClosedMarkets.ts); null = those of the provider.
+ALTER TABLE sendwright_session ADD COLUMN closed_markets TEXT;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -745,5 +756,6 @@ export const migrations: ReadonlyArray<Migration> = [
   embeddedUsage,
   wordsInOrder,
   unreadHooks,
-  addresses
+  addresses,
+  closedMarkets
 ]

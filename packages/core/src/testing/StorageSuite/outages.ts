@@ -512,5 +512,21 @@ export const suite = (layer: Stored): void => {
         expect((yield* sessions.find(id))?.retryForMs).toBeNull()
       }).pipe(Effect.provide(layer))
     )
+
+    it.effect("goes to the markets that its session leaves open", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { sessionId: id } = yield* owner
+        expect((yield* sessions.find(id))?.closedMarkets).toBeNull()
+        for (const closedMarkets of [
+          [],
+          [{ category: "marketing" as const, prefixes: ["1201", "34"] }],
+          null
+        ]) {
+          yield* sessions.change({ id, change: { closedMarkets }, now })
+          expect((yield* sessions.find(id))?.closedMarkets).toEqual(closedMarkets)
+        }
+      }).pipe(Effect.provide(layer))
+    )
   })
 }

@@ -2,6 +2,7 @@
 
 import * as Keywords from "../../../domain/consent/Keywords.ts"
 import type { Instant } from "../../../domain/Instant.ts"
+import type { ClosedMarket } from "../../../domain/session/ClosedMarkets.ts"
 import type { Session } from "../../../domain/session/Session.ts"
 import * as Sessions from "../../../domain/session/Session.ts"
 import type { Column } from "../Columns.ts"
@@ -39,6 +40,7 @@ export const sessions = table<SessionRow>({
   config: text("config"),
   pacing: json("pacing"),
   retryForMs: integerOrNull("retry_for"),
+  closedMarkets: nullable(json<ReadonlyArray<ClosedMarket>>("closed_markets")),
   keywords,
   state: word("state", Sessions.states),
   reason: textOrNull("reason"),
@@ -54,7 +56,14 @@ export const sessions = table<SessionRow>({
 export const identity = sessions.only("id", "provider")
 
 /** The columns of `Session.Outbound`. */
-export const outbound = sessions.only("id", "provider", "config", "retryForMs", "connectedSince")
+export const outbound = sessions.only(
+  "id",
+  "provider",
+  "config",
+  "retryForMs",
+  "closedMarkets",
+  "connectedSince"
+)
 
 export const outages = sessions.only("unavailableSince", "probeAt", "probeInterval")
 
