@@ -1,0 +1,164 @@
+/** A shop on a platform that names people by other numbers than they were asked for by, in memory and by the test's clock. */
+import { createHmac } from "node:crypto"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
+import * as Sender from "../../src/sender/Sender.ts"
+import * as WhatsApp from "../../src/sender/WhatsApp.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+
+export interface Sent {
+  readonly to: string
+  readonly wamid: string
+  readonly messageId: string
+}
+
+const secret = "a-secret-of-the-platform"
+const [number, waba] = ["106540352242922", "102290129340398"]
+
+/** How the platform names whom a number was asked for by; whoever is not in it is named by the number itself. */
+export type Names = Map<string, Sender.Named>
+
+export const shop = Effect.gen(function* () {
+  const sent: Array<Sent> = []
+  const names: Names = new Map()
+  const whatsApp = yield* WhatsApp.make()
+  const sender: Sender.Sender = {
+    ...whatsApp,
+    check: () => Effect.succeed(null),
+    send: ({ messageId, to }) =>
+      Effect.sync(() => {
+        const wamid = `wamid.${sent.length}`
+        sent.push({ to, wamid, messageId })
+        const named = names.get(to)
+        return { ...Sender.accepted(wamid, "accepted"), ...(named === undefined ? {} : { named }) }
+      })
+  }
+  const layer = Engine.layer().pipe(
+    Layer.provide(RecordingTransport.layer),
+    Layer.provide(Sender.layer(sender)),
+    Layer.provide(SecretBox.layerRandom),
+    Layer.provide(AddressPolicy.layer([])),
+    Layer.provide(Memory.layer)
+  )
+  const context = yield* Layer.build(layer)
+  const engine = yield* Effect.provide(Engine.Engine, context)
+  const { admin } = engine
+  yield* TestClock.setTime(Date.UTC(2026, 2, 14, 12))
+  const plan = { minimum_wait_ms: 0, requests_per_minute: 1_000_000, daily_template_recipients: null }
+  const account = yield* admin.accounts.create({ name: "Shop", plan })
+  const config = {
+    phone_number_id: number,
+    waba_id: waba,
+    access_token: "token",
+    app_secret: secret,
+    verify_token: "verify"
+  }
+  const session = yield* admin.sessions.create(account.id, { name: "W", provider: "whatsapp_cloud", config })
+  yield* admin.sessions.connect(session.id)
+  const { key, secretKey } = yield* admin.keys.issue(session.id, {})
+  const {
+    templates: [template]
+  } = yield* admin.templates.importAll(session.id, [
+    {
+      name: "news",
+      language: "en",
+      category: "MARKETING",
+      status: "APPROVED",
+      components: [{ type: "BODY", text: "News" }]
+    }
+  ])
+
+  const hook = Effect.fnUntraced(function* (value: object, field = "messages") {
+    const metadata = { phone_number_id: number }
+    const entry = [{ id: waba, changes: [{ field, value: { metadata, ...value } }] }]
+    const body = JSON.stringify({ object: "whatsapp_business_account", entry })
+    const signature = createHmac("sha256", secret).update(body).digest("hex")
+    yield* engine.hook("whatsapp_cloud", session.id, {
+      method: "POST",
+      headers: { "x-hub-signature-256": `sha256=${signature}` },
+      query: {},
+      body: new TextEncoder().encode(body)
+    })
+  })
+  const seconds = Effect.map(Clock.currentTimeMillis, (now) => Math.floor(now / Time.second))
+  let count = 0
+  /** A message of a person, as a hook brings it. */
+  const message = Effect.fnUntraced(function* (from: Sender.Named, some: object, at?: number) {
+    count += 1
+    yield* hook({
+      messages: [
+        {
+          ...(from.phone === null ? {} : { from: from.phone }),
+          ...(from.userId === null ? {} : { from_user_id: from.userId }),
+          id: `wamid.in.${count}`,
+          timestamp: String(at ?? (yield* seconds)),
+          ...some
+        }
+      ]
+    })
+  })
+  const say = (from: Sender.Named, body: string, context?: string) =>
+    message(from, {
+      type: "text",
+      text: { body },
+      ...(context === undefined ? {} : { context: { id: context } })
+    })
+  const report = Effect.fnUntraced(function* (message: Sent, named: Sender.Named, at?: number) {
+    yield* hook({
+      statuses: [
+        {
+          id: message.wamid,
+          status: "delivered",
+          timestamp: String(at ?? (yield* seconds)),
+          biz_opaque_callback_data: message.messageId,
+          ...(named.phone === null ? {} : { recipient_id: named.phone }),
+          ...(named.userId === null ? {} : { recipient_user_id: named.userId })
+        }
+      ]
+    })
+  })
+  const register = (phone: string, status: "granted" | "revoked" = "granted") =>
+    admin.consents.record(account.id, [{ phone, source: "form", status }])
+  /** Accepts a send; answers its job, or why it was refused. */
+  const send = (...phones: ReadonlyArray<string>) => {
+    count += 1
+    const request = {
+      template_id: template?.templateId ?? 0,
+      recipients: phones.map((phone) => ({ phone }))
+    }
+    return Effect.flatMap(engine.identify({ publicKey: key.publicKey, secretKey }), (caller) =>
+      Effect.either(engine.send(caller, { idempotencyKey: `send-${count}`, request }))
+    )
+  }
+  const statuses = (jobId: string) =>
+    Effect.map(
+      Effect.flatMap(engine.identify({ publicKey: key.publicKey, secretKey }), (caller) =>
+        engine.job(caller, jobId, { page: { limit: 250, after: null } })
+      ),
+      ({ results }) => results.items.map(({ status }) => status)
+    )
+  return {
+    account,
+    admin,
+    drain: engine.drain,
+    hook,
+    message,
+    names,
+    register,
+    report,
+    say,
+    seconds,
+    send,
+    sent,
+    statuses
+  }
+})
+
+export const named = (phone: string | null, userId: string | null = null): Sender.Named => ({ phone, userId })
