@@ -175,7 +175,7 @@ const carried = (
   )
   const deciding = new Map<Key, ReadonlyArray<ConsentRecord>>()
   const decidingOf = (key: Key): ReadonlyArray<ConsentRecord> => {
-    const found = deciding.get(key) ?? Consent.deciding(historyOf(key))
+    const found = deciding.get(key) ?? Consent.deciding(historyOf(key).filter(Consent.isOfPerson))
     deciding.set(key, found)
     return found
   }
@@ -197,8 +197,7 @@ const carried = (
     for (const other of others) {
       const granted = batchable.has(Person.nameOfLink({ person: other, other: key }))
       for (const record of decidingOf(other)) {
-        if (known.has(record.id) || (record.status === "granted" && !(granted && Consent.isOwnWord(record))))
-          continue
+        if (known.has(record.id) || (record.status === "granted" && !granted)) continue
         known.add(record.id)
         found.push(...carry(record, other, key, history, now))
       }

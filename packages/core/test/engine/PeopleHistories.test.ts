@@ -229,6 +229,6 @@ describe("random histories of who is who", () => {
         expect(total.checked).toBeGreaterThan(seeds)
         expect(total.refusals).toBeGreaterThan(seeds)
       }),
-    600_000
+    1_800_000
   )
 })

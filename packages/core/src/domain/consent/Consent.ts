@@ -122,6 +122,6 @@ export const lacking = <R extends Standing>(
 /** Sources of records of what people said to a platform. */
 export const inboundSources = { message: "inbound-message", platform: "platform" } as const
 
-/** True for what the person said to a platform: it is theirs, and not one number's alone. */
-export const isOwnWord = ({ source }: Pick<ConsentRecord, "source">): boolean =>
-  source === inboundSources.message || source === inboundSources.platform
+/** True for what holds for all of a person's names: a refusal, and what they said themselves to a platform. */
+export const isOfPerson = ({ source, status }: Pick<ConsentRecord, "source" | "status">): boolean =>
+  status === "revoked" || source === inboundSources.message || source === inboundSources.platform

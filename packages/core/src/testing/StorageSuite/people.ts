@@ -120,6 +120,17 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("stays refused by another name where an operator has granted the one that said no", () =>
+      Effect.gen(function* () {
+        const { named, refused, register, said } = yield* account
+        for (const phone of [asked, waId]) yield* register("granted", phone, now - 10)
+        yield* said("revoked", waId, now)
+        yield* register("granted", waId, now + 1)
+        yield* named(asked, waId, null, now + 2)
+        expect(yield* refused(asked, waId)).toEqual([asked])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("is nobody where the platform gives one number to everybody", () =>
       Effect.gen(function* () {
         const { named, numbers, refused, register, said } = yield* account
