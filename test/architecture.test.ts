@@ -241,6 +241,7 @@ describe("the names", () => {
       /(?:Sender|WhatsApp|Attempt|JobStore|Transitions)\.ts$/,
       "WhatsApp's `held_for_quality_assessment`"
     ],
+    [/^(?:hold|held)$/, /host\/src\/api\/Restore\.ts$/, "members of the admin API"],
     [/^keepAlive(?:Timeout)?$/, /./, "an option of Node and of the driver"],
     [/^Turn$/, /domain\/job\/Claiming\.ts$/, "a session's turn among sessions"],
     [/^Line$/, /domain\/(?:Csv|billing\/RateCardImport)\.ts$/, "a line of a file"]

@@ -183,6 +183,17 @@ CREATE TABLE sendwright_inbound (
 );
 CREATE INDEX sendwright_inbound_at ON sendwright_inbound USING btree (at);
 
+-- Where the database is: what a server tells of itself, as far as a role may read it.
+CREATE TABLE sendwright_instance (
+  id bigint NOT NULL,
+  system text COLLATE "C",
+  database text COLLATE "C",
+  relation text COLLATE "C",
+  timeline bigint,
+  CONSTRAINT sendwright_instance_pkey PRIMARY KEY (id),
+  CONSTRAINT sendwright_instance_id_check CHECK (id = 1)
+);
+
 -- What stays of a job as it was accepted.
 CREATE TABLE sendwright_job (
   seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -349,6 +360,19 @@ CREATE TABLE sendwright_progress (
 CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, next_at, seq) WHERE next_at IS NOT NULL;
 CREATE INDEX sendwright_progress_paused ON sendwright_progress USING btree (session, seq) WHERE status = 'paused'::text;
 CREATE INDEX sendwright_progress_worker ON sendwright_progress USING btree (worker) WHERE worker IS NOT NULL;
+
+-- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
+-- opens in parts has come to the job opened, with these counts.
+CREATE TABLE sendwright_quarantine (
+  id bigint NOT NULL,
+  reason text COLLATE "C" NOT NULL,
+  since bigint NOT NULL,
+  last_job bigint NOT NULL,
+  opened bigint NOT NULL,
+  counts text COLLATE "C" NOT NULL,
+  CONSTRAINT sendwright_quarantine_pkey PRIMARY KEY (id),
+  CONSTRAINT sendwright_quarantine_id_check CHECK (id = 1)
+);
 
 -- arrival: when the key's next request would find its allowance whole, in milliseconds with fractions.
 -- Every request writes it, and a crash may give each key one burst again: not worth waiting for the disk.

@@ -330,6 +330,17 @@ CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, s
 CREATE INDEX sendwright_progress_paused ON sendwright_progress (session, seq) WHERE status = 'paused';
 CREATE INDEX sendwright_progress_worker ON sendwright_progress (worker) WHERE worker IS NOT NULL;
 
+-- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
+-- opens in parts has come to the job opened, with these counts.
+CREATE TABLE sendwright_quarantine (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  reason TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  last_job INTEGER NOT NULL,
+  opened INTEGER NOT NULL,
+  counts TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE sendwright_rate_card (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -406,6 +417,13 @@ CREATE TABLE sendwright_snapshot (
   seq INTEGER PRIMARY KEY,
   digest TEXT NOT NULL UNIQUE,
   body TEXT NOT NULL
+) STRICT;
+
+-- The store's id and its count of starts and commits, which the file beside it has, too.
+CREATE TABLE sendwright_state (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  store TEXT NOT NULL,
+  commits INTEGER NOT NULL
 ) STRICT;
 
 -- AUTOINCREMENT: the number is the template's public id and must never name another one.

@@ -25,6 +25,7 @@ import * as Jobs from "../../packages/core/src/storage/sql/JobStore.ts"
 import * as Keyring from "../../packages/core/src/storage/sql/KeyringStore.ts"
 import * as Operators from "../../packages/core/src/storage/sql/OperatorStore.ts"
 import * as RateCards from "../../packages/core/src/storage/sql/RateCardStore.ts"
+import * as Restores from "../../packages/core/src/storage/sql/RestoreStore.ts"
 import * as Sessions from "../../packages/core/src/storage/sql/SessionStore.ts"
 import * as Templates from "../../packages/core/src/storage/sql/TemplateStore.ts"
 import * as Transactions from "../../packages/core/src/storage/sql/Transactions.ts"
@@ -50,6 +51,7 @@ const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E | St
     Operators.layer,
     RateCards.layer,
     RateLimitStore.layer,
+    Restores.layer,
     Sessions.layer,
     Templates.layer,
     Transactions.layer,

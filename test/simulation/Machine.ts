@@ -29,6 +29,7 @@ import { KeyringStore } from "../../packages/core/src/storage/KeyringStore.ts"
 import { OperatorStore } from "../../packages/core/src/storage/OperatorStore.ts"
 import { RateCardStore } from "../../packages/core/src/storage/RateCardStore.ts"
 import { RateLimitStore } from "../../packages/core/src/storage/RateLimitStore.ts"
+import { RestoreStore } from "../../packages/core/src/storage/RestoreStore.ts"
 import { SessionStore } from "../../packages/core/src/storage/SessionStore.ts"
 import { StorageError } from "../../packages/core/src/storage/StorageError.ts"
 import type { Stores } from "../../packages/core/src/storage/Stores.ts"
@@ -137,7 +138,9 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
     Layer.succeed(Transactions, Context.get(stores, Transactions)),
     // Asked at the start alone, where a process that dies has done nothing yet.
     Layer.succeed(HealthStore, Context.get(stores, HealthStore)),
-    Layer.succeed(KeyringStore, Context.get(stores, KeyringStore))
+    Layer.succeed(KeyringStore, Context.get(stores, KeyringStore)),
+    // Nothing is restored here.
+    Layer.succeed(RestoreStore, Context.get(stores, RestoreStore))
   )
 
   const senders = Layer.succeed(

@@ -17,7 +17,7 @@ import type { MigrationError } from "@sendwright/core/sqlite"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Database, HostConfig } from "./HostConfig.ts"
+import type { HostConfig } from "./HostConfig.ts"
 import { senderNetworksOf } from "./HostConfig.ts"
 import type * as InFlight from "./http/InFlight.ts"
 
@@ -25,7 +25,7 @@ import type * as InFlight from "./http/InFlight.ts"
 export const graceShare = 0.9
 
 /** The only place that chooses the stores; each is loaded only when it is used. */
-const stores = (database: Database) =>
+const stores = ({ database, onFailover }: Pick<HostConfig, "database" | "onFailover">) =>
   database.kind === "sqlite"
     ? Layer.unwrapEffect(
         Effect.map(
@@ -36,7 +36,7 @@ const stores = (database: Database) =>
     : Layer.unwrapEffect(
         Effect.map(
           Effect.promise(() => import("@sendwright/core/postgres")),
-          ({ Postgres }) => Postgres.layer({ url: database.url })
+          ({ Postgres }) => Postgres.layer({ url: database.url, onFailover })
         )
       )
 
@@ -103,7 +103,7 @@ export const layer = (
     auditRetentionMs: config.auditRetentionMs,
     graceMs: config.stopGraceMs * graceShare
   }).pipe(
-    Layer.provideMerge(stores(config.database)),
+    Layer.provideMerge(stores(config)),
     Layer.provide(senders(config, own, attempts)),
     Layer.provide(counting(config, webhooks)),
     Layer.provide(AddressPolicy.layer(config.allowedNetworks)),

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
-import { AddressPolicy, Audit, Instant, Sandbox, Signature } from "@sendwright/core"
+import { AddressPolicy, Audit, Instant, type Restore, Sandbox, Signature } from "@sendwright/core"
 import { PublicUrl, Url } from "@sendwright/core/internal"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
@@ -28,6 +28,8 @@ export interface HostConfig {
   /** Undefined: the address that it listens on, see {@link baseUrlOf}. */
   readonly baseUrl: string | undefined
   readonly database: Database
+  /** What a new timeline of PostgreSQL's server is taken for. */
+  readonly onFailover: Restore.OnFailover
   readonly adminToken: Redacted.Redacted<string> | undefined
   /** The admin token can be guessed; only a host on loopback starts with it. */
   readonly hasWeakToken: boolean
@@ -257,6 +259,7 @@ const settings = Config.all({
     Config.withDefault(20),
     Config.map((percent) => percent / 100)
   ),
+  onFailover: oneOf("ON_FAILOVER", "tell", "hold").pipe(Config.withDefault("tell" as const)),
   role: oneOf("ROLE", "all", "api", "worker").pipe(Config.withDefault("all" as const)),
   workerConcurrency: whole("WORKER_CONCURRENCY", 1, 10_000).pipe(Config.withDefault(64)),
   stopGraceMs: whole("STOP_GRACE", 1, 3600).pipe(

@@ -54,7 +54,7 @@ describe("a host on SQLite", () => {
   it("is ready with every check, and without the store names it and tells nothing of it", async () => {
     const file = join(folder, "locked.db")
     await running({ DATABASE_URL: `sqlite:${file}` }, async (host) => {
-      const checks = ["storage", "clock", "keys", "dispatch"].map((name) => ({
+      const checks = ["storage", "clock", "keys", "dispatch", "restore"].map((name) => ({
         name,
         ok: true,
         detail: null
@@ -75,6 +75,66 @@ describe("a host on SQLite", () => {
       expect(host.output()).toMatch(/Ready again/)
     })
   }, 120_000)
+
+  it("whose database is an older copy is ready and says so, accepts, and sends nothing until it is opened", async () => {
+    const file = join(folder, "older-copy.db")
+    const backup = `${file}.backup`
+    const environment = { DATABASE_URL: `sqlite:${file}`, SECRET_KEY: keyOf(7) }
+    const phone = "34600000100"
+    await running(environment, async (host) => {
+      const other = new Sqlite(file, { readonly: true })
+      other.exec(`VACUUM INTO '${backup}'`)
+      other.close()
+      await tenant(host)
+    })
+    for (const end of ["-wal", "-shm"]) rmSync(file + end, { force: true })
+    copyFileSync(backup, file)
+    await running(environment, async (host) => {
+      const known = await tenant(host)
+      const found = await ready(host)
+      expect(found.status).toBe(200)
+      const [check] = items(found.json, "checks").filter((each) => at(each, "name") === "restore")
+      expect(check).toMatchObject({ ok: true, detail: expect.stringContaining("sendwright restore --open") })
+      expect(host.output()).toMatch(/The store is older than it was/)
+      await consent(host, known.accountId, phone)
+      const sent = await known.send(sendBody(known.templateId, phone), "held")
+      expect(sent.status).toBe(202)
+      const path = `/api/v1/template-messages/${String(at(sent.json, "job_id"))}`
+      expect(at((await known.get(path)).json, "job", "waiting_for")).toEqual({
+        limiter: "restore",
+        until: null
+      })
+      const direct = await known.post("/api/public/messages/send", { to: phone, message: "Hi" })
+      expect([direct.status, at(direct.json, "code")]).toEqual([503, "unavailable"])
+      expect(direct.headers.get("retry-after")).toBe("60")
+      expect(
+        (await host.request("/metrics", { headers: { authorization: `Bearer ${host.adminToken}` } })).text
+      ).toMatch(/^sendwright_store_held 1$/m)
+      const counted = await host.admin("/restore", { open: "cancel", dry_run: true })
+      expect(at(counted.json, "restore")).toMatchObject({ held: true, reason: "older", dry_run: true })
+      expect(at((await known.get(path)).json, "job", "status")).toBe("queued")
+      const opened = await host.admin("/restore", { open: "unknown" })
+      expect(at(opened.json, "restore")).toMatchObject({
+        held: false,
+        counts: { jobs: 0, unknown: 0, canceled: 0, sent: 0 }
+      })
+      const done = await eventually(
+        () => known.get(path),
+        (answer) => at(answer.json, "job", "status") === "completed",
+        10_000
+      )
+      expect(at(done.json, "job")).toMatchObject({ status: "completed", waiting_for: null })
+      expect((await known.post("/api/public/messages/send", { to: phone, message: "Hi" })).status).toBe(200)
+      expect(host.output()).toMatch(/The store is held no more/)
+      expect(at((await host.admin("/restore", { hold: true })).json, "restore")).toMatchObject({
+        held: true,
+        reason: "operator"
+      })
+      expect((await known.post("/api/public/messages/send", { to: phone, message: "Hi" })).status).toBe(503)
+      for (const body of [{}, { open: "unknown", hold: true }, { open: "perhaps" }, { hold: false }])
+        expect((await host.admin("/restore", body)).status).toBe(422)
+    })
+  }, 60_000)
 
   it.each([
     ["removed", (file: string) => unlinkSync(file)],

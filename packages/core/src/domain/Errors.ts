@@ -138,6 +138,13 @@ export class Overloaded extends Data.TaggedError("Overloaded")<{
   }
 }
 
+/** The store was restored and is held (`domain/Restore`): no direct message is sent. Nothing was done. */
+export class StoreQuarantined extends Data.TaggedError("StoreQuarantined") {
+  override get message(): string {
+    return "The service was restored from a backup, and its operator has not let it send again. Nothing was sent; repeat the request later, with the same Idempotency-Key."
+  }
+}
+
 /**
  * The platform refused a direct message, or it is not known whether the platform accepted it (`outcome`).
  *

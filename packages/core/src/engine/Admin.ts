@@ -9,6 +9,7 @@ import * as Jobs from "./admin/Jobs.ts"
 import * as Operators from "./admin/Operators.ts"
 import * as RateCards from "./admin/RateCards.ts"
 import * as Recorder from "./admin/Recorder.ts"
+import * as Restore from "./admin/Restore.ts"
 import * as Secrets from "./admin/Secrets.ts"
 import * as Sessions from "./admin/Sessions.ts"
 import * as Templates from "./admin/Templates.ts"
@@ -28,6 +29,7 @@ export interface Admin {
   readonly webhooks: Webhooks.Webhooks
   readonly rateCards: RateCards.RateCards
   readonly jobs: Jobs.Jobs
+  readonly restore: Restore.Restore
   readonly secrets: Secrets.Secrets
   readonly operators: Operators.Operators
   readonly audit: AuditLog.AuditLog
@@ -42,6 +44,7 @@ const groups = Effect.all({
   webhooks: Webhooks.make,
   rateCards: RateCards.make,
   jobs: Jobs.make,
+  restore: Restore.make,
   secrets: Secrets.make,
   operators: Operators.make,
   audit: AuditLog.make

@@ -35,6 +35,7 @@ import {
   Overloaded,
   RateLimited,
   SessionDisconnected,
+  StoreQuarantined,
   SubscriptionInactive
 } from "../domain/Errors.ts"
 import * as Fault from "../domain/Fault.ts"
@@ -604,7 +605,10 @@ export const make = Effect.gen(function* () {
       ),
       (
         result: AcceptResult
-      ): Effect.Effect<Recorded, IdempotencyConflict | MinimumWaitActive | Overloaded | E> => {
+      ): Effect.Effect<
+        Recorded,
+        IdempotencyConflict | MinimumWaitActive | Overloaded | StoreQuarantined | E
+      > => {
         switch (result._tag) {
           case "Accepted":
           case "Replayed":
@@ -617,6 +621,8 @@ export const make = Effect.gen(function* () {
             return Effect.fail(new MinimumWaitActive({ retryAfterMs: result.retryAt - command.now }))
           case "KeyLocked":
             return Effect.fail(new Overloaded({ waitingFor: "commit", retryAfterMs: keyLockedMs }))
+          case "Quarantined":
+            return Effect.fail(new StoreQuarantined())
         }
       }
     )

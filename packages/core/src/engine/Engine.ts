@@ -22,7 +22,8 @@ import type {
   Overloaded,
   QuotaExceeded,
   RateLimited,
-  SendFailed
+  SendFailed,
+  StoreQuarantined
 } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Job } from "../domain/job/Job.ts"
@@ -45,6 +46,7 @@ import * as Circuits from "../worker/Circuits.ts"
 import * as FailureActions from "../worker/FailureActions.ts"
 import { defaultLeaseMs, Heartbeat } from "../worker/Heartbeat.ts"
 import * as OutsideTransaction from "../worker/OutsideTransaction.ts"
+import * as QuarantineWatch from "../worker/QuarantineWatch.ts"
 import type { ClockHealth } from "../worker/StoreClock.ts"
 import { StoreClock } from "../worker/StoreClock.ts"
 import * as Worker from "../worker/Worker.ts"
@@ -131,6 +133,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       | MinimumWaitActive
       | Overloaded
       | SendFailed
+      | StoreQuarantined
     >
     /** A direct message of this key as it is now. A receipt may have settled one whose outcome was unknown. */
     readonly message: (caller: Caller, messageId: string) => Effect.Effect<Message, Unauthorized | NotFound>
@@ -258,7 +261,7 @@ export const layer = (
 ): Layer.Layer<Engine | Worker.Worker, MasterKeys.WrongMasterKey | StorageError, Requirements> =>
   Layer.scoped(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
-    Layer.provide(Circuits.layer),
+    Layer.provide([Circuits.layer, QuarantineWatch.layer]),
     Layer.provide([Signals.layer, Heartbeat.layer(options.leaseMs ?? defaultLeaseMs), MasterKeys.layer]),
     Layer.provide(StoreClock.layer),
     Layer.provide(ConsentSource.layer()),

@@ -21,6 +21,7 @@ import { SessionStore } from "../storage/SessionStore.ts"
 import { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 import { Heartbeat } from "../worker/Heartbeat.ts"
+import { QuarantineWatch } from "../worker/QuarantineWatch.ts"
 import type { Caller, JobDetail, JobQuery } from "./Operations.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
 
@@ -76,9 +77,13 @@ const waitingFor = (
   return nextAt === null ? null : { limiter: "retry", until: nextAt }
 }
 
+/** Of every job that has something left, while the store is held after a restore. */
+const forRestore: JobDetail["waitingFor"] = { limiter: "restore", until: null }
+
+const isUnended = ({ counts }: Job): boolean => counts.queued + counts.sending > 0
+
 /** True while a worker has something to do for the job, now or later. */
-const isOpen = ({ counts, status }: Job): boolean =>
-  dispatchable(status) && counts.queued + counts.sending > 0
+const isOpen = (job: Job): boolean => dispatchable(job.status) && isUnended(job)
 
 /** An estimate by the session's pace alone, if it has one. Other jobs of the session and retries may make it later. */
 const expectedCompletionAt = (job: Job, { messages_per_second }: Pacing, now: Instant): Instant | null => {
@@ -104,6 +109,7 @@ export const make = Effect.gen(function* () {
   const cards = yield* RateCardStore
   const jobs = yield* JobStore
   const heartbeat = yield* Heartbeat
+  const quarantineWatch = yield* QuarantineWatch
   const sessions = yield* SessionStore
   const signals = yield* Signals
   const templates = yield* TemplateStore
@@ -136,6 +142,7 @@ export const make = Effect.gen(function* () {
     const session = yield* sessions.find(job.sessionId)
     const pacing = session?.pacing ?? unpaced
     const now = yield* Clock.currentTimeMillis
+    const isQuarantined = isUnended(job) && (yield* quarantineWatch.look) !== null
     const isDispatched = !isOpen(job) || (yield* heartbeat.isDispatched)
     const nextAt = due.length === 0 ? null : Math.min(...due)
     const found: JobDetail = {
@@ -143,7 +150,7 @@ export const make = Effect.gen(function* () {
       template,
       results,
       actualCost,
-      waitingFor: waitingFor(job, nextAt, session, isDispatched, now),
+      waitingFor: isQuarantined ? forRestore : waitingFor(job, nextAt, session, isDispatched, now),
       expectedCompletionAt: expectedCompletionAt(job, pacing, now)
     }
     return found

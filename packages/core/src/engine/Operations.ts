@@ -84,7 +84,15 @@ export interface JobDetail {
   readonly actualCost: string | null
   /** The limit that the dispatch waits for, or what else keeps it waiting; null when nothing does. */
   readonly waitingFor: {
-    readonly limiter: "content" | "pace" | "platform" | "retry" | "session" | "template" | "worker"
+    readonly limiter:
+      | "content"
+      | "pace"
+      | "platform"
+      | "restore"
+      | "retry"
+      | "session"
+      | "template"
+      | "worker"
     readonly until: Instant | null
   } | null
   /** An estimate by the session's pace; null without a pace, and once the job has left dispatch. */

@@ -1,15 +1,19 @@
 /** The checks that a process passes before it gets requests and work (decisions.md §10, "Keys and secrets"). */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Restore from "../domain/Restore.ts"
 import { MasterKeys } from "../secret/MasterKeys.ts"
 import { HealthStore } from "../storage/HealthStore.ts"
+import { QuarantineWatch } from "../worker/QuarantineWatch.ts"
 import { StoreClock } from "../worker/StoreClock.ts"
 import { Worker } from "../worker/Worker.ts"
 
 export interface Check {
-  readonly name: "storage" | "clock" | "keys" | "dispatch"
+  readonly name: "storage" | "clock" | "keys" | "dispatch" | "restore"
   /** What is wrong, in plain words without addresses and secrets; null when nothing is. */
   readonly fault: string | null
+  /** What an operator has to know of a check without a fault. */
+  readonly note?: string | undefined
 }
 
 /** The process cannot do something that it must be able to do. */
@@ -40,6 +44,7 @@ export const make = Effect.gen(function* () {
   const keys = yield* MasterKeys
   const worker = yield* Worker
   const clock = yield* StoreClock
+  const quarantineWatch = yield* QuarantineWatch
 
   const storage: Effect.Effect<Found> = Effect.match(health.probe, {
     onFailure: ({ cause, message }): Found => ({ name: "storage", fault: message, cause }),
@@ -55,11 +60,30 @@ export const make = Effect.gen(function* () {
     })
   )
 
+  // No fault: what is sent now has to wait, and what comes in has not.
+  const restore: Effect.Effect<Found> = Effect.match(quarantineWatch.look, {
+    onFailure: (): Found => ({ name: "restore", fault: null }),
+    onSuccess: (quarantine): Found => ({
+      name: "restore",
+      fault: null,
+      note: quarantine === null ? undefined : Restore.describe(quarantine)
+    })
+  }).pipe(
+    Effect.disconnect,
+    Effect.interruptible,
+    Effect.timeoutTo({
+      duration: patience,
+      onSuccess: (found) => found,
+      onTimeout: (): Found => ({ name: "restore", fault: null })
+    })
+  )
+
   const checks: ReadonlyArray<Effect.Effect<Found>> = [
     storage,
     Effect.map(clock.health, ({ uncertain }) => ({ name: "clock", fault: uncertain ? untimed : null })),
     Effect.map(keys.fault, (fault) => ({ name: "keys", fault })),
-    Effect.map(worker.fault, (fault) => ({ name: "dispatch", fault }))
+    Effect.map(worker.fault, (fault) => ({ name: "dispatch", fault })),
+    restore
   ]
 
   let wasReady = true
@@ -75,7 +99,7 @@ export const make = Effect.gen(function* () {
 
   const looked = Effect.all(checks, { concurrency: "unbounded" }).pipe(
     Effect.tap(log),
-    Effect.map((found): ReadonlyArray<Check> => found.map(({ fault, name }) => ({ name, fault })))
+    Effect.map((found): ReadonlyArray<Check> => found.map(({ fault, name, note }) => ({ name, fault, note })))
   )
   // The caller that started the checks may hang up while others wait for the same result.
   return Effect.uninterruptible(yield* Effect.cachedWithTTL(looked, freshFor))

@@ -100,10 +100,13 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     }
     // An idle lane can claim the send in the same group commit (docs/adr/0016).
     if (jobs.commitsInGroups) yield* signals.sends.notify
-    const accepted = yield* checks.accept(
-      sending,
-      ({ limit, resetsAt, used }) => new QuotaExceeded({ limit, used, requested: units, resetsAt })
-    )
+    const accepted = yield* checks
+      .accept(
+        sending,
+        ({ limit, resetsAt, used }) => new QuotaExceeded({ limit, used, requested: units, resetsAt })
+      )
+      // A send that nobody claims is accepted while the store is held.
+      .pipe(Effect.catchTag("StoreQuarantined", Effect.die))
     if (accepted._tag === "Replayed") return replayed(accepted.record)
     yield* signals.sends.notify
     const acknowledgement: Acknowledgement = {

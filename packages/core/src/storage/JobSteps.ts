@@ -12,6 +12,7 @@ import type { Failure } from "../domain/job/Recipient.ts"
 import * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Change } from "../domain/job/Transitions.ts"
 import * as Transitions from "../domain/job/Transitions.ts"
+import * as Restore from "../domain/Restore.ts"
 import type { Session, Standing } from "../domain/session/Session.ts"
 import * as Sessions from "../domain/session/Session.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
@@ -282,6 +283,32 @@ export const cancel = <H extends JobState>(
   })
   const canceled = step(state, job, changes, 0, now)
   return { result: CancelResult.Canceled({ job: canceled.state.job }), step: canceled }
+}
+
+/**
+ * What becomes of the recipients that were open before the store was restored. Those that are sent stay as they are; what a
+ * process had in flight when the backup was made is no longer awaited where it ends here.
+ *
+ * @param since when the store was held
+ */
+export const restore = <H extends JobState>(
+  state: H,
+  recipients: ReadonlyArray<FencedRecipient>,
+  way: Restore.Way,
+  since: Instant,
+  now: Instant
+): JobChange<H> & { readonly counts: Restore.Counts } => {
+  const open = recipients.filter(({ recipient }) => Transitions.wasOpen(recipient, since))
+  const jobs = open.length > 0 ? 1 : 0
+  if (way === "send")
+    return { state, changes: [], drafts: [], counts: { ...Restore.noCounts, jobs, sent: open.length } }
+  const changes = open.map(({ recipient: before }): RecipientChange => {
+    return { before, after: Transitions.restore(before, way, now), fence: null }
+  })
+  const ended = open.filter(({ fence }) => fence !== null).length
+  const canceled = changes.filter(({ after }) => after.status === "canceled").length
+  const counts = { jobs, unknown: changes.length - canceled, canceled, sent: 0 }
+  return { ...step(state, state.job, changes, ended, now), counts }
 }
 
 /**

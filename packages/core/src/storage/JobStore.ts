@@ -71,6 +71,8 @@ export type AcceptResult = Data.TaggedEnum<{
   TooSoon: { readonly retryAt: Instant }
   /** A send with the key may be in an open transaction of an embedder. A store waits for its end first. */
   KeyLocked: { readonly key: string }
+  /** The store is held after a restore (`RestoreStore`): what would be sent at once is not accepted. */
+  Quarantined: Record<never, never>
 }>
 export const AcceptResult = Data.taggedEnum<AcceptResult>()
 
@@ -271,7 +273,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * of connected sessions of which no recipient is claimed, at most `limit` in all: a part for each session in
      * turn, so that none waits for another's backlog (what one leaves is the next one's), within its pace, and
      * within a session by the time they are due. Each is `sending` then and its attempt counted. A job whose
-     * template is not approved pauses instead.
+     * template is not approved pauses instead. Of a store that is held after a restore nothing is claimed.
      *
      * One claim looks at some hundred sessions at most. Whoever is given nothing asks `nextDue` whether others are
      * ready; the next claim begins with those.
@@ -316,7 +318,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     /**
      * Takes back the recipients that a dead worker left in flight, as `Transitions.rescue` says, and forgets the worker;
-     * its late outcomes change nothing. Answers how many recipients were rescued.
+     * its late outcomes change nothing. Answers how many recipients were rescued. While the store is held after a restore
+     * it does nothing: what a backup has in flight was open before.
      *
      * `beside`: other workers that died with it, being of one process. Their recipients are taken back in the same commit,
      * and of several poison suspects among all of them none is counted (`Transitions.spared`).

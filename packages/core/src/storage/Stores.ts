@@ -10,6 +10,7 @@ import type { KeyringStore } from "./KeyringStore.ts"
 import type { OperatorStore } from "./OperatorStore.ts"
 import type { RateCardStore } from "./RateCardStore.ts"
 import type { RateLimitStore } from "./RateLimitStore.ts"
+import type { RestoreStore } from "./RestoreStore.ts"
 import type { SessionStore } from "./SessionStore.ts"
 import type { TemplateStore } from "./TemplateStore.ts"
 import type { Transactions } from "./Transactions.ts"
@@ -27,6 +28,7 @@ export type Stores =
   | OperatorStore
   | RateCardStore
   | RateLimitStore
+  | RestoreStore
   | SessionStore
   | TemplateStore
   | Transactions

@@ -29,6 +29,7 @@ import { defaultLeaseMs, Heartbeat, paceOf } from "./Heartbeat.ts"
 import * as Inbound from "./Inbound.ts"
 import * as Loops from "./Loops.ts"
 import * as OutsideTransaction from "./OutsideTransaction.ts"
+import { QuarantineWatch } from "./QuarantineWatch.ts"
 import * as Rescue from "./Rescue.ts"
 import * as SendLoop from "./SendLoop.ts"
 import { StoreClock } from "./StoreClock.ts"
@@ -157,6 +158,7 @@ const make = (options: Options) =>
     const inbound = yield* Inbound.make
     const addressing = yield* Addressing.make
     const circuits = yield* Circuits
+    const quarantineWatch = yield* QuarantineWatch
     const outside = yield* OutsideTransaction.make
     const heartbeat = yield* Heartbeat
     const rescue = yield* Rescue.make
@@ -212,6 +214,7 @@ const make = (options: Options) =>
       // Half a minute of silence ends nothing that a lane would notice.
       yield* circuits.store
       yield* circuits.measure
+      yield* quarantineWatch.look
       if ((yield* rescue) > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
       if ((yield* inbound.applyEarlyReports) > 0) yield* signals.deliveries.notify
       yield* inbound.forgetUnread
@@ -255,6 +258,7 @@ export const layer = (
   | MasterKeys
   | WebhookTransport
   | Heartbeat
+  | QuarantineWatch
   | Signals
   | Circuits
 > => Layer.scoped(Worker, make({ ...defaults, ...options }))

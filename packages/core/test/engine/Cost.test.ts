@@ -27,6 +27,7 @@ import * as KeyringStore from "../../src/storage/sql/KeyringStore.ts"
 import * as OperatorStore from "../../src/storage/sql/OperatorStore.ts"
 import type { Program } from "../../src/storage/sql/Program.ts"
 import * as RateCardStore from "../../src/storage/sql/RateCardStore.ts"
+import * as RestoreStore from "../../src/storage/sql/RestoreStore.ts"
 import * as SessionStore from "../../src/storage/sql/SessionStore.ts"
 import * as TemplateStore from "../../src/storage/sql/TemplateStore.ts"
 import * as Transactions from "../../src/storage/sql/Transactions.ts"
@@ -91,6 +92,7 @@ const stores = Layer.mergeAll(
   OperatorStore.layer,
   RateCardStore.layer,
   RateLimitStore.layer,
+  RestoreStore.layer,
   SessionStore.layer,
   TemplateStore.layer,
   Transactions.layer,

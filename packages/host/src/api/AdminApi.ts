@@ -7,6 +7,7 @@ import * as Jobs from "./Jobs.ts"
 import * as Messages from "./Messages.ts"
 import * as Operators from "./Operators.ts"
 import * as RateCards from "./RateCards.ts"
+import * as Restore from "./Restore.ts"
 import * as Secrets from "./Secrets.ts"
 import * as Sessions from "./Sessions.ts"
 import * as Templates from "./Templates.ts"
@@ -22,6 +23,7 @@ export const operations = [
   ...RateCards.admin,
   ...Messages.admin,
   ...Jobs.admin,
+  ...Restore.admin,
   ...Secrets.admin,
   ...Operators.admin
 ]

@@ -127,7 +127,7 @@ const JobDetail = Schema.Struct({
       Schema.Struct({
         limiter: Text.annotations({
           description:
-            "`pace`, `retry`, `session`, `template`, `content` when that was damaged in the store and cannot be read, `platform` while that does not answer (`until` it is asked again), or `worker` when no process that sends was alive for 15 seconds."
+            "`pace`, `retry`, `session`, `template`, `content` when that was damaged in the store and cannot be read, `platform` while that does not answer (`until` it is asked again), `restore` while the store was restored from a backup and nothing is sent, or `worker` when no process that sends was alive for 15 seconds."
         }),
         until: NullableTime
       })

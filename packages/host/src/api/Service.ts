@@ -43,7 +43,8 @@ export const health = [
     HttpApiEndpoint.get("ready", "/health/ready").addSuccess(Ready),
     {
       summary: "Tell whether it can accept, write and send",
-      description: "A 503 names in `checks` what cannot.",
+      description:
+        "A 503 names in `checks` what cannot. While the store is held after a restore it is ready, since it accepts sends and hooks, and `restore` says so in its `detail`.",
       answer: { ...ok, status: "ready", checks: [{ name: "storage", ok: true, detail: null }] }
     },
     ({ readiness }) =>

@@ -127,10 +127,10 @@ const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
   }
 }
 
-/** A text that can only be `true`: the flag stands without a value. */
-const isSwitch = (ast: AST.AST): boolean => {
-  const [only, ...more] = choices(plain(ast).type)
-  return only === "true" && more.length === 0
+/** What can only be `true`, or only the text of it: the flag stands without a value. */
+const switched = (ast: AST.AST): AST.LiteralValue | undefined => {
+  const { type } = plain(ast)
+  return type._tag === "Literal" && String(type.literal) === "true" ? type.literal : undefined
 }
 
 const kebab = (field: string): string => field.replaceAll("_", "-")
@@ -146,9 +146,10 @@ const nothing: Options.Options<Fields> = Options.map(Options.none, () => ({}))
 const member = (property: AST.PropertySignature): Options.Options<Option.Option<unknown>> => {
   const { type } = plain(property.type)
   if (isGroup(type)) return group(type)
-  if (isSwitch(type)) {
-    return Options.map(Options.boolean(kebab(String(property.name))), (on) =>
-      on ? Option.some("true") : Option.none()
+  const on = switched(type)
+  if (on !== undefined) {
+    return Options.map(Options.boolean(kebab(String(property.name))), (isOn) =>
+      isOn ? Option.some(on) : Option.none()
     )
   }
   const option = flag(kebab(String(property.name)), property.type)
@@ -171,11 +172,26 @@ const fieldsOf = (ast: AST.TypeLiteral, except: ReadonlyArray<string>): Options.
   )
 }
 
+/** The fields of a body, or of the several that it may be: then each may be left out. */
+const bodyOf = (ast: AST.AST): AST.TypeLiteral | undefined => {
+  const { type } = plain(ast)
+  if (isGroup(type)) return type
+  const groups = type._tag === "Union" ? type.types.filter(isGroup) : []
+  if (type._tag !== "Union" || groups.length < type.types.length) return undefined
+  const fields = groups.flatMap(({ propertySignatures }) =>
+    propertySignatures.map(
+      ({ annotations, isReadonly, name, type }) =>
+        new AST.PropertySignature(name, type, true, isReadonly, annotations)
+    )
+  )
+  return new AST.TypeLiteral(fields, [])
+}
+
 /** Flags for the fields of a schema, but for those that come from elsewhere; the fields that were given. */
 export const make = (
   schema: Option.Option<Described>,
   except: ReadonlyArray<string> = []
 ): Options.Options<Fields> => {
-  const ast = Option.map(schema, (found) => plain(found.ast).type)
-  return Option.isSome(ast) && isGroup(ast.value) ? fieldsOf(ast.value, except) : nothing
+  const body = Option.isSome(schema) ? bodyOf(schema.value.ast) : undefined
+  return body === undefined ? nothing : fieldsOf(body, except)
 }

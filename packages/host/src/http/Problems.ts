@@ -22,6 +22,7 @@ export type EngineError =
   | Errors.MinimumWaitActive
   | Errors.Overloaded
   | Errors.SendFailed
+  | Errors.StoreQuarantined
   | Errors.JobEnded
   | Errors.HookForged
   | Errors.PlatformUnavailable
@@ -241,14 +242,16 @@ export const problem = (
 })
 
 const storageRetryMs = 1000
+/** An operator decides, who takes minutes. */
+const quarantineRetryMs = 60_000
 /** A finding is answered again for as long. */
 const notReadyRetryMs = 3000
 
 /** As readiness answers it, too. */
-export const readinessCheck = ({ fault, name }: Readiness.Check) => ({
+export const readinessCheck = ({ fault, name, note }: Readiness.Check) => ({
   name,
   ok: fault === null,
-  detail: fault
+  detail: fault ?? note ?? null
 })
 
 /** A bug of ours; what it is stands in the log alone. */
@@ -262,6 +265,7 @@ export const describe: (error: EngineError) => Problem = Match.typeTags<EngineEr
   HookForged: (error) => problem("invalid_credentials", error.reason),
   Overloaded: (error) => problem("unavailable", error.message, { retryAfterMs: error.retryAfterMs }),
   PlatformUnavailable: (error) => problem("unavailable", error.reason, { retryAfterMs: 5000 }),
+  StoreQuarantined: (error) => problem("unavailable", error.message, { retryAfterMs: quarantineRetryMs }),
   RateLimited: (error) => problem("rate_limited", error.message, { retryAfterMs: error.retryAfterMs }),
   SubscriptionInactive: (error) => problem("subscription_inactive", error.message),
   FeatureUnavailable: (error) => problem("feature_unavailable", error.message),

@@ -239,6 +239,7 @@ const everyAct = Effect.gen(function* () {
   yield* act("retryJob", "POST", `/jobs/${job}/retry`, { phones: [phone], dry_run: true }, "jobs.retry")
   yield* act("cancelJob", "POST", `/jobs/${job}/cancel`, undefined, "jobs.cancel")
   yield* act("revokeKey", "POST", `/keys/${publicKey}/revoke`, undefined, "keys.revoke")
+  yield* act("restore", "POST", "/restore", { hold: true }, "restore.hold")
   yield* act("resealSecrets", "POST", "/secrets/reseal", undefined, "secrets.reseal")
   yield* act("createOperator", "POST", "/operators", { name: "ana", role: "read" }, "operators.create")
   yield* act("rotateOperator", "POST", "/operators/ana/rotate", {}, "operators.rotate")

@@ -444,6 +444,35 @@ export const cancel = (recipient: Job.RecipientResult, now: Instant): Job.Recipi
     ? recipient
     : settleCanceled(recipient, recipient.maybeSent, recipient.failure, now)
 
+const restored: Recipient.Failure = {
+  code: "restored",
+  provider_code: null,
+  message:
+    "The store was restored from a backup while it waited; the platform may or may not have the message.",
+  permanent: false
+}
+
+/**
+ * True when the recipient was open before its store was restored. One that an operator queued again since then was not.
+ *
+ * @param since when the store was held
+ */
+export const wasOpen = ({ requeuedAt, status }: Job.RecipientResult, since: Instant): boolean =>
+  !Recipient.leftDispatch(status) && (requeuedAt === null || requeuedAt < since)
+
+/**
+ * A recipient that was open before its store was restored, where it is not sent: `unknown`, since the backup cannot tell what
+ * was sent after it; or canceled, unless an attempt had begun by then.
+ */
+export const restore = (
+  recipient: Job.RecipientResult,
+  way: "unknown" | "cancel",
+  now: Instant
+): Job.RecipientResult =>
+  way === "cancel" && !recipient.maybeSent && !inFlight(recipient)
+    ? changedTo(recipient, "canceled", endFields(recipient.failure), now)
+    : changedTo(recipient, "unknown", endFields(restored), now)
+
 /**
  * The recipient of a job that one cause stopped: failed with that cause, or `unknown` if its last attempt had no
  * outcome. A recipient in flight is unchanged, since its attempt has an outcome of its own.

@@ -211,6 +211,7 @@ export const make = Effect.gen(function* () {
     webhooks: webhookActs(webhook),
     rateCards: { add: { entry: card }, importList: { entry: card }, list: "reads", faults: "reads" },
     jobs: jobActs(job),
+    restore: { decide: "records" },
     secrets: { reseal: "records" },
     operators: operatorActs(operator),
     audit: { list: "reads" }
@@ -253,6 +254,7 @@ export const recording = (admin: Admin, acts: Acts, record: Recorder): Admin => 
   webhooks: recordGroup("webhooks", admin.webhooks, acts.webhooks, record),
   rateCards: recordGroup("rateCards", admin.rateCards, acts.rateCards, record),
   jobs: recordGroup("jobs", admin.jobs, acts.jobs, record),
+  restore: recordGroup("restore", admin.restore, acts.restore, record),
   secrets: recordGroup("secrets", admin.secrets, acts.secrets, record),
   operators: recordGroup("operators", admin.operators, acts.operators, record),
   audit: recordGroup("audit", admin.audit, acts.audit, record)

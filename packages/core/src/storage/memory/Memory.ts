@@ -13,6 +13,7 @@ import * as MemoryDatabase from "./MemoryDatabase.ts"
 import * as OperatorStore from "./OperatorStore.ts"
 import * as RateCardStore from "./RateCardStore.ts"
 import * as RateLimitStore from "./RateLimitStore.ts"
+import * as RestoreStore from "./RestoreStore.ts"
 import * as SessionStore from "./SessionStore.ts"
 import * as TemplateStore from "./TemplateStore.ts"
 import * as Transactions from "./Transactions.ts"
@@ -30,6 +31,7 @@ export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.
   OperatorStore.layer,
   RateCardStore.layer,
   RateLimitStore.layer,
+  RestoreStore.layer,
   SessionStore.layer,
   TemplateStore.layer,
   Transactions.layer,

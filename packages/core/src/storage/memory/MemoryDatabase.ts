@@ -28,6 +28,7 @@ import type { Event } from "../../domain/webhook/Event.ts"
 import type { Attempt, Endpoint } from "../../domain/webhook/Webhook.ts"
 import type { FencedRecipient, JobState } from "../JobSteps.ts"
 import type { IdempotencyRecord, Report } from "../JobStore.ts"
+import type { StoredQuarantine } from "../policy/RestoreRows.ts"
 
 /** A row with its position, which grows with each insertion. */
 export interface Positioned {
@@ -97,6 +98,8 @@ export interface Tables {
   readonly inbound: Map<string, Instant>
   /** Reports of which only the platform's id is known, and not yet of which message that is. */
   readonly earlyReports: Array<{ readonly sessionId: string; readonly report: Report; readonly at: Instant }>
+  /** The hold of a store that was restored. */
+  readonly restored: { quarantine: StoredQuarantine | null }
 }
 
 export class MemoryDatabase extends Context.Tag("@sendwright/core/storage/memory/MemoryDatabase")<
@@ -136,6 +139,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       deliveries: new Map(),
       inbound: new Map(),
       earlyReports: [],
+      restored: { quarantine: null },
       ids: Ids.make(randomBytes),
       nextPosition: () => {
         position += 1

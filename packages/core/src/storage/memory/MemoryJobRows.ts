@@ -69,6 +69,7 @@ const save = (
 
 export const make = (db: Database): JobRows<Memory> => ({
   waitingSessions: function* ({ after, limit, until }) {
+    if (db.restored.quarantine !== null) return []
     const dueAt = new Map<string, Instant>()
     for (const { job, nextDue } of openJobs(db)) {
       if (nextDue !== null) dueAt.set(job.sessionId, Math.min(nextDue, dueAt.get(job.sessionId) ?? nextDue))
@@ -85,6 +86,10 @@ export const make = (db: Database): JobRows<Memory> => ({
       return [{ ...session, dueAt: at, arrival: db.paces.get(id) ?? null }]
     })
     return sessions.slice(0, limit)
+  },
+
+  isQuarantined: function* () {
+    return db.restored.quarantine !== null
   },
 
   pacing: function* (sessionId) {
@@ -182,6 +187,7 @@ export const make = (db: Database): JobRows<Memory> => ({
       isKeyLocked: false,
       usedToday: db.usage.get(usageOf(accountId, Time.utcDay(now), content.kind)) ?? 0,
       lastAcceptedAt: db.lastAccepted.get(publicKey) ?? null,
+      isQuarantined: db.restored.quarantine !== null,
       lastDueAt: db.lastDue.get(sessionId) ?? null
     }
   },

@@ -15,13 +15,14 @@ import type { AcceptanceFacts, Backend, JobRows, Tx } from "./JobRows.ts"
 
 /** The refusal of the send; undefined when it is accepted. */
 const refusal = (
-  { demand, idempotency, isEmbedded, now }: AcceptSend,
+  { claim, demand, idempotency, isEmbedded, now }: AcceptSend,
   facts: AcceptanceFacts
 ): AcceptResult | undefined => {
   const { record } = facts
   if (record !== null && idempotency !== null)
     return AcceptResult[Idempotency.decide(record, idempotency.fingerprint)]({ record })
   if (facts.isKeyLocked && idempotency !== null) return AcceptResult.KeyLocked({ key: idempotency.key })
+  if (claim !== null && facts.isQuarantined) return AcceptResult.Quarantined()
   const decide = isEmbedded === true ? Plan.decideEmbedded : Plan.decide
   const verdict = decide(demand, facts, now)
   switch (verdict._tag) {

@@ -91,6 +91,7 @@ export function* rescue<B extends Backend>(
     readonly recoverable: ReadonlyArray<Provider>
   }
 ): Tx<number, B> {
+  if (yield* rows.isQuarantined()) return 0
   const workers: Array<string> = []
   // In the order in which beats write them, and before anything is read that they have.
   for (const each of [worker, ...beside].sort())

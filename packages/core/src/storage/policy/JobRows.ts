@@ -64,6 +64,8 @@ export interface AcceptanceFacts {
   /** Units of the content's kind that the account sent on the day of `now`. */
   readonly usedToday: number
   readonly lastAcceptedAt: Instant | null
+  /** True while the store is held after a restore. */
+  readonly isQuarantined: boolean
   /** The last `dueAt` with which a job of the session was inserted; null when none was. */
   readonly lastDueAt: Instant | null
 }
@@ -103,13 +105,17 @@ export interface EarlyReport {
 export interface JobRows<B extends Backend> {
   /**
    * Sessions with a job that waits, due or not, in the circle of their ids: from behind `after` to `until` and no
-   * further, round the end of all ids unless `until` is behind `after`; the first `limit` of them. Takes no lock.
+   * further, round the end of all ids unless `until` is behind `after`; the first `limit` of them. None while the store is
+   * held after a restore (`RestoreStore`). Takes no lock.
    */
   readonly waitingSessions: (query: {
     readonly after: string
     readonly until: string
     readonly limit: number
   }) => Tx<ReadonlyArray<B["session"]>, B>
+
+  /** True while the store is held after a restore. */
+  readonly isQuarantined: () => Tx<boolean, B>
 
   /** The session's pacing; `Pacing.unpaced` when there is no such session. Takes no lock. */
   readonly pacing: (sessionId: string) => Tx<Pacing, B>

@@ -15,10 +15,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import type { OnFailover } from "../../domain/Restore.ts"
 import { StorageError } from "../StorageError.ts"
 import { StoreTime } from "../StoreTime.ts"
 import * as Atomically from "../sql/Atomically.ts"
@@ -32,7 +34,9 @@ import { all, get, run } from "../sql/Program.ts"
 import { real } from "../sql/RowReader.ts"
 import * as TransactionClient from "./Client.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+import * as Instance from "./Instance.ts"
 import { applicationName, migrate } from "./Migrator.ts"
+import type { Prepare } from "./PipelinedConnection.ts"
 import {
   failure,
   isLockTimeout,
@@ -50,6 +54,11 @@ export interface Options {
   readonly url: Redacted.Redacted
   /** Connections of the stores at the most. The `SqlClient` opens up to as many of its own, when it is used. */
   readonly maxConnections?: number | undefined
+  /**
+   * What a new timeline of the server alone is taken for: a failover, which is logged (`tell`, the default), or a restore to
+   * a point in time, for which the store is held (`hold`).
+   */
+  readonly onFailover?: OnFailover | undefined
 }
 
 const defaultConnections = 10
@@ -266,10 +275,14 @@ export class Pool extends Context.Tag("@sendwright/core/storage/postgres/Pool")<
   }
 >() {}
 
+/** Looks at a new connection before it is used; one that it rejects is not. */
+type Verify = (client: Pg.PoolClient) => Promise<void>
+
 const openPool = (
   options: Options,
   max: number,
-  config: Pg.PoolConfig
+  config: Pg.PoolConfig,
+  verify: Verify | undefined
 ): Effect.Effect<Pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -278,7 +291,15 @@ const openPool = (
         max,
         keepAlive: true,
         connectionTimeoutMillis: connectTimeout,
-        ...config
+        ...config,
+        ...(verify && {
+          verify: (client: Pg.PoolClient, done: (error?: Error) => void) => {
+            verify(client).then(
+              () => done(),
+              (cause) => done(cause instanceof Refused && cause.cause instanceof Error ? cause.cause : cause)
+            )
+          }
+        })
       })
       // Whoever uses the connection hears of its end; unheard, it would end the process.
       pool.on("error", () => {})
@@ -294,11 +315,9 @@ function* databaseTime(): Program<Instant> {
   return real(row ?? {}, "time")
 }
 
-const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
+const make = (prepare: Prepare, pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
   Effect.gen(function* () {
     const { client, connectionOf, isEmbedded, isOurs } = yield* TransactionClient.make(poolOfClient)
-
-    const prepare = makePrepare()
 
     const inTransaction = <A>(
       operation: string,
@@ -371,9 +390,17 @@ const make = (pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
     )
   })
 
-/** Migrates the database, and keeps connections to it for as long as the scope lasts. */
+/**
+ * Migrates the database, and keeps connections to it for as long as the scope lasts.
+ *
+ * @param options.watchesInstance whether each new connection is asked which instance it has reached (`Instance.ts`), which the
+ * migrations have a table for then
+ */
 export const layer = (
-  options: Options & { readonly migrations: ReadonlyArray<Migration> }
+  options: Options & {
+    readonly migrations: ReadonlyArray<Migration>
+    readonly watchesInstance?: boolean
+  }
 ): Layer.Layer<
   Database | Pool | StoreTime | Client.SqlClient | PgClient.PgClient,
   StorageError | MigrationError
@@ -385,12 +412,26 @@ export const layer = (
       const forWork = connectionsForWork(most)
       const named = { application_name: applicationName(options.migrations) }
       const ours = { ...named, ...ourTimeouts, pipeline: true }
-      const pool = yield* openPool(options, most - forWork, ours)
-      const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork, ours)
+      const prepare = makePrepare()
+      const log = Runtime.runFork(yield* Effect.runtime())
+      const look = Instance.make({
+        onFailover: options.onFailover ?? "tell",
+        onMoved: (timeline) => {
+          log(
+            Effect.logWarning(
+              `The database's server is on timeline ${timeline}, a new one. That is a failover, or a restore to a point in time: of the second, hold the store (sendwright restore --hold) before it sends; ON_FAILOVER=hold does so by itself.`
+            )
+          )
+        }
+      })
+      const verify: Verify | undefined =
+        options.watchesInstance === true ? (client) => look(client, prepare) : undefined
+      const pool = yield* openPool(options, most - forWork, ours, verify)
+      const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork, ours, verify)
       // The embedder's statements take as long as they take, and cursors need a connection without a pipeline.
-      const poolOfClient = yield* openPool(options, most, named)
+      const poolOfClient = yield* openPool(options, most, named, verify)
       return yield* Effect.mapError(
-        make(pool, poolForWork, poolOfClient),
+        make(prepare, pool, poolForWork, poolOfClient),
         (cause) => new StorageError({ operation: "open", cause })
       )
     })

@@ -15,6 +15,7 @@ import * as KeyringStore from "../sql/KeyringStore.ts"
 import type { MigrationError } from "../sql/Migrations.ts"
 import * as OperatorStore from "../sql/OperatorStore.ts"
 import * as RateCardStore from "../sql/RateCardStore.ts"
+import * as RestoreStore from "../sql/RestoreStore.ts"
 import * as SessionStore from "../sql/SessionStore.ts"
 import * as TemplateStore from "../sql/TemplateStore.ts"
 import * as Transactions from "../sql/Transactions.ts"
@@ -48,8 +49,9 @@ export const layer = (
     OperatorStore.layer,
     RateCardStore.layer,
     RateLimitStore.layer,
+    RestoreStore.layer,
     SessionStore.layer,
     TemplateStore.layer,
     Transactions.layer,
     WebhookStore.layer
-  ).pipe(Layer.provideMerge(Database.layer({ ...options, migrations })))
+  ).pipe(Layer.provideMerge(Database.layer({ ...options, migrations, watchesInstance: true })))

@@ -653,6 +653,34 @@ ALTER TABLE sendwright_session ADD COLUMN closed_markets TEXT;
 `
 }
 
+const restores: Migration = {
+  id: 24,
+  name: "restores",
+  // An earlier build does not know that a store is held.
+  compatibleFrom: 17,
+  statements: `
+-- Where the database is: what a server tells of itself, as far as a role may read it (storage/postgres/Instance.ts).
+CREATE TABLE sendwright_instance (
+  id BIGINT PRIMARY KEY CHECK (id = 1),
+  system TEXT COLLATE "C",
+  database TEXT COLLATE "C",
+  relation TEXT COLLATE "C",
+  timeline BIGINT
+);
+
+-- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
+-- opens in parts has come to the job opened, with these counts.
+CREATE TABLE sendwright_quarantine (
+  id BIGINT PRIMARY KEY CHECK (id = 1),
+  reason TEXT COLLATE "C" NOT NULL,
+  since BIGINT NOT NULL,
+  last_job BIGINT NOT NULL,
+  opened BIGINT NOT NULL,
+  counts TEXT COLLATE "C" NOT NULL
+);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -676,5 +704,6 @@ export const migrations: ReadonlyArray<Migration> = [
   wordsInOrder,
   unreadHooks,
   addresses,
-  closedMarkets
+  closedMarkets,
+  restores
 ]

@@ -15,6 +15,7 @@ import { insertInto, onKeyConflict } from "./Insert.ts"
 import * as JobTable from "./JobTable.ts"
 import type { Program, Row } from "./Program.ts"
 import { get, run } from "./Program.ts"
+import * as QuarantineRows from "./QuarantineRows.ts"
 import { lastPlace, recipientKey } from "./RecipientKeys.ts"
 import { integer, integerOrNull, json, text, textOrNull } from "./RowReader.ts"
 import type { Sql } from "./SqlJobRows.ts"
@@ -109,7 +110,8 @@ const readFacts = ({ jsonArray, tryKey }: Dialect, kind: Content["kind"]): strin
     (${newest("public_key", "template", jsonArray("seq, created_at"))}) AS template,
     (${newest("public_key", "direct", jsonArray("seq, created_at"))}) AS direct,
     (${Backlog.lastDue}) AS due_at,
-    (${Backlog.isBusy}) AS busy${kind === "template" ? `, (${embeddedUnits}) AS embedded` : ""}`
+    (${Backlog.isBusy}) AS busy,
+    (${QuarantineRows.isQuarantined}) AS held${kind === "template" ? `, (${embeddedUnits}) AS embedded` : ""}`
 
 type Pair = readonly [first: number, second: number]
 
@@ -157,6 +159,7 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
       isKeyLocked: !isEmbedded && !isKeyAwaited && integerOrNull(row, "free") === 0,
       usedToday: content.kind === "template" ? total + (integerOrNull(row, "embedded") ?? 0) : total,
       lastAcceptedAt: lastAcceptance(row),
+      isQuarantined: integerOrNull(row, "held") !== null,
       lastDueAt: integerOrNull(row, "due_at"),
       dayTotal: total,
       snapshot: integerOrNull(row, "snapshot"),

@@ -28,6 +28,7 @@ import * as PaceRows from "./PaceRows.ts"
 import * as People from "./People.ts"
 import type { Answer, Program, Row, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
+import * as QuarantineRows from "./QuarantineRows.ts"
 import * as RangeClaim from "./RangeClaim.ts"
 import { inRanges, rangesOf } from "./Ranges.ts"
 import { jobOf, keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
@@ -71,11 +72,11 @@ const firstIn = (after: string, last: string): string => `SELECT min(session) FR
 
 /**
  * Selects waiting sessions from behind an id to another, by jumps from one to the next, so that a long backlog of one
- * costs nothing. Its parameters are both ids and the number of sessions. The first is of a session's column to PostgreSQL,
+ * costs nothing; none of a store that is held. Its parameters are both ids and the number of sessions. The first is of a session's column to PostgreSQL,
  * which asks for one collation.
  */
 const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
-      SELECT coalesce((SELECT session FROM sendwright_busy LIMIT 0), ?), ?, 0
+      SELECT coalesce((SELECT session FROM sendwright_busy LIMIT 0), ?), ?, 0 WHERE NOT EXISTS (${QuarantineRows.isQuarantined})
       UNION ALL
       SELECT (${firstIn("waiting.session", "waiting.last")}), waiting.last, place + 1
       FROM waiting WHERE waiting.session IS NOT NULL AND place < ?
@@ -265,6 +266,10 @@ export const make = (
         }
       }
       return found
+    },
+
+    isQuarantined: function* () {
+      return (yield* get(QuarantineRows.isQuarantined)) !== undefined
     },
 
     pacing: function* (sessionId) {

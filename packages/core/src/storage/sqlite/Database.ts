@@ -116,9 +116,9 @@ const savepointOf = (db: Sqlite.Database): (<A>(step: () => A) => A) => {
 const make = Effect.fnUntraced(function* (
   db: Sqlite.Database,
   options: Options,
-  ownership: Ownership.Ownership
+  { ownership, state }: Open.Owned
 ) {
-  const transaction = Transaction.make(db, ownership)
+  const transaction = Transaction.make(db, ownership, state)
   const sessions = yield* Client.make(db, transaction, options.filename)
   const commits = GroupCommit.make(transaction, sessions.root.lock)
   let closed = false

@@ -7,7 +7,8 @@ import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import * as Migrations from "./Migrations.ts"
 
-const executeOn =
+/** Runs one statement after the other, whoever has begun a transaction. */
+export const executeOn =
   (db: Sqlite.Database) =>
   ({ parameters, text, wants }: Statement): Answer => {
     if (wants === "script") {

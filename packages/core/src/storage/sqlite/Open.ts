@@ -2,6 +2,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, unwatchFile, watchFile } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import Sqlite from "better-sqlite3"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
@@ -9,6 +10,7 @@ import { RandomBytes } from "../../domain/Ids.ts"
 import { StorageError } from "../StorageError.ts"
 import * as Ownership from "./Ownership.ts"
 import { filesOf, namesOf } from "./Ownership.ts"
+import * as State from "./State.ts"
 
 /** How long the driver may wait for a foreign lock: the wait is synchronous, so the whole process stands still. */
 const busyTimeout = 250
@@ -123,7 +125,12 @@ const close = (db: Sqlite.Database): Effect.Effect<void> => Effect.sync(() => db
 export interface File {
   readonly db: Sqlite.Database
   /** Makes this process the database's owner. To be called once, when what can refuse the start has not. */
-  readonly own: Effect.Effect<Ownership.Ownership, StorageError, Scope.Scope>
+  readonly own: Effect.Effect<Owned, StorageError, Scope.Scope>
+}
+
+export interface Owned {
+  readonly ownership: Ownership.Ownership
+  readonly state: State.State
 }
 
 /** Looks at the files while nobody uses the database, too; keeps no process alive. */
@@ -158,7 +165,7 @@ export const open = (filename: string): Effect.Effect<File, StorageError, Scope.
         opening(filename, () => connect(filename)),
         close
       )
-      return { db, own: Effect.succeed(Ownership.unshared) }
+      return { db, own: Effect.succeed({ ownership: Ownership.unshared, state: State.none }) }
     }
     yield* refuseNames(path)
     const first = yield* claim(path)
@@ -187,7 +194,28 @@ export const open = (filename: string): Effect.Effect<File, StorageError, Scope.
         })
       )
       yield* watched(path, ownership)
-      return ownership
+      const { state: file } = filesOf(path)
+      const now = yield* Clock.currentTimeMillis
+      const state = yield* Effect.acquireRelease(
+        opening(path, () =>
+          State.open(db, {
+            file,
+            now,
+            newStore: Buffer.from(random(16)).toString("hex"),
+            lose: ownership.lose,
+            onUnwritten: (cause) => {
+              log(
+                Effect.logError(
+                  `${file} cannot be written: a restore of the database may go unnoticed`,
+                  cause
+                )
+              )
+            }
+          })
+        ),
+        ({ close }) => Effect.sync(close)
+      )
+      return { ownership, state }
     })
     return { db, own }
   })

@@ -31,15 +31,25 @@ export interface Ownership {
   readonly checkToken: () => void
   /** Looks at the files now. */
   readonly look: () => void
+  /** Ends the use of the database, and throws. */
+  readonly lose: (reason: string) => never
 }
 
 /** A database in memory is nobody else's. */
-export const unshared: Ownership = { check: () => {}, checkToken: () => {}, look: () => {} }
+export const unshared: Ownership = {
+  check: () => {},
+  checkToken: () => {},
+  look: () => {},
+  lose: (reason) => {
+    throw new Error(reason)
+  }
+}
 
-/** The files that make up an open database, and the lock. */
+/** The files that make up an open database, the lock, and the file of its state (`State.ts`). */
 export const filesOf = (path: string) => ({
   database: [path, `${path}-wal`, `${path}-shm`],
-  lock: `${path}.lock`
+  lock: `${path}.lock`,
+  state: `${path}.state`
 })
 
 /** Device and inode; null when there is none, undefined when that cannot be told now. */
@@ -123,6 +133,7 @@ export const make = (db: Sqlite.Database, options: Options): Ownership => {
 
   return {
     look,
+    lose,
     check: () => {
       if (lost !== undefined) throw lost
       if (performance.now() - looked >= lookEveryMs) look()

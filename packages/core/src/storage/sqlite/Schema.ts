@@ -732,6 +732,32 @@ ALTER TABLE sendwright_session ADD COLUMN closed_markets TEXT;
 `
 }
 
+const restores: Migration = {
+  id: 26,
+  name: "restores",
+  // An earlier build does not know that a store is held.
+  compatibleFrom: 17,
+  statements: `
+-- The store's id and its count of starts and commits, which the file beside it has, too (storage/sqlite/State.ts).
+CREATE TABLE sendwright_state (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  store TEXT NOT NULL,
+  commits INTEGER NOT NULL
+) STRICT;
+
+-- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
+-- opens in parts has come to the job opened, with these counts.
+CREATE TABLE sendwright_quarantine (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  reason TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  last_job INTEGER NOT NULL,
+  opened INTEGER NOT NULL,
+  counts TEXT NOT NULL
+) STRICT;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -757,5 +783,6 @@ export const migrations: ReadonlyArray<Migration> = [
   wordsInOrder,
   unreadHooks,
   addresses,
-  closedMarkets
+  closedMarkets,
+  restores
 ]

@@ -18,6 +18,7 @@ import * as JobStore from "../sql/JobStore.ts"
 import * as KeyringStore from "../sql/KeyringStore.ts"
 import * as OperatorStore from "../sql/OperatorStore.ts"
 import * as RateCardStore from "../sql/RateCardStore.ts"
+import * as RestoreStore from "../sql/RestoreStore.ts"
 import * as SessionStore from "../sql/SessionStore.ts"
 import * as TemplateStore from "../sql/TemplateStore.ts"
 import * as Transactions from "../sql/Transactions.ts"
@@ -36,6 +37,7 @@ export const layer: Layer.Layer<Stores, StorageError, Database> = Layer.mergeAll
   OperatorStore.layer,
   RateCardStore.layer,
   RateLimitStore.layer,
+  RestoreStore.layer,
   SessionStore.layer,
   TemplateStore.layer,
   Transactions.layer,

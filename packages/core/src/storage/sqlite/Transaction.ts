@@ -1,6 +1,7 @@
 /** The one transaction that a handle can have. */
 import Sqlite from "better-sqlite3"
 import type { Ownership } from "./Ownership.ts"
+import type { State } from "./State.ts"
 
 export interface Transaction {
   /** Rolls back what is still open: a failed COMMIT leaves it so, and whoever wrote next would be lost with it. */
@@ -16,7 +17,7 @@ export interface Transaction {
 /** SQLite ends a transaction by itself on a full disk and the like; what follows must not commit on its own. */
 export const lostError = () => new Sqlite.SqliteError("The transaction is no longer open", "SQLITE_ABORT")
 
-export const make = (db: Sqlite.Database, ownership: Ownership): Transaction => {
+export const make = (db: Sqlite.Database, ownership: Ownership, state: State): Transaction => {
   const begin = db.prepare("BEGIN IMMEDIATE")
   const commit = db.prepare("COMMIT")
   const rollback = db.prepare("ROLLBACK")
@@ -46,7 +47,9 @@ export const make = (db: Sqlite.Database, ownership: Ownership): Transaction => 
     },
     commit: () => {
       ownership.check()
+      state.count()
       commit.run()
+      state.committed()
     },
     check: ownership.check
   }

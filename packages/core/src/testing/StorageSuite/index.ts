@@ -25,6 +25,7 @@ import * as platforms from "./platforms.ts"
 import * as read from "./read.ts"
 import * as receive from "./receive.ts"
 import * as registry from "./registry.ts"
+import * as restore from "./restore.ts"
 import type { Stored } from "./Setup.ts"
 import * as turns from "./turns.ts"
 import * as webhooks from "./webhooks.ts"
@@ -48,6 +49,7 @@ export const suite = (name: string, layer: Stored): void => {
     inbound.suite(layer)
     people.suite(layer)
     history.suite(layer)
+    restore.suite(layer)
     read.suite(layer)
     paging.suite(layer)
     registry.suite(layer)

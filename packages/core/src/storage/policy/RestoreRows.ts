@@ -1,0 +1,40 @@
+/** The operations that a database supplies for the rules of a restored store, with those of the jobs that it opens. */
+
+import type { Quarantine } from "../../domain/Restore.ts"
+import type { FencedRecipient } from "../JobSteps.ts"
+import type { Backend, JobRows, Tx } from "./JobRows.ts"
+
+/** A hold, with the jobs that it is about. */
+export interface StoredQuarantine extends Quarantine {
+  /** The place of the last job that there was when the hold began. */
+  readonly lastJob: number
+  /** The place of the last job that was opened; 0 before the first. */
+  readonly opened: number
+}
+
+export interface RestoreRows<B extends Backend> extends Pick<JobRows<B>, "lockJobs" | "saveJobs"> {
+  /** The recipients of a locked job that are queued or sending, by index. */
+  readonly openRecipients: (job: B["job"]) => Tx<ReadonlyArray<FencedRecipient>, B>
+  readonly quarantine: () => Tx<StoredQuarantine | null, B>
+  /** The same, and lets nobody else change it until the commit. */
+  readonly lockQuarantine: () => Tx<StoredQuarantine | null, B>
+  /** Writes a hold over one that is there; null ends it. */
+  readonly saveQuarantine: (quarantine: StoredQuarantine | null) => Tx<void, B>
+  /** The place of the last job that there is; 0 when there is none. */
+  readonly lastJob: () => Tx<number, B>
+  /**
+   * The first jobs from behind a place to another that have not ended, in the order of their places. Looks at some thousands
+   * of jobs at most: `next` is the place of the last that was looked at, and null when that was the last of all.
+   */
+  readonly unendedJobs: (query: {
+    readonly after: number
+    readonly until: number
+    readonly limit: number
+  }) => Tx<
+    {
+      readonly jobs: ReadonlyArray<{ readonly id: string; readonly place: number }>
+      readonly next: number | null
+    },
+    B
+  >
+}

@@ -1,0 +1,102 @@
+/**
+ * The verbs of a restored store. Written once for all stores: the decisions are `domain/Restore` and `JobSteps.restore`, the
+ * reads and writes {@link RestoreRows}.
+ */
+import type { Instant } from "../../domain/Instant.ts"
+import type { Counts, Quarantine, Way } from "../../domain/Restore.ts"
+import * as Restore from "../../domain/Restore.ts"
+import type { JobChange } from "../JobSteps.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type { Backend, Tx } from "./JobRows.ts"
+import type { RestoreRows, StoredQuarantine } from "./RestoreRows.ts"
+
+/** The jobs that one commit looks at, and the recipients behind which it looks at no further one. */
+const jobsAtOnce = 50
+const recipientsAtOnce = 1000
+
+interface Part<B extends Backend> {
+  readonly steps: ReadonlyArray<JobChange<B["job"]>>
+  readonly counts: Counts
+  /** The place of the last job that is part of it; null behind the last of all. */
+  readonly next: number | null
+}
+
+/** The first jobs behind a place, as the way leaves them. */
+function* partOf<B extends Backend>(
+  rows: RestoreRows<B>,
+  { lastJob, since }: StoredQuarantine,
+  way: Way,
+  after: number,
+  now: Instant
+): Tx<Part<B>, B> {
+  const found = yield* rows.unendedJobs({ after, until: lastJob, limit: jobsAtOnce })
+  const locked = new Map<string, B["job"]>()
+  for (const job of yield* rows.lockJobs(found.jobs.map(({ id }) => id))) locked.set(job.job.id, job)
+  const steps: Array<JobChange<B["job"]>> = []
+  let counts = Restore.noCounts
+  for (const { id, place } of found.jobs) {
+    const job = locked.get(id)
+    if (job === undefined) continue
+    const step = JobSteps.restore(job, yield* rows.openRecipients(job), way, since, now)
+    counts = Restore.add(counts, step.counts)
+    if (step.changes.length > 0) steps.push(step)
+    if (counts.unknown + counts.canceled + counts.sent >= recipientsAtOnce)
+      return { steps, counts, next: place }
+  }
+  return { steps, counts, next: found.next }
+}
+
+/** `RestoreStore.place`. */
+export function* place<B extends Backend>(
+  rows: RestoreRows<B>,
+  { now, reason }: { readonly now: Instant; readonly reason: Quarantine["reason"] }
+): Tx<Quarantine, B> {
+  const before = yield* rows.lockQuarantine()
+  if (before !== null && reason === "operator") return before
+  // A copy that was held has jobs of its own that were open before this restore.
+  const quarantine = {
+    reason,
+    since: now,
+    counts: Restore.noCounts,
+    lastJob: yield* rows.lastJob(),
+    opened: 0
+  }
+  yield* rows.saveQuarantine(quarantine)
+  return quarantine
+}
+
+/** `RestoreStore.open`. */
+export function* open<B extends Backend>(
+  rows: RestoreRows<B>,
+  { now, way }: { readonly now: Instant; readonly way: Way }
+): Tx<boolean, B> {
+  const quarantine = yield* rows.lockQuarantine()
+  if (quarantine === null) return true
+  const { counts, next, steps } = yield* partOf(rows, quarantine, way, quarantine.opened, now)
+  yield* rows.saveJobs(steps, now)
+  yield* rows.saveQuarantine({
+    ...quarantine,
+    opened: next ?? quarantine.lastJob,
+    counts: Restore.add(quarantine.counts, counts)
+  })
+  return next === null
+}
+
+/** `RestoreStore.count`. */
+export function* count<B extends Backend>(
+  rows: RestoreRows<B>,
+  { after, now, way }: { readonly way: Way; readonly after: number | null; readonly now: Instant }
+): Tx<{ readonly counts: Counts; readonly next: number | null }, B> {
+  const quarantine = yield* rows.quarantine()
+  if (quarantine === null) return { counts: Restore.noCounts, next: null }
+  const { counts, next } = yield* partOf(rows, quarantine, way, after ?? quarantine.opened, now)
+  return { counts: after === null ? Restore.add(quarantine.counts, counts) : counts, next }
+}
+
+/** `RestoreStore.end`. */
+export function* end<B extends Backend>(rows: RestoreRows<B>): Tx<Quarantine | null, B> {
+  const quarantine = yield* rows.lockQuarantine()
+  if (quarantine === null || quarantine.opened < quarantine.lastJob) return null
+  yield* rows.saveQuarantine(null)
+  return quarantine
+}

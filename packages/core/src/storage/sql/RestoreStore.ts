@@ -1,0 +1,76 @@
+/** The hold of a store that was restored, and the jobs that it opens. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Ids from "../../domain/Ids.ts"
+import type { RestoreRows } from "../policy/RestoreRows.ts"
+import * as Restores from "../policy/Restores.ts"
+import { RestoreStore } from "../RestoreStore.ts"
+import * as Backlog from "./Backlog.ts"
+import type { Dialect } from "./Database.ts"
+import { Database } from "./Database.ts"
+import * as JobTable from "./JobTable.ts"
+import { all, get } from "./Program.ts"
+import * as QuarantineRows from "./QuarantineRows.ts"
+import * as RangeClaim from "./RangeClaim.ts"
+import { keysOf } from "./RecipientKeys.ts"
+import { integerOrNull, limited, seq, text } from "./RowReader.ts"
+import type { Sql } from "./SqlJobRows.ts"
+
+/** The jobs that one statement looks at: most of a store's have ended. */
+const lookedAtOnce = 2000
+
+const lastLookedAt = `SELECT seq FROM sendwright_job WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 1 OFFSET ${lookedAtOnce - 1}`
+
+const unended = `SELECT job.id, job.seq FROM sendwright_job AS job
+    LEFT JOIN sendwright_progress AS progress ON progress.seq = job.seq ${Backlog.joinBatch}
+  WHERE job.seq > ? AND job.seq <= ? AND ${JobTable.status} NOT IN ('completed', 'canceled', 'failed')
+  ORDER BY job.seq ${limited}`
+
+const rowsOf = (jobs: JobTable.StoredJobs, dialect: Dialect): RestoreRows<Sql> => {
+  const open = jobs.recipientsOf("seq BETWEEN ? AND ? AND status IN ('queued', 'sending') ORDER BY seq")
+  return {
+    lockJobs: jobs.lockAll,
+    openRecipients: function* (job) {
+      const found = yield* jobs.recipients(open, ...keysOf(job.seq))
+      return found.map((each) => RangeClaim.effectiveRecipient(job, each))
+    },
+    saveJobs: function* (steps, now) {
+      yield* jobs.save(steps, now)
+    },
+    quarantine: QuarantineRows.read,
+    lockQuarantine: function* () {
+      yield* dialect.serialize("hold")
+      return yield* QuarantineRows.read()
+    },
+    saveQuarantine: QuarantineRows.write,
+    lastJob: QuarantineRows.lastJob,
+    unendedJobs: function* ({ after, limit, until }) {
+      const end = yield* get(lastLookedAt, after, until)
+      const last = end === undefined ? null : integerOrNull(end, "seq")
+      const found = yield* all(unended, after, last ?? until, limit)
+      const some = found.map((row) => ({ id: text(row, "id"), place: seq(row) }))
+      return { jobs: some, next: some.length < limit ? last : (some.at(-1)?.place ?? null) }
+    }
+  }
+}
+
+export const layer: Layer.Layer<RestoreStore, never, Database> = Layer.effect(
+  RestoreStore,
+  Effect.gen(function* () {
+    const db = yield* Database
+    const { dialect } = db
+    const rows = rowsOf(JobTable.make(dialect, Ids.make(yield* Ids.RandomBytes)), dialect)
+    return {
+      quarantine: db.read("RestoreStore.quarantine", QuarantineRows.read),
+      place: ({ now }) =>
+        db.write("RestoreStore.place", () => Restores.place(rows, { now, reason: "operator" })),
+      open: (command) => db.write("RestoreStore.open", () => Restores.open(rows, command)),
+      count: (query) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          db.write("RestoreStore.count", () => Restores.count(rows, { ...query, now }))
+        ),
+      end: db.write("RestoreStore.end", () => Restores.end(rows))
+    }
+  })
+)
