@@ -180,16 +180,19 @@ describe("the stand-in for the platform", () => {
 
   it.each<[string, unknown]>([
     ["messaging_product", { ...hello, messaging_product: "sms" }],
-    ["recipient_type", { ...hello, recipient_type: undefined }],
-    ["to", { ...hello, to: "+16505551234" }],
-    ["type", { ...hello, type: "image" }],
+    ["recipient_type", { ...hello, recipient_type: "company" }],
+    ["to", { ...hello, to: "650 555 1234" }],
+    ["type", { ...hello, type: "carrier pigeon" }],
+    ["image", { ...hello, type: "image" }],
+    ["context", { ...hello, context: { id: "wamid.x" } }],
+    ["message_id", { messaging_product: "whatsapp", status: "read" }],
     ["biz_opaque_callback_data", { ...hello, biz_opaque_callback_data: "x".repeat(513) }],
     ["text.body", textOf({ body: "" })],
     ["text.body", textOf({ body: "x".repeat(4097) })],
     ["text.preview_url", textOf({ body: "x", preview_url: "no" })],
     ["constructor", { ...hello, constructor: 1 }],
     ["template", message({ type: "template" })],
-    ["index", templateOf([image, body, { ...button, index: 1 }])],
+    ["index", templateOf([image, body, { ...button, index: 10 }])],
     ["image", templateOf([{ type: "header", parameters: [{ type: "image", image: {} }] }, body, button])],
     ["one parameter", templateOf([image, body, { ...button, parameters: words("a", "b") }])],
     ["a second body", templateOf([image, body, body, button])],
@@ -199,6 +202,52 @@ describe("the stand-in for the platform", () => {
     expect((await send(sent)).status).toBe(400)
     expect(graph.faults()[0]).toContain(name)
     expect(graph.messages()).toEqual([])
+  })
+
+  it("takes what client libraries send", async () => {
+    const link = "https://shop.example/a.pdf"
+    const { recipient_type: _, ...bare } = hello
+    const accepted: ReadonlyArray<object> = [
+      templateOf([image, body, { ...button, index: 1 }]),
+      bare,
+      { ...hello, type: undefined },
+      { ...hello, to: "+16505551234" },
+      { ...bare, to: undefined, recipient: "US.13491208655302741918" },
+      { ...hello, context: { message_id: "wamid.x" } },
+      message({ type: "document", document: { link, filename: "a.pdf", caption: "Yours" } }),
+      message({ type: "image", image: { id: "1" } }),
+      message({ type: "reaction", reaction: { message_id: "wamid.x", emoji: "" } }),
+      message({ type: "location", location: { latitude: 1, longitude: "2", name: "Here" } }),
+      message({ type: "contacts", contacts: [{ name: { formatted_name: "Ana" } }] }),
+      message({ type: "interactive", interactive: { type: "button", body: { text: "Hi" }, action: {} } })
+    ]
+    for (const sent of accepted) expect([sent, (await send(sent)).status]).toEqual([sent, 200])
+    expect(graph.messages()).toHaveLength(accepted.length)
+    const read = { messaging_product: "whatsapp", status: "read", message_id: "wamid.x" }
+    expect((await send({ ...read, typing_indicator: { type: "text" } })).json).toEqual({ success: true })
+    const created = await call("/v23.0/222/message_templates", {
+      name: "news",
+      language: "en",
+      category: "marketing",
+      components: [{ type: "BODY", text: "News" }]
+    })
+    expect(created.json).toMatchObject({ status: "PENDING", category: "MARKETING" })
+    expect(
+      await codeOf(message({ type: "template", template: { name: "news", language: { code: "en" } } }))
+    ).toBe(132001)
+    expect(graph.messages()).toHaveLength(accepted.length)
+    expect(graph.faults()).toEqual([])
+    await call("/v23.0/222/message_templates", { name: "No Name", language: "en", category: "NEWS" })
+    expect(graph.faults()[0]).toContain("name must be")
+  })
+
+  it("writes and signs hooks as the platform does, by escapes", async () => {
+    await graph.subscribe(callback.url)
+    const value = { text: "café 😀", link: "https://shop.example/a" }
+    expect(await graph.deliver(value, "messages")).toBe(200)
+    const raw = callback.hooks[0]?.raw ?? ""
+    expect(raw).toContain(String.raw`"text":"caf\u00e9 \ud83d\ude00","link":"https:\/\/shop.example\/a"`)
+    expect(at(JSON.parse(raw), "entry", 0, "changes", 0, "value")).toEqual(value)
   })
 
   it("refuses what does not fit the template, which is no fault of shape", async () => {

@@ -1,5 +1,5 @@
 /** A stand-in for the WhatsApp Cloud API on a free port of 127.0.0.1: what it takes, refuses and reports is as documented. */
-import { randomBytes } from "node:crypto"
+import { randomBytes, randomInt } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import * as Errors from "./Errors.ts"
 import * as Shapes from "./Shapes.ts"
@@ -244,7 +244,7 @@ export const start = async (options: GraphOptions): Promise<Graph> => {
       ? Promise.reject(new Error("No callback is subscribed."))
       : Webhooks.post(callback, rawBody, signature)
   const deliver: Graph["deliver"] = (value, field) => {
-    const raw = JSON.stringify(Webhooks.envelope(options.wabaId, field, value))
+    const raw = Webhooks.written(Webhooks.envelope(options.wabaId, field, value))
     return post(raw, Webhooks.signature(raw, options.appSecret))
   }
   const report: Graph["report"] = (statuses) =>
@@ -269,7 +269,8 @@ export const start = async (options: GraphOptions): Promise<Graph> => {
     if (how?.kind === "reset") return { kind: "reset" }
     return json(200, {
       messaging_product: "whatsapp",
-      contacts: [{ input: to, wa_id: digits(to) }],
+      // Who is named by the platform's own id is answered so.
+      contacts: [/^[A-Z]/.test(to) ? { input: to, user_id: to } : { input: to, wa_id: digits(to) }],
       messages: [{ id, message_status: how?.kind === "held" ? how.messageStatus : "accepted" }]
     })
   }
@@ -283,17 +284,32 @@ export const start = async (options: GraphOptions): Promise<Graph> => {
     return how
   }
 
+  const refuse = (call: Call, problems: ReadonlyArray<Shapes.Problem>): Reply => {
+    for (const problem of problems) if (problem.deviates) fault(call, problem.details)
+    const [{ code, details } = { code: 100, details: undefined }] = problems
+    return json(Errors.statusOf(code), Errors.refused(code, details))
+  }
+
+  /** A new template waits for its approval. */
+  const create = (call: Call): Reply => {
+    const problems = Shapes.checkTemplate(call.body)
+    if (problems.length > 0 || !Shapes.isRecord(call.body)) return refuse(call, problems)
+    const id = String(randomInt(1_000_000_000, 2_000_000_000))
+    const category = String(call.body["category"]).toUpperCase()
+    templates = [...templates, { ...call.body, id, category, status: "PENDING" }]
+    return json(200, { id, status: "PENDING", category })
+  }
+
   const send = (call: Call): Reply => {
     if (!/^application\/json\b/i.test(call.contentType)) {
       fault(call, `the content type is ${JSON.stringify(call.contentType)}, not application/json`)
     }
-    const { message, problems } = Shapes.check(call.body, templates)
-    for (const problem of problems) if (problem.deviates) fault(call, problem.details)
-    const [first] = problems
-    if (first !== undefined || message === undefined) {
-      const code = first?.code ?? 100
-      return json(Errors.statusOf(code), Errors.refused(code, first?.details))
+    if (Shapes.marksRead(call.body)) {
+      const problems = Shapes.checkReadMark(call.body)
+      return problems.length > 0 ? refuse(call, problems) : json(200, { success: true })
     }
+    const { message, problems } = Shapes.check(call.body, templates)
+    if (problems.length > 0 || message === undefined) return refuse(call, problems)
     const how = behaviourOf(digits(message.to))
     if (how?.kind === "error") {
       const headers = how.retryAfter === undefined ? {} : { "retry-after": how.retryAfter }
@@ -347,7 +363,8 @@ export const start = async (options: GraphOptions): Promise<Graph> => {
   const routes: ReadonlyMap<string, (call: Call) => Reply> = new Map([
     [`POST /${version}/${options.phoneNumberId}/messages`, send],
     [`GET /${version}/${options.phoneNumberId}`, describe],
-    [`GET /${version}/${options.wabaId}/message_templates`, list]
+    [`GET /${version}/${options.wabaId}/message_templates`, list],
+    [`POST /${version}/${options.wabaId}/message_templates`, create]
   ])
 
   const answer = (call: Call): Reply => {

@@ -11,7 +11,7 @@ export interface Problem {
 /** What of a message decides about its receipts. */
 export interface Message {
   readonly to: string
-  readonly type: "template" | "text"
+  readonly type: string
   readonly callbackData: string | null
   /** Of the template, in the words of the pricing; "service" for a text. */
   readonly category: string
@@ -27,6 +27,8 @@ type Json = Readonly<Record<string, unknown>>
 
 export const isRecord = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value)
+
+const upper = (value: unknown): string => String(value ?? "").toUpperCase()
 
 const missing = (path: string): Problem => ({ code: 131008, details: `${path} is missing`, deviates: true })
 const wrong = (path: string, rule: string): Problem => ({
@@ -168,10 +170,8 @@ const component =
       return shaped({
         type: anyText,
         sub_type: oneOf(...Object.keys(buttonTypes)),
-        index: satisfies(
-          'a text from "0" to "9"',
-          (index) => typeof index === "string" && /^\d$/.test(index)
-        ),
+        // The platform's own libraries write numbers.
+        index: satisfies("a digit, as a text or a number", (index) => /^\d$/.test(String(index))),
         parameters: takes === undefined ? listOf(() => []) : single(parameter([takes], false))
       })(value, path)
     }
@@ -200,16 +200,80 @@ const language = shaped({ code: anyText, policy: optional(oneOf("deterministic")
 const templateMessage = (named: boolean): Check =>
   shaped({ name: text(1, 512), language, components: optional(components(named)) })
 
-const message = (type: unknown, named: boolean): Check =>
-  shaped({
+const anyRecord = satisfies("an object", isRecord)
+
+/** What a message of each type but a template's carries, under the name of the type. */
+const contents: Readonly<Record<string, Check>> = {
+  text: shaped({ body: text(1, 4096), preview_url: optional(isBoolean) }),
+  image: media({ caption: optional(anyText) }),
+  video: media({ caption: optional(anyText) }),
+  audio: media({ voice: optional(isBoolean) }),
+  sticker: media({}),
+  document: media({ caption: optional(anyText), filename: optional(anyText) }),
+  location: carried["location"] ?? anyRecord,
+  contacts: listOf(anyRecord),
+  reaction: shaped({ message_id: anyText, emoji: satisfies("a text", (value) => typeof value === "string") }),
+  // Buttons, lists, flows, products and calls to an address: each has a form of its own.
+  interactive: anyRecord
+}
+
+/** A person by number, with or without a plus, or by the platform's id; a number wins over an id. */
+const number = satisfies(
+  "7 to 15 digits",
+  (value) => typeof value === "string" && /^\+?[1-9]\d{6,14}$/.test(value)
+)
+const userId = satisfies(
+  "an id such as US.1",
+  (value) => typeof value === "string" && /^[A-Z]{2}\.[A-Za-z0-9.]{1,132}$/.test(value)
+)
+
+const message = (type: unknown, named: boolean, hasUserId: boolean): Check => {
+  const content = typeof type === "string" ? contents[type] : undefined
+  return shaped({
     messaging_product: oneOf("whatsapp"),
-    recipient_type: oneOf("individual"),
-    to: satisfies("7 to 15 digits", (value) => typeof value === "string" && /^[1-9]\d{6,14}$/.test(value)),
-    type: oneOf("template", "text"),
+    recipient_type: optional(oneOf("individual")),
+    to: hasUserId ? optional(number) : number,
+    recipient: optional(userId),
+    // A text's type may be left out.
+    type: content === undefined ? oneOf("template", ...Object.keys(contents)) : optional(anyText),
+    context: optional(shaped({ message_id: anyText })),
     biz_opaque_callback_data: optional(text(0, 512)),
     ...(type === "template" ? { template: templateMessage(named) } : {}),
-    ...(type === "text" ? { text: shaped({ body: text(1, 4096), preview_url: optional(isBoolean) }) } : {})
+    ...(typeof type === "string" && content !== undefined ? { [type]: content } : {})
   })
+}
+
+/** A message of the person's that was read, perhaps with the sign that an answer is being written. */
+const readMark = shaped({
+  messaging_product: oneOf("whatsapp"),
+  status: oneOf("read"),
+  message_id: anyText,
+  typing_indicator: optional(shaped({ type: oneOf("text") }))
+})
+
+/** True of a body that marks a message as read, and sends none. */
+export const marksRead = (body: unknown): boolean => isRecord(body) && body["status"] !== undefined
+
+export const checkReadMark = (body: unknown): ReadonlyArray<Problem> => readMark(body, "")
+
+const words = (...values: ReadonlyArray<string>): Check =>
+  satisfies(values.join(" or "), (value) => values.includes(upper(value)))
+
+const newTemplate = shaped({
+  name: satisfies(
+    "lower-case letters, digits and underscores",
+    (value) => typeof value === "string" && /^[a-z0-9_]{1,512}$/.test(value)
+  ),
+  language: anyText,
+  category: words("AUTHENTICATION", "MARKETING", "UTILITY"),
+  components: listOf(anyRecord),
+  parameter_format: optional(words("NAMED", "POSITIONAL")),
+  allow_category_change: optional(isBoolean),
+  message_send_ttl_seconds: optional(isNumber)
+})
+
+/** What is wrong with a template that is to be created. */
+export const checkTemplate = (body: unknown): ReadonlyArray<Problem> => newTemplate(body, "")
 
 /** What a template takes at one place. */
 interface Slot {
@@ -224,8 +288,6 @@ interface Slot {
 const placeholders = (value: unknown): ReadonlyArray<string> => [
   ...new Set([...String(value ?? "").matchAll(/\{\{\s*(\w+)\s*\}\}/g)].map((found) => found[1] ?? ""))
 ]
-
-const upper = (value: unknown): string => String(value ?? "").toUpperCase()
 
 const isNamed = (template: Json): boolean => upper(template["parameter_format"]) === "NAMED"
 
@@ -332,18 +394,20 @@ export const check = (body: unknown, templates: ReadonlyArray<unknown>): Checked
       problems: [{ code: 100, details: "The body is no JSON object", deviates: true }]
     }
   }
-  const { biz_opaque_callback_data: callbackData, template: sent, to, type } = body
+  const { biz_opaque_callback_data: callbackData, recipient, template: sent } = body
+  const type = body["type"] ?? (body["text"] === undefined ? undefined : "text")
+  const to = body["to"] ?? recipient
   const chosen = isRecord(sent) && isRecord(sent["language"]) ? String(sent["language"]["code"]) : ""
   const registered = isRecord(sent)
     ? templates.filter(isRecord).find((one) => one["name"] === sent["name"] && one["language"] === chosen)
     : undefined
   // Without a template there is no telling whether its parameters have names.
   const named = registered === undefined ? usesNames(sent) : isNamed(registered)
-  const deviations = message(type, named)(body, "")
+  const deviations = message(type, named, recipient !== undefined)(body, "")
   if (deviations.length > 0 || typeof to !== "string") return { message: undefined, problems: deviations }
   const given = typeof callbackData === "string" ? callbackData : null
   if (type !== "template" || !isRecord(sent)) {
-    return { message: { to, type: "text", callbackData: given, category: "service" }, problems: [] }
+    return { message: { to, type: String(type), callbackData: given, category: "service" }, problems: [] }
   }
   const problems = sendable(sent, chosen, registered)
   const category = String(registered?.["category"] ?? "").toLowerCase()

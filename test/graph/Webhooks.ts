@@ -6,6 +6,18 @@ import * as Errors from "./Errors.ts"
 export const signature = (raw: string, appSecret: string): string =>
   `sha256=${createHmac("sha256", appSecret).update(raw).digest("hex")}`
 
+/**
+ * The bytes of a hook as the platform writes and signs them: slashes with a backslash before, and every character beyond
+ * ASCII by its number.
+ */
+export const written = (body: object): string =>
+  JSON.stringify(body)
+    .replaceAll("/", "\\/")
+    .replaceAll(
+      /[\u007f-\uffff]/g,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+    )
+
 export const envelope = (wabaId: string, field: string, value: object): object => ({
   object: "whatsapp_business_account",
   entry: [{ id: wabaId, changes: [{ field, value }] }]
