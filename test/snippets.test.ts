@@ -32,6 +32,9 @@ const options = {
   target: "ES2022",
   module: "NodeNext",
   strict: true,
+  // As careful people add to it.
+  noUncheckedIndexedAccess: true,
+  exactOptionalPropertyTypes: true,
   noEmit: true,
   skipLibCheck: true,
   typeRoots: [join(root, "node_modules/@types")],

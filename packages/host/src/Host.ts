@@ -11,7 +11,7 @@ import * as Tracer from "effect/Tracer"
 import * as EngineLayer from "./EngineLayer.ts"
 import { graceShare } from "./EngineLayer.ts"
 import type { BadSetting, HostConfig } from "./HostConfig.ts"
-import { baseUrlOf } from "./HostConfig.ts"
+import { baseUrlOf, hasDeadLinks } from "./HostConfig.ts"
 import * as AccessLog from "./http/AccessLog.ts"
 import * as Cursors from "./http/Cursors.ts"
 import * as HttpApp from "./http/HttpApp.ts"
@@ -94,6 +94,13 @@ const warnOfWeakToken = ({ hasWeakToken }: HostConfig): Effect.Effect<void> =>
       )
     : Effect.void
 
+const warnOfDeadLinks = (config: HostConfig): Effect.Effect<void> =>
+  hasDeadLinks(config)
+    ? Effect.logWarning(
+        `HOST=${config.host} without BASE_URL: links and problem types begin with ${baseUrlOf(config, config.port)}, where nobody reaches this host. Set BASE_URL to the address that clients use, such as https://messages.example.`
+      )
+    : Effect.void
+
 /**
  * Released in this order: the server together with the loops, since it answers until they have ended; then the
  * engine.
@@ -110,6 +117,7 @@ export const layer = (
       yield* warnOfHalf(config)
       yield* warnOfOpenFiles(config)
       yield* warnOfWeakToken(config)
+      yield* warnOfDeadLinks(config)
       const end = yield* loops(config.role)
       yield* serve(config, { end, underWay })
     })

@@ -67,6 +67,13 @@ export interface HostConfig {
 export const baseUrlOf = ({ baseUrl, host }: Pick<HostConfig, "baseUrl" | "host">, port: number): string =>
   baseUrl ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`
 
+/** All addresses of the machine, of which none can be called by this name. */
+const isUnspecified = (host: string): boolean => host === "0.0.0.0" || host === "::"
+
+/** True when links and problem types say an address that no client can follow. */
+export const hasDeadLinks = ({ baseUrl, host }: Pick<HostConfig, "baseUrl" | "host">): boolean =>
+  baseUrl === undefined && isUnspecified(host)
+
 /** Addresses that only this machine reaches (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3). */
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."))

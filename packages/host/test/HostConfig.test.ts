@@ -79,6 +79,18 @@ describe("the settings", () => {
     })
   )
 
+  it.effect("tell when links lead nowhere: where the host listens on every address and none is given", () =>
+    Effect.gen(function* () {
+      const dead = (variables: Record<string, string>) => Effect.map(load(variables), HostConfig.hasDeadLinks)
+      for (const HOST of ["0.0.0.0", "::"]) {
+        expect(yield* dead({ HOST })).toBe(true)
+        expect(yield* dead({ HOST, BASE_URL: "https://messages.example" })).toBe(false)
+      }
+      expect(yield* dead({ HOST: "10.0.0.1" })).toBe(false)
+      expect(yield* dead({})).toBe(false)
+    })
+  )
+
   it.effect("let gateways be on this machine only where no other reaches the host, unless told", () =>
     Effect.gen(function* () {
       const networks = (environment: Readonly<Record<string, string>>) =>

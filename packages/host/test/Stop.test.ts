@@ -166,6 +166,34 @@ describe("a host that stops", () => {
     receiver.close()
   }, 30_000)
 
+  it("waits for no receiver that hangs, and posts the same event to it again", async () => {
+    const DATABASE_URL = database()
+    const posted: Array<string> = []
+    const receiver = createServer((request) => posted.push(String(request.headers["webhook-id"])))
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve))
+    const address = receiver.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    const first = await launch({ DATABASE_URL })
+    const owner = await tenant(first)
+    await consent(first, owner.accountId, "34600001000")
+    await first.admin(`/accounts/${owner.accountId}/webhooks`, {
+      url: `http://127.0.0.1:${port}/`,
+      events: ["message.accepted"]
+    })
+    await direct(owner, "34600001000")
+    await until(() => posted.length === 1)
+    first.signal("SIGTERM")
+    const ended = await first.ended
+    expect(ended).toMatchObject({ code: 0, signal: null })
+    expect(ended.afterMs).toBeLessThan(6000)
+
+    await launch({ DATABASE_URL })
+    await until(() => posted.length === 2)
+    expect(posted[1]).toBe(posted[0])
+    receiver.closeAllConnections()
+    receiver.close()
+  }, 60_000)
+
   it("does not wait beyond its grace, and what it leaves is never sent again", async () => {
     const DATABASE_URL = database()
     const first = await launch({

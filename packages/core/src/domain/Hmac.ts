@@ -21,7 +21,7 @@ export const key = (bytes: Uint8Array): Key => {
 
 /**
  * A buffer for the bytes to hash, where they fit. All digests share it, since each is made synchronously and an
- * allocation costs more.
+ * allocation costs more; between two of them it is empty, so that no key outlives the engine that used it.
  */
 const table = Buffer.alloc(16 * 1024)
 
@@ -37,5 +37,6 @@ export const digest = (key: Key, prefix: string, body: Uint8Array, encoding: "he
   inner.write(prefix, blockBytes)
   inner.set(body, start)
   key.outer.write(hash("sha256", inner, "binary"), blockBytes, "binary")
+  inner.fill(0)
   return hash("sha256", key.outer, encoding)
 }

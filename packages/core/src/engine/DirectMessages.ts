@@ -385,7 +385,8 @@ export const make = Effect.fnUntraced(function* (options: {
       const answer = answerOf(outcome, request.to, job.createdAt)
       const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
       yield* settle(inbound === null ? settlement : { ...settlement, inbound })
-      yield* Effect.zipRight(signals.deliveries.notify, signals.attempts.notify)
+      const { attempts, deliveries, outcomes } = signals
+      yield* Effect.all([deliveries.notify, outcomes.notify, attempts.notify], { discard: true })
       return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }
     })
     // Registered before the commit, after which a repeated request can find the job.

@@ -21,7 +21,7 @@ const idleMs = 50
 
 const live = Clock.make()
 
-interface Progress {
+interface TurnOfClock {
   began: Moment.Moment | undefined
   /** Work that goes on in a later turn, in the order in which it came. */
   readonly waiting: Set<() => void>
@@ -34,7 +34,7 @@ interface Progress {
  * one's.
  */
 const turnOf = Memo.ofObject(
-  (_: Clock.Clock): Progress => ({ began: undefined, waiting: new Set(), isResumed: false })
+  (_: Clock.Clock): TurnOfClock => ({ began: undefined, waiting: new Set(), isResumed: false })
 )
 
 // State of the process, as the event loop is: see docs/adr/0032.

@@ -98,12 +98,14 @@ export class Signals extends Context.Tag("@sendwright/core/runtime/Signals")<
     /** There is something to dispatch. A session lane that finds more than it can claim wakes the next one. */
     readonly sends: Signal
     readonly deliveries: Signal
+    /** Outcomes were stored, for which receipts may have come before. */
+    readonly outcomes: Signal
     /** An attempt was made, so that a platform that is polled may have news. */
     readonly attempts: Signal
   }
 >() {
   static readonly layer: Layer.Layer<Signals> = Layer.scoped(
     Signals,
-    Effect.all({ sends: signal, deliveries: signal, attempts: signal })
+    Effect.all({ sends: signal, deliveries: signal, outcomes: signal, attempts: signal })
   )
 }

@@ -3,6 +3,7 @@
  * (`Redaction`). Applied once, where they enter the engine, so that it covers every sender, those of embedders
  * included. A value that needs no change is returned unchanged.
  */
+import * as Cause from "effect/Cause"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import type { Report } from "../storage/JobStore.ts"
@@ -143,3 +144,7 @@ export function* hookContent(given: HookContent, config: unknown): Generator<voi
   }
   return { ...given, reports, preferences, messages, unread }
 }
+
+/** Why a sender broke, for the log: with the stack, and without the session's secrets, which an error may quote. */
+export const defect = (given: unknown, config: unknown): string =>
+  Redaction.text(Cause.pretty(Cause.die(given), { renderErrorCause: true }), config)

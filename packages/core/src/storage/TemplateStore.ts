@@ -42,6 +42,11 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       readonly name: string
       readonly language: string
     }) => Effect.Effect<Template | null, StorageError>
+    /** All that the platform has not withdrawn, by ascending id: those that are not `deleted`. */
+    readonly listPresent: (query: {
+      readonly sessionId: string
+      readonly page: Page
+    }) => Effect.Effect<Paged<Template>, StorageError>
     /** Approved ones only, by ascending id. */
     readonly listApproved: (query: {
       readonly sessionId: string

@@ -232,7 +232,7 @@ const broken = (
   defect: unknown
 ): Effect.Effect<Attempted> =>
   Effect.zipRight(
-    Effect.logError("A sender broke", defect),
+    Effect.logError("A sender broke", Sanitize.defect(defect, sessionSender?.config)),
     meaning(
       sessionSender,
       job,

@@ -4,6 +4,7 @@
  * wrong as it likes (docs/adr/0021). Time goes on by the process's monotonic clock between two answers: one that is set
  * while it runs changes nothing.
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -136,7 +137,7 @@ const measured = (ask: Effect.Effect<Instant, StorageError>) =>
       asked = from
       yield* reportDifference
     }).pipe(
-      Effect.catchAll((error) => Effect.logDebug("The database's time could not be told", error)),
+      Effect.catchAll((error) => Effect.logDebug("The database's time could not be told", Cause.fail(error))),
       Effect.withClock(process)
     )
 

@@ -36,11 +36,17 @@ export interface WebhookLoop {
   readonly awaitAnswer: Effect.Effect<void>
   /** True while something is under way or not stored yet. */
   readonly isLoaded: () => boolean
-  /** Gives what is under way the rest of the grace period to end, stores what is left, and deregisters the names. */
+  /** Gives what is under way a little of the grace period to end, stores what is left, and deregisters the names. */
   readonly close: Effect.Effect<void>
 }
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/**
+ * A stop waits for the answers of receivers no longer than this, whatever is left of its grace: the same events come
+ * again, and a receiver knows them by their ids.
+ */
+const stopPatienceMs = 2000
 
 const ready: WebhookEvent = { _tag: "Ready" }
 
@@ -320,7 +326,8 @@ class OpenLoop implements WebhookLoop {
       case "BackOff":
         return Effect.failCause(request.cause)
       case "StopDeliveries": {
-        const ended = endpointLimits.inFlight() === 0 ? grace.begin : grace.within(deliveries.awaitIdle)
+        const idle = Effect.raceFirst(deliveries.awaitIdle, Effect.sleep(stopPatienceMs))
+        const ended = endpointLimits.inFlight() === 0 ? grace.begin : grace.within(idle)
         return Effect.map(ended, deliveries.collect)
       }
       case "Leave":

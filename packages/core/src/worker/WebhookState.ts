@@ -23,7 +23,7 @@
  *   else would make it due again before a rescue.
  * - Attempts that could not be begun are left to the rescue: the name is given up (`next`, Ready). So are those that may be
  *   another's by now, since the store heard nothing of this process for a while (`collected`).
- * - An interrupted loop gives what is under way the rest of the grace period, stores what it brought, and deregisters its
+ * - An interrupted loop gives what is under way a little of the grace period, stores what it brought, and deregisters its
  *   names (`next`, Interrupted). What is under way then is due again, and comes twice if it arrived.
  */
 import type * as Cause from "effect/Cause"
@@ -112,7 +112,7 @@ export type WebhookRequest =
   /** At a stop: waits for `Settling.pauseMs`. */
   | { readonly _tag: "Pause" }
   | { readonly _tag: "BackOff"; readonly cause: Cause.Cause<StorageError> }
-  /** Gives what is under way the rest of the grace period, and collects. */
+  /** Gives what is under way a little of the grace period, and collects. */
   | { readonly _tag: "StopDeliveries" }
   /** Deregisters the loop's names. The last one, which nothing answers. */
   | { readonly _tag: "Leave"; readonly workers: ReadonlyArray<string> }

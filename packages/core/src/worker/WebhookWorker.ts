@@ -1,4 +1,5 @@
 /** Signs and posts deliveries, and decides what an answer means (decisions.md §7). */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as ExternalText from "../domain/ExternalText.ts"
@@ -119,11 +120,14 @@ export const make = (options: {
       Effect.catchAllDefect(
         Effect.suspend(() => post(delivery, now)),
         (defect) =>
-          Effect.as(Effect.logError(`The attempt of delivery ${delivery.deliveryId} broke`, defect), {
-            _tag: "Unanswered" as const,
-            reason: "connection" as const,
-            status: null
-          })
+          Effect.as(
+            Effect.logError(`The attempt of delivery ${delivery.deliveryId} broke`, Cause.die(defect)),
+            {
+              _tag: "Unanswered" as const,
+              reason: "connection" as const,
+              status: null
+            }
+          )
       )
 
     return {

@@ -4,6 +4,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -61,6 +62,9 @@ export const defaults: Options = {
 
 /** Batches that are attempted side by side, so that one slow send does not hold up the rest. */
 const lanes = 4
+
+/** The shortest time between two looks for receipts that came early. */
+const earlyMs = 500
 
 /** The longest sleep of an idle loop, and the shortest: what is due may be another's to take. */
 const idleMs = 1000
@@ -185,7 +189,7 @@ const make = (options: Options) =>
     const lane = Effect.flatMap(sends.open(grace), ({ close, step }) => {
       const next = Effect.gen(function* () {
         const { claimed, settled } = yield* step
-        if (settled > 0) yield* signals.deliveries.notify
+        if (settled > 0) yield* Effect.zipRight(signals.deliveries.notify, signals.outcomes.notify)
         if (claimed > 0) yield* signals.attempts.notify
         if (claimed === 0) yield* rest(signals.sends, sends.nextDue)
       })
@@ -216,9 +220,15 @@ const make = (options: Options) =>
       yield* circuits.measure
       yield* quarantineWatch.look
       if ((yield* rescue) > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
-      if ((yield* inbound.applyEarlyReports) > 0) yield* signals.deliveries.notify
       yield* inbound.forgetUnread
       yield* addressing.writeMissing
+    })
+
+    /** Receipts that came before the answer to their message: they are applied soon after its outcome was stored. */
+    const applyEarly = Effect.gen(function* () {
+      while ((yield* inbound.applyEarlyReports) > 0) yield* signals.deliveries.notify
+      yield* Effect.sleep(earlyMs)
+      yield* signals.outcomes.wait(Duration.toMillis(paceOf(options.leaseMs)))
     })
 
     const start = Effect.gen(function* () {
@@ -228,6 +238,7 @@ const make = (options: Options) =>
         ...Array.from({ length: lanes }, () => lane),
         deliveries,
         loops.run("Receipts", listen),
+        loops.run("Early receipts", applyEarly),
         loops.run("Rescue", paced)
       ]
       // One fiber, so that they all end at the same time and share the grace.

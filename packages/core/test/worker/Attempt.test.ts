@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { identity } from "effect/Function"
+import * as Logger from "effect/Logger"
 import * as Runtime from "effect/Runtime"
 import * as TestClock from "effect/TestClock"
 import * as ClosedMarkets from "../../src/domain/session/ClosedMarkets.ts"
@@ -260,5 +261,38 @@ describe("a batch", () => {
         Array.from({ length: 40 }, () => "Accepted")
       )
     })
+  )
+
+  it.effect(
+    "tells why a sender broke in the log, without what is secret in the session's configuration",
+    () =>
+      Effect.gen(function* () {
+        const lines: Array<string> = []
+        const logger = Logger.map(Logger.logfmtLogger, (line) => void lines.push(line))
+        const sender: Sender = {
+          provider: "http",
+          deduplicates: false,
+          send: () => {
+            throw new TypeError("There is no header for Bearer abcdef-123456", { cause: new Error("Why.") })
+          }
+        }
+        const attempts = Attempt.prepareAttempts(
+          {
+            sender,
+            config: { token: "abcdef-123456" },
+            retryForMs: null,
+            connection: { config: "", connectedSince: 0 }
+          },
+          job(1),
+          circuit,
+          () => true,
+          noRefusals
+        )
+        yield* Effect.provide(Attempt.run([attempts], 1), Logger.replace(Logger.defaultLogger, logger))
+        expect(attempts.settlements()).toHaveLength(1)
+        expect(lines.join("\n")).toContain("TypeError: There is no header for Bearer [hidden]")
+        expect(lines.join("\n")).toContain("Why.")
+        expect(lines.join("\n")).not.toContain("abcdef")
+      })
   )
 })

@@ -67,7 +67,14 @@ const tooMany: Readonly<Record<"connections" | "connectionsPerAddress", string>>
   connectionsPerAddress: "Your address has as many connections as it may."
 }
 
-/** Answers clients' errors and connections over a limit, for the lifetime of the server. */
+/** A tunnel has no path that could say what is allowed, so that nothing is (RFC 9110 §10.2.1). */
+const noTunnel = (refuse: Refuse): Effect.Effect<PlainResponse> =>
+  Effect.map(refuse("method_not_allowed", "This is no proxy."), (refusal) => ({
+    ...refusal,
+    headers: { ...refusal.headers, allow: "" }
+  }))
+
+/** Answers clients' errors, tunnels and connections over a limit, for the lifetime of the server. */
 export const answer = (server: Server, refuse: Refuse, connections: Connections): Effect.Effect<void> =>
   Effect.map(Effect.runtime(), (runtime) => {
     const run = Runtime.runFork(runtime)
@@ -102,6 +109,8 @@ export const answer = (server: Server, refuse: Refuse, connections: Connections)
     server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
       server.emit("request", request, response)
     })
+    // Node closes the connection of a CONNECT that nobody listens to, and the client would not know why.
+    server.on("connect", (_: IncomingMessage, socket: Duplex) => end(socket, noTunnel(refuse)))
     server.on("clientError", (error: Error, socket: Duplex) => {
       const code = codeOf(error)
       const last = answers.get(socket)

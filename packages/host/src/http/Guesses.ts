@@ -17,7 +17,7 @@ import * as ClientAddress from "./ClientAddress.ts"
 export interface Limits {
   /** From one address, API keys and operators counted apart. */
   readonly perAddress: number
-  /** For one public key, or one session's hook, from one address. */
+  /** For one public key, or one session's handshake, from one address. */
   readonly perSubject: number
   /** How many more wrong credentials are answered in each minute after that. */
   readonly perMinute: number
@@ -32,8 +32,7 @@ export interface Guess {
   readonly address: string | undefined
   /** The public key or the session; undefined where the request names none. */
   readonly subject: string | undefined
-  /** Absent for a signature, which differs each time, so that a right one cannot be remembered. */
-  readonly secret?: string | undefined
+  readonly secret: string | undefined
 }
 
 /** Unclear: the request failed for another reason than its credentials. */
@@ -89,8 +88,8 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
           return [...(network === "" ? [] : [ofAddress]), ...(subject === undefined ? [] : [ofSubject])]
         case "operator":
           return [ofAddress]
-        // A platform posts the hooks of all sessions from the same addresses, so that one session's wrong secret must
-        // not block the others. Without an address a stranger's posts could not be distinguished from the platform's.
+        // A platform calls the hooks of all sessions from the same addresses, so that one session's wrong text must not
+        // block the others. Without an address a stranger's handshakes could not be distinguished from the platform's.
         case "hook":
           return network === "" ? [] : [ofSubject]
       }

@@ -71,6 +71,8 @@ export type Page = (
 ) & {
   readonly contentType: string
   readonly body: Effect.Effect<string | Uint8Array>
+  /** Where to read on; the page is answered with 302 then. */
+  readonly location?: string | undefined
 }
 
 /** A request that was answered, for the access log. */
@@ -194,10 +196,10 @@ const json = (status: number, body: unknown, headers: Headers): Answer => ({
   body: JSON.stringify(body)
 })
 
-const text = (contentType: string, body: string | Uint8Array): Answer => ({
-  status: 200,
+const text = (contentType: string, body: string | Uint8Array, location?: string): Answer => ({
+  status: location === undefined ? 200 : 302,
   contentType,
-  headers: none,
+  headers: location === undefined ? none : { location },
   body
 })
 
@@ -363,7 +365,7 @@ const rawOf = (
 const tooManyHooks = (from: string, retryAfterMs: number) =>
   new Refused(Problems.problem("rate_limited", `Too many hooks come ${from}.`, { retryAfterMs }))
 
-/** How many hooks may come, for each session and from each address. */
+/** How many hooks may come from each address, in all and for each session: nobody uses up what others have of it. */
 const hookRates = ({ hooksPerAddress, hooksPerSession }: HttpLimits.Limits) => ({
   session: Rates.make({ limit: hooksPerSession, periodMs: 1000 }),
   address: Rates.make({ limit: hooksPerAddress, periodMs: 1000 })
@@ -382,8 +384,8 @@ const hook = (
   now: number
 ): Step => {
   if (Body.isOtherCharset(headerOf(request, "content-type"))) return otherCharset
-  const { address } = request
-  const wait = address === undefined ? 0 : rates.address(ClientAddress.clientOf(address), now)
+  const client = request.address === undefined ? undefined : ClientAddress.clientOf(request.address)
+  const wait = client === undefined ? 0 : rates.address(client, now)
   if (wait > 0) {
     HttpLimits.over("hooksPerAddress")
     return Effect.fail(tooManyHooks("from your address", wait))
@@ -392,10 +394,10 @@ const hook = (
   if (repeated.length > 0) return invalid(repeated)
   if (Number(headerOf(request, "content-length") ?? 0) > Body.maximumHookBytes) return hookTooLarge
   const body = Effect.suspend((): Effect.Effect<Uint8Array, Refused> => {
-    const wait = rates.session(path["sessionId"] ?? "", now)
+    const wait = rates.session(`${path["sessionId"]} ${client}`, now)
     if (wait > 0) {
       HttpLimits.over("hooksPerSession")
-      return Effect.fail(tooManyHooks("for this session", wait))
+      return Effect.fail(tooManyHooks("from your address for this session", wait))
     }
     if (request.method !== "POST") return Effect.succeed(new Uint8Array())
     const whole = Effect.mapError(request.body(Body.maximumHookBytes), noRoomLeft)
@@ -597,12 +599,14 @@ const routed = (
         return finish(exchange, matched, query, handler.prepare)
       case "hook": {
         const { address } = request
-        // A handshake proves a text that somebody chose, which can be guessed; a post is signed.
-        const secret = request.method === "POST" ? undefined : query
-        const guess = { kind: "hook", address, subject: matched.path["sessionId"], secret } as const
-        return guarded(guess, () =>
+        const step = Effect.suspend(() =>
           hook(request, matched, query, handler.run, rates, clock.unsafeCurrentTimeMillis())
         )
+        // A post is signed: forgeries are bounded by the rates of hooks, and none of them makes a right one wait.
+        if (request.method === "POST") return step
+        // A handshake proves a text that somebody chose, which can be guessed.
+        const guess = { kind: "hook", address, subject: matched.path["sessionId"], secret: query } as const
+        return guarded(guess, () => step)
       }
       case "operator":
         return asOperator(
@@ -674,7 +678,7 @@ const refusal = (
   const { requestId } = exchange
   const answer = problemAnswer(refused, { baseUrl, requestId })
   if (refused.cause === undefined) return Effect.succeed(answer)
-  return Effect.logError("A request failed unexpectedly", refused.cause).pipe(
+  return Effect.logError("A request failed unexpectedly", Cause.die(refused.cause)).pipe(
     Effect.annotateLogs({ requestId }),
     Effect.as(answer)
   )
@@ -703,7 +707,7 @@ export const make = (options: Options) =>
         Effect.flatMap(bodyOf(request, false), (body): Step => {
           const faults = unexpectedFaults(rawOf(request, { path: none, query, cursors }, body))
           if (faults.length > 0) return invalid(faults)
-          return Effect.map(page.body, (found) => text(page.contentType, found))
+          return Effect.map(page.body, (found) => text(page.contentType, found, page.location))
         })
       )
       if (page.access === "operator") return asOperator(exchange, page.role, shown)

@@ -164,7 +164,7 @@ export const table = {
     unit: "per second",
     from: 1,
     to: 1_000_000,
-    bounds: "hooks for one session",
+    bounds: "hooks for one session from one client address",
     over: "429 with `Retry-After`; the body is not read, and platforms repeat it"
   },
   hooksPerAddress: {

@@ -41,8 +41,17 @@ const once = (contentType: string, make: (module: Description) => string): Page 
   }
 }
 
+/** Who types the address of a host is no client of its API. Relative: a proxy may have the host below a path. */
+const front: Page = {
+  access: "anyone",
+  contentType: "text/plain; charset=utf-8",
+  body: Effect.succeed("The API is described in /docs.\n"),
+  location: "docs"
+}
+
 const pages = (described: Described): ReadonlyMap<string, Page> =>
   new Map([
+    ["/", front],
     [
       "/openapi.json",
       once("application/json; charset=utf-8", ({ openApi }) => JSON.stringify(openApi(described)))

@@ -457,3 +457,17 @@ describe("what is no request", () => {
     })
   )
 })
+
+describe("a CONNECT", () => {
+  it.scopedLive("is answered as every refusal is, and no tunnel is made", () =>
+    Effect.gen(function* () {
+      const { port, stop } = yield* serving(() => Effect.dieMessage("It is no request of ours."))
+      const heard = yield* exchange(port, "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n")
+      expect(heard).toMatch(/^HTTP\/1\.1 405 /)
+      expect(heard).toMatch(/\r\nallow: \r\n/)
+      expect(heard).toMatch(/\r\ncontent-type: application\/problem\+json\r\n/)
+      expect(heard).toContain('"code":"method_not_allowed"')
+      yield* Effect.flatMap(stop, Fiber.join)
+    })
+  )
+})

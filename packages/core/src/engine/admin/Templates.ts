@@ -111,12 +111,12 @@ export const make = Effect.gen(function* () {
   const outside = yield* OutsideTransaction.make
   const record = yield* Recorder.make
 
-  /** All templates that may be sent now, among which are those that the platform has withdrawn since. */
+  /** All templates that the platform had when it told of them last, whatever their status. */
   const everyTemplate = Effect.fnUntraced(function* (sessionId: string) {
     const found: Array<Template> = []
     let after: number | null = null
     do {
-      const page: Paged<Template> = yield* store.listApproved({ sessionId, page: { limit: 100, after } })
+      const page: Paged<Template> = yield* store.listPresent({ sessionId, page: { limit: 100, after } })
       found.push(...page.items)
       after = page.next
     } while (after !== null)

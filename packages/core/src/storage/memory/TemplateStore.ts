@@ -69,6 +69,14 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
         Effect.sync(
           () => ofSession(sessionId).find((each) => each.name === name && each.language === language) ?? null
         ),
+      listPresent: ({ page, sessionId }) =>
+        Effect.sync(() => {
+          const found = ofSession(sessionId)
+            .filter(({ status, templateId }) => status !== "deleted" && templateId > (page.after ?? 0))
+            .sort((a, b) => a.templateId - b.templateId)
+            .slice(0, page.limit + 1)
+          return Paging.cut(found, page.limit, ({ templateId }) => templateId)
+        }),
       listApproved: ({ category, language, name, page, sessionId }) =>
         Effect.sync(() => {
           const found = ofSession(sessionId)

@@ -28,6 +28,9 @@ const byId = `SELECT ${readable.list} FROM sendwright_template WHERE id = ? AND 
 
 const byName = `SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND name = ? AND language = ?`
 
+const present = `SELECT ${readable.list} FROM sendwright_template
+  WHERE session = ? AND id > ? AND status <> 'deleted' ORDER BY id ${limited}`
+
 const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
   WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' AND job.template = ?`
 
@@ -153,6 +156,14 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
         db.read("TemplateStore.findNamed", function* () {
           const row = yield* get(byName, sessionId, name, language)
           return row === undefined ? null : readTemplate(row)
+        }),
+      listPresent: ({ page, sessionId }) =>
+        db.read("TemplateStore.listPresent", function* () {
+          const rows = yield* all(present, sessionId, page.after ?? 0, page.limit + 1)
+          return Page.map(
+            Page.cut(rows, page.limit, (row) => integer(row, "id")),
+            readTemplate
+          )
         }),
       listApproved: ({ category, language, name, page, sessionId }) =>
         db.read("TemplateStore.listApproved", function* () {

@@ -273,6 +273,13 @@ export const suite = (layer: Stored) => {
         expect((yield* events(now + 10)).map(({ type }) => type)).toEqual(Array(3).fill("template.updated"))
         const { items } = yield* templates.listApproved({ sessionId, page })
         expect(items).toEqual([same])
+        const present = yield* templates.listPresent({ sessionId, page: { limit: 1, after: null } })
+        expect(present.items).toEqual([changed])
+        const rest = yield* templates.listPresent({ sessionId, page: { limit: 9, after: present.next } })
+        expect([rest.items, rest.next]).toEqual([[same], null])
+        const gone = { ...Fixtures.template(), name: "goodbye", status: "deleted" }
+        yield* templates.importAll({ accountId, sessionId, contents: [gone], now })
+        expect((yield* templates.listPresent({ sessionId, page })).items).toEqual([changed, same])
         const other = yield* owner
         const templateId = second?.templateId ?? 0
         expect(yield* templates.find({ sessionId, templateId })).toEqual(second)

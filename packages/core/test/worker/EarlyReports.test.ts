@@ -1,0 +1,43 @@
+/** Receipts by the platform's id that come before its answer does. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/TestClock"
+import { SendResult } from "../../src/sender/Sender.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import { find, owner } from "../../src/testing/StorageSuite/Setup.ts"
+import * as Worker from "../../src/worker/Worker.ts"
+import { acceptOf, platform, running } from "./Support.ts"
+
+describe("a receipt that is faster than the answer", () => {
+  it.effect("is applied soon after the answer was stored", () =>
+    Effect.gen(function* () {
+      const { sender } = platform({}, () =>
+        Effect.delay(
+          Effect.succeed(SendResult.Accepted({ providerId: "wamid.1", status: "accepted" })),
+          "8 seconds"
+        )
+      )
+      const who = yield* owner
+      const jobId = yield* acceptOf(who, 1)
+      const status = Effect.map(find(jobId), ({ counts }) =>
+        Object.entries(counts).flatMap(([name, count]) => (count > 0 ? [name] : []))
+      )
+      yield* Effect.gen(function* () {
+        const { inbound } = yield* Worker.Worker
+        yield* TestClock.adjust("7 seconds")
+        const report = {
+          messageId: null,
+          providerId: "wamid.1",
+          status: "delivered",
+          at: 7000,
+          failure: null
+        }
+        yield* inbound.reports([{ ...report, status: "delivered" }], who.sessionId)
+        expect(yield* status).toEqual(["sending"])
+        yield* TestClock.adjust("2 seconds")
+        expect(yield* status).toEqual(["delivered"])
+      }).pipe(Effect.provide(running(sender)))
+    }).pipe(Effect.provide(Layer.fresh(Memory.layer)))
+  )
+})
