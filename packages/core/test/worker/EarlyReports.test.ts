@@ -4,9 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { SendResult } from "../../src/sender/Sender.ts"
+import type { Report } from "../../src/storage/JobStore.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { find, owner } from "../../src/testing/StorageSuite/Setup.ts"
-import * as Worker from "../../src/worker/Worker.ts"
 import { acceptOf, platform, running } from "./Support.ts"
 
 describe("a receipt that is faster than the answer", () => {
@@ -24,16 +25,16 @@ describe("a receipt that is faster than the answer", () => {
         Object.entries(counts).flatMap(([name, count]) => (count > 0 ? [name] : []))
       )
       yield* Effect.gen(function* () {
-        const { inbound } = yield* Worker.Worker
         yield* TestClock.adjust("7 seconds")
-        const report = {
+        const jobs = yield* JobStore
+        const report: Report = {
           messageId: null,
           providerId: "wamid.1",
           status: "delivered",
           at: 7000,
           failure: null
         }
-        yield* inbound.reports([{ ...report, status: "delivered" }], who.sessionId)
+        yield* jobs.receive({ now: 7000, sessionId: who.sessionId, reports: [report] })
         expect(yield* status).toEqual(["sending"])
         yield* TestClock.adjust("2 seconds")
         expect(yield* status).toEqual(["delivered"])
