@@ -423,6 +423,45 @@ describe("a session of the WhatsApp Cloud API", () => {
 })
 
 describe("its hook", () => {
+  it("takes whom it answers and reports by another number for the person that was asked for", async () => {
+    const shop = await session()
+    await graph.subscribe(shop.callback)
+    const refused = async (phone: string) => {
+      const answer = await host.request("/api/v1/template-messages/send", {
+        headers: { ...shop.headers, "idempotency-key": `again-${phone}` },
+        body: {
+          template_id: shop.idOf("named"),
+          variables: { "body.first_name": "Ana", "body.2": "Monday" },
+          recipients: [{ phone }]
+        }
+      })
+      return [answer.status, at(answer.json, "code")]
+    }
+    const stop = (from: string) => {
+      const timestamp = String(Math.floor(Date.now() / 1000))
+      const message = { from, id: `wamid.stop.${from}`, timestamp, type: "text", text: { body: "STOP" } }
+      return graph.deliver({ messages: [message] }, "messages")
+    }
+    // By the answer alone, and by the receipts that follow it.
+    for (const [asked, waId, silent] of [
+      ["2250707123456", "22507123456", true],
+      ["22901971234567", "2291971234567", false]
+    ] as const) {
+      graph.rename(asked, waId)
+      if (silent) graph.behave(asked, { kind: "silent" })
+      const jobId = await shop.send("named", asked)
+      const sent = silent ? "accepted" : "delivered"
+      const job = await eventually(
+        () => shop.job(jobId),
+        (job) => statuses(job)[0] === sent
+      )
+      expect(statuses(job)).toEqual([sent])
+      expect(await stop(waId)).toBe(200)
+      expect(await refused(asked)).toEqual([403, "consent_required"])
+    }
+    expect(graph.faults()).toEqual([])
+  })
+
   it("takes only what the platform signed, whole batches of it, and each thing once", async () => {
     const shop = await session()
     const wrong = await host.request(

@@ -71,6 +71,8 @@ export interface Graph {
   readonly faults: () => ReadonlyArray<string>
   readonly requests: () => ReadonlyArray<Received>
   readonly behave: (phone: string, how: Behaviour) => void
+  /** The account of a number has another id, by which it is answered and reported. */
+  readonly rename: (phone: string, waId: string) => void
   /** With false, every call answers code 190. */
   readonly authorize: (accepted: boolean) => void
   readonly setTemplates: (templates: ReadonlyArray<unknown>) => void
@@ -229,6 +231,7 @@ export const start = async (options: GraphOptions): Promise<Graph> => {
   const faults: Array<string> = []
   const requests: Array<Received> = []
   const behaviours = new Map<string, Behaviour>()
+  const accounts = new Map<string, string>()
   const outbox = Webhooks.outbox()
   let templates = options.templates ?? []
   let authorized = true
@@ -255,7 +258,7 @@ export const start = async (options: GraphOptions): Promise<Graph> => {
     const { to, type, callbackData } = message
     messages.push({ id, to, type, body: call.body, callbackData })
     if (callback !== undefined && how?.kind !== "silent" && how?.kind !== "held") {
-      const told = { id, to, callbackData, category: message.category }
+      const told = { id, to: accounts.get(digits(to)) ?? to, callbackData, category: message.category }
       const statuses =
         how?.kind === "failed"
           ? [() => Webhooks.failed(told, how.code)]
@@ -270,7 +273,11 @@ export const start = async (options: GraphOptions): Promise<Graph> => {
     return json(200, {
       messaging_product: "whatsapp",
       // Who is named by the platform's own id is answered so.
-      contacts: [/^[A-Z]/.test(to) ? { input: to, user_id: to } : { input: to, wa_id: digits(to) }],
+      contacts: [
+        /^[A-Z]/.test(to)
+          ? { input: to, user_id: to }
+          : { input: to, wa_id: accounts.get(digits(to)) ?? digits(to) }
+      ],
       messages: [{ id, message_status: how?.kind === "held" ? how.messageStatus : "accepted" }]
     })
   }
@@ -416,6 +423,9 @@ export const start = async (options: GraphOptions): Promise<Graph> => {
     requests: () => [...requests],
     behave: (phone, how) => {
       behaviours.set(digits(phone), how)
+    },
+    rename: (phone, waId) => {
+      accounts.set(digits(phone), waId)
     },
     authorize: (accepted) => {
       authorized = accepted
