@@ -311,6 +311,25 @@ CREATE INDEX sendwright_parked_at ON sendwright_parked USING btree (at);
 -- Only the newest of a session are kept.
 CREATE INDEX sendwright_parked_session ON sendwright_parked USING btree (session, seq);
 
+-- Texts that have an opt-out word among others, until an operator records them as opt-outs. portfolio: the scope of user_id.
+CREATE TABLE sendwright_perhaps_refusal (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  session text COLLATE "C" NOT NULL,
+  portfolio text NOT NULL,
+  phone text,
+  user_id text,
+  message_id text,
+  text text NOT NULL,
+  occurred_at bigint NOT NULL,
+  told_at bigint,
+  recorded_at bigint NOT NULL,
+  CONSTRAINT sendwright_perhaps_refusal_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_perhaps_refusal_id_key UNIQUE (id)
+);
+CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal USING btree (account, seq);
+
 -- What is known of one key of a person leads to another. told: both were told together.
 CREATE TABLE sendwright_person_link (
   account text COLLATE "C" NOT NULL,

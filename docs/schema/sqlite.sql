@@ -284,6 +284,23 @@ CREATE INDEX sendwright_parked_at ON sendwright_parked (at);
 -- Only the newest of a session are kept.
 CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
 
+-- Texts that have an opt-out word among others, until an operator records them as opt-outs. portfolio: the scope of user_id.
+CREATE TABLE sendwright_perhaps_refusal (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  session TEXT NOT NULL,
+  portfolio TEXT NOT NULL,
+  phone TEXT,
+  user_id TEXT,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at INTEGER NOT NULL,
+  told_at INTEGER,
+  recorded_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);
+
 -- What is known of one key of a person leads to another. told: both were told together.
 CREATE TABLE sendwright_person_link (
   account TEXT NOT NULL,

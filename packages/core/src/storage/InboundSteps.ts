@@ -2,6 +2,7 @@
 import type { ConsentRecord, Status } from "../domain/consent/Consent.ts"
 import * as Consent from "../domain/consent/Consent.ts"
 import * as Order from "../domain/consent/Order.ts"
+import type { PerhapsRefusal } from "../domain/consent/PerhapsRefusal.ts"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
@@ -11,7 +12,7 @@ import * as Phone from "../domain/Phone.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
 import type { RecordOfPhone } from "./ConsentStore.ts"
-import type { InboundItem, Received } from "./InboundStore.ts"
+import type { InboundItem, InPortfolio, Received } from "./InboundStore.ts"
 import { maximumItems, maximumWeight, weights } from "./InboundStore.ts"
 
 /** A record, and under which keys it is filed. */
@@ -322,6 +323,15 @@ export const received = ({ beyond }: Learnt): Received => ({
   crowded: [...new Set(beyond.map(({ person }) => person))]
 })
 
+/** The texts of a batch that the operator is to look at. */
+export const perhapsRefusals = (
+  items: ReadonlyArray<InboundItem>,
+  portfolio: string
+): ReadonlyArray<InPortfolio<PerhapsRefusal>> =>
+  items.flatMap(({ perhapsRefusal }) =>
+    perhapsRefusal === undefined ? [] : [{ ...perhapsRefusal, portfolio }]
+  )
+
 /** The events of a batch. */
 export const drafts = (
   sessionId: string,
@@ -329,9 +339,10 @@ export const drafts = (
   filed: ReadonlyArray<Filed>
 ): ReadonlyArray<Draft> => [
   ...items.flatMap(
-    ({ message, unattributed }): ReadonlyArray<Draft> => [
+    ({ message, perhapsRefusal, unattributed }): ReadonlyArray<Draft> => [
       ...(message === null ? [] : [Event.messageReceived({ id: sessionId }, message)]),
-      ...(unattributed === null ? [] : [Event.inboundUnattributed(unattributed)])
+      ...(unattributed === null ? [] : [Event.inboundUnattributed(unattributed)]),
+      ...(perhapsRefusal === undefined ? [] : [Event.inboundPerhapsRefusal(perhapsRefusal)])
     ]
   ),
   ...filed.map(({ record }) => Event.consentRecorded(record))

@@ -5,6 +5,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Scope, Status } from "../domain/consent/Consent.ts"
+import type { PerhapsRefusal } from "../domain/consent/PerhapsRefusal.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
@@ -44,7 +45,11 @@ export interface InboundItem {
   readonly message: Event.Received | null
   readonly word: Word | null
   readonly unattributed: Unattributed | null
+  readonly perhapsRefusal?: PerhapsRefusal
 }
+
+/** What is kept with the scope of the user ids in it. */
+export type InPortfolio<A> = A & Pick<Inbound, "portfolio">
 
 /** Items that came of one session. */
 export interface Inbound {
@@ -65,8 +70,8 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
   InboundStore,
   {
     /**
-     * Applies all items in one commit, or none: remembers their ids, appends `message.received` and
-     * `inbound.unattributed`, links what was told of one person together, and records what they said of consent, each
+     * Applies all items in one commit, or none: remembers their ids, appends `message.received`, `inbound.unattributed`
+     * and `inbound.perhaps_refusal`, links what was told of one person together, and records what they said of consent, each
      * with its event. An opt-out is recorded for everything that is known of the person; an opt-in for what was told
      * together with it. What is newly linked has the other's opt-outs and opt-ins carried over.
      *
@@ -81,6 +86,16 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly accountId: string
       readonly phones: ReadonlyArray<string>
     }) => Effect.Effect<ReadonlyMap<string, ReadonlyArray<string>>, StorageError>
+    /** The texts that may be opt-outs and are recorded as none, newest first (`PerhapsRefusal.retainedMs`). */
+    readonly perhapsRefusals: (query: {
+      readonly accountId: string
+      readonly page: Page
+      readonly now: Instant
+    }) => Effect.Effect<Paged<PerhapsRefusal>, StorageError>
+    /** With the scope of the person's user id; null when it is not kept, or no longer. */
+    readonly perhapsRefusal: (id: string) => Effect.Effect<InPortfolio<PerhapsRefusal> | null, StorageError>
+    /** It is listed no longer. */
+    readonly forgetPerhapsRefusal: (id: string) => Effect.Effect<void, StorageError>
     /** The items that name nobody, newest first. */
     readonly unattributed: (query: {
       readonly accountId: string

@@ -3,6 +3,7 @@ import { hash } from "node:crypto"
 import type { Status } from "../domain/consent/Consent.ts"
 import * as Consent from "../domain/consent/Consent.ts"
 import * as Keywords from "../domain/consent/Keywords.ts"
+import type { PerhapsRefusal } from "../domain/consent/PerhapsRefusal.ts"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
@@ -166,6 +167,33 @@ export function* make(
     }
   })
 
+  /** A text that may be meant as an opt-out, and is none by the rules. */
+  const perhapsRefusal = (
+    { at, groupId = null, label = null, payload = null, text }: Message,
+    person: Person.Person,
+    read: Pick<Parameters<typeof nameOf>[1], "facts" | "id" | "status"> & { readonly text: string }
+  ): ReadonlyArray<InboundItem> => {
+    const isPressed = label !== null || payload !== null
+    if (read.status !== undefined || groupId !== null || isPressed) return []
+    if (!Keywords.mentionsRefusal(text, session.keywords)) return []
+    const { facts, id } = read
+    const name = `${session.id} ${hashOf([...(id === null ? [...facts, at] : [id, person]), "perhaps"])}`
+    const found: PerhapsRefusal = {
+      ...person,
+      id: ids.uuid(now),
+      accountId: session.accountId,
+      sessionId: session.id,
+      messageId: id,
+      text: read.text,
+      occurredAt: Occurrence.occurredAt(at, now),
+      toldAt: Occurrence.told(at),
+      recordedAt: now
+    }
+    return [
+      { id: name, identity: null, message: null, word: null, unattributed: null, perhapsRefusal: found }
+    ]
+  }
+
   /** What was said, and the message itself: one that came aside first is told once it comes to us. */
   const ofText = (message: Message): ReadonlyArray<InboundItem> => {
     const { at, from, isAside = false, label = null, userId = null } = message
@@ -196,10 +224,12 @@ export function* make(
           }
     const said = word === null ? [] : [{ ...nothing, id: name, word }]
     const met = Person.isLinked(identity) ? [{ ...nothing, id: null }] : []
+    const doubtful = perhapsRefusal(message, person, { id, status, text: cut, facts })
     // Who answers us is told apart from what they say.
-    if (isAside) return [...met, ...said]
+    if (isAside) return [...met, ...said, ...doubtful]
     const itself = nameOf(session, { id, at, person, status: undefined, facts })
-    return [{ ...nothing, id: itself, message: received(message, messageId, person, cut, now) }, ...said]
+    const told = { ...nothing, id: itself, message: received(message, messageId, person, cut, now) }
+    return [told, ...said, ...doubtful]
   }
 
   const ofPreference = (preference: Preference): InboundItem => {

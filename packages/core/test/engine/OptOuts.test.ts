@@ -310,6 +310,37 @@ describe("an opt-out of another shape", () => {
   )
 })
 
+describe("a text that may be an opt-out", () => {
+  it.scoped(
+    "changes nothing, and is listed until an operator records it for all that is known of the person",
+    () =>
+      scenario(({ account, admin, change, verdict, write }) =>
+        Effect.gen(function* () {
+          const contacts = [{ wa_id: ben, user_id: "ES.2" }]
+          yield* change({ contacts, messages: [{ from: ben, id: "wamid.met", text: { body: "Hello" } }] })
+          const said = { from: undefined, from_user_id: "ES.2", text: { body: "can you stop the order" } }
+          yield* write({ ...said, id: "wamid.1" }, { ...said, id: "wamid.1" }, { text: { body: "thanks" } })
+          expect(yield* verdict(ben)).toBe("Granted")
+          const listed = Effect.map(
+            admin.consents.perhapsRefusals(account.id, { limit: 10, after: null }),
+            ({ items }) => items
+          )
+          const [found, ...others] = yield* listed
+          expect([found, others]).toMatchObject([
+            { text: "can you stop the order", messageId: "wamid.1", phone: null, userId: "ES.2" },
+            []
+          ])
+          yield* admin.consents.recordRefusal(found?.id ?? "")
+          expect(yield* verdict(ben)).toBe("Revoked")
+          expect(yield* listed).toEqual([])
+          expect((yield* Effect.flip(admin.consents.recordRefusal(found?.id ?? "")))._tag).toBe("NotFound")
+          yield* write({ ...said, id: "wamid.9", text: { body: "START" } })
+          expect(yield* verdict(ben)).toBe("Granted")
+        })
+      )
+  )
+})
+
 describe("an opt-in word", () => {
   const buttonReply = { id: "r1", title: "Yes" }
   const listReply = { id: "r1", title: "Yes" }

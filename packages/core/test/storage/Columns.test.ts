@@ -44,6 +44,7 @@ import { unattributedItems } from "../../src/storage/sql/codec/Unattributed.ts"
 import { unreadHooks } from "../../src/storage/sql/codec/UnreadHook.ts"
 import { insertInto } from "../../src/storage/sql/Insert.ts"
 import * as JobTable from "../../src/storage/sql/JobTable.ts"
+import { perhapsRefusals } from "../../src/storage/sql/PerhapsRefusalRows.ts"
 import type { Row, SqlValue } from "../../src/storage/sql/Program.ts"
 import * as Dialect from "../../src/storage/sqlite/Dialect.ts"
 import * as Migrator from "../../src/storage/sqlite/Migrator.ts"
@@ -171,6 +172,23 @@ describe("Columns", () => {
       effectiveFrom: number,
       createdAt: number,
       prices: FastCheck.constant(Fixtures.rateCard().prices)
+    })
+  )
+  identity(
+    "sendwright_perhaps_refusal",
+    perhapsRefusals,
+    FastCheck.record({
+      id: word,
+      accountId: word,
+      sessionId: word,
+      portfolio: word,
+      phone: orNull(word),
+      userId: orNull(word),
+      messageId: orNull(word),
+      text: word,
+      occurredAt: number,
+      toldAt: orNull(number),
+      recordedAt: number
     })
   )
   identity(

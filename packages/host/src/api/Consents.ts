@@ -2,6 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin } from "@sendwright/core"
 import * as Domain from "@sendwright/core/Consent"
+import type * as PerhapsRefusal from "@sendwright/core/PerhapsRefusal"
 import * as Person from "@sendwright/core/Person"
 import * as Phone from "@sendwright/core/Phone"
 import * as Unattributed from "@sendwright/core/Unattributed"
@@ -182,7 +183,40 @@ const UnattributedList = Schema.Struct({
   next_cursor: NextCursor
 })
 
+const PerhapsRefusalBody = Schema.Struct({
+  id: Id,
+  session_id: Id,
+  message_id: NullableText,
+  from: NullableText,
+  user_id: NullableText,
+  text: Text,
+  occurred_at: Time,
+  recorded_at: Time
+})
+
+const perhapsRefusal = (found: PerhapsRefusal.PerhapsRefusal): View<typeof PerhapsRefusalBody> => ({
+  id: found.id,
+  session_id: found.sessionId,
+  message_id: found.messageId,
+  from: found.phone,
+  user_id: found.userId,
+  text: found.text,
+  occurred_at: time(found.occurredAt),
+  recorded_at: time(found.recordedAt)
+})
+
 const { at, ids, phone } = Examples
+
+const exampleRefusal = {
+  id: ids.unattributed,
+  session_id: ids.session,
+  message_id: "wamid.HBgLMzQ2MDAwMDAxMDA",
+  from: phone,
+  user_id: null,
+  text: "can you stop the order",
+  occurred_at: at,
+  recorded_at: at
+}
 
 export const admin = [
   forOperator(
@@ -273,6 +307,49 @@ export const admin = [
       ({ after, cursor, path, query }) =>
         Effect.map(admin.consents.unattributed(path.id, page(query, after)), ({ items, next }) =>
           reply({ ...ok, unattributed: items.map(unattributed), next_cursor: cursor(next) })
+        )
+  ),
+  forOperator(
+    HttpApiEndpoint.get("perhapsRefusals", "/admin/v1/accounts/:id/perhaps-refusals")
+      .setPath(id)
+      .setUrlParams(Paging)
+      .addSuccess(
+        Schema.Struct({
+          ok: Ok,
+          perhaps_refusals: Schema.Array(PerhapsRefusalBody),
+          next_cursor: NextCursor
+        })
+      ),
+    {
+      summary: "List texts that may be opt-outs",
+      description:
+        "Texts that have an opt-out word among others, newest first. They change nothing by themselves and are kept for 30 days, 10,000 of an account; record those that are meant as opt-outs.",
+      answer: { ...ok, perhaps_refusals: [exampleRefusal], next_cursor: null },
+      refusals: ["not_found"],
+      command: { name: "consents doubtful", description: "List texts that may be opt-outs." }
+    },
+    ({ admin }) =>
+      ({ after, cursor, path, query }) =>
+        Effect.map(admin.consents.perhapsRefusals(path.id, page(query, after)), ({ items, next }) =>
+          reply({ ...ok, perhaps_refusals: items.map(perhapsRefusal), next_cursor: cursor(next) })
+        )
+  ),
+  forOperator(
+    HttpApiEndpoint.post("recordRefusal", "/admin/v1/perhaps-refusals/:id/record")
+      .setPath(id)
+      .addSuccess(Schema.Struct({ ok: Ok, perhaps_refusal: PerhapsRefusalBody })),
+    {
+      summary: "Record a text as an opt-out",
+      description:
+        "Revokes all consents of who wrote it, by every name that is known of them, as if it had been an opt-out word. It is listed no longer.",
+      answer: { ...ok, perhaps_refusal: exampleRefusal },
+      refusals: ["not_found"],
+      command: { name: "consents refuse", description: "Record a text as an opt-out." }
+    },
+    ({ admin }) =>
+      ({ path }) =>
+        Effect.map(admin.consents.recordRefusal(path.id), (found) =>
+          reply({ ...ok, perhaps_refusal: perhapsRefusal(found) })
         )
   )
 ]

@@ -203,6 +203,15 @@ export const eventData = {
     text: "STOP",
     occurred_at: at
   },
+  "inbound.perhaps_refusal": {
+    refusal_id: ids.unattributed,
+    session_id: ids.session,
+    message_id: "wamid.HBgLMzQ2MDAwMDAxMDA",
+    from: phone,
+    user_id: null,
+    text: "can you stop the order",
+    occurred_at: at
+  },
   "session.connected": sessionData,
   "session.disconnected": { ...sessionData, state: "disconnected", reason: "operator" },
   "session.unavailable": { ...sessionData, unavailable_since: at },

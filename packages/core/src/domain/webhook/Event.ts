@@ -5,6 +5,7 @@
 import * as Arrays from "effect/Array"
 import type { Account } from "../account/Account.ts"
 import type { ConsentRecord } from "../consent/Consent.ts"
+import type { PerhapsRefusal } from "../consent/PerhapsRefusal.ts"
 import * as Ids from "../Ids.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
@@ -35,6 +36,7 @@ export const types = [
   "message.failed",
   "message.received",
   "inbound.unattributed",
+  "inbound.perhaps_refusal",
   "session.connected",
   "session.disconnected",
   "session.unavailable",
@@ -311,6 +313,19 @@ export const inboundUnattributed = (found: Unattributed): Draft => ({
     text: found.text,
     occurred_at: Time.format(found.occurredAt)
   } satisfies EventData.UnattributedData
+})
+
+export const inboundPerhapsRefusal = (found: PerhapsRefusal): Draft => ({
+  type: "inbound.perhaps_refusal",
+  data: {
+    refusal_id: found.id,
+    session_id: found.sessionId,
+    message_id: found.messageId,
+    from: found.phone,
+    user_id: found.userId,
+    text: found.text,
+    occurred_at: Time.format(found.occurredAt)
+  } satisfies EventData.PerhapsRefusalData
 })
 
 export const webhookTest = (account: Pick<Account, "id">, endpointId: string): Draft => ({

@@ -115,6 +115,17 @@ export const UnattributedData = Schema.Struct({
 }).annotations({ identifier: "UnattributedEventData" })
 export type UnattributedData = typeof UnattributedData.Type
 
+export const PerhapsRefusalData = Schema.Struct({
+  refusal_id: Id,
+  session_id: Id,
+  message_id: NullableText,
+  from: NullableText,
+  user_id: NullableText,
+  text: Schema.String,
+  occurred_at: Time
+}).annotations({ identifier: "PerhapsRefusalEventData" })
+export type PerhapsRefusalData = typeof PerhapsRefusalData.Type
+
 export const SessionData = Schema.Struct({
   session_id: Id,
   name: Schema.String,
@@ -182,6 +193,7 @@ export const byType = {
   "message.failed": MessageData,
   "message.received": ReceivedData,
   "inbound.unattributed": UnattributedData,
+  "inbound.perhaps_refusal": PerhapsRefusalData,
   "session.connected": SessionData,
   "session.disconnected": SessionData,
   "session.unavailable": SessionData,

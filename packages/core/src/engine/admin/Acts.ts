@@ -119,8 +119,10 @@ const templateActs: Acts["templates"] = {
 
 const consentActs: Acts["consents"] = {
   record: "records",
+  recordRefusal: "records",
   find: "reads",
   unattributed: "reads",
+  perhapsRefusals: "reads",
   faults: "reads"
 }
 

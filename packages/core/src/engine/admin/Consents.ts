@@ -5,7 +5,9 @@ import type { View } from "../../domain/Audit.ts"
 import * as Audit from "../../domain/Audit.ts"
 import type { ConsentRecord, Purpose, Scope, Status, Verdict } from "../../domain/consent/Consent.ts"
 import * as Consent from "../../domain/consent/Consent.ts"
+import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
 import { InvalidRequest, NotFound } from "../../domain/Errors.ts"
+import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -20,6 +22,7 @@ import type { Readable } from "../../schema/Readable.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { RecordOfPhone } from "../../storage/ConsentStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
+import type { InboundItem, InPortfolio } from "../../storage/InboundStore.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import * as Recorder from "./Recorder.ts"
@@ -78,6 +81,13 @@ export interface Consents {
     accountId: string,
     page: Page
   ) => Effect.Effect<Paged<Unattributed>, NotFound | StorageError>
+  /** Texts that may be opt-outs and are recorded as none, newest first (decisions.md §11). */
+  readonly perhapsRefusals: (
+    accountId: string,
+    page: Page
+  ) => Effect.Effect<Paged<PerhapsRefusal>, NotFound | StorageError>
+  /** Records such a text as the opt-out of who wrote it, for everything that is known of them. It is listed no longer. */
+  readonly recordRefusal: (refusalId: string) => Effect.Effect<PerhapsRefusal, NotFound | StorageError>
 }
 
 const maximumProof = 2000
@@ -192,6 +202,31 @@ export const make = Effect.gen(function* () {
     )
   }, Effect.uninterruptible)
 
+  /** As the hook would have recorded it, so that it counts by the session's time. Done twice it changes nothing more. */
+  const recordText = Effect.fnUntraced(function* (found: InPortfolio<PerhapsRefusal>) {
+    const { accountId, id, messageId, phone, portfolio, sessionId, text, toldAt, userId } = found
+    const item: InboundItem = {
+      id: `${sessionId} perhaps ${id}`,
+      identity: { person: { phone, userId }, formerly: null },
+      message: null,
+      word: {
+        purpose: "all",
+        status: "revoked",
+        source: Consent.inboundSources.message,
+        proof: ExternalText.lines(
+          `Message ${messageId ?? ""}, taken for a refusal by an operator: ${text}`,
+          ExternalText.longest.words
+        ),
+        toldAt
+      },
+      unattributed: null
+    }
+    const now = yield* Clock.currentTimeMillis
+    yield* inbound.receive({ accountId, sessionId, portfolio, items: [item], now })
+    yield* inbound.forgetPerhapsRefusal(id)
+    yield* signals.deliveries.notify
+  }, Effect.uninterruptible)
+
   const consents: Consents = {
     record: Effect.fnUntraced(function* (accountId, items) {
       yield* account(accountId)
@@ -230,6 +265,20 @@ export const make = Effect.gen(function* () {
       }))
       const { phone = null, userId = null } = whose
       return { phone, userId, current, history: [...history].reverse() }
+    }),
+    perhapsRefusals: Effect.fnUntraced(function* (accountId, page) {
+      yield* account(accountId)
+      return yield* inbound.perhapsRefusals({ accountId, page, now: yield* Clock.currentTimeMillis })
+    }),
+    recordRefusal: Effect.fnUntraced(function* (refusalId) {
+      const found = yield* inbound.perhapsRefusal(refusalId)
+      if (found === null) return yield* new NotFound({ what: "text" })
+      const entry = () => ({
+        target: found.accountId,
+        after: { refusal_id: refusalId, phone: found.phone === null ? null : Audit.phone(found.phone) }
+      })
+      yield* record({ operation: "consents.recordRefusal", entry }, recordText(found))
+      return found
     }),
     unattributed: Effect.fnUntraced(function* (accountId, page) {
       yield* account(accountId)

@@ -1,12 +1,28 @@
 /** Applies what came of people, within a verb. */
+import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
+import * as PerhapsRefusals from "../../domain/consent/PerhapsRefusal.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import * as InboundSteps from "../InboundSteps.ts"
-import type { Inbound, Received } from "../InboundStore.ts"
+import type { Inbound, InPortfolio, Received } from "../InboundStore.ts"
 import { rememberedMs } from "../InboundStore.ts"
 import * as Events from "./Events.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import * as People from "./People.ts"
+
+/** Keeps some more of an account, and forgets the oldest. */
+const retain = (
+  db: Database,
+  accountId: string,
+  some: ReadonlyArray<InPortfolio<PerhapsRefusal>>,
+  now: Instant
+): void => {
+  if (some.length === 0) return
+  const added = some.map((value) => ({ position: db.nextPosition(), value }))
+  const all = [...(db.perhapsRefusals.get(accountId) ?? []), ...added]
+  const retained = all.filter(({ value }) => value.recordedAt > now - PerhapsRefusals.retainedMs)
+  db.perhapsRefusals.set(accountId, retained.slice(-PerhapsRefusals.maximumOfAccount))
+}
 
 export const apply = (
   db: Database,
@@ -33,6 +49,7 @@ export const apply = (
   for (const each of filed) People.file(db, accountId, each)
   for (const { unattributed } of items)
     if (unattributed !== null) db.unattributed.push({ position: db.nextPosition(), value: unattributed })
+  retain(db, accountId, InboundSteps.perhapsRefusals(items, portfolio), now)
   Events.append(db, accountId, drafts, now)
   return InboundSteps.received(learnt)
 }

@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as PerhapsRefusals from "../../domain/consent/PerhapsRefusal.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"
@@ -26,6 +27,25 @@ export const layer: Layer.Layer<InboundStore, never, MemoryDatabase> = Layer.eff
   Effect.map(MemoryDatabase, (db) => ({
     receive: ({ now, ...inbound }) => Effect.sync(() => InboundRows.apply(db, inbound, now)),
     numbers: ({ accountId, phones }) => Effect.sync(() => People.numbersOf(db, accountId, phones)),
+    perhapsRefusals: ({ accountId, now, page }) =>
+      Effect.sync(() => {
+        const rows = (db.perhapsRefusals.get(accountId) ?? []).filter(
+          ({ value }) => value.recordedAt > now - PerhapsRefusals.retainedMs
+        )
+        return Paging.map(newestFirst(rows, page), ({ value }) => value)
+      }),
+    perhapsRefusal: (id) =>
+      Effect.sync(
+        () => [...db.perhapsRefusals.values()].flat().find(({ value }) => value.id === id)?.value ?? null
+      ),
+    forgetPerhapsRefusal: (id) =>
+      Effect.sync(() => {
+        for (const [accountId, rows] of db.perhapsRefusals)
+          db.perhapsRefusals.set(
+            accountId,
+            rows.filter(({ value }) => value.id !== id)
+          )
+      }),
     unattributed: ({ accountId, page }) =>
       Effect.sync(() => {
         const rows = db.unattributed.filter(({ value }) => value.accountId === accountId)

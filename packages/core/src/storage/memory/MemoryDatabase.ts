@@ -11,6 +11,7 @@ import type { Account } from "../../domain/account/Account.ts"
 import type { ApiKey } from "../../domain/account/ApiKey.ts"
 import type { RateCard } from "../../domain/billing/RateCard.ts"
 import type { ConsentRecord, Last } from "../../domain/consent/Consent.ts"
+import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
@@ -26,6 +27,7 @@ import type { UnreadHook } from "../../domain/UnreadHook.ts"
 import type { DeliveryState } from "../../domain/webhook/Delivering.ts"
 import type { Event } from "../../domain/webhook/Event.ts"
 import type { Attempt, Endpoint } from "../../domain/webhook/Webhook.ts"
+import type { InPortfolio } from "../InboundStore.ts"
 import type { FencedRecipient, JobState } from "../JobSteps.ts"
 import type { IdempotencyRecord, Report } from "../JobStore.ts"
 import type { StoredQuarantine } from "../policy/RestoreRows.ts"
@@ -75,6 +77,11 @@ export interface Tables {
   /** By account, person and the other. */
   readonly links: Map<string, Map<Key, Map<Key, Known>>>
   readonly unattributed: Array<Positioned & { readonly value: Unattributed }>
+  /** By account, in the order in which they came. */
+  readonly perhapsRefusals: Map<
+    string,
+    ReadonlyArray<Positioned & { readonly value: InPortfolio<PerhapsRefusal> }>
+  >
   /** By session, the oldest first. */
   readonly unreadHooks: Map<string, ReadonlyArray<Positioned & { readonly value: UnreadHook }>>
   readonly rateCards: Array<Positioned & { readonly value: RateCard }>
@@ -124,6 +131,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       consents: new Map(),
       links: new Map(),
       unattributed: [],
+      perhapsRefusals: new Map(),
       unreadHooks: new Map(),
       rateCards: [],
       jobs: new Map(),

@@ -681,6 +681,31 @@ CREATE TABLE sendwright_quarantine (
 `
 }
 
+const perhapsRefusals: Migration = {
+  id: 25,
+  name: "perhaps refusals",
+  // An earlier build keeps none.
+  compatibleFrom: 17,
+  statements: `
+-- Texts that have an opt-out word among others, until an operator records them as opt-outs. portfolio: the scope of user_id.
+CREATE TABLE sendwright_perhaps_refusal (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT COLLATE "C" NOT NULL,
+  session TEXT COLLATE "C" NOT NULL,
+  portfolio TEXT NOT NULL,
+  phone TEXT,
+  user_id TEXT,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at BIGINT NOT NULL,
+  told_at BIGINT,
+  recorded_at BIGINT NOT NULL
+);
+CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -705,5 +730,6 @@ export const migrations: ReadonlyArray<Migration> = [
   unreadHooks,
   addresses,
   closedMarkets,
-  restores
+  restores,
+  perhapsRefusals
 ]

@@ -10,6 +10,7 @@ import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertRows } from "./Insert.ts"
 import * as People from "./People.ts"
+import * as PerhapsRefusalRows from "./PerhapsRefusalRows.ts"
 import type { Program } from "./Program.ts"
 import { all, run } from "./Program.ts"
 import { text } from "./RowReader.ts"
@@ -48,6 +49,7 @@ export const make = (dialect: Dialect, ids: Ids) => {
         unattributed === null ? [] : [unattributedItems.write(unattributed)]
       )
     )
+    yield* PerhapsRefusalRows.retain(accountId, InboundSteps.perhapsRefusals(items, portfolio), now)
     yield* Events.append(ids, accountId, InboundSteps.drafts(sessionId, items, filed), now)
     return InboundSteps.received(learnt)
   }

@@ -8,6 +8,7 @@ import { unattributedItems } from "./codec/Unattributed.ts"
 import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
 import * as People from "./People.ts"
+import * as PerhapsRefusalRows from "./PerhapsRefusalRows.ts"
 import { all } from "./Program.ts"
 import { limited, newestFirst, seq } from "./RowReader.ts"
 import * as UnreadHookRows from "./UnreadHookRows.ts"
@@ -25,6 +26,11 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
         db.write("InboundStore.receive", () => apply(inbound, now), People.serialized(inbound.accountId)),
       numbers: ({ accountId, phones }) =>
         db.read("InboundStore.numbers", () => people.numbersOf(accountId, phones)),
+      perhapsRefusals: ({ accountId, now, page }) =>
+        db.read("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page, now)),
+      perhapsRefusal: (id) => db.read("InboundStore.perhapsRefusal", () => PerhapsRefusalRows.find(id)),
+      forgetPerhapsRefusal: (id) =>
+        Effect.asVoid(db.write("InboundStore.forgetPerhapsRefusal", () => PerhapsRefusalRows.forget(id))),
       unattributed: ({ accountId, page }) =>
         db.read("InboundStore.unattributed", function* () {
           const rows = yield* all(listed, accountId, ...newestFirst(page))

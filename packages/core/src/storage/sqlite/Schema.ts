@@ -758,6 +758,31 @@ CREATE TABLE sendwright_quarantine (
 `
 }
 
+const perhapsRefusals: Migration = {
+  id: 27,
+  name: "perhaps refusals",
+  // An earlier build keeps none.
+  compatibleFrom: 17,
+  statements: `
+-- Texts that have an opt-out word among others, until an operator records them as opt-outs. portfolio: the scope of user_id.
+CREATE TABLE sendwright_perhaps_refusal (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  session TEXT NOT NULL,
+  portfolio TEXT NOT NULL,
+  phone TEXT,
+  user_id TEXT,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at INTEGER NOT NULL,
+  told_at INTEGER,
+  recorded_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   liveness,
@@ -784,5 +809,6 @@ export const migrations: ReadonlyArray<Migration> = [
   unreadHooks,
   addresses,
   closedMarkets,
-  restores
+  restores,
+  perhapsRefusals
 ]

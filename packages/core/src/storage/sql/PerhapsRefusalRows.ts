@@ -1,0 +1,59 @@
+/** The rows of `sendwright_perhaps_refusal`: texts that an operator may record as opt-outs. */
+
+import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
+import * as Domain from "../../domain/consent/PerhapsRefusal.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import type { Page, Paged } from "../../domain/Page.ts"
+import * as Pages from "../../domain/Page.ts"
+import type { InPortfolio } from "../InboundStore.ts"
+import { integer, integerOrNull, table, text, textOrNull } from "./Columns.ts"
+import { insertRows } from "./Insert.ts"
+import type { Program } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import { limited, newestFirst, seq } from "./RowReader.ts"
+
+export const perhapsRefusals = table<InPortfolio<PerhapsRefusal>>({
+  id: text("id"),
+  accountId: text("account"),
+  sessionId: text("session"),
+  portfolio: text("portfolio"),
+  phone: textOrNull("phone"),
+  userId: textOrNull("user_id"),
+  messageId: textOrNull("message_id"),
+  text: text("text"),
+  occurredAt: integer("occurred_at"),
+  toldAt: integerOrNull("told_at"),
+  recordedAt: integer("recorded_at")
+})
+
+const insert = insertRows("sendwright_perhaps_refusal", perhapsRefusals.names)
+
+const forgetOldest = `DELETE FROM sendwright_perhaps_refusal WHERE account = ? AND (recorded_at <= ? OR seq <= (
+    SELECT seq FROM sendwright_perhaps_refusal WHERE account = ? ORDER BY seq DESC LIMIT 1 OFFSET ?))`
+
+/** Keeps some more of an account, and forgets the oldest. */
+export function* retain(
+  accountId: string,
+  some: ReadonlyArray<InPortfolio<PerhapsRefusal>>,
+  now: Instant
+): Program<void> {
+  if (some.length === 0) return
+  yield* insert(some.map((each) => perhapsRefusals.write(each)))
+  yield* run(forgetOldest, accountId, now - Domain.retainedMs, accountId, Domain.maximumOfAccount)
+}
+
+const listed = `SELECT seq, ${perhapsRefusals.list} FROM sendwright_perhaps_refusal
+  WHERE account = ? AND recorded_at > ? AND seq < ? ORDER BY seq DESC ${limited}`
+
+export function* list(accountId: string, page: Page, now: Instant): Program<Paged<PerhapsRefusal>> {
+  const rows = yield* all(listed, accountId, now - Domain.retainedMs, ...newestFirst(page))
+  return Pages.map(Pages.cut(rows, page.limit, seq), perhapsRefusals.read)
+}
+
+export function* find(id: string): Program<InPortfolio<PerhapsRefusal> | null> {
+  const row = yield* get(`SELECT ${perhapsRefusals.list} FROM sendwright_perhaps_refusal WHERE id = ?`, id)
+  return row === undefined ? null : perhapsRefusals.read(row)
+}
+
+export const forget = (id: string): Program<unknown> =>
+  run("DELETE FROM sendwright_perhaps_refusal WHERE id = ?", id)
