@@ -494,9 +494,17 @@ CREATE TABLE sendwright_template (
   status text NOT NULL,
   content text NOT NULL,
   updated_at bigint NOT NULL,
+  -- platform_id: the platform's own id. check_at: when the platform is asked for it next, since it may be another there than
+  -- here; its jobs wait until then. checks: how often it was asked without an answer. checked_at: when it answered last.
+  platform_id text,
+  check_at bigint,
+  checks bigint DEFAULT 0 NOT NULL,
+  checked_at bigint,
   CONSTRAINT sendwright_template_pkey PRIMARY KEY (id),
   CONSTRAINT sendwright_template_session_name_language_key UNIQUE (session, name, language)
 );
+CREATE INDEX sendwright_template_check ON sendwright_template USING btree (check_at) WHERE check_at IS NOT NULL;
+CREATE INDEX sendwright_template_platform ON sendwright_template USING btree (session, platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX sendwright_template_session ON sendwright_template USING btree (session, id);
 
 -- What came in and names nobody.

@@ -453,8 +453,16 @@ CREATE TABLE sendwright_template (
   status TEXT NOT NULL,
   content TEXT NOT NULL,
   updated_at INTEGER NOT NULL,
+  -- platform_id: the platform's own id. check_at: when the platform is asked for it next, since it may be another there than
+  -- here; its jobs wait until then. checks: how often it was asked without an answer. checked_at: when it answered last.
+  platform_id TEXT,
+  check_at INTEGER,
+  checks INTEGER NOT NULL DEFAULT 0,
+  checked_at INTEGER,
   UNIQUE (session, name, language)
 ) STRICT;
+CREATE INDEX sendwright_template_check ON sendwright_template (check_at) WHERE check_at IS NOT NULL;
+CREATE INDEX sendwright_template_platform ON sendwright_template (session, platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX sendwright_template_session ON sendwright_template (session, id);
 
 -- What came in and names nobody.

@@ -147,4 +147,20 @@ describe("a change for another number or account of the app", () => {
       { field: "messages", reason: "no session has this number or account" }
     ])
   })
+
+  it("is news of the account for each of its numbers, whichever hook it comes to", async () => {
+    const accountId = await account()
+    const a = await session(accountId, "5001", "6001")
+    const b = await session(accountId, "5002", "6001")
+    // Both have a template, as an import lists it, that the platform then pauses: each knows the news as its own.
+    const form = { name: "promo", language: "pt_BR", category: "MARKETING", status: "APPROVED" }
+    const templates = [{ ...form, components: [{ type: "BODY", text: "Hello" }] }]
+    expect((await host.admin(`/sessions/${a}/templates`, { templates }, "PUT")).status).toBe(200)
+    const value = { event: "PAUSED", message_template_name: "promo", message_template_language: "pt-BR" }
+    await post(a, news("6001", "message_template_status_update", value))
+    expect(items(await unread(a), "unread")).toEqual([])
+    expect(items(await unread(b), "unread")).toMatchObject([
+      { field: "message_template_status_update", reason: "the session has no such template" }
+    ])
+  })
 })

@@ -43,7 +43,8 @@ const untold = new Set([
   "recipient.read",
   "recipient.skipped",
   "session.available",
-  "session.unavailable"
+  "session.unavailable",
+  "session.updated"
 ])
 
 it("every event of the sandbox is as described, with the headers", { timeout: 60_000 }, async () => {

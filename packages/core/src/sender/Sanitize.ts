@@ -8,7 +8,7 @@ import * as ExternalText from "../domain/ExternalText.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Redaction from "./Redaction.ts"
-import type { HookContent, InboundMessage, Named, TemplateNews, UnreadPart } from "./Sender.ts"
+import type { HookContent, InboundMessage, Named, SessionNews, TemplateNews, UnreadPart } from "./Sender.ts"
 import { SendResult } from "./Sender.ts"
 
 export const failure = (given: Failure, config: unknown): Failure =>
@@ -67,12 +67,32 @@ export const report = (given: Report): Report => {
   }
 }
 
-export const templateNews = ({ language, name, quality, status }: TemplateNews): TemplateNews => ({
-  name: ExternalText.id(name),
-  language: ExternalText.code(language),
-  ...(status === undefined ? {} : { status: ExternalText.code(status) }),
-  ...(quality === undefined ? {} : { quality: ExternalText.code(quality) })
-})
+const codeOrNull = (code: string | null): string | null => (code === null ? null : ExternalText.code(code))
+
+/** What the platform tells of a template, and the part of the hook that tells it. */
+export interface TemplateNewsOf {
+  readonly news: Omit<TemplateNews, "origin">
+  readonly origin: Unread
+}
+
+const templateNews = (given: TemplateNews, config: unknown): TemplateNewsOf => {
+  const { category, correctCategory, isChanged, language, name, origin, platformId, quality, status } = given
+  const { content, field } = origin ?? { field: "templates", content: given }
+  const reason = "the session has no such template"
+  return {
+    news: {
+      platformId: ExternalText.idOrNull(platformId ?? null),
+      name: ExternalText.id(name),
+      language: ExternalText.code(language),
+      ...(status === undefined ? {} : { status: ExternalText.code(status) }),
+      ...(quality === undefined ? {} : { quality: ExternalText.code(quality) }),
+      ...(category === undefined ? {} : { category: ExternalText.code(category) }),
+      ...(correctCategory === undefined ? {} : { correctCategory: codeOrNull(correctCategory) }),
+      ...(isChanged === undefined ? {} : { isChanged })
+    },
+    origin: unreadPart({ field, reason, content }, config)
+  }
+}
 
 const textOrNull = (text: string | null | undefined): string | null =>
   typeof text === "string" ? ExternalText.lines(text, ExternalText.longest.words) : null
@@ -111,7 +131,9 @@ const unreadPart = ({ content, field, reason }: UnreadPart, config: unknown): Un
 }
 
 /** The content of a hook as the engine applies it. */
-export interface Content extends Omit<HookContent, "unread"> {
+export interface Content extends Omit<HookContent, "addressed" | "templates" | "unread"> {
+  readonly templates: ReadonlyArray<TemplateNewsOf>
+  readonly session: ReadonlyArray<SessionNews>
   readonly unread: ReadonlyArray<Unread>
 }
 
@@ -138,11 +160,20 @@ export function* hookContent(given: HookContent, config: unknown): Generator<voi
       )
     yield
   }
+  const session: Array<SessionNews> = []
+  for (const { at, disconnects, kind, news } of given.session ?? []) {
+    const object = ExternalText.jsonObject(news)
+    session.push({ kind: ExternalText.code(kind), news: object ?? null, at, disconnects })
+    if (object === undefined)
+      unread.push(unreadPart({ field: kind, reason: "an object that is too long", content: news }, config))
+    yield
+  }
   for (const part of given.unread) {
     unread.push(unreadPart(part, config))
     yield
   }
-  return { ...given, reports, preferences, messages, unread }
+  const templates = given.templates.map((each) => templateNews(each, config))
+  return { ...given, reports, preferences, messages, templates, session, unread }
 }
 
 /** Why a sender broke, for the log: with the stack, and without the session's secrets, which an error may quote. */

@@ -162,12 +162,33 @@ export interface HookRequest {
   readonly now: Instant
 }
 
-/** What the platform tells of a template, in lower case. */
+/** What the platform tells of a template, in lower case. What is absent stays as it was. */
 export interface TemplateNews {
+  /** The platform's own id of it, which goes before the name and the language. */
+  readonly platformId?: string | null
   readonly name: string
   readonly language: string
   readonly status?: string
   readonly quality?: string
+  readonly category?: string
+  /** The category that the platform is going to give it; null when that is over. */
+  readonly correctCategory?: string | null
+  /** True when its content is another than it was. */
+  readonly isChanged?: boolean
+  /** The part of the hook that tells it, for when the session has no such template. */
+  readonly origin?: Omit<UnreadPart, "reason">
+}
+
+/** What the platform tells of a session's account or number. */
+export interface SessionNews {
+  /** The platform's name for this kind of news. */
+  readonly kind: string
+  /** The platform's object. */
+  readonly news: unknown
+  /** Null when the platform told none. */
+  readonly at: Instant | null
+  /** Why nothing more can be sent over the session, which is disconnected for it; null when that is not so. */
+  readonly disconnects: string | null
 }
 
 /** A person's consent or refusal for one kind of message, reported in another way than by a text. */
@@ -219,6 +240,7 @@ export interface HookContent {
   readonly preferences: ReadonlyArray<Preference>
   readonly people?: ReadonlyArray<Acquaintance>
   readonly templates: ReadonlyArray<TemplateNews>
+  readonly session?: ReadonlyArray<SessionNews>
   /** The parts that were not understood, which are kept for the operator; the rest is applied. */
   readonly unread: ReadonlyArray<UnreadPart>
   /**

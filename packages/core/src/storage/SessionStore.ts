@@ -87,6 +87,20 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly now: Instant
     }) => Effect.Effect<void, StorageError>
     /**
+     * The platform's news of the session: appends `session.updated`, and disconnects a session over which nothing more can
+     * be sent (`Session.ended`). Answers the session as it is then, or null when there is none.
+     */
+    readonly announce: (command: {
+      readonly id: string
+      readonly kind: string
+      /** The platform's object, bounded and well-formed. */
+      readonly news: unknown
+      readonly at: Instant | null
+      /** Why nothing more can be sent; null while something can. */
+      readonly disconnects: string | null
+      readonly now: Instant
+    }) => Effect.Effect<Session | null, StorageError>
+    /**
      * Writes by which names of its platform the session is found, in the place of all others. Where the session has
      * another configuration by now nothing is written.
      */

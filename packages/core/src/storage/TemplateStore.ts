@@ -36,9 +36,10 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       readonly sessionId: string
       readonly templateId: number
     }) => Effect.Effect<Template | null, StorageError>
-    /** Whatever its status. */
+    /** Whatever its status; by the platform's id, else by name and language as platforms spell them (`Template.find`). */
     readonly findNamed: (query: {
       readonly sessionId: string
+      readonly platformId?: string | null
       readonly name: string
       readonly language: string
     }) => Effect.Effect<Template | null, StorageError>

@@ -12,7 +12,7 @@ import type { Session } from "../domain/session/Session.ts"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
-import type { Acquaintance, HookContent, InboundMessage, Preference } from "../sender/Sender.ts"
+import type { Acquaintance, InboundMessage, Preference } from "../sender/Sender.ts"
 import { Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import * as InboundSteps from "../storage/InboundSteps.ts"
@@ -23,9 +23,10 @@ import type { Met, Report } from "../storage/JobStore.ts"
 import { JobStore, maximumEarlyReports } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
-import { TemplateStore } from "../storage/TemplateStore.ts"
+import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as InboundItems from "./InboundItems.ts"
 import * as Isolate from "./Isolate.ts"
+import * as News from "./News.ts"
 import * as UnreadHooks from "./UnreadHooks.ts"
 
 /** Applied in one commit, which others wait for. What comes twice changes nothing, so a cut between two does no harm. */
@@ -82,9 +83,9 @@ export const make: Effect.Effect<
   const resolve = yield* SessionSender.make
   const senders = yield* Senders
   const sessions = yield* SessionStore
-  const templates = yield* TemplateStore
   const ids = Ids.make(yield* Ids.RandomBytes)
   const unreadHooks = yield* UnreadHooks.make
+  const news = yield* News.make(unreadHooks)
 
   /** The recipient of a message of ours; null when it is not the session's. */
   const recipientOf = Effect.fnUntraced(function* (session: Session, messageId: string | null | undefined) {
@@ -278,28 +279,14 @@ export const make: Effect.Effect<
     return left
   })
 
-  /** The platform's word on a template that we have. */
-  const template = Effect.fnUntraced(function* (session: Session, news: HookContent["templates"][number]) {
-    const { accountId, id: sessionId } = session
-    const found = yield* templates.findNamed({ sessionId, name: news.name, language: news.language })
-    if (found === null) return
-    const { templateId } = found
-    const now = yield* Clock.currentTimeMillis
-    const report = { ...news, refusedSince: null }
-    yield* templates.report({ accountId, sessionId, templateId, report, now })
-  })
-
   const content: Inbound["content"] = Effect.fnUntraced(function* (session, brought) {
     const { messages, people: acquaintances = [], preferences, unread } = brought
     // People first; and what fails of one kind does not keep the others from being applied.
     const exits = [
       yield* Effect.exit(people(session, { messages, preferences, people: acquaintances })),
       yield* Effect.exit(Effect.asVoid(applyReports(brought.reports, session))),
-      yield* Effect.exit(
-        Effect.forEach(brought.templates, (each) => template(session, Sanitize.templateNews(each)), {
-          discard: true
-        })
-      ),
+      yield* Effect.exit(news.session(session, brought.session)),
+      yield* Effect.exit(news.templates(session, brought.templates)),
       yield* Effect.exit(unreadHooks.retain(session, unread))
     ]
     for (const exit of exits) if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)

@@ -352,7 +352,7 @@ describe("the cost", () => {
           text: n % 10 === 0 ? "STOP" : "Hello",
           at: 0
         }))
-        const content = { reports: [], messages, preferences: [], templates: [], unread: [] }
+        const content = { reports: [], messages, preferences: [], templates: [], session: [], unread: [] }
         const first = yield* during(inbound.content(session, content))
         expect(first.writes).toBe(11)
         const again = yield* during(inbound.content(session, content))

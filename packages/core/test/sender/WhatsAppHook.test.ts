@@ -131,6 +131,11 @@ describe("what a hook says and nobody understands", () => {
       user_preferences: [{ wa_id: "34600000203", category: "marketing_messages", value: "perhaps" }]
     }),
     "a user id update without ids": hook("user_id_update", { user_id_update: [{ wa_id: "34600000203" }] }),
+    "a change of category that says too little": hook("template_category_update", {
+      message_template_name: "promo",
+      message_template_language: "en",
+      new_category: "MARKETING"
+    }),
     "news of a template without its name": hook("message_template_status_update", { event: "PAUSED" })
   }
   for (const [name, json] of Object.entries(unread))
@@ -142,6 +147,136 @@ describe("what a hook says and nobody understands", () => {
         expect(JSON.stringify(json)).toContain(JSON.stringify(part?.content).slice(1, -1))
         expect(part?.field).not.toBe("")
         expect(found.messages).toEqual([])
+      })
+    )
+})
+
+describe("news of a template", () => {
+  const named = {
+    message_template_id: 9,
+    message_template_name: "promo_br",
+    message_template_language: "pt-BR"
+  }
+  const known: ReadonlyArray<readonly [field: string, value: object, news: object]> = [
+    ["message_template_status_update", { event: "PAUSED", reason: "NONE" }, { status: "paused" }],
+    ["message_template_status_update", { event: "REINSTATED" }, { status: "approved" }],
+    [
+      "message_template_quality_update",
+      { previous_quality_score: "GREEN", new_quality_score: "RED" },
+      { quality: "red" }
+    ],
+    ["message_template_components_update", { message_template_element: "Hello" }, { isChanged: true }],
+    [
+      "template_category_update",
+      { previous_category: "UTILITY", new_category: "MARKETING" },
+      { category: "marketing", correctCategory: null }
+    ],
+    [
+      "template_category_update",
+      { new_category: "UTILITY", correct_category: "MARKETING" },
+      { correctCategory: "marketing" }
+    ],
+    [
+      "template_correct_category_detection",
+      { correct_category: "MARKETING" },
+      { correctCategory: "marketing" }
+    ]
+  ]
+  for (const [field, value, news] of known)
+    it.effect(`is read: ${field} ${JSON.stringify(value)}`, () =>
+      Effect.gen(function* () {
+        const json = { ...named, ...value }
+        const found = yield* read(hook(field, json))
+        const whose = { platformId: "9", name: "promo_br", language: "pt-BR" }
+        expect(found.templates).toEqual([{ ...whose, ...news, origin: { field, content: json } }])
+        expect(found.unread).toEqual([])
+      })
+    )
+})
+
+describe("news of the account", () => {
+  const banned = "The platform has banned the account."
+  const restricted = "The platform restricts the account's sending."
+  const removed = "The account no longer shares itself with the partner whose app this is."
+  const restriction = (restriction_type: string) => ({
+    event: "ACCOUNT_RESTRICTION",
+    restriction_info: [{ restriction_type, expiration: 1_790_000_000 }]
+  })
+  const known: ReadonlyArray<readonly [field: string, value: object, disconnects: string | null]> = [
+    ["account_update", { event: "DISABLED_UPDATE", ban_info: { waba_ban_state: ["DISABLE"] } }, banned],
+    ["account_update", { event: "DISABLED_UPDATE", ban_info: { waba_ban_state: "DISABLE" } }, banned],
+    ["account_update", { event: "DISABLED_UPDATE", ban_info: { waba_ban_state: ["REINSTATE"] } }, null],
+    ["account_update", restriction("RESTRICTED_BIZ_INITIATED_MESSAGING"), restricted],
+    ["account_update", restriction("RESTRICTED_ADD_PHONE_NUMBER_ACTION"), null],
+    ["account_update", { event: "PARTNER_REMOVED", waba_info: { waba_id: account } }, removed],
+    ["account_update", { event: "PARTNER_APP_UNINSTALLED" }, removed],
+    ["account_update", { event: "ACCOUNT_OFFBOARDED" }, null],
+    ["account_update", { event: "RECONNECTED" }, null],
+    ["account_update", { event: "MM_LITE_TERMS_SIGNED" }, null],
+    ["account_update", { event: "VOLUME_BASED_PRICING_TIER_UPDATE" }, null],
+    ["account_review_update", { decision: "APPROVED" }, null],
+    ["account_alerts", { alert_severity: "WARNING" }, null],
+    ["phone_number_quality_update", { event: "FLAGGED", current_limit: "TIER_1K" }, null],
+    ["phone_number_name_update", { decision: "APPROVED", requested_verified_name: "N" }, null],
+    ["business_capability_update", { max_daily_conversations_per_business: 1000 }, null],
+    ["security", { event: "PIN_CHANGED" }, null]
+  ]
+  for (const [field, news, disconnects] of known)
+    it.effect(`is read: ${field} ${JSON.stringify(news)}`, () =>
+      Effect.gen(function* () {
+        const found = yield* read(hook(field, news))
+        expect(found.session).toEqual([{ kind: field, news, at: null, disconnects }])
+        expect(found.unread).toEqual([])
+      })
+    )
+
+  it.effect("is what its errors say, too; and it is the account's that the value names", () =>
+    Effect.gen(function* () {
+      const errors = [{ code: 131000, title: "Something went wrong" }]
+      expect((yield* read(hook("messages", { ...own, errors }))).session).toMatchObject([
+        { kind: "errors", news: { errors } }
+      ])
+      const value = { event: "PARTNER_REMOVED", waba_info: { waba_id: account } }
+      const entry = [{ id: "77", time: 1_790_000_000, changes: [{ field: "account_update", value }] }]
+      expect((yield* read({ entry })).session).toMatchObject([{ at: 1_790_000_000_000 }])
+      const other = { event: "PARTNER_REMOVED", waba_info: { waba_id: "88" } }
+      const found = yield* read({
+        entry: [{ id: account, changes: [{ field: "account_update", value: other }] }]
+      })
+      expect([found.session, found.addressed?.map(({ address }) => address)]).toEqual([[], ["account 88"]])
+    })
+  )
+})
+
+describe("every other kind of news that the platform has", () => {
+  // As of 2026-11-25, those that nothing here reads.
+  const others = [
+    "account_settings_update",
+    "automatic_events",
+    "business_username_updates",
+    "business_status_update",
+    "calls",
+    "flows",
+    "group_lifecycle_update",
+    "group_participants_update",
+    "group_settings_update",
+    "group_status_update",
+    "history",
+    "message_echoes",
+    "messaging_handovers",
+    "partner_solutions",
+    "payment_configuration_update",
+    "smb_app_state_sync",
+    "smb_message_echoes",
+    "tracking_events"
+  ]
+  for (const field of others)
+    it.effect(`is handed on as it came: ${field}`, () =>
+      Effect.gen(function* () {
+        const value = { event: "x", [field]: [{ id: "1" }] }
+        expect((yield* read(hook(field, value))).unread).toEqual([
+          { field, reason: "this kind of news is not known", content: { field, value } }
+        ])
       })
     )
 })

@@ -367,7 +367,15 @@ describe("Columns", () => {
         FastCheck.record({ templateId: number, sessionId: word, updatedAt: number }),
         (known) => {
           const content = Templates.merge(null, Fixtures.template())
-          const row = { ...content, ...known, content }
+          const row = {
+            ...content,
+            ...known,
+            content,
+            platformId: null,
+            checkAt: null,
+            checks: 0,
+            checkedAt: null
+          }
           const found = stored("sendwright_template", templates.names, templates.write(row))
           expect(readTemplate(found)).toEqual({ ...content, ...known })
         }

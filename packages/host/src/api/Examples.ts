@@ -216,6 +216,11 @@ export const eventData = {
   "session.disconnected": { ...sessionData, state: "disconnected", reason: "operator" },
   "session.unavailable": { ...sessionData, unavailable_since: at },
   "session.available": sessionData,
+  "session.updated": {
+    session_id: ids.session,
+    kind: "phone_number_quality_update",
+    news: { display_phone_number: "15550100100", event: "FLAGGED", current_limit: "TIER_1K" }
+  },
   "template.updated": {
     template_id: template.template_id,
     session_id: ids.session,
@@ -223,7 +228,8 @@ export const eventData = {
     language: template.language,
     category: template.category,
     status: template.status,
-    quality: template.quality
+    quality: template.quality,
+    correct_category: null
   },
   "consent.granted": consentData,
   "consent.revoked": consentData,

@@ -51,7 +51,8 @@ export const kinds: ReadonlyArray<Content["kind"]> = ["template", "direct"]
  * it are cached.
  */
 export const contentOf = Memo.ofObject((template: Template): Content => {
-  const { names: _, sessionId: __, templateId, updatedAt: ___, ...rest } = template
+  const { names: _, sessionId: __, templateId, updatedAt: ___, ...content } = template
+  const { correctCategory: _____, platformId: ____, ...rest } = content
   return { kind: "template", templateId, template: rest }
 })
 

@@ -137,6 +137,19 @@ export const transition = (
   }
 }
 
+/**
+ * The session after its platform said that nothing more can be sent over it; the same one where it is not connected, or
+ * connected since: platforms repeat what they said for days. They tell whole seconds.
+ */
+export const ended = (
+  session: Session,
+  { at, reason }: { readonly at: Instant | null; readonly reason: string },
+  now: Instant
+): Session =>
+  session.connectedSince === null || (at !== null && at + Time.second <= session.connectedSince)
+    ? session
+    : transition(session, { state: "disconnected", reason }, now)
+
 /** The session that its platform blocks; of two times the later one holds. */
 export const block = (session: Session, until: Instant, now: Instant): Session => ({
   ...session,

@@ -5,7 +5,7 @@
  */
 import * as Either from "../../effect/Either.ts"
 import * as Fault from "../Fault.ts"
-import { at, textAt } from "../Json.ts"
+import { at, textAt, wordAt } from "../Json.ts"
 import * as Text from "../Text.ts"
 import type { Binding, Button, Component, TemplateContent, Variable } from "./Template.ts"
 import * as Template from "./Template.ts"
@@ -348,6 +348,10 @@ const listing = (reader: Reader, json: unknown): Listing | undefined => {
     : { name, language, category: known, status }
 }
 
+/** The platform's own id; another text than such an id is none. */
+const fitId = (id: string | undefined): string | null =>
+  id !== undefined && /^[\x21-\x7e]{1,64}$/.test(id) ? id : null
+
 /** Undefined when it cannot even be listed: then its components are not looked at. */
 const contentOf = (json: unknown): TemplateContent | undefined => {
   const listed = listing(new Reader(1), json)
@@ -363,7 +367,8 @@ const contentOf = (json: unknown): TemplateContent | undefined => {
     bindings: slots.map(([, binding]) => binding),
     sendable: unsendableReason === null,
     unsendableReason,
-    quality: fitWord(textAt(json, "quality_score", "score"))
+    quality: fitWord(textAt(json, "quality_score", "score")),
+    platformId: fitId(wordAt(json, "id"))
   }
 }
 

@@ -71,6 +71,8 @@ export interface TemplateContent {
   readonly unsendableReason: string | null
   /** The platform's rating of how people receive the template: `green`, `yellow`, `red`, …; null when it gave none. */
   readonly quality: string | null
+  /** The platform's own id; absent where it told none. */
+  readonly platformId?: string | null
 }
 
 export interface Template extends NumberedTemplate {
@@ -159,6 +161,8 @@ export interface NumberedTemplate extends TemplateContent {
    * variables.
    */
   readonly names: ReadonlyArray<string>
+  /** The category that the platform is going to give it; null when none is announced. */
+  readonly correctCategory?: string | null
 }
 
 const isOfBody = (variable: Variable): boolean => variable.key.startsWith("body.")
@@ -184,19 +188,37 @@ const numbered = (content: TemplateContent, known: ReadonlyArray<string>): Numbe
   }
 }
 
+/** An announced category holds until the template has another one, or the announcement is over. */
+const announced = (
+  known: NumberedTemplate | null,
+  content: TemplateContent & Pick<NumberedTemplate, "correctCategory">
+): string | null => {
+  if (content.correctCategory !== undefined) return content.correctCategory
+  return known?.category === content.category ? (known.correctCategory ?? null) : null
+}
+
 /**
  * The template to store after an import; the known object when nothing changed. A header has at most one variable,
  * which is `header.1` whatever its name is.
  */
 export const merge = (known: NumberedTemplate | null, content: TemplateContent): NumberedTemplate => {
-  const merged = numbered(content, known?.names ?? [])
+  const { correctCategory: _, platformId: __, ...rest } = numbered(content, known?.names ?? [])
+  const platformId = content.platformId ?? known?.platformId ?? null
+  const correctCategory = announced(known, content)
+  const merged = {
+    ...rest,
+    ...(platformId === null ? {} : { platformId }),
+    ...(correctCategory === null ? {} : { correctCategory })
+  }
   return known !== null && sameContent(known, merged) ? known : merged
 }
 
-/** A template's status and rating, as far as its platform reported them. */
+/** A template's status, rating and category, as far as its platform reported them. */
 export interface StatusReport {
   readonly status?: string
   readonly quality?: string
+  readonly category?: Category
+  readonly correctCategory?: string | null
   /** When the message was sent that the platform refused with this status; null when the platform reported by itself. */
   readonly refusedSince: Instant | null
 }
@@ -210,11 +232,37 @@ const isOvertaken = ({ updatedAt }: Template, refusedSince: Instant, now: Instan
   refusedSince < updatedAt && updatedAt <= now
 
 /** The template's content after a report. A refusal changes only a template that is approved. */
-export const reported = (template: Template, report: StatusReport, now: Instant): TemplateContent => {
-  const { quality = template.quality, refusedSince, status = template.status } = report
+export const reported = (
+  template: Template,
+  report: StatusReport,
+  now: Instant
+): TemplateContent & Pick<NumberedTemplate, "correctCategory"> => {
+  const { category = template.category, correctCategory, quality = template.quality } = report
+  const { refusedSince, status = template.status } = report
   if (refusedSince !== null && (template.status !== "approved" || isOvertaken(template, refusedSince, now)))
     return template
-  return { ...template, status, quality }
+  const announced = correctCategory === undefined ? template.correctCategory : correctCategory
+  return { ...template, status, quality, category, correctCategory: announced ?? null }
+}
+
+/** Languages are written with a hyphen or an underscore, in one place of a platform and the other. */
+const spelling = (language: string): string => language.toLowerCase().replaceAll("-", "_")
+
+/**
+ * The one of some templates that is meant: by the platform's id, else by name and language, whose case and hyphens make no
+ * difference. One that is spelt alike goes before the others.
+ */
+export const find = (
+  templates: ReadonlyArray<Template>,
+  { language, name, platformId }: { language: string; name: string; platformId?: string | null }
+): Template | undefined => {
+  const named = templates.filter(
+    (each) => each.name.toLowerCase() === name.toLowerCase() && spelling(each.language) === spelling(language)
+  )
+  const byId = (each: Template) => (platformId ?? null) !== null && each.platformId === platformId
+  return (
+    templates.find(byId) ?? named.find((each) => each.name === name && each.language === language) ?? named[0]
+  )
 }
 
 /** A template as stored, perhaps by a version without quality, numbers of names and names of documents. */
@@ -261,19 +309,21 @@ export const ofStored = ({ names, quality = null, ...earlier }: Stored): Numbere
 }
 
 /** True when an import brings nothing new. */
-const sameContent = (a: TemplateContent, b: TemplateContent): boolean => {
+const sameContent = (a: NumberedTemplate, b: NumberedTemplate): boolean => {
   const text = ({
     bindings,
     category,
     components,
+    correctCategory = null,
     language,
     name,
+    platformId = null,
     quality,
     sendable,
     status,
     unsendableReason,
     variables
-  }: TemplateContent) =>
+  }: TemplateContent & Pick<NumberedTemplate, "correctCategory">) =>
     JSON.stringify([
       name,
       language,
@@ -284,7 +334,9 @@ const sameContent = (a: TemplateContent, b: TemplateContent): boolean => {
       bindings,
       sendable,
       unsendableReason,
-      quality
+      quality,
+      platformId,
+      correctCategory
     ])
   return text(a) === text(b)
 }

@@ -41,6 +41,7 @@ export const types = [
   "session.disconnected",
   "session.unavailable",
   "session.available",
+  "session.updated",
   "template.updated",
   "consent.granted",
   "consent.revoked",
@@ -241,6 +242,12 @@ export const sessionChanged = (before: Session, after: Session): ReadonlyArray<D
   }))
 }
 
+/** What the platform tells of a session's account or number. */
+export const sessionUpdated = (session: Pick<Session, "id">, kind: string, news: unknown): Draft => ({
+  type: "session.updated",
+  data: { session_id: session.id, kind, news } satisfies EventData.SessionNewsData
+})
+
 export const templateUpdated = (template: Template): Draft => ({
   type: "template.updated",
   data: {
@@ -250,7 +257,8 @@ export const templateUpdated = (template: Template): Draft => ({
     language: template.language,
     category: template.category,
     status: template.status,
-    quality: template.quality
+    quality: template.quality,
+    correct_category: template.correctCategory ?? null
   } satisfies EventData.TemplateData
 })
 

@@ -16,6 +16,11 @@ const NullableText = Schema.NullOr(Schema.String)
 const NullableTime = Schema.NullOr(Time)
 const Count = Schema.Number.annotations({ jsonSchema: { type: "integer", minimum: 0 } })
 
+/** An object of the platform's own. */
+const PlatformObject = Schema.Unknown.annotations({
+  jsonSchema: { type: ["object", "null"], additionalProperties: true, description: "The platform's own." }
+})
+
 export const Failure = Schema.Struct({
   code: Schema.String,
   provider_code: NullableText,
@@ -97,9 +102,7 @@ export const ReceivedData = Schema.Struct({
   type: NullableText,
   label: NullableText,
   payload: NullableText,
-  content: Schema.Unknown.annotations({
-    jsonSchema: { type: ["object", "null"], additionalProperties: true, description: "The platform's own." }
-  }),
+  content: PlatformObject,
   context_id: NullableText,
   group_id: NullableText
 }).annotations({ identifier: "ReceivedEventData" })
@@ -136,6 +139,13 @@ export const SessionData = Schema.Struct({
 }).annotations({ identifier: "SessionEventData" })
 export type SessionData = typeof SessionData.Type
 
+export const SessionNewsData = Schema.Struct({
+  session_id: Id,
+  kind: Schema.String,
+  news: PlatformObject
+}).annotations({ identifier: "SessionNewsEventData" })
+export type SessionNewsData = typeof SessionNewsData.Type
+
 export const TemplateData = Schema.Struct({
   template_id: Count,
   session_id: Id,
@@ -143,7 +153,10 @@ export const TemplateData = Schema.Struct({
   language: Schema.String,
   category: Template.Category,
   status: Schema.String,
-  quality: NullableText
+  quality: NullableText,
+  correct_category: NullableText.annotations({
+    description: "The category that the platform is going to give it; null when none is announced."
+  })
 }).annotations({ identifier: "TemplateEventData" })
 export type TemplateData = typeof TemplateData.Type
 
@@ -198,6 +211,7 @@ export const byType = {
   "session.disconnected": SessionData,
   "session.unavailable": SessionData,
   "session.available": SessionData,
+  "session.updated": SessionNewsData,
   "template.updated": TemplateData,
   "consent.granted": ConsentData,
   "consent.revoked": ConsentData,

@@ -14,12 +14,14 @@ import type {
   HookRequest,
   Named,
   Preference,
+  SessionNews,
   TemplateNews,
   UnreadPart
 } from "../Sender.ts"
 import { HookResult } from "../Sender.ts"
 import { type Config, decode } from "./Config.ts"
 import { failureOf } from "./Failure.ts"
+import * as News from "./News.ts"
 
 /** Compares in constant time, over the received bytes. */
 const isSigned = (body: Uint8Array, header: string | undefined, secret: string): boolean => {
@@ -48,6 +50,7 @@ interface Found {
   readonly preferences: Array<Preference>
   readonly people: Array<Acquaintance>
   readonly templates: Array<TemplateNews>
+  readonly session: Array<SessionNews>
   readonly unread: Array<UnreadPart>
 }
 
@@ -322,33 +325,16 @@ const readUserIdUpdate = (update: unknown, place: Place): void => {
   place.found.people.push({ phone, userId: current, formerly: { phone: null, userId: previous } })
 }
 
-/** What the events of a template mean for its status. */
-const templateStatuses: ReadonlyMap<string, string> = new Map([
-  ["REINSTATED", "approved"],
-  ["UNARCHIVED", "approved"],
-  ["FLAGGED", "approved"]
-])
-
-const readTemplate = (value: unknown, place: Place): void => {
-  const name = Json.textAt(value, "message_template_name")
-  const language = Json.textAt(value, "message_template_language")
-  const event = Json.textAt(value, "event")
-  const quality = Json.textAt(value, "new_quality_score")
-  if (name === undefined || language === undefined || (event === undefined && quality === undefined)) {
-    unread(place, "news of a template without its name, its language or what is new", value)
-    return
-  }
-  place.found.templates.push({
-    name,
-    language,
-    ...(event === undefined ? {} : { status: templateStatuses.get(event) ?? event.toLowerCase() }),
-    ...(quality === undefined ? {} : { quality: quality.toLowerCase() })
-  })
+/** Errors that concern no message: of the account, or of what the platform could not do. */
+const readErrors = (value: unknown, at: Instant | null, place: Place): void => {
+  const errors = itemsOf(place, value, "errors")
+  if (errors.length > 0) place.found.session.push({ kind: "errors", news: { errors }, at, disconnects: null })
 }
 
 /** Members of a change's value that are read, or say only whose it is. */
 const envelope = ["messaging_product", "metadata", "contacts"]
-const ofMessages: ReadonlySet<string> = new Set([...envelope, "statuses", "messages"])
+const ofMessages: ReadonlySet<string> = new Set([...envelope, "statuses", "messages", "errors"])
+const ofStandby: ReadonlySet<string> = new Set([...envelope, "statuses", "messages"])
 const ofPreferences: ReadonlySet<string> = new Set([...envelope, "user_preferences"])
 
 /** The people of a value, those among them whom the platform names twice, its statuses and its messages. */
@@ -366,7 +352,18 @@ function* readContacts(value: unknown, place: Place): Generator<void, Contacts> 
   return contacts
 }
 
-function* readChange(change: unknown, now: Instant, found: Found): Generator<void> {
+/** News of a template, or of the account. */
+const readNews = (value: object, at: Instant | null, change: unknown, place: Place): void => {
+  const { field, found } = place
+  const template = News.templateFields.has(field) ? News.template(field, value) : undefined
+  if (template !== undefined) found.templates.push(template)
+  else if (News.accountFields.has(field)) found.session.push(News.account(field, value, at))
+  else if (News.templateFields.has(field))
+    unread(place, "news of a template without its name, its language or what is new", value)
+  else unread(place, "this kind of news is not known", change)
+}
+
+function* readChange(change: unknown, at: Instant | null, now: Instant, found: Found): Generator<void> {
   const value = Json.at(change, "value")
   const place = { field: Json.textAt(change, "field") ?? "", found }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -376,13 +373,14 @@ function* readChange(change: unknown, now: Instant, found: Found): Generator<voi
   switch (place.field) {
     case "messages":
       yield* readConversation(value, now, place, false)
+      readErrors(value, at, place)
       unreadMembers(place, value, ofMessages)
       return
     case "standby": {
       // The platform's own agent holds the conversation, or a second app does (whatsapp-cloud.md §1.12).
       const aside = Json.at(value, "standby")
       yield* readConversation(aside, now, place, true)
-      unreadMembers(place, aside, ofMessages)
+      unreadMembers(place, aside, ofStandby)
       return
     }
     case "user_preferences": {
@@ -398,12 +396,8 @@ function* readChange(change: unknown, now: Instant, found: Found): Generator<voi
       for (const update of updates.length === 0 ? [value] : updates) yield readUserIdUpdate(update, place)
       return
     }
-    case "message_template_status_update":
-    case "message_template_quality_update":
-      readTemplate(value, place)
-      return
     default:
-      unread(place, "this kind of news is not known", change)
+      readNews(value, at, change, place)
   }
 }
 
@@ -447,6 +441,7 @@ const emptyFound = (): Found => ({
   preferences: [],
   people: [],
   templates: [],
+  session: [],
   unread: []
 })
 
@@ -463,7 +458,7 @@ function* contentOf(json: unknown, now: Instant, config: Config): Generator<void
       groups.set(address, group)
       const field = Json.textAt(change, "field") ?? ""
       group.parts.push({ field, reason: "no session has this number or account", content: change })
-      yield* readChange(change, now, group.found)
+      yield* readChange(change, timeOf(Json.at(entry, "time")), now, group.found)
       yield
     }
   }
@@ -475,6 +470,7 @@ function* contentOf(json: unknown, now: Instant, config: Config): Generator<void
     preferences: all.flatMap(({ preferences }) => preferences),
     people: all.flatMap(({ people }) => people),
     templates: all.flatMap(({ templates }) => templates),
+    session: all.flatMap(({ session }) => session),
     unread: all.flatMap(({ unread }) => unread),
     addressed: Array.from(groups, ([address, { found, parts }]) => ({ address, content: found, parts }))
   }

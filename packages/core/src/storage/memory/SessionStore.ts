@@ -68,6 +68,7 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
         return session
       }),
     transition: (command) => perform(() => Policy.transition(rowsOf(db), command)),
+    announce: (command) => perform(() => Policy.announce(rowsOf(db), command)),
     block: (command) => perform(() => Policy.block(rowsOf(db), command)),
     unblock: ({ now }) => perform(() => Policy.unblock(rowsOf(db), now)),
     markUnavailable: (command) => perform(() => Policy.mark(rowsOf(db), command, Sessions.unavailable)),

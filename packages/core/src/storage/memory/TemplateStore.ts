@@ -65,10 +65,8 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
           return known === null ? null : write(known, Templates.reported(known, report, of.now), of)
         }),
       find: ({ sessionId, templateId }) => Effect.sync(() => find(sessionId, templateId)),
-      findNamed: ({ language, name, sessionId }) =>
-        Effect.sync(
-          () => ofSession(sessionId).find((each) => each.name === name && each.language === language) ?? null
-        ),
+      findNamed: ({ sessionId, ...meant }) =>
+        Effect.sync(() => Templates.find(ofSession(sessionId), meant) ?? null),
       listPresent: ({ page, sessionId }) =>
         Effect.sync(() => {
           const found = ofSession(sessionId)

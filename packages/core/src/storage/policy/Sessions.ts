@@ -2,7 +2,7 @@
  * The verbs that change what a session may send: its state, blocks, outages. Written once for all stores: the decisions
  * are `domain/session/Session` and `domain/session/Circuit`, the reads and writes {@link SessionRows}.
  */
-
+import type * as Context from "effect/Context"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
@@ -10,7 +10,7 @@ import type { Session } from "../../domain/session/Session.ts"
 import * as Sessions from "../../domain/session/Session.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import * as JobSteps from "../JobSteps.ts"
-import type { ProbeAnswer } from "../SessionStore.ts"
+import type { ProbeAnswer, SessionStore } from "../SessionStore.ts"
 import type { Backend, Tx } from "./JobRows.ts"
 import type { SessionRows } from "./SessionRows.ts"
 
@@ -63,6 +63,18 @@ export function* transition<B extends Backend>(
     Sessions.isAbout(session, attempted) ? Sessions.transition(session, to, now) : session
   )
   return changed === null ? null : changed.after
+}
+
+/** `SessionStore.announce`. */
+export function* announce<B extends Backend>(
+  rows: SessionRows<B>,
+  { at, disconnects, id, kind, news, now }: Parameters<Context.Tag.Service<SessionStore>["announce"]>[0]
+): Tx<Session | null, B> {
+  const before = yield* rows.lockSession(id)
+  if (before === null) return null
+  yield* rows.appendEvents(before.accountId, [Event.sessionUpdated(before, kind, news)], now)
+  const after = disconnects === null ? before : Sessions.ended(before, { at, reason: disconnects }, now)
+  return yield* saveChanged(rows, before, after, now)
 }
 
 /** `SessionStore.block`. */

@@ -706,6 +706,22 @@ CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (a
 `
 }
 
+const templateNews: Migration = {
+  id: 26,
+  name: "template news",
+  compatibleFrom: 17,
+  statements: `
+-- platform_id: the platform's own id. check_at: when the platform is asked for it next, since it may be another there than
+-- here; its jobs wait until then. checks: how often it was asked without an answer. checked_at: when it answered last.
+ALTER TABLE sendwright_template ADD COLUMN platform_id TEXT;
+ALTER TABLE sendwright_template ADD COLUMN check_at BIGINT;
+ALTER TABLE sendwright_template ADD COLUMN checks BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE sendwright_template ADD COLUMN checked_at BIGINT;
+CREATE INDEX sendwright_template_platform ON sendwright_template (session, platform_id) WHERE platform_id IS NOT NULL;
+CREATE INDEX sendwright_template_check ON sendwright_template (check_at) WHERE check_at IS NOT NULL;
+`
+}
+
 export const migrations: ReadonlyArray<Migration> = [
   initial,
   endpoints,
@@ -731,5 +747,6 @@ export const migrations: ReadonlyArray<Migration> = [
   addresses,
   closedMarkets,
   restores,
-  perhapsRefusals
+  perhapsRefusals,
+  templateNews
 ]

@@ -150,6 +150,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
           return session
         }),
       transition: (command) => db.write("SessionStore.transition", () => Policy.transition(rows, command)),
+      announce: (command) => db.write("SessionStore.announce", () => Policy.announce(rows, command)),
       block: (command) => db.write("SessionStore.block", () => Policy.block(rows, command)),
       unblock: ({ now }) => db.write("SessionStore.unblock", () => Policy.unblock(rows, now)),
       markUnavailable: (command) =>

@@ -31,14 +31,27 @@ const byName = `SELECT ${readable.list} FROM sendwright_template WHERE session =
 const present = `SELECT ${readable.list} FROM sendwright_template
   WHERE session = ? AND id > ? AND status <> 'deleted' ORDER BY id ${limited}`
 
+/** Names are in lower case on platforms, and few languages have one name. */
+const meantBy = `SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND platform_id = ?
+  UNION SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND name IN (?, ?)`
+
 const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
   WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' AND job.template = ?`
 
-const inserted = templates.only("sessionId", "name", "language", "category", "status", "content", "updatedAt")
+const inserted = templates.only(
+  "sessionId",
+  "name",
+  "language",
+  "category",
+  "status",
+  "content",
+  "updatedAt",
+  "platformId"
+)
 
 const insert = `${insertInto("sendwright_template", inserted.names)} RETURNING id`
 
-const imported = templates.only("category", "status", "content", "updatedAt")
+const imported = templates.only("category", "status", "content", "updatedAt", "platformId")
 
 const update = `UPDATE sendwright_template SET ${imported.assignments} WHERE id = ?`
 
@@ -51,7 +64,13 @@ function* write(
 ): Program<Template> {
   const merged = Templates.merge(known, content)
   if (known !== null && merged === known) return known
-  const row = { ...merged, content: merged, sessionId, updatedAt: now }
+  const row = {
+    ...merged,
+    content: merged,
+    sessionId,
+    updatedAt: now,
+    platformId: merged.platformId ?? null
+  }
   if (known !== null) {
     yield* run(update, ...imported.write(row), known.templateId)
     return { ...merged, templateId: known.templateId, sessionId, updatedAt: now }
@@ -152,10 +171,11 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           const row = yield* get(byId, templateId, sessionId)
           return row === undefined ? null : templateOf(row)
         }),
-      findNamed: ({ language, name, sessionId }) =>
+      findNamed: ({ sessionId, ...meant }) =>
         db.read("TemplateStore.findNamed", function* () {
-          const row = yield* get(byName, sessionId, name, language)
-          return row === undefined ? null : readTemplate(row)
+          const { name, platformId = null } = meant
+          const rows = yield* all(meantBy, sessionId, platformId, sessionId, name, name.toLowerCase())
+          return Templates.find(rows.map(readTemplate), meant) ?? null
         }),
       listPresent: ({ page, sessionId }) =>
         db.read("TemplateStore.listPresent", function* () {

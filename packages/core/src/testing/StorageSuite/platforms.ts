@@ -331,6 +331,53 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("changes its category, and tells the one that is to come until it has it", () =>
+      Effect.gen(function* () {
+        const { report, who } = yield* imported("approved", now)
+        yield* listen(who.accountId)
+        yield* report({ correctCategory: "marketing", refusedSince: null }, now + 1)
+        yield* report({ correctCategory: "marketing", refusedSince: null }, now + 2)
+        expect(
+          yield* report({ category: "marketing", correctCategory: null, refusedSince: null }, now + 3)
+        ).toMatchObject({ category: "marketing", updatedAt: now + 3 })
+        const bodies = (yield* events(now + 10)).map(({ data }) => data)
+        expect(bodies).toMatchObject([
+          { category: "utility", correct_category: "marketing" },
+          { category: "marketing", correct_category: null }
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("finds it by the platform's id, else by its name and language as platforms spell them", () =>
+      Effect.gen(function* () {
+        const templates = yield* TemplateStore
+        const { accountId, sessionId } = yield* owner
+        const contents = [
+          Fixtures.template({ name: "promo", language: "pt_BR", platformId: "9" }),
+          Fixtures.template({ name: "promo", language: "pt" })
+        ]
+        yield* templates.importAll({ accountId, sessionId, contents, now })
+        const found = (name: string, language: string, platformId: string | null = null) =>
+          Effect.map(
+            templates.findNamed({ sessionId, name, language, platformId }),
+            (template) => template?.language
+          )
+        expect(yield* found("promo", "pt-BR")).toBe("pt_BR")
+        expect(yield* found("PROMO", "PT_br", "10")).toBe("pt_BR")
+        expect(yield* found("renamed", "xx", "9")).toBe("pt_BR")
+        expect(yield* found("promo", "pt")).toBe("pt")
+        expect(yield* found("promo", "en")).toBeUndefined()
+        // The id stays where an import says none.
+        yield* templates.importAll({
+          accountId,
+          sessionId,
+          contents: [Fixtures.template({ name: "promo", language: "pt_BR", quality: "red" })],
+          now
+        })
+        expect(yield* found("renamed", "xx", "9")).toBe("pt_BR")
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("resumes the jobs that were paused for it once it is approved", () =>
       Effect.gen(function* () {
         const { report, templateId, who } = yield* imported("paused", now)

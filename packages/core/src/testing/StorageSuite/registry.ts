@@ -193,8 +193,8 @@ export const suite = (layer: Stored) => {
         const back = { id: who.sessionId, state: "connected", reason: null, now: now + 2 } as const
         expect(yield* sessions.transition(back)).toMatchObject({ connectedSince: now + 2 })
         expect(yield* find(running.jobId)).toMatchObject({ status: "processing", pauseReason: null })
-        const told = yield* events(now + 10)
-        expect(told.map(({ type }) => type).sort()).toEqual([
+        const since = yield* events(now + 10)
+        expect(since.map(({ type }) => type).sort()).toEqual([
           "job.paused",
           "job.processing",
           "session.connected",
@@ -202,6 +202,56 @@ export const suite = (layer: Stored) => {
         ])
         expect(yield* claim(250, now + 30_000)).toHaveLength(2)
         expect(yield* sessions.transition({ ...back, id: "nobody" })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a platform's news of a session", () => {
+    const news = { kind: "account_update", news: { event: "x" }, at: null, disconnects: null }
+
+    it.effect("is told, and disconnects it where nothing more can be sent, with the reason", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { accountId, sessionId: id } = yield* owner
+        yield* listen(accountId)
+        expect(yield* sessions.announce({ id, ...news, now: now + 1 })).toMatchObject({ state: "connected" })
+        const banned = { ...news, disconnects: "Banned." }
+        expect(yield* sessions.announce({ id, ...banned, now: now + 2 })).toMatchObject({
+          state: "disconnected",
+          reason: "Banned.",
+          updatedAt: now + 2
+        })
+        expect(yield* sessions.announce({ id: "nobody", ...news, now })).toBeNull()
+        const since = yield* events(now + 10)
+        expect(since.map(({ type }) => type)).toEqual([
+          "session.updated",
+          "session.updated",
+          "session.disconnected"
+        ])
+        expect(since[0]?.data).toEqual({
+          session_id: id,
+          kind: "account_update",
+          news: { event: "x" }
+        })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("from before it was connected disconnects it no more: platforms repeat it for days", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { sessionId: id } = yield* owner
+        const banned = { ...news, disconnects: "Banned." }
+        const { connectedSince } = (yield* sessions.find(id)) ?? { connectedSince: null }
+        const since = connectedSince ?? 0
+        const stateAfter = (at: number) =>
+          Effect.map(sessions.announce({ id, ...banned, at, now: now + 1 }), (session) => session?.state)
+        expect(yield* stateAfter(since - 1000)).toBe("connected")
+        expect(yield* stateAfter(since - 999)).toBe("disconnected")
+        // An operator's reason stays.
+        yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 2 })
+        expect(yield* sessions.announce({ id, ...banned, now: now + 3 })).toMatchObject({
+          reason: "operator"
+        })
       }).pipe(Effect.provide(layer))
     )
   })

@@ -1,7 +1,8 @@
 /** The columns of `sendwright_template`. Its content holds all; the other columns are what templates are found by. */
+import type { Instant } from "../../../domain/Instant.ts"
 import type { Template } from "../../../domain/template/Template.ts"
 import * as Templates from "../../../domain/template/Template.ts"
-import { integer, json, table, text, word } from "../Columns.ts"
+import { integer, integerOrNull, json, table, text, textOrNull, word } from "../Columns.ts"
 import type { Row } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 
@@ -11,6 +12,13 @@ interface TemplateRow
     "category" | "language" | "name" | "sessionId" | "status" | "templateId" | "updatedAt"
   > {
   readonly content: Templates.Stored
+  readonly platformId: string | null
+  /** When the platform is asked for it next; null where it is known as it is there. */
+  readonly checkAt: Instant | null
+  /** How often the platform was asked without an answer. */
+  readonly checks: number
+  /** When the platform answered last. */
+  readonly checkedAt: Instant | null
 }
 
 export const templates = table<TemplateRow>({
@@ -21,7 +29,11 @@ export const templates = table<TemplateRow>({
   category: word("category", Templates.Category.literals),
   status: text("status"),
   content: json("content"),
-  updatedAt: integer("updated_at")
+  updatedAt: integer("updated_at"),
+  platformId: textOrNull("platform_id"),
+  checkAt: integerOrNull("check_at"),
+  checks: integer("checks"),
+  checkedAt: integerOrNull("checked_at")
 })
 
 export const readable = templates.only("templateId", "sessionId", "content", "updatedAt")
