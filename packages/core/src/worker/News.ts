@@ -35,6 +35,8 @@ const reportOf = ({ news }: Sanitize.TemplateNewsOf): Reported | undefined => {
   }
 }
 
+const changedThere = "the template has another content at the platform: sync the session's templates"
+
 export const make = (unreadHooks: UnreadHooks): Effect.Effect<News, never, SessionStore | TemplateStore> =>
   Effect.gen(function* () {
     const sessions = yield* SessionStore
@@ -50,6 +52,8 @@ export const make = (unreadHooks: UnreadHooks): Effect.Effect<News, never, Sessi
         return yield* unreadHooks.retain(session, [
           { ...each.origin, reason: "a category that is not known" }
         ])
+      if (each.news.isChanged === true)
+        return yield* unreadHooks.retain(session, [{ ...each.origin, reason: changedThere }])
       const { templateId } = found
       const now = yield* Clock.currentTimeMillis
       yield* templates.report({ accountId, sessionId, templateId, report, now })

@@ -1,0 +1,73 @@
+/** News of templates and accounts that come with a hook (decisions.md §11). */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { InboundStore } from "../../src/storage/InboundStore.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import { SessionStore } from "../../src/storage/SessionStore.ts"
+import { TemplateStore } from "../../src/storage/TemplateStore.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import { owner } from "../../src/testing/StorageSuite/Setup.ts"
+import * as News from "../../src/worker/News.ts"
+import * as UnreadHooks from "../../src/worker/UnreadHooks.ts"
+
+const heard = Effect.gen(function* () {
+  const who = yield* owner
+  const { accountId, sessionId } = who
+  const session = yield* (yield* SessionStore).find(sessionId)
+  if (session === null) return yield* Effect.dieMessage("no session")
+  const templates = yield* TemplateStore
+  const contents = [Fixtures.template({ name: "promo_br", language: "pt_BR" })]
+  yield* templates.importAll({ accountId, sessionId, contents, now: 0 })
+  const news = yield* News.make(yield* UnreadHooks.make)
+  const tell = (some: object) =>
+    news.templates(session, [
+      {
+        news: { name: "promo_br", language: "pt-BR", ...some },
+        origin: { field: "templates", reason: "the session has no such template", text: "{}", isCut: false }
+      }
+    ])
+  const template = templates.findNamed({ sessionId, name: "promo_br", language: "pt_BR" })
+  const unread = Effect.flatMap(InboundStore, (store) =>
+    Effect.map(store.unread({ sessionId, page: { limit: 10, after: null }, now: 0 }), ({ items }) =>
+      items.map(({ reason }) => reason)
+    )
+  )
+  return { session, news, tell, template, unread }
+})
+
+describe("news of a template", () => {
+  it.effect("reach it under the platform's spelling of its language", () =>
+    Effect.gen(function* () {
+      const { tell, template, unread } = yield* heard
+      yield* tell({ status: "paused" })
+      yield* tell({ quality: "red" })
+      expect(yield* template).toMatchObject({ status: "paused", quality: "red" })
+      expect(yield* unread).toEqual([])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("change its category once the change is complete, and to one that is known", () =>
+    Effect.gen(function* () {
+      const { tell, template, unread } = yield* heard
+      yield* tell({ correctCategory: "marketing" })
+      expect(yield* template).toMatchObject({ category: "utility", correctCategory: "marketing" })
+      yield* tell({ category: "marketing", correctCategory: null })
+      expect(yield* template).toMatchObject({ category: "marketing" })
+      yield* tell({ category: "unheard_of" })
+      expect(yield* template).toMatchObject({ category: "marketing" })
+      expect(yield* unread).toEqual(["a category that is not known"])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("that the session lacks, and of another content, are unread", () =>
+    Effect.gen(function* () {
+      const { tell, unread } = yield* heard
+      yield* tell({ name: "other", status: "paused" })
+      yield* tell({ isChanged: true })
+      expect(yield* unread).toEqual([
+        "the template has another content at the platform: sync the session's templates",
+        "the session has no such template"
+      ])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
