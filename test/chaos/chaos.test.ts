@@ -7,6 +7,7 @@ import * as Kills from "./Kills.ts"
 import type { Account } from "./Ledger.ts"
 import * as OptOuts from "./OptOuts.ts"
 import * as Program from "./Program.ts"
+import * as Restores from "./Restores.ts"
 import type { Setting } from "./Scenario.ts"
 import type { Stores } from "./Stores.ts"
 import * as Store from "./Stores.ts"
@@ -60,6 +61,10 @@ const suite = (name: string, open: () => Promise<Stores>, nodes: number): void =
       const account = await Kills.wrongKey({ ...setting, jobs: 2 })
       expect({ ...whole(account), unknown: account.unknown }).toEqual({ ...nothing, unknown: 0 })
     }, 120_000)
+
+    it("writes to nobody twice, nor after a STOP, when a backup takes its place", async () => {
+      expect(whole(await Restores.midDrain(setting))).toEqual(nothing)
+    }, 480_000)
 
     if (nodes === 1) {
       it("delivers every webhook though it is killed while it does", async () => {

@@ -14,6 +14,7 @@ import type { Account } from "./Ledger.ts"
 import * as OptOuts from "./OptOuts.ts"
 import * as Outages from "./Outages.ts"
 import * as Program from "./Program.ts"
+import * as Restores from "./Restores.ts"
 import type { Setting } from "./Scenario.ts"
 import * as Stores from "./Stores.ts"
 import * as Webhooks from "./Webhooks.ts"
@@ -76,7 +77,8 @@ const always: ReadonlyArray<Scenario> = [
   ["opt-outs", (setting) => OptOuts.killed(setting, Math.ceil(kills / 4))],
   ["odd-ids", (setting) => Kills.oddIds(setting)],
   ["far-apart", (setting) => Kills.farApart(setting)],
-  ["wrong-key", (setting) => Kills.wrongKey(setting)]
+  ["wrong-key", (setting) => Kills.wrongKey(setting)],
+  ["restores", (setting) => Restores.midDrain(setting)]
 ]
 
 const ofSqlite: ReadonlyArray<Scenario> = [["disk", (setting) => Hosts.diskFull(setting)]]

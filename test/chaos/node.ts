@@ -3,7 +3,15 @@
  * it does is said by `CHAOS`, a JSON of {@link Order}.
  */
 import { Agent, request } from "node:http"
-import { AddressPolicy, Engine, SecretBox, Sender, UndiciTransport, Worker } from "@sendwright/core"
+import {
+  AddressPolicy,
+  Engine,
+  type Restore,
+  SecretBox,
+  Sender,
+  UndiciTransport,
+  Worker
+} from "@sendwright/core"
 import { Postgres } from "@sendwright/core/postgres"
 import { Sqlite } from "@sendwright/core/sqlite"
 import * as Clock from "effect/Clock"
@@ -23,8 +31,15 @@ export interface Tenant {
 }
 
 export interface Order {
-  /** `prepare` makes the tenant and tells it, `fill` sends its jobs and tells each that was accepted. */
-  readonly task: "prepare" | "fill" | "work"
+  /**
+   * `prepare` makes the tenant and tells it, `fill` sends its jobs and tells each that was accepted. `stop` records that some
+   * people said STOP, `open` lets a restored store send again and tells the counts.
+   */
+  readonly task: "prepare" | "fill" | "work" | "stop" | "open"
+  /** How many people `stop` records, the first of each job. */
+  readonly stops?: number
+  /** The way on of `open`. */
+  readonly way?: Restore.Way
   /** Whose jobs `fill` sends. */
   readonly tenant?: Tenant
   /** `sqlite:<file>` or `postgres://…` */
@@ -148,6 +163,22 @@ const fill = Effect.gen(function* () {
   }
 })
 
+const stop = Effect.gen(function* () {
+  const { admin } = yield* Engine.Engine
+  const { items } = yield* admin.accounts.list({ limit: 1, after: null })
+  const revoked = phones.slice(0, order.stops ?? 0).map((phone) => {
+    return { phone, status: "revoked" as const, source: "a copy of the event consent.revoked" }
+  })
+  for (const { id } of items) yield* admin.consents.record(id, revoked)
+})
+
+const open = Effect.gen(function* () {
+  const { admin } = yield* Engine.Engine
+  const { counts, quarantine } = yield* admin.restore.decide({ open: order.way ?? "unknown" })
+  if (quarantine === null) return yield* Effect.dieMessage("The store was not held.")
+  yield* tell("opened", JSON.stringify(counts))
+})
+
 const skewed = (skew: NonNullable<Order["skew"]>): Clock.Clock => {
   const real = Clock.make()
   const began = performance.now()
@@ -172,6 +203,8 @@ const work = Layer.launch(Layer.provide(up, Layer.provide(Worker.layerLoops, eng
 const tasks: Readonly<Record<Order["task"], Effect.Effect<unknown, unknown>>> = {
   prepare: Effect.provide(prepare, engine),
   fill: Effect.provide(fill, engine),
+  stop: Effect.provide(stop, engine),
+  open: Effect.provide(open, engine),
   work
 }
 
