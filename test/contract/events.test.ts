@@ -34,6 +34,7 @@ afterAll(async () => {
 
 /** Told by what platforms do that the sandbox does not; the types in `Event` bind these to the schemas all the same. */
 const untold = new Set([
+  "inbound.perhaps_refusal",
   "inbound.unattributed",
   "job.failed",
   "job.paused",
