@@ -4,14 +4,13 @@ import { Currency } from "@sendwright/core/Currency"
 import * as Instant from "@sendwright/core/Instant"
 import * as Money from "@sendwright/core/Money"
 import * as Cards from "@sendwright/core/RateCard"
-import * as Template from "@sendwright/core/Template"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"
 import * as Examples from "./Examples.ts"
 import { forOperator } from "./Operation.ts"
 import { Paging, page, TimeText } from "./Parameters.ts"
-import { Amount, Id, NextCursor, Ok, ok, Text, Time, time, type View } from "./Wire.ts"
+import { Amount, Count, Id, NextCursor, Ok, ok, Text, Time, time, type View } from "./Wire.ts"
 
 const RateCardBody = Schema.Struct({
   id: Id,
@@ -22,7 +21,7 @@ const RateCardBody = Schema.Struct({
     Schema.Struct({
       market: Text,
       prefixes: Schema.optional(Schema.Array(Text)),
-      category: Template.Category,
+      category: Schema.Literal(...Cards.categories),
       price: Amount
     })
   )
@@ -42,6 +41,13 @@ const rateCard = (found: Cards.RateCard): View<typeof RateCardBody> => ({
 })
 
 const RateCard = Schema.Struct({ ok: Ok, rate_card: RateCardBody })
+const ImportedRateCard = Schema.Struct({
+  ok: Ok,
+  rate_card: RateCardBody,
+  skipped: Schema.Array(Schema.Struct({ line: Count, market: Text, reason: Text })).annotations({
+    description: "Rows of markets that are not known, which were left out."
+  })
+})
 const RateCards = Schema.Struct({ ok: Ok, rate_cards: Schema.Array(RateCardBody), next_cursor: NextCursor })
 
 const Price = Schema.String.pipe(
@@ -133,22 +139,23 @@ export const admin = [
   forOperator(
     HttpApiEndpoint.post("importRateCard", "/admin/v1/rate-cards/import")
       .setPayload(RateCardFile)
-      .addSuccess(RateCard),
+      .addSuccess(ImportedRateCard),
     {
       summary: "Add a platform's rate card from its CSV file",
-      description: "Faults name the line and the column of the file.",
+      description:
+        "Faults name the line and the column of the file. A row of a market that is not known is told in `skipped`, and the others are taken.",
       request: {
         currency: "EUR",
         effective_from: Examples.at,
         csv: "Market,Currency,Marketing,Utility,Authentication\nSpain,EUR,0.0509,0.0170,0.0170\n"
       },
-      answer: { ...ok, rate_card: example },
+      answer: { ...ok, rate_card: example, skipped: [] },
       command: { name: "rate-cards import", description: "Add a rate card from a platform's published list." }
     },
     ({ admin }) =>
       ({ payload }) =>
-        Effect.map(admin.rateCards.importList(rateCardFile(payload)), (found) =>
-          reply({ ...ok, rate_card: rateCard(found) })
+        Effect.map(admin.rateCards.importList(rateCardFile(payload)), ({ card, skipped }) =>
+          reply({ ...ok, rate_card: rateCard(card), skipped })
         ),
     ({ admin }) =>
       ({ payload: { csv, currency } }) =>

@@ -1,6 +1,7 @@
 /** Template sends: what they would cost, and the sends themselves (interface.md §2.3, §2.4). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine, Estimates } from "@sendwright/core"
+import * as RateCards from "@sendwright/core/RateCard"
 import * as Requests from "@sendwright/core/Requests"
 import * as Template from "@sendwright/core/Template"
 import * as Effect from "effect/Effect"
@@ -62,7 +63,7 @@ const Estimate = Schema.Struct({
     breakdown: Schema.Array(
       Schema.Struct({
         market: Text,
-        category: Template.Category,
+        category: Schema.Literal(...RateCards.categories),
         recipients: Count,
         unit_price: Amount,
         subtotal: Amount

@@ -1,7 +1,6 @@
 /** Templates: read with an API key (interface.md §2.2), imported and synchronized by operators (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin } from "@sendwright/core"
-import * as Prices from "@sendwright/core/RateCard"
 import * as Domain from "@sendwright/core/Template"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -20,7 +19,9 @@ const Template = Schema.Struct({ ok: Ok, template: Domain.Wire })
 const Filter = Schema.Struct({
   ...paging,
   category: optional(
-    Schema.Literal(...Prices.categories).annotations({ description: "Only templates of this category." })
+    Schema.Literal(...Domain.Category.literals).annotations({
+      description: "Only templates of this category."
+    })
   ),
   language: optional(Schema.String.annotations({ description: "Only templates in this language." })),
   name: optional(Schema.String.annotations({ description: "Only templates of this name." }))

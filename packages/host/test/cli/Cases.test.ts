@@ -45,6 +45,29 @@ const sendwright = async (...args: ReadonlyArray<string>) => {
   }
 }
 
+describe("a price list", () => {
+  it("22: tells the market that is not known, and takes the others", async () => {
+    const { code, json } = await sendwright(
+      "rate-cards",
+      "import",
+      inputOf("22-new-market.csv"),
+      "--currency",
+      "USD",
+      "--effective-from",
+      "2026-10-01"
+    )
+    expect(code).toBe(0)
+    expect(items(json, "skipped")).toMatchObject([{ line: 2, market: "Vietnam" }])
+    expect(items(json, "rate_card", "prices").map((each) => [at(each, "market"), at(each, "price")])).toEqual(
+      [
+        ["*", "0.0604"],
+        ["*", "0.0077"],
+        ["*", "0.0077"]
+      ]
+    )
+  })
+})
+
 describe("a table of consents", () => {
   let account = ""
   beforeAll(async () => {

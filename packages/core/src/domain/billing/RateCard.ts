@@ -1,7 +1,6 @@
 /** Dated prices per currency, market and category; a number's market is found by its longest prefix. */
 
 import type { Readable } from "../../schema/Readable.ts"
-import type { Purpose } from "../consent/Consent.ts"
 import * as Fault from "../Fault.ts"
 import type { Instant } from "../Instant.ts"
 import type { Pricing } from "../job/Recipient.ts"
@@ -10,8 +9,15 @@ import * as ClosedMarkets from "../session/ClosedMarkets.ts"
 import * as Text from "../Text.ts"
 import * as Money from "./Money.ts"
 
-export type Category = Exclude<Purpose, "direct">
-export const categories: ReadonlyArray<Category> = ["marketing", "utility", "authentication"]
+/** What the platform bills by: the categories of templates, authentication from abroad, and messages without a template. */
+export const categories = [
+  "marketing",
+  "utility",
+  "authentication",
+  "authentication_international",
+  "service"
+] as const
+export type Category = (typeof categories)[number]
 
 export interface Price {
   /** A name when `prefixes` lists its calling-code prefixes; else itself the prefix; `*` is the rest of the world. */
@@ -133,7 +139,13 @@ export interface Estimate {
 type Index = Readonly<Record<Category, Map<string, Rate>>>
 
 const indexOf = Memo.ofObject((card: RateCard): Index => {
-  const index: Index = { marketing: new Map(), utility: new Map(), authentication: new Map() }
+  const index: Index = {
+    marketing: new Map(),
+    utility: new Map(),
+    authentication: new Map(),
+    authentication_international: new Map(),
+    service: new Map()
+  }
   for (const price of card.prices) {
     const rate: Rate = { market: price.market, unitPrice: price.price }
     for (const prefix of prefixesOf(price)) index[price.category].set(prefix, rate)
@@ -221,10 +233,11 @@ export const estimate = (
   }
 }
 
-/** What the platform's billing knows beside the categories of templates (whatsapp-cloud.md §1.8). */
-const billedAs: ReadonlyMap<string, Category> = new Map([
-  ...categories.map((category) => [category, category] as const),
-  ["marketing_lite", "marketing"]
+/** The categories by the platform's words for them (whatsapp-cloud.md §1.8). */
+const billedAs: ReadonlyMap<string, Category> = new Map<string, Category>([
+  ...categories.map((category): [string, Category] => [category, category]),
+  ["marketing_lite", "marketing"],
+  ["authentication-international", "authentication_international"]
 ])
 
 /**

@@ -191,14 +191,14 @@ const headerOf = (header: Csv.Line): Omit<Table, "rows"> | undefined => {
   const market = names.indexOf("market")
   if (market < 0) return undefined
   const columns = RateCard.categories.flatMap((category): ReadonlyArray<Column> => {
-    const at = names.indexOf(category)
+    const at = names.indexOf(plain(category))
     return at < 0 ? [] : [{ category, name: header.cells[at] ?? category, at }]
   })
   return { header, market, currency: names.indexOf("currency"), columns }
 }
 
 /** The table below the first row that has a column "Market" and one of prices, else below the first with the former. */
-const tableOf = (text: string, separator: "," | ";"): Table | undefined => {
+const tableOf = (text: string, separator: Csv.Separator): Table | undefined => {
   const rows = Csv.read(text, separator)
   let bare: Table | undefined
   for (let place = 0; place < maximumHeading; place++) {
@@ -214,6 +214,8 @@ const tableOf = (text: string, separator: "," | ";"): Table | undefined => {
 
 /** Commas are looked for first, and semicolons where they make no table with prices. */
 const find = (text: string): Table | undefined => {
+  const announced = Csv.separators.find((each) => each === Csv.announced(text))
+  if (announced !== undefined) return tableOf(text, announced)
   const byCommas = tableOf(text, ",")
   if (byCommas !== undefined && byCommas.columns.length > 0) return byCommas
   const bySemicolons = tableOf(text, ";")
@@ -260,7 +262,20 @@ class RowFaults {
 
 type Line = Table["rows"] extends Iterable<infer Each> ? Each : never
 
-/** The market that a row names, unless a row before has it already; `undefined` for a name that is none. */
+/** A row that was left out, by its line in the file. */
+export interface Skipped {
+  readonly line: number
+  readonly market: string
+  readonly reason: string
+}
+
+export interface List {
+  readonly prices: ReadonlyArray<RateCard.Price>
+  /** Rows of markets that this version does not know, at most as many as faults are told. */
+  readonly skipped: ReadonlyArray<Skipped>
+}
+
+/** The market that a row names, unless a row before has it already; `undefined` for a name that is not known. */
 const marketOf = (
   { cells, number }: Line,
   column: number,
@@ -269,12 +284,7 @@ const marketOf = (
 ): Market | undefined => {
   const name = cells[column] ?? ""
   const market = markets.get(plain(name))
-  if (market === undefined) {
-    const message =
-      "Name a market of the platform's list, such as Spain or Rest of Africa, or remove the row."
-    faults.ofCell(number, column, name === "" ? "required" : "invalid_value", message)
-    return undefined
-  }
+  if (market === undefined) return undefined
   const identity = market.countries.join(" ")
   const first = seen.get(identity)
   if (first === undefined) seen.set(identity, number)
@@ -302,14 +312,33 @@ const addPriceFaults = ({ cells, number }: Line, table: Table, faults: RowFaults
   }
 }
 
-/** Rows of the currency. A text alone in its row is a note, not a market. */
-const rowsOf = (table: Table, currency: string, found: Fault.Faults): ReadonlyArray<Row> => {
+const unknownMarket =
+  "Sendwright does not know the market: the row was left out, and its numbers have the price of another one. Add a card with its prefixes where that matters."
+
+/** Thousands with commas between, as spreadsheets write them; a decimal comma is no such text. */
+const grouped = /^\d{1,3}(?:,\d{3})+(?:\.\d+)?$/
+
+const amountOf = (cell: string): string => (grouped.test(cell) ? cell.replaceAll(",", "") : cell)
+
+/** Rows of the currency, with amounts as plain decimals. A text alone in its row is a note, not a market. */
+const rowsOf = (
+  table: Table,
+  currency: string,
+  found: Fault.Faults
+): { readonly rows: ReadonlyArray<Row>; readonly skipped: ReadonlyArray<Skipped> } => {
   const faults = new RowFaults(table, found)
   const rows: Array<Row> = []
+  const skipped: Array<Skipped> = []
   const seen = new Map<string, number>()
   const currencies = new Set<string>()
   let matches = 0
-  for (const line of table.rows) {
+  for (const read of table.rows) {
+    const line = {
+      ...read,
+      cells: read.cells.map((cell, at) =>
+        table.columns.some((column) => column.at === at) ? amountOf(cell) : cell
+      )
+    }
     const { broken, cells, number } = line
     if (faults.isFull) break
     if (broken) {
@@ -329,8 +358,16 @@ const rowsOf = (table: Table, currency: string, found: Fault.Faults): ReadonlyAr
       if (code !== currency) continue
     }
     matches += 1
+    const name = cells[table.market] ?? ""
+    if (name === "")
+      faults.ofCell(number, table.market, "required", "Name the row's market, or remove the row.")
+    else if (!markets.has(plain(name))) {
+      if (skipped.length < Fault.maximum)
+        skipped.push({ line: number, market: name.slice(0, maximumName), reason: unknownMarket })
+      continue
+    }
     const market = marketOf(line, table.market, seen, faults)
-    if (market !== undefined) rows.push({ name: cells[table.market] ?? "", market, cells })
+    if (market !== undefined) rows.push({ name, market, cells })
     addPriceFaults(line, table, faults)
   }
   if (matches === 0) {
@@ -339,9 +376,16 @@ const rowsOf = (table: Table, currency: string, found: Fault.Faults): ReadonlyAr
         ? "no prices below its header row"
         : `prices in ${[...currencies].join(", ")} only`
     faults.ofTable(`Give a list with prices in ${currency}: this one has ${others}.`)
+  } else if (rows.length === 0 && found.list.length === 0) {
+    faults.ofTable(
+      "Give a list with a market of the platform's, such as Spain or Rest of Africa: this one has none."
+    )
   }
-  return rows
+  return { rows, skipped }
 }
+
+/** Of a market's name that is told. */
+const maximumName = 255
 
 /** Prices of the rows, each with the prefixes that no other market of the list has in its category. */
 const pricesOf = (table: Table, rows: ReadonlyArray<Row>): ReadonlyArray<RateCard.Price> => {
@@ -384,7 +428,7 @@ const isOver = (text: string): boolean => {
 
 /**
  * The prices of a list in one currency, in its order; a list without a column of currencies is taken to be in
- * the currency asked for. Prices of authentication-international and service are left out: no card has them.
+ * the currency asked for. A row of a market that is not known is left out and told; the others are taken.
  *
  * "Other" is `*`. Beside +1 and +7 it has a second price, of the same market, for the prefixes in those plans
  * that belong to no market of the list (the Bahamas are not North America): the platform counts every country
@@ -396,7 +440,7 @@ const isOver = (text: string): boolean => {
 export const read = (
   text: string,
   options: { readonly currency: string }
-): Either.Either<ReadonlyArray<RateCard.Price>, ReadonlyArray<Fault.Fault>> => {
+): Either.Either<List, ReadonlyArray<Fault.Fault>> => {
   if (text.length > maximumCharacters) {
     const message = `Give a list of at most ${maximumCharacters.toLocaleString("en")} characters.`
     return Either.left([Fault.make(["rows"], "out_of_range", message)])
@@ -416,13 +460,15 @@ export const read = (
     return Either.left([Fault.make(["rows", header.number], "required", message)])
   }
   const faults = new Fault.Faults()
-  const known = ["market", "currency", ...RateCard.categories]
+  const known = ["market", "currency", ...RateCard.categories.map(plain)]
   const names = header.cells.map(plain)
   header.cells.forEach((name, at) => {
     if (!known.includes(names[at] ?? "") || names.indexOf(names[at] ?? "") === at) return
     const message = "Keep one column of this name."
     faults.add(["rows", header.number, name], "invalid_value", message)
   })
-  const rows = rowsOf(table, options.currency.trim().toUpperCase(), faults)
-  return faults.list.length === 0 ? Either.right(pricesOf(table, rows)) : Either.left(faults.list)
+  const { rows, skipped } = rowsOf(table, options.currency.trim().toUpperCase(), faults)
+  return faults.list.length === 0
+    ? Either.right({ prices: pricesOf(table, rows), skipped })
+    : Either.left(faults.list)
 }

@@ -211,7 +211,12 @@ export const make = Effect.gen(function* () {
     templates: templateActs,
     consents: consentActs,
     webhooks: webhookActs(webhook),
-    rateCards: { add: { entry: card }, importList: { entry: card }, list: "reads", faults: "reads" },
+    rateCards: {
+      add: { entry: card },
+      importList: { entry: ({ card: added }) => card(added) },
+      list: "reads",
+      faults: "reads"
+    },
     jobs: jobActs(job),
     restore: { decide: "records" },
     secrets: { reseal: "records" },

@@ -29,7 +29,10 @@ export interface RateCards {
     readonly effectiveFrom: Instant
     /** The text of the file. */
     readonly csv: string
-  }) => Effect.Effect<RateCard, InvalidRequest | StorageError>
+  }) => Effect.Effect<
+    { readonly card: RateCard; readonly skipped: ReadonlyArray<RateCardImport.Skipped> },
+    InvalidRequest | StorageError
+  >
   /** The rules that prices or the text of a file break, as far as they can be read. */
   readonly faults: (input: {
     readonly currency?: string | undefined
@@ -46,7 +49,7 @@ const read = (csv: string, currency: string) =>
   )
 
 const faultsOf: RateCards["faults"] = ({ csv, currency, prices = [] }) => {
-  const ofCsv = csv === undefined || currency === undefined ? Either.right([]) : read(csv, currency)
+  const ofCsv = csv === undefined || currency === undefined ? Either.right(null) : read(csv, currency)
   return [...Currency.faults(currency), ...Cards.faults(prices), ...(Either.isLeft(ofCsv) ? ofCsv.left : [])]
 }
 
@@ -65,8 +68,11 @@ export const make = Effect.gen(function* () {
   })
   const importList: RateCards["importList"] = Effect.fnUntraced(function* ({ csv, currency, effectiveFrom }) {
     yield* refuseIf(Currency.faults(currency))
-    const prices = yield* Effect.mapError(read(csv, currency), (faults) => new InvalidRequest({ faults }))
-    return yield* add({ currency, effectiveFrom, prices })
+    const { prices, skipped } = yield* Effect.mapError(
+      read(csv, currency),
+      (faults) => new InvalidRequest({ faults })
+    )
+    return { card: yield* add({ currency, effectiveFrom, prices }), skipped }
   })
   const cards: RateCards = { add, importList, faults: faultsOf, list: store.list }
   return cards

@@ -90,7 +90,7 @@ const csv = (rows: ReadonlyArray<Row>): string =>
   ["Market,Marketing,Utility,Authentication", ...rows.map((row) => row.join(","))].join("\n")
 
 const read = (text: string, currency = "USD"): ReadonlyArray<Price> =>
-  Either.getOrThrowWith(Import.read(text, { currency }), (faults) => new Error(JSON.stringify(faults)))
+  Either.getOrThrowWith(Import.read(text, { currency }), (faults) => new Error(JSON.stringify(faults))).prices
 
 const faultsOf = (text: string, currency = "USD") =>
   Either.match(Import.read(text, { currency }), { onLeft: (faults) => faults, onRight: () => [] })
@@ -132,6 +132,7 @@ describe("a price list", () => {
       { market: "India", prefixes: ["91"], category: "marketing", price: "0.0118" },
       { market: "India", prefixes: ["91"], category: "utility", price: "0.0014" },
       { market: "India", prefixes: ["91"], category: "authentication", price: "0.0014" },
+      { market: "India", prefixes: ["91"], category: "authentication_international", price: "0.0280" },
       { ...rest, category: "marketing", price: "0.0604" },
       { ...rest, category: "utility", price: "0.0077" }
     ])
@@ -194,8 +195,8 @@ describe("a price list", () => {
           ].join(layout.end) +
           (layout.tail ? layout.end : "")
         const expected = rows.flatMap(([market, ...cells]) =>
-          Rates.categories.flatMap((category, at) => {
-            const price = cells[at] ?? ""
+          Rates.categories.slice(0, 4).flatMap((category, at) => {
+            const price = [...cells, "0.5"][at] ?? ""
             return /\d/.test(price) ? [[market === "Other" ? "*" : market, category, price]] : []
           })
         )
@@ -229,8 +230,9 @@ describe("a price list", () => {
 })
 
 describe("a number", () => {
+  const ofTemplates = ["marketing", "utility", "authentication"] as const
   const marketOf = (rates: RateCard, phone: string) =>
-    Rates.categories.map((category) => Rates.rate(rates, category, phone)?.market)
+    ofTemplates.map((category) => Rates.rate(rates, category, phone)?.market)
   const thrice = <A>(value: A): ReadonlyArray<A> => [value, value, value]
 
   it("has the price of its market, whichever countries the list names on their own", () => {
@@ -300,10 +302,49 @@ describe("a number", () => {
       )
     )
     const found = (phone: string) =>
-      Rates.categories.map((category) => Rates.rate(rates, category, phone)?.unitPrice)
+      ofTemplates.map((category) => Rates.rate(rates, category, phone)?.unitPrice)
     expect(found("18095550100")).toEqual(["2", "6", "1"])
     expect(found("77012345678")).toEqual(["4", "6", "4"])
     expect(found("50688881234")).toEqual(["2", "6", undefined])
+  })
+})
+
+describe("a row of a market that is not known", () => {
+  it("is left out and told by its line, and the others are taken", () => {
+    const text = "sep=;\nMarket;Utility\nVietnam;0.01\nSpain;0.02\nRest of Oceania;none of it is looked at\n"
+    const { prices, skipped } = Either.getOrThrow(Import.read(text, { currency: "USD" }))
+    expect(prices).toEqual([{ market: "Spain", prefixes: ["34"], category: "utility", price: "0.02" }])
+    expect(skipped.map(({ line, market }) => [line, market])).toEqual([
+      [3, "Vietnam"],
+      [5, "Rest of Oceania"]
+    ])
+    for (const { reason } of skipped) expect(reason).toMatch(/^[A-Z].*\.$/)
+  })
+
+  it("refuses the list when no market is known", () => {
+    expect(faultsOf("Market,Utility\nVietnam,0.01")).toMatchObject([{ path: ["rows"], code: "required" }])
+  })
+})
+
+describe("a list", () => {
+  it("has prices of authentication from abroad and of messages without a template", () => {
+    expect(
+      read("Market,Authentication-International,Service\nIndia,0.0280,0.0014").map(({ category, price }) => [
+        category,
+        price
+      ])
+    ).toEqual([
+      ["authentication_international", "0.0280"],
+      ["service", "0.0014"]
+    ])
+  })
+
+  it("may have commas between thousands, and no comma in the place of a point", () => {
+    expect(read('Market,Utility\nIndonesia,"2,276.53"\nSpain,"1,234,567"').map(({ price }) => price)).toEqual(
+      ["2276.53", "1234567"]
+    )
+    for (const amount of ["0,06", "1,2345", "12,34.5", "1,234,56"])
+      expect(pathsOf(`Market,Utility\nSpain,"${amount}"`), amount).toEqual([["rows", 2, "Utility"]])
   })
 })
 
@@ -327,17 +368,14 @@ describe("a refusal", () => {
     expect(pathsOf(text)).toEqual([
       ["rows", 4, "Marketing"],
       ["rows", 4, "Utility"],
-      ["rows", 6, "Market"],
-      ["rows", 6, "Utility"],
       ["rows", 8, "Market"],
       ["rows", 9, "Currency"],
       ["rows", 10, "Market"],
       ["rows", 11],
       ["rows", 12]
     ])
-    const [cell, , market, , again] = faultsOf(text)
+    const [cell, , again] = faultsOf(text)
     expect(cell?.message).toContain("plain decimal such as 0.0618")
-    expect(market?.message).toContain("Name a market")
     expect(again?.message).toContain("line 7")
     for (const { message } of faultsOf(text)) expect(message).toMatch(/^[A-Z].*\.$/)
   })
@@ -352,19 +390,19 @@ describe("a refusal", () => {
         })
       ])
     }
-    expect(pathsOf("\nMarket,Currency,Service\nSpain,USD,0.1")).toEqual([["rows", 2]])
+    expect(pathsOf("\nMarket,Currency,Remarks\nSpain,USD,0.1")).toEqual([["rows", 2]])
     expect(pathsOf("Market,Utility,UTILITY\nSpain,1,2")).toEqual([["rows", 1, "UTILITY"]])
   })
 
   it("looks for the header row above the rows only, and at no list that is too long", () => {
-    const below = (lines: number): string => `${"A note\n".repeat(lines)}Market,Utility\nNowhere,0.1`
-    expect(pathsOf(below(99))).toEqual([["rows", 101, "Market"]])
+    const below = (lines: number): string => `${"A note\n".repeat(lines)}Market,Utility\nSpain,x`
+    expect(pathsOf(below(99))).toEqual([["rows", 101, "Utility"]])
     expect(pathsOf(below(100))).toEqual([["rows"]])
     expect(faultsOf("x".repeat(200_000)).map(({ code }) => code)).toEqual(["out_of_range"])
   })
 
   it("ends with as many faults as are told", () => {
-    expect(faultsOf(`Market,Utility\n${"Nowhere,x\n".repeat(5000)}`)).toHaveLength(250)
+    expect(faultsOf(`Market,Utility\n${"Spain,x\n".repeat(5000)}`)).toHaveLength(250)
   })
 
   it("asks for a list in the currency, and tells which ones this has", () => {
@@ -406,7 +444,7 @@ describe("a refusal", () => {
       FastCheck.property(FastCheck.array(piece, { maxLength: 40 }), (pieces) => {
         for (const text of [pieces.join(""), `Market,Utility\n${pieces.join("")}`]) {
           const found = Import.read(text, { currency: "USD" })
-          if (Either.isRight(found)) expect(Rates.faults(found.right)).toEqual([])
+          if (Either.isRight(found)) expect(Rates.faults(found.right.prices)).toEqual([])
           else expect(found.left.length).toBeGreaterThan(0)
         }
       }),
