@@ -92,6 +92,28 @@ export const named = (
   )
 ]
 
+/** True for an item that says nothing but who is who. */
+const isIntroduction = ({ message, unattributed, word }: InboundItem): boolean =>
+  message === null && word === null && unattributed === null
+
+/** The items that say nothing but who is who: platforms do so with every answer and receipt. */
+export const introductions = (items: ReadonlyArray<InboundItem>): ReadonlyArray<InboundItem> =>
+  items.filter((item) => isIntroduction(item) && isIdentified(item))
+
+/** The items without those that say only what is known: most of what platforms say of who is who. */
+export const withoutKnown = (
+  items: ReadonlyArray<InboundItem>,
+  portfolio: string,
+  known: ReadonlyArray<Known>,
+  now: Instant
+): ReadonlyArray<InboundItem> => {
+  if (known.length === 0) return items
+  const together = new Set(known.filter((link) => link.reportedTogether).map(Person.nameOfLink))
+  const isKnown = (link: Link | NumberChange): boolean =>
+    !("from" in link) && together.has(Person.nameOfLink(link))
+  return items.filter((item) => !isIntroduction(item) || !linksOf([item], portfolio, now).every(isKnown))
+}
+
 /** The links that are not known yet. */
 export const learn = (
   items: ReadonlyArray<InboundItem>,

@@ -11,11 +11,17 @@ import type { Named } from "../../src/sender/Sender.ts"
 import type { Sent } from "./NamingPlatform.ts"
 import * as NamingPlatform from "./NamingPlatform.ts"
 
+interface Said {
+  readonly of: string
+  readonly status: "granted" | "revoked"
+  /** True for the person's own word, which is of all their names; an operator's grant is of the number alone. */
+  readonly own: boolean
+}
+
 /** The plain model: ties as they were told, and words in their order. */
 const model = () => {
   const ties: Array<readonly [string, string]> = []
-  const words: Array<{ readonly of: string; readonly status: "granted" | "revoked"; readonly own: boolean }> =
-    []
+  let words: ReadonlyArray<Said> = []
   const changes: Array<{ readonly from: string; readonly to: string; readonly at: number }> = []
   const namesOf = (name: string): ReadonlySet<string> => {
     const names = new Set([name])
@@ -31,22 +37,25 @@ const model = () => {
       const [first = "", ...others] = names.map((name) => present(name, at))
       for (const other of others) ties.push([first, other])
     },
-    say: (of: string, status: "granted" | "revoked", own: boolean) => words.push({ of, status, own }),
-    /** The new number has all that its owner was known by, and every refusal; the former one has nothing of it any more. */
+    say: (of: string, status: Said["status"], own: boolean) => {
+      words = [...words, { of, status, own }]
+    },
+    /** What was said until then is of both numbers; what its owner is known by is the new one's alone. */
     change: (from: string, to: string, at: number) => {
       if (changes.some((change) => change.from === from && change.to === to)) return
       changes.push({ from, to, at })
       const names = namesOf(from)
-      const last = words.findLastIndex(
-        ({ of, own, status }) => names.has(of) && (own || status === "revoked")
-      )
-      if (words[last]?.status === "revoked") words.splice(last, 0, { of: to, status: "revoked", own: true })
+      words = words.flatMap((word) => {
+        const { of, own, status } = word
+        const isOfAll = names.has(of) && (own || status === "revoked")
+        return isOfAll ? [word, { of: from, status, own: true }, { of: to, status, own: true }] : [word]
+      })
       for (const [place, tie] of ties.entries())
         if (tie.includes(from)) ties[place] = [tie[0] === from ? to : tie[0], tie[1] === from ? to : tie[1]]
     },
     mayHave: (number: string) => {
       const names = namesOf(number)
-      const counts = ({ of, own, status }: (typeof words)[number]) =>
+      const counts = ({ of, own, status }: Said) =>
         own || status === "revoked" ? names.has(of) : of === number
       return words.filter(counts).at(-1)?.status === "granted"
     }

@@ -35,7 +35,10 @@ export const apply = (
     db.inbound.delete(id)
   }
   const ids = given.flatMap(({ id }) => (id === null || db.inbound.has(id) ? [] : [id]))
-  const items = InboundSteps.fresh(given, ids)
+  const fresh = InboundSteps.fresh(given, ids)
+  const introduced = InboundSteps.named(InboundSteps.introductions(fresh), portfolio, now)
+  const directly = People.linksOf(db, accountId, introduced)
+  const items = InboundSteps.withoutKnown(fresh, portfolio, directly, now)
   const links = People.linksFrom(db, accountId, InboundSteps.named(items, portfolio, now))
   const learnt = InboundSteps.learn(items, portfolio, links, now)
   const circle = Person.circle(Person.withLearnt(links, learnt))

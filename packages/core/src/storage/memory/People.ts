@@ -35,6 +35,10 @@ export const file = (db: Database, accountId: string, { keys, record }: Filed): 
   }
 }
 
+/** The links of these keys themselves. */
+export const linksOf = (db: Database, accountId: string, keys: ReadonlyArray<Key>): ReadonlyArray<Known> =>
+  keys.flatMap((key) => [...(db.links.get(accountId)?.get(key)?.values() ?? [])])
+
 /** The links of all that these keys lead to, as far as a circle reaches. */
 export const linksFrom = (
   db: Database,
@@ -44,10 +48,8 @@ export const linksFrom = (
   const found: Array<Known> = []
   const asked = new Set<Key>()
   for (let next = keys; next.length > 0; ) {
-    for (const key of next) {
-      asked.add(key)
-      found.push(...(db.links.get(accountId)?.get(key)?.values() ?? []))
-    }
+    for (const key of next) asked.add(key)
+    found.push(...linksOf(db, accountId, next))
     next = Person.circle(found)
       .everything(keys)
       .filter((key) => !asked.has(key))

@@ -31,10 +31,13 @@ export const make = (dialect: Dialect, ids: Ids) => {
     yield* run("DELETE FROM sendwright_inbound WHERE at <= ?", now - rememberedMs)
     const known = given.flatMap(({ id }) => (id === null ? [] : [id]))
     const added = known.length === 0 ? [] : yield* all(remember, now, JSON.stringify(known))
-    const items = InboundSteps.fresh(
+    const fresh = InboundSteps.fresh(
       given,
       added.map((row) => text(row, "id"))
     )
+    const introduced = InboundSteps.named(InboundSteps.introductions(fresh), portfolio, now)
+    const directly = yield* people.linksOf(accountId, introduced)
+    const items = InboundSteps.withoutKnown(fresh, portfolio, directly, now)
     const links = yield* people.linksFrom(accountId, InboundSteps.named(items, portfolio, now))
     const learnt = InboundSteps.learn(items, portfolio, links, now)
     yield* People.link(accountId, learnt)

@@ -73,21 +73,25 @@ export const make = ({ elements, lookUp }: Dialect) => {
     ORDER BY consent.seq`
   const last = `SELECT ${elements.value} AS person, ${highest} AS seq
     FROM ${elements.from}`
+  /** The links of these keys themselves. */
+  function* linksOf(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
+    const rows = keys.length === 0 ? [] : yield* all(links, JSON.stringify(keys), accountId)
+    return rows.map((row) => ({
+      person: text(row, "person"),
+      other: text(row, "other"),
+      reportedTogether: flag(row, "told"),
+      at: integer(row, "at")
+    }))
+  }
   /** The links of all that these keys lead to, as far as a circle reaches. */
   function* linksFrom(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
     const found: Array<Known> = []
     const asked = new Set<Key>()
     for (let next = keys; next.length > 0; ) {
       for (const key of next) asked.add(key)
-      const rows = yield* all(links, JSON.stringify(next), accountId)
-      if (rows.length === 0) break
-      for (const row of rows)
-        found.push({
-          person: text(row, "person"),
-          other: text(row, "other"),
-          reportedTogether: flag(row, "told"),
-          at: integer(row, "at")
-        })
+      const some = yield* linksOf(accountId, next)
+      if (some.length === 0) break
+      for (const link of some) found.push(link)
       next = Person.circle(found)
         .everything(keys)
         .filter((key) => !asked.has(key))
@@ -96,6 +100,7 @@ export const make = ({ elements, lookUp }: Dialect) => {
   }
   return {
     linksFrom,
+    linksOf,
     /** Files each record under its keys. Once for all of them, it is looked for the keys' last places. */
     *file(accountId: string, filed: ReadonlyArray<Filed>): Program<void> {
       const keys = new Set(filed.flatMap(({ keys }) => keys))
