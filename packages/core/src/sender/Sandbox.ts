@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { Failure, Reported } from "../domain/job/Recipient.ts"
 import type { Report } from "../storage/JobStore.ts"
-import type { InboundMessage, OutboundMessage, Sender } from "./Sender.ts"
+import type { InboundMessage, OutboundMessage, Sender, UnreportedMessage } from "./Sender.ts"
 import { SendResult } from "./Sender.ts"
 
 export interface Options {
@@ -101,6 +101,12 @@ const scripts: ReadonlyMap<string, Script> = new Map<string, Script>([
   ["0009", { result: accepted, receipts: ["sent", "delivered"], reply: "STOP" }]
 ])
 
+type Named = Pick<OutboundMessage, "messageId" | "sessionId" | "to">
+
+const scriptOf = ({ to }: Named): Script => scripts.get(to.slice(-4)) ?? success
+
+const providerIdOf = ({ messageId }: Named): string => `sandbox-${messageId}`
+
 type News =
   | { readonly at: Instant; readonly report: Report }
   | { readonly at: Instant; readonly message: InboundMessage }
@@ -110,7 +116,7 @@ export const make = (options: Partial<Options> = {}): Sender => {
   const { latencyMs, receiptDelayMs, resolutionDelayMs } = { ...defaults, ...options }
   let news: Array<News> = []
 
-  const announce = (message: OutboundMessage, script: Script, providerId: string, now: Instant): void => {
+  const announce = (message: Named, script: Script, providerId: string, now: Instant): void => {
     let at = now + (script.late === true ? resolutionDelayMs : 0)
     for (const status of script.receipts) {
       at += receiptDelayMs
@@ -130,12 +136,21 @@ export const make = (options: Partial<Options> = {}): Sender => {
   const send = Effect.fnUntraced(function* (message: OutboundMessage) {
     if (latencyMs > 0) yield* Effect.sleep(latencyMs)
     const now = yield* Clock.currentTimeMillis
-    const script = scripts.get(message.to.slice(-4)) ?? success
-    const providerId = `sandbox-${message.messageId}`
+    const script = scriptOf(message)
+    const providerId = providerIdOf(message)
     const result = script.result(message.attempt, providerId)
     if (result._tag === "Accepted" || result._tag === "Ambiguous") announce(message, script, providerId, now)
     return result
   })
+
+  const resume = (unreported: ReadonlyArray<UnreportedMessage>) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      for (const message of unreported) {
+        const script = scriptOf(message)
+        // A crash amid an attempt leaves it open; a time-out that this number asked for does not.
+        if (message.wasAccepted || script.late === true) announce(message, script, providerIdOf(message), now)
+      }
+    })
 
   const poll = (now: Instant) =>
     Effect.sync(() => {
@@ -148,5 +163,5 @@ export const make = (options: Partial<Options> = {}): Sender => {
       }
     })
 
-  return { provider: "sandbox", configDescription: "nothing", deduplicates: false, send, poll }
+  return { provider: "sandbox", configDescription: "nothing", deduplicates: false, send, poll, resume }
 }

@@ -319,6 +319,17 @@ export interface Sender {
     readonly messages: ReadonlyArray<InboundMessage>
     readonly nextAt: Instant | null
   }>
+  /**
+   * For a platform that lives in this process, and forgot at the end of the last one what it had still to report: messages
+   * that it took then, or may have taken. Told when the loops start. Some may be reported already, or by another process.
+   */
+  readonly resume?: (unreported: ReadonlyArray<UnreportedMessage>) => Effect.Effect<void>
+}
+
+/** A message of which a platform may have more to report. */
+export interface UnreportedMessage extends Pick<OutboundMessage, "messageId" | "sessionId" | "to"> {
+  /** False while nobody knows whether the platform took it. */
+  readonly wasAccepted: boolean
 }
 
 /** Whether a message whose attempt had no outcome may be tried again without being sent twice. */

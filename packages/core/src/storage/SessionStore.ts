@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Connection, Session, State } from "../domain/session/Session.ts"
+import type { Connection, Provider, Session, State } from "../domain/session/Session.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** `available`: the platform answers, as far as is known. `granted`: this message probes it. `refused`: it is not to be asked. */
@@ -17,6 +17,11 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     /** Newest first. */
     readonly list: (query: {
       readonly accountId: string
+      readonly page: Page
+    }) => Effect.Effect<Paged<Session>, StorageError>
+    /** Those of all accounts, newest first. */
+    readonly ofProvider: (query: {
+      readonly provider: Provider
       readonly page: Page
     }) => Effect.Effect<Paged<Session>, StorageError>
     /** Replaces the given fields. Null when there is no such session. */

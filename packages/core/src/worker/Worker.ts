@@ -32,6 +32,7 @@ import * as Loops from "./Loops.ts"
 import * as OutsideTransaction from "./OutsideTransaction.ts"
 import { QuarantineWatch } from "./QuarantineWatch.ts"
 import * as Rescue from "./Rescue.ts"
+import * as Resumption from "./Resumption.ts"
 import * as SendLoop from "./SendLoop.ts"
 import { StoreClock } from "./StoreClock.ts"
 import * as WebhookLoop from "./WebhookLoop.ts"
@@ -154,6 +155,18 @@ const draining = ({
   }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
 }
 
+/** Receipts that came before the answer to their message: they are applied soon after its outcome was stored. */
+const applyingEarly = (
+  { applyEarlyReports }: Inbound.Inbound,
+  { deliveries, outcomes }: Context.Tag.Service<Signals>,
+  pace: Duration.Duration
+): Effect.Effect<void, StorageError> =>
+  Effect.gen(function* () {
+    while ((yield* applyEarlyReports) > 0) yield* deliveries.notify
+    yield* Effect.sleep(earlyMs)
+    yield* outcomes.wait(Duration.toMillis(pace))
+  })
+
 const make = (options: Options) =>
   Effect.gen(function* () {
     const signals = yield* Signals
@@ -166,6 +179,7 @@ const make = (options: Options) =>
     const outside = yield* OutsideTransaction.make
     const heartbeat = yield* Heartbeat
     const rescue = yield* Rescue.make
+    const resume = yield* Resumption.make
     const { within } = yield* StoreClock
     const concurrency = Math.max(1, Math.ceil(options.concurrency / lanes))
     const grace = GracePeriod.make(options.graceMs)
@@ -209,6 +223,7 @@ const make = (options: Options) =>
     )
 
     const listen = Effect.gen(function* () {
+      yield* resume
       const { count, nextAt } = yield* inbound.poll
       if (count > 0) yield* signals.deliveries.notify
       yield* rest(signals.attempts, Effect.succeed(nextAt))
@@ -224,13 +239,6 @@ const make = (options: Options) =>
       yield* addressing.writeMissing
     })
 
-    /** Receipts that came before the answer to their message: they are applied soon after its outcome was stored. */
-    const applyEarly = Effect.gen(function* () {
-      while ((yield* inbound.applyEarlyReports) > 0) yield* signals.deliveries.notify
-      yield* Effect.sleep(earlyMs)
-      yield* signals.outcomes.wait(Duration.toMillis(paceOf(options.leaseMs)))
-    })
-
     const start = Effect.gen(function* () {
       yield* heartbeat.dispatch
       const paced = Effect.zipRight(repair, Effect.sleep(paceOf(options.leaseMs)))
@@ -238,7 +246,7 @@ const make = (options: Options) =>
         ...Array.from({ length: lanes }, () => lane),
         deliveries,
         loops.run("Receipts", listen),
-        loops.run("Early receipts", applyEarly),
+        loops.run("Early receipts", applyingEarly(inbound, signals, paceOf(options.leaseMs))),
         loops.run("Rescue", paced)
       ]
       // One fiber, so that they all end at the same time and share the grace.

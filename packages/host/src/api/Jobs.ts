@@ -25,6 +25,7 @@ import {
   type Cursor,
   Failure,
   Id,
+  Links,
   NextCursor,
   NullableText,
   NullableTime,
@@ -50,11 +51,12 @@ const listed = {
   created_at: Time,
   updated_at: Time,
   completed_at: NullableTime,
-  links: Schema.Struct({ status: Text })
+  links: Links
 }
 
 const ListedJob = Schema.Struct(listed).annotations({ identifier: "Job" })
 
+/** A path of the contract, as those of the description are: below the server's address, where that has a path, too. */
 export const links = (jobId: string) => ({ status: `/api/v1/template-messages/${jobId}` })
 
 const job = (found: Domain.Job): View<typeof ListedJob> => ({

@@ -12,7 +12,7 @@ import * as Examples from "./Examples.ts"
 import { links } from "./Jobs.ts"
 import { forKeyUnchecked } from "./Operation.ts"
 import { IdempotencyKey, replayed } from "./Parameters.ts"
-import { Amount, Count, Id, NullableText, Ok, ok, Text, Time, time, type View } from "./Wire.ts"
+import { Amount, Count, Id, Links, NullableText, Ok, ok, Text, Time, time, type View } from "./Wire.ts"
 
 const Rendered = Schema.Struct({
   header: Schema.optional(Text),
@@ -111,7 +111,7 @@ const Acknowledgement = Schema.Struct({
   job_id: Id,
   status: Schema.Literal("queued"),
   recipients: Count,
-  links: Schema.Struct({ status: Text })
+  links: Links
 }).annotations({ identifier: "Acknowledgement" })
 
 const acknowledgement = ({ jobId, recipients }: Engine.Acknowledgement): View<typeof Acknowledgement> => ({

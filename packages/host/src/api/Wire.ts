@@ -17,6 +17,12 @@ export const Ok = Schema.Literal(true)
 export const Done = Schema.Struct({ ok: Ok })
 
 export const Text = Schema.String
+export const Links = Schema.Struct({
+  status: Text.annotations({
+    description:
+      "Where to read it: a path to be put behind the address of this server, whatever path that has."
+  })
+})
 export const NullableText = Schema.NullOr(Schema.String)
 export const Count = Schema.Int.annotations({ jsonSchema: { type: "integer", minimum: 0 } })
 export const Id = Schema.String.annotations({ jsonSchema: { format: "uuid" } })

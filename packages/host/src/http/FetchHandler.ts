@@ -18,7 +18,10 @@ import * as RequestRunner from "./RequestRunner.ts"
 import * as Routes from "./Routes.ts"
 
 export interface Options {
-  /** Where clients reach the API, without a slash at the end: what problems and the description link to. */
+  /**
+   * Where clients reach the API, without a slash at the end: what problems and the description link to. Where it has a path,
+   * requests are handed over without it, and clients put it before `links.status`.
+   */
   readonly baseUrl: string
   /** Without it there is no admin API. */
   readonly adminToken?: Redacted.Redacted<string> | undefined

@@ -59,6 +59,11 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
         const rows = [...db.sessions.values()].filter(({ value }) => value.accountId === accountId)
         return Paging.map(newestFirst(rows, page), ({ value }) => value)
       }),
+    ofProvider: ({ page, provider }) =>
+      Effect.sync(() => {
+        const rows = [...db.sessions.values()].filter(({ value }) => value.provider === provider)
+        return Paging.map(newestFirst(rows, page), ({ value }) => value)
+      }),
     change: ({ change, id, now }) =>
       Effect.sync(() => {
         const row = db.sessions.get(id)

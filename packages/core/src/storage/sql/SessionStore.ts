@@ -141,6 +141,15 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
           )
           return Page.map(Page.cut(rows, page.limit, seq), readSession)
         }),
+      ofProvider: ({ page, provider }) =>
+        db.read("SessionStore.ofProvider", function* () {
+          const rows = yield* all(
+            `SELECT seq, ${sessions.list} FROM sendwright_session WHERE provider = ? AND seq < ? ORDER BY seq DESC ${limited}`,
+            provider,
+            ...newestFirst(page)
+          )
+          return Page.map(Page.cut(rows, page.limit, seq), readSession)
+        }),
       change: ({ change: fields, id, now }) =>
         db.write("SessionStore.change", function* () {
           const found = yield* findSession(id, locking)

@@ -63,6 +63,11 @@ export const suite = (layer: Stored): void => {
           yield* check(rows(session), session, sessions.create, (page) =>
             sessions.list({ accountId: lonely.id, page })
           )
+          const provider = `paged-${lonely.id.slice(-8)}`
+          const ofProvider = () => Fixtures.session(accountId, { provider })
+          yield* check(rows(ofProvider), ofProvider, sessions.create, (page) =>
+            sessions.ofProvider({ provider, page })
+          )
           const empty = Fixtures.session(accountId)
           yield* sessions.create(empty)
           const key = () => Fixtures.apiKey(empty.id)

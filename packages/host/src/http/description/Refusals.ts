@@ -47,7 +47,8 @@ export const problem = {
     links: {
       type: "object",
       properties: { status: text },
-      description: "Of `send_failed` with an `outcome`."
+      description:
+        "Of `send_failed` with an `outcome`: a path to be put behind the address of this server, whatever path that has."
     },
     checks: {
       type: "array",
