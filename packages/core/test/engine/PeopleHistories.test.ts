@@ -220,6 +220,7 @@ const play = (seed: number, steps: number) =>
     return { checked, refusals, needless }
   })
 
+// `PEOPLE_SEEDS=1-500` plays more of them.
 const [first = 1, last = 12] = process.env["PEOPLE_SEEDS"]?.split("-").map(Number) ?? []
 
 describe("random histories of who is who", () => {
