@@ -340,6 +340,24 @@ describe("operators", () => {
   })
 })
 
+describe("a store that was restored", () => {
+  it("is held by hand, counted and opened by one command, whose flags are the API's fields", async () => {
+    const sendwright = on(fresh())
+    expect((await sendwright("restore", "--open", "send")).json).toMatchObject({
+      restore: { held: false, reason: null }
+    })
+    const held = { restore: { held: true, reason: "operator" } }
+    expect((await sendwright("restore", "--hold")).json).toMatchObject(held)
+    expect((await sendwright("restore", "--open", "cancel", "--dry-run", "true")).json).toMatchObject(held)
+    expect((await sendwright("restore", "--open", "unknown")).json).toMatchObject({
+      restore: { held: false, counts: { jobs: 0, unknown: 0, canceled: 0, sent: 0 } }
+    })
+    for (const flags of [[], ["--open", "unknown", "--hold"], ["--hold", "--dry-run", "true"]])
+      expect((await sendwright("restore", ...flags)).code).toBe(1)
+    expect((await sendwright("restore", "--open", "perhaps")).code).toBe(2)
+  }, 60_000)
+})
+
 describe("the master key", () => {
   const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString("base64")
 
