@@ -280,7 +280,7 @@ describe("a batch", () => {
           {
             sender,
             config: { token: "abcdef-123456" },
-            closedMarkets: null,
+            closedMarkets: [],
             retryForMs: null,
             connection: { config: "", connectedSince: 0 }
           },
