@@ -181,7 +181,7 @@ describe("a session of the WhatsApp Cloud API", () => {
     const card = {
       currency: "EUR",
       effective_from: "2026-01-01T00:00:00Z",
-      prices: [price("marketing", "0.0509"), price("utility", "0.0170")]
+      prices: [price("marketing", "0.0509"), price("utility", "0.0170"), price("service", "0.0120")]
     }
     expect((await host.admin("/rate-cards", card, "PUT")).status).toBe(200)
     const shop = await session()
@@ -219,6 +219,29 @@ describe("a session of the WhatsApp Cloud API", () => {
     ])
     expect(at(done, "job", "estimated_cost")).toBe("0.1527")
     expect(at(done, "job", "actual_cost")).toBe("0.0679")
+
+    // A message without a template, too.
+    const person = "34600190004"
+    graph.behave(person, { kind: "silent" })
+    await consent(host, shop.accountId, person)
+    const sent = await host.request("/api/public/messages/send", {
+      headers: shop.headers,
+      body: { to: person, message: "Your order is ready." }
+    })
+    const path = `/api/public/messages/${String(at(sent.json, "messageId"))}`
+    const costs = async () => {
+      const { json } = await host.request(path, { headers: shop.headers })
+      return ["currency", "estimatedCost", "actualCost"].map((name) => at(json, "message", name))
+    }
+    expect(await costs()).toEqual(["EUR", "0.0120", "0"])
+    const asService = { billable: true, pricing_model: "PMP", type: "regular", category: "service" }
+    await graph.report([receipt(person, "delivered", asService)])
+    const delivered = await eventually(costs, (found) => found[2] !== "0")
+    expect(delivered).toEqual(["EUR", "0.0120", "0.0120"])
+    const listed = await host.admin(`/messages?account_id=${shop.accountId}`)
+    expect(items(listed.json, "messages")).toMatchObject([
+      { estimated_cost: "0.0120", actual_cost: "0.0120" }
+    ])
   })
 
   it("shows every documented error with its reason in the job's results", async () => {

@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Idempotency from "../domain/account/Idempotency.ts"
+import * as RateCard from "../domain/billing/RateCard.ts"
 import type * as Consent from "../domain/consent/Consent.ts"
 import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
@@ -27,6 +28,7 @@ import { ConsentSource } from "../storage/ConsentSource.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
 import type { AcceptSend, ClaimedJob, IdempotencyRecord, Settlement } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
+import { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import * as Attempt from "../worker/Attempt.ts"
@@ -232,7 +234,8 @@ const acceptSend = (
   jobId: string,
   now: Instant,
   worker: string,
-  idempotency: AcceptSend["idempotency"]
+  idempotency: AcceptSend["idempotency"],
+  rate: RateCard.Rate | null
 ): AcceptSend => ({
   now,
   jobId,
@@ -241,9 +244,17 @@ const acceptSend = (
   publicKey: key.publicKey,
   content: { kind: "direct", text: request.message, linkPreview: request.linkPreview ?? false },
   reference: request.reference ?? null,
-  recipients: [{ phone: request.to, externalId: null, values: [], market: null, price: null }],
+  recipients: [
+    {
+      phone: request.to,
+      externalId: null,
+      values: [],
+      market: rate?.market ?? null,
+      price: rate?.unitPrice ?? null
+    }
+  ],
   currency: account.currency,
-  estimatedCost: null,
+  estimatedCost: rate?.unitPrice ?? null,
   idempotency,
   demand: {
     units: 1,
@@ -305,6 +316,7 @@ export const make = Effect.fnUntraced(function* (options: {
 }) {
   const { applyActions, checks, ids, resolve } = options
   const consents = yield* ConsentSource
+  const cards = yield* RateCardStore
   const jobs = yield* JobStore
   const heartbeat = yield* Heartbeat
   const signals = yield* Signals
@@ -357,6 +369,8 @@ export const make = Effect.fnUntraced(function* (options: {
 
     yield* checks.consent({ caller, purpose: "direct", phones: [request.to], path: () => ["to"] })
 
+    const card = yield* cards.inForce({ currency: caller.account.currency, now })
+    const rate = card === null ? null : RateCard.rate(card, "service", request.to)
     const jobId = ids.jobId(now)
     const deliver = Effect.fnUntraced(function* (worker: string) {
       // Checked before the commit, so that a refused message consumes nothing and its key stays free.
@@ -365,7 +379,7 @@ export const make = Effect.fnUntraced(function* (options: {
         return yield* new SendFailed({ messageId: null, outcome: "failed", failure: unavailable })
       const { circuit, probe } = admitted
       const keyed = idempotencyKey === undefined ? null : { key: idempotencyKey, fingerprint: fingerprint() }
-      const accepting = acceptSend(caller, request, jobId, now, worker, keyed)
+      const accepting = acceptSend(caller, request, jobId, now, worker, keyed, rate)
       const refused = Effect.suspend(() => {
         circuit.unused()
         return circuits.store

@@ -1,20 +1,38 @@
 /** Reading direct messages: a caller's own, and an account's for the operator. */
 import * as Effect from "effect/Effect"
+import * as RateCard from "../domain/billing/RateCard.ts"
 import { NotFound } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
-import type { Job } from "../domain/job/Job.ts"
+import type { Job, RecipientResult } from "../domain/job/Job.ts"
 import type { Page } from "../domain/Page.ts"
 import { JobStore } from "../storage/JobStore.ts"
+import { RateCardStore } from "../storage/RateCardStore.ts"
 import type { Caller, Message } from "./Operations.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
 
 export const make = Effect.gen(function* () {
+  const cards = yield* RateCardStore
   const jobs = yield* JobStore
 
-  const ofJob = (job: Job) =>
-    Effect.map(jobs.results({ jobId: job.id, page: { limit: 1, after: null } }), ({ items }) =>
-      items.map((recipient): Message => ({ job, recipient }))
+  /** By the category that its receipt names, as the cost of a template's recipients is. */
+  const costOf = Effect.fnUntraced(function* (
+    { createdAt, currency, estimatedCost }: Job,
+    recipient: RecipientResult
+  ) {
+    const { pricing, status } = recipient
+    if (estimatedCost === null) return null
+    if (status !== "delivered" && status !== "read") return "0"
+    const isOtherwise = pricing !== null && pricing.category !== "service"
+    const card = isOtherwise ? yield* cards.inForce({ currency, now: createdAt }) : null
+    return RateCard.cost(recipient, "service", card)
+  })
+
+  const ofJob = Effect.fnUntraced(function* (job: Job) {
+    const { items } = yield* jobs.results({ jobId: job.id, page: { limit: 1, after: null } })
+    return yield* Effect.forEach(items, (recipient) =>
+      Effect.map(costOf(job, recipient), (actualCost): Message => ({ job, recipient, actualCost }))
     )
+  })
 
   /** Another key's message, and the id of a template's recipient, are refused like an id that does not exist. */
   const find = Effect.fnUntraced(function* (caller: Caller, messageId: string) {

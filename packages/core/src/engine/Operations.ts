@@ -73,6 +73,8 @@ export interface DirectAcknowledgement {
 export interface Message {
   readonly job: Job
   readonly recipient: RecipientResult
+  /** Its price once it was delivered, and "0" before that; null when it has none. */
+  readonly actualCost: string | null
 }
 
 export interface JobDetail {

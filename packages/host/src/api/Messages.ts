@@ -10,6 +10,7 @@ import * as Examples from "./Examples.ts"
 import { forKey, forKeyUnchecked, forOperator } from "./Operation.ts"
 import { byAccount, IdempotencyKey, page, paging, replayed, Uuid } from "./Parameters.ts"
 import {
+  Amount,
   Count,
   Failure,
   Id,
@@ -54,6 +55,14 @@ const DirectMessage = Schema.Struct({
     }),
     error: Failure,
     reference: NullableText,
+    currency: Text,
+    estimatedCost: Schema.NullOr(Amount).annotations({
+      description:
+        "The price of a message without a template (`service`) by the rate card; null when it has none."
+    }),
+    actualCost: Schema.NullOr(Amount).annotations({
+      description: "What it cost by its receipts: 0 until it was delivered; null when it has no price."
+    }),
     createdAt: Time,
     updatedAt: Time,
     sentAt: NullableTime,
@@ -62,7 +71,7 @@ const DirectMessage = Schema.Struct({
   })
 }).annotations({ identifier: "DirectMessage" })
 
-const directMessage = ({ job, recipient }: Engine.Message): View<typeof DirectMessage> => ({
+const directMessage = ({ actualCost, job, recipient }: Engine.Message): View<typeof DirectMessage> => ({
   ok: true,
   message: {
     messageId: Ids.messageId(job.id, recipient.index),
@@ -71,6 +80,9 @@ const directMessage = ({ job, recipient }: Engine.Message): View<typeof DirectMe
     outcome: recipient.status === "unknown" ? "unknown" : null,
     error: recipient.failure,
     reference: job.reference,
+    currency: job.currency,
+    estimatedCost: job.estimatedCost,
+    actualCost,
     createdAt: time(job.createdAt),
     updatedAt: time(recipient.updatedAt),
     sentAt: timeOrNull(recipient.sentAt),
@@ -86,6 +98,9 @@ const ListedMessage = Schema.Struct({
   status: RecipientStatus,
   error: Failure,
   reference: NullableText,
+  currency: Text,
+  estimated_cost: Schema.NullOr(Amount),
+  actual_cost: Schema.NullOr(Amount),
   attempts: Count,
   created_at: Time,
   updated_at: Time,
@@ -94,13 +109,16 @@ const ListedMessage = Schema.Struct({
   read_at: NullableTime
 })
 
-const listedMessage = ({ job, recipient }: Engine.Message): View<typeof ListedMessage> => ({
+const listedMessage = ({ actualCost, job, recipient }: Engine.Message): View<typeof ListedMessage> => ({
   message_id: Ids.messageId(job.id, recipient.index),
   session_id: job.sessionId,
   to: recipient.phone,
   status: recipient.status,
   error: recipient.failure,
   reference: job.reference,
+  currency: job.currency,
+  estimated_cost: job.estimatedCost,
+  actual_cost: actualCost,
   attempts: recipient.attempts,
   created_at: time(job.createdAt),
   updated_at: time(recipient.updatedAt),
@@ -160,6 +178,9 @@ export const direct = [
           outcome: null,
           error: null,
           reference: null,
+          currency: "EUR",
+          estimatedCost: "0.0170",
+          actualCost: "0.0170",
           createdAt: at,
           updatedAt: later,
           sentAt: at,
@@ -196,6 +217,9 @@ export const admin = [
             status: "delivered",
             error: null,
             reference: null,
+            currency: "EUR",
+            estimated_cost: "0.0170",
+            actual_cost: "0.0170",
             attempts: 1,
             created_at: at,
             updated_at: later,
