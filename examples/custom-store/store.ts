@@ -234,6 +234,7 @@ const make = Effect.fnUntraced(function* (db: DatabaseSync) {
     // An open transaction holds up all writes, so that one apart would wait for itself.
     writeApart: write,
     read,
+    readPage: read,
     atomically,
     isEmbedded: Effect.map(FiberRef.get(here), (level) => nearest(level) !== root)
   })

@@ -20,8 +20,8 @@ export const defaultLimit = 25
 export const maximumLimit = 100
 
 /**
- * The most rows that a filtered page reads. A filter that few rows pass would otherwise read the whole table. Such a
- * page may be short or empty, although another one follows.
+ * The most rows that are read at once for a filter which no index answers. A page may be short when it ends there, but is
+ * never empty while something is left to find.
  */
 export const mostLookedAt = 5000
 

@@ -240,6 +240,19 @@ export interface EarlyReportsApplied {
   readonly forgotten: ReadonlyMap<string, number>
 }
 
+/** Jobs of an API key or of an account, and the filters that they have to pass. */
+export interface ListJobs {
+  readonly by: { readonly publicKey: string } | { readonly accountId: string }
+  readonly kind: Content["kind"]
+  readonly status?: Status | undefined
+  readonly reference?: string | undefined
+  /** Inclusive. */
+  readonly createdAfter?: Instant | undefined
+  /** Exclusive. */
+  readonly createdBefore?: Instant | undefined
+  readonly page: Page
+}
+
 export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
   JobStore,
   {
@@ -374,18 +387,10 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     readonly find: (jobId: string) => Effect.Effect<Job | null, StorageError>
 
-    /** Newest first. */
-    readonly list: (query: {
-      readonly by: { readonly publicKey: string } | { readonly accountId: string }
-      readonly kind: Content["kind"]
-      readonly status?: Status | undefined
-      readonly reference?: string | undefined
-      /** Inclusive. */
-      readonly createdAfter?: Instant | undefined
-      /** Exclusive. */
-      readonly createdBefore?: Instant | undefined
-      readonly page: Page
-    }) => Effect.Effect<Paged<Job>, StorageError>
+    /**
+     * Newest first. A page costs what it shows, whatever others have sent, and is never empty while something is left to find.
+     */
+    readonly list: (query: ListJobs) => Effect.Effect<Paged<Job>, StorageError>
 
     /** In their order; the position is the index. */
     readonly results: (query: {

@@ -34,6 +34,6 @@ export const Api = HttpApi.make("sendwright")
       title: "Sendwright",
       version: "1.0.0",
       description:
-        "Template sends as durable jobs, direct messages, and their administration. Members and parameters that an operation does not define are refused; answers may grow. Times are RFC 3339 in UTC. A `cursor` is a list's own `next_cursor`, with the same filter; a page with a filter may be short or empty, and the list ends where `next_cursor` is null."
+        "Template sends as durable jobs, direct messages, and their administration. Members and parameters that an operation does not define are refused; answers may grow. Times are RFC 3339 in UTC. A `cursor` is a list's own `next_cursor`, with the same filter; a page with a filter may be short, but is never empty while something is left to find, and the list ends where `next_cursor` is null."
     })
   )

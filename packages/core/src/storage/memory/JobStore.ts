@@ -1,11 +1,10 @@
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import * as Paging from "../../domain/Page.ts"
-import type { KnownWorker } from "../JobStore.ts"
+import type { KnownWorker, ListJobs } from "../JobStore.ts"
 import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
@@ -15,11 +14,9 @@ import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, openJobs, putJob } from "./MemoryDatabase.ts"
 import * as JobRows from "./MemoryJobRows.ts"
 
-type JobQuery = Parameters<Context.Tag.Service<JobStore>["list"]>[0]
-
 const isListed = (
   job: Job,
-  { by, createdAfter, createdBefore, kind, reference, status }: JobQuery
+  { by, createdAfter, createdBefore, kind, reference, status }: ListJobs
 ): boolean =>
   ("publicKey" in by ? job.publicKey === by.publicKey : job.accountId === by.accountId) &&
   job.content.kind === kind &&

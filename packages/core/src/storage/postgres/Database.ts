@@ -258,6 +258,13 @@ function* setLockTimeout(value: string): Program<string> {
   return String(row["before"])
 }
 
+/** To sort looks cheaper than an index that has the order, to a plan that does not know how few rows a page has. */
+const unsorted = <A>(verb: () => Program<A>) =>
+  function* (): Program<A> {
+    yield* run("SET LOCAL enable_sort = off")
+    return yield* verb()
+  }
+
 /** The embedder's own statements wait as long as the embedder likes; ours give up as they do in transactions of our own. */
 const impatient = <A>(verb: () => Program<A>) =>
   function* (): Program<A> {
@@ -381,7 +388,13 @@ const make = (prepare: Prepare, pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClien
       isEmbedded,
       isOurs,
       atomically: Atomically.over(client),
-      read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb))
+      read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb)),
+      readPage: (operation, verb) =>
+        inTransaction(
+          operation,
+          verb,
+          onConnection(pool, operation, (connection) => transact(connection, prepare, unsorted(verb)))
+        )
     }).pipe(
       Context.add(Pool, { alone }),
       Context.add(StoreTime, askTime),

@@ -36,7 +36,7 @@ export const layer: Layer.Layer<AccountStore, never, Database> = Layer.effect(
       }),
     find: (id) => db.read("AccountStore.find", () => findAccount(id)),
     list: (page) =>
-      db.read("AccountStore.list", function* () {
+      db.readPage("AccountStore.list", function* () {
         const rows = yield* all(
           `SELECT seq, ${accounts.list} FROM sendwright_account WHERE seq < ? ORDER BY seq DESC ${limited}`,
           ...newestFirst(page)

@@ -13,8 +13,9 @@ import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, SqlValue } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
-import { integerOrNull, limited, newestFirst, seq, text } from "./RowReader.ts"
+import { get, run } from "./Program.ts"
+import { integerOrNull, text } from "./RowReader.ts"
+import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_api_key", apiKeys.names)
 
@@ -65,6 +66,8 @@ function* save(key: ApiKey.ApiKey): Program<ApiKey.ApiKey> {
   return key
 }
 
+const ofSession = Walk.make("sendwright_api_key", `seq, ${apiKeys.list}`, ["session"])
+
 export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
   ApiKeyStore,
   Effect.map(Database, (db) => {
@@ -85,13 +88,8 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
           return found.key.publicKey === publicKey ? found : null
         }),
       list: ({ page, sessionId }) =>
-        db.read("ApiKeyStore.list", function* () {
-          const rows = yield* all(
-            `SELECT seq, ${apiKeys.list} FROM sendwright_api_key WHERE session = ? AND seq < ? ORDER BY seq DESC ${limited}`,
-            sessionId,
-            ...newestFirst(page)
-          )
-          return Page.map(Page.cut(rows, page.limit, seq), apiKeys.read)
+        db.readPage("ApiKeyStore.list", function* () {
+          return Page.map(yield* ofSession.page([sessionId], page), apiKeys.read)
         }),
       change: ({ change, publicKey }) =>
         db.write("ApiKeyStore.change", function* () {

@@ -1,15 +1,17 @@
 /** The audit log, a row for each act. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { Query } from "../../domain/Audit.ts"
 import * as Audit from "../../domain/Audit.ts"
 import * as Page from "../../domain/Page.ts"
 import { AuditStore } from "../AuditStore.ts"
 import { auditEntries } from "./codec/AuditEntry.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
-import type { SqlParameter } from "./Program.ts"
-import { all, run } from "./Program.ts"
-import { limited, newestFirst, seq } from "./RowReader.ts"
+import type { Program, SqlParameter } from "./Program.ts"
+import { run } from "./Program.ts"
+import { end, newestFirst, seq } from "./RowReader.ts"
+import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_audit", auditEntries.names)
 
@@ -17,15 +19,55 @@ const insert = insertInto("sendwright_audit", auditEntries.names)
 const prune = `DELETE FROM sendwright_audit
   WHERE seq < (SELECT min(seq) FROM sendwright_audit) + ${Audit.prunedAtOnce} AND at < ?`
 
-const conditions = {
-  operator: "operator = ?",
-  operation: "operation = ?",
-  target: "target = ?",
-  from: "at >= ?",
-  to: "at < ?"
-} as const
+/** The index by time has another order, and is not to be taken for a filter. */
+const filter = `${["target", "operation", "operator"].map((column) => `(CAST(? AS text) IS NULL OR ${column} = ?)`).join(" AND ")}
+    AND at + 0 >= ? AND at + 0 < ?`
 
-const names = ["operator", "operation", "target", "from", "to"] as const
+const walk = (...columns: ReadonlyArray<string>) =>
+  Walk.make("sendwright_audit", `seq, ${auditEntries.list}`, columns, filter)
+
+/** Each has its index. */
+const walks = {
+  target: walk("target"),
+  operation: walk("operation"),
+  operator: walk("operator"),
+  all: walk()
+}
+
+/** By what tells most. */
+const walkOf = ({
+  operation,
+  operator,
+  target
+}: Query): readonly [Walk.Walk, ReadonlyArray<SqlParameter>] => {
+  if (target !== undefined) return [walks.target, [target]]
+  if (operation !== undefined) return [walks.operation, [operation]]
+  return operator !== undefined ? [walks.operator, [operator]] : [walks.all, []]
+}
+
+/** Undefined where the walk itself is all that was asked for. */
+const filterOf = ({
+  from,
+  operation,
+  operator,
+  target,
+  to
+}: Query): ReadonlyArray<SqlParameter> | undefined => {
+  const texts = [target, operation, operator]
+  const isTime = from !== undefined || to !== undefined
+  if (!isTime && texts.filter((each) => each !== undefined).length <= 1) return undefined
+  return [...texts.flatMap((each) => [each ?? null, each ?? null]), from ?? -end, to ?? end]
+}
+
+/** A page of what the filters leave of the next rows, which may be nothing although others follow. */
+function* list(query: Query): Program<Page.Paged<Audit.Entry>> {
+  const [{ lastLookedAt, rows }, values] = walkOf(query)
+  const [before, limit] = newestFirst(query.page)
+  const filtered = filterOf(query)
+  const last = filtered === undefined ? null : yield* lastLookedAt(values, before)
+  const found = yield* rows(values, { before, least: last ?? 0, limit }, filtered)
+  return Page.map(Page.cut(found, query.page.limit, seq, last), auditEntries.read)
+}
 
 export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(
   AuditStore,
@@ -36,21 +78,7 @@ export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(
         yield* run(prune, retainSince)
         yield* run(insert, ...auditEntries.write(entry))
       }),
-    list: ({ page, ...query }) =>
-      db.read("AuditStore.list", function* () {
-        const given = names.flatMap((name): ReadonlyArray<readonly [string, SqlParameter]> => {
-          const value = query[name]
-          return value === undefined ? [] : [[conditions[name], value]]
-        })
-        const where = ["seq < ?", ...given.map(([condition]) => condition)].join(" AND ")
-        const [before, limit] = newestFirst(page)
-        const rows = yield* all(
-          `SELECT seq, ${auditEntries.list} FROM sendwright_audit WHERE ${where} ORDER BY seq DESC ${limited}`,
-          before,
-          ...given.map(([, value]) => value),
-          limit
-        )
-        return Page.map(Page.cut(rows, page.limit, seq), auditEntries.read)
-      })
+    list: (query) =>
+      Walk.untilFound((page) => db.readPage("AuditStore.list", () => list({ ...query, page })), query.page)
   }))
 )

@@ -55,6 +55,15 @@ export const joinBatch = `LEFT JOIN sendwright_batch AS batch ON batch.session =
         WHERE started.session = job.session AND started.first <= job.seq
       ) END AND batch.last >= job.seq`
 
+/** The status of `job`, of each alone: as a join that many rows share, its tables might be read as a whole. */
+export const status = `coalesce(
+      (SELECT progress.status FROM sendwright_progress AS progress WHERE progress.seq = job.seq),
+      CASE WHEN job.backlog_at IS NOT NULL AND job.seq <= (
+        SELECT batch.last FROM sendwright_batch AS batch WHERE batch.session = job.session AND batch.first <= job.seq
+        ORDER BY batch.first DESC LIMIT 1
+      ) THEN 'processing' ELSE 'queued' END
+    )`
+
 /** A batch is known by its session and its first job. */
 export interface BatchKey {
   readonly session: string

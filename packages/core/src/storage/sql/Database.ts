@@ -156,5 +156,7 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
     readonly atomically: <A, E, R>(operation: Effect.Effect<A, E, R>) => Effect.Effect<A, E | StorageError, R>
     /** Runs the verb against committed state (or the caller's own transaction); it may not write. */
     readonly read: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
+    /** The same, of a page of a list: it is planned for few rows in the order of an index, whatever statistics say. */
+    readonly readPage: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
   }
 >() {}

@@ -9,11 +9,10 @@ import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
 import * as People from "./People.ts"
 import * as PerhapsRefusalRows from "./PerhapsRefusalRows.ts"
-import { all } from "./Program.ts"
-import { limited, newestFirst, seq } from "./RowReader.ts"
 import * as UnreadHookRows from "./UnreadHookRows.ts"
+import * as Walk from "./Walk.ts"
 
-const listed = `SELECT seq, ${unattributedItems.list} FROM sendwright_unattributed WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`
+const ofAccount = Walk.make("sendwright_unattributed", `seq, ${unattributedItems.list}`, ["account"])
 
 export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
   InboundStore,
@@ -27,14 +26,13 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
       numbers: ({ accountId, phones }) =>
         db.read("InboundStore.numbers", () => people.numbersOf(accountId, phones)),
       perhapsRefusals: ({ accountId, now, page }) =>
-        db.read("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page, now)),
+        db.readPage("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page, now)),
       perhapsRefusal: (id) => db.read("InboundStore.perhapsRefusal", () => PerhapsRefusalRows.find(id)),
       forgetPerhapsRefusal: (id) =>
         Effect.asVoid(db.write("InboundStore.forgetPerhapsRefusal", () => PerhapsRefusalRows.forget(id))),
       unattributed: ({ accountId, page }) =>
-        db.read("InboundStore.unattributed", function* () {
-          const rows = yield* all(listed, accountId, ...newestFirst(page))
-          return Page.map(Page.cut(rows, page.limit, seq), unattributedItems.read)
+        db.readPage("InboundStore.unattributed", function* () {
+          return Page.map(yield* ofAccount.page([accountId], page), unattributedItems.read)
         }),
       retainUnread: ({ now, parts, sessionId }) =>
         db.write("InboundStore.retainUnread", function* () {
@@ -44,7 +42,7 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
         }),
       forgetUnread: ({ now }) => db.write("InboundStore.forgetUnread", () => UnreadHookRows.forget(now)),
       unread: ({ now, page, sessionId }) =>
-        db.read("InboundStore.unread", () => UnreadHookRows.list(sessionId, page, now))
+        db.readPage("InboundStore.unread", () => UnreadHookRows.list(sessionId, page, now))
     }
   })
 )

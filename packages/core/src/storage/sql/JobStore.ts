@@ -4,7 +4,6 @@ import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type * as Job from "../../domain/job/Job.ts"
 import * as Page from "../../domain/Page.ts"
 import type { AcceptSend } from "../JobStore.ts"
 import { JobStore } from "../JobStore.ts"
@@ -14,17 +13,18 @@ import * as Claims from "../policy/Claims.ts"
 import type { StorageError } from "../StorageError.ts"
 import * as AcceptanceRows from "./AcceptanceRows.ts"
 import * as Backlog from "./Backlog.ts"
-import { storedKindsOf } from "./codec/Job.ts"
 import { recipients } from "./codec/Recipient.ts"
 import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
+import * as JobLists from "./JobLists.ts"
 import * as JobTable from "./JobTable.ts"
-import type { Program, Row } from "./Program.ts"
+import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
 import * as RangeClaim from "./RangeClaim.ts"
 import { keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
-import { end, limited, newestFirst, seq, text } from "./RowReader.ts"
+import { limited, seq, text } from "./RowReader.ts"
 import * as SqlJobRows from "./SqlJobRows.ts"
+import * as Walk from "./Walk.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
 // Reading
@@ -61,23 +61,12 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${RangeClaim.isInRange} THEN 'sending' ELSE status END)
         ORDER BY seq ${limited}`
     )
-    const listBy = (column: "public_key" | "account", more = "") => `${rows.select(", job.seq")}
-      WHERE job.${column} = ?${more} AND job.kind = ? AND job.seq < ? AND job.seq >= ?
-        AND ${JobTable.status} = coalesce(?, ${JobTable.status}) AND job.created_at >= ? AND job.created_at < ?
-      ORDER BY job.seq DESC ${limited}`
-    const lastLookedAt = (column: "public_key" | "account") => `SELECT seq FROM sendwright_job
-      WHERE ${column} = ? AND kind = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ${Page.mostLookedAt - 1}`
-    const listsBy = (column: "public_key" | "account") => ({
-      all: listBy(column),
-      named: listBy(column, " AND job.reference = ?"),
-      lastLookedAt: lastLookedAt(column)
-    })
     const { elements } = dialect
     const recipientsSentTo = `SELECT recipient.provider_id, recipient.phone
       FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
       WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
       ORDER BY recipient.seq`
-    const lists = { publicKey: listsBy("public_key"), account: listsBy("account") }
+    const listed = JobLists.make(rows)
 
     /** What is left over of backlogs; by commits of a few sessions each. */
     const tidyAll = (now: Instant, after = ""): Effect.Effect<void, StorageError> =>
@@ -172,42 +161,8 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           return (yield* rows.find(jobId))?.job ?? null
         }),
 
-      list: ({ by, createdAfter, createdBefore, kind, page, reference, status }) =>
-        db.read("JobStore.list", function* () {
-          const [list, owner] =
-            "publicKey" in by ? [lists.publicKey, by.publicKey] : [lists.account, by.accountId]
-          const name = reference === undefined ? [] : [reference]
-          const [before, limit] = newestFirst(page)
-          const since = createdAfter ?? -end
-          const isFiltered = [status, createdAfter, createdBefore].some((filter) => filter !== undefined)
-          const kinds = storedKindsOf(kind)
-          let least: number | null = null
-          for (const stored of isFiltered ? kinds : []) {
-            const lookedAt = yield* get(list.lastLookedAt, owner, stored, before)
-            if (lookedAt !== undefined) least = Math.max(least ?? 0, seq(lookedAt))
-          }
-          const found: Array<Row> = []
-          for (const stored of kinds)
-            found.push(
-              ...(yield* all(
-                reference === undefined ? list.all : list.named,
-                owner,
-                ...name,
-                stored,
-                before,
-                least ?? 0,
-                status ?? null,
-                since,
-                createdBefore ?? end,
-                limit
-              ))
-            )
-          const newest = found.sort((a, b) => seq(b) - seq(a)).slice(0, limit)
-          const { items, next } = Page.cut(newest, page.limit, seq, least)
-          const jobs: Array<Job.Job> = []
-          for (const row of items) jobs.push((yield* rows.toJob(row)).job)
-          return { items: jobs, next }
-        }),
+      list: (query) =>
+        Walk.untilFound((page) => db.readPage("JobStore.list", () => listed({ ...query, page })), query.page),
 
       results: ({ jobId, page, status }) =>
         db.read("JobStore.results", function* () {

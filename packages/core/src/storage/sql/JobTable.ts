@@ -230,10 +230,6 @@ export interface Released extends BatchKey {
   readonly version: string
 }
 
-/** The status of a job that {@link StoredJobs.select} reads, as SQL; where it has no row, as `Job.readJob` tells it. */
-export const status =
-  "coalesce(progress.status, CASE WHEN batch.first IS NULL THEN 'queued' ELSE 'processing' END)"
-
 export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
   const select = (more = "") => `SELECT ${dialect.jsonArray(jobColumns(dialect))} AS job${more}
     FROM sendwright_job AS job JOIN sendwright_snapshot AS snapshot ON snapshot.seq = job.snapshot

@@ -51,7 +51,7 @@ export const layer: Layer.Layer<OperatorStore, never, Database> = Layer.effect(
           return found?.name === name ? found : null
         }),
       list: (page) =>
-        db.read("OperatorStore.list", function* () {
+        db.readPage("OperatorStore.list", function* () {
           const rows = yield* all(
             `SELECT seq, ${operators.list} FROM sendwright_operator WHERE seq < ? ORDER BY seq DESC ${limited}`,
             ...newestFirst(page)

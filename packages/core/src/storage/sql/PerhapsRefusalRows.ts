@@ -9,8 +9,9 @@ import type { InPortfolio } from "../InboundStore.ts"
 import { integer, integerOrNull, table, text, textOrNull } from "./Columns.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
-import { limited, newestFirst, seq } from "./RowReader.ts"
+import { get, run } from "./Program.ts"
+import { newestFirst, seq } from "./RowReader.ts"
+import * as Walk from "./Walk.ts"
 
 export const perhapsRefusals = table<InPortfolio<PerhapsRefusal>>({
   id: text("id"),
@@ -42,11 +43,17 @@ export function* retain(
   yield* run(forgetOldest, accountId, now - Domain.retainedMs, accountId, Domain.maximumOfAccount)
 }
 
-const listed = `SELECT seq, ${perhapsRefusals.list} FROM sendwright_perhaps_refusal
-  WHERE account = ? AND recorded_at > ? AND seq < ? ORDER BY seq DESC ${limited}`
+const ofAccount = Walk.make(
+  "sendwright_perhaps_refusal",
+  `seq, ${perhapsRefusals.list}`,
+  ["account"],
+  "recorded_at > ?"
+)
 
 export function* list(accountId: string, page: Page, now: Instant): Program<Paged<PerhapsRefusal>> {
-  const rows = yield* all(listed, accountId, now - Domain.retainedMs, ...newestFirst(page))
+  const [before, limit] = newestFirst(page)
+  const range = { before, least: 0, limit }
+  const rows = yield* ofAccount.rows([accountId], range, [now - Domain.retainedMs])
   return Pages.map(Pages.cut(rows, page.limit, seq), perhapsRefusals.read)
 }
 

@@ -26,7 +26,7 @@ export const layer: Layer.Layer<RateCardStore, never, Database> = Layer.effect(
           yield* run(insert, ...rateCards.write(card))
         }),
       list: (page) =>
-        db.read("RateCardStore.list", function* () {
+        db.readPage("RateCardStore.list", function* () {
           const rows = yield* all(
             `SELECT seq, ${rateCards.list} FROM sendwright_rate_card WHERE seq < ? ORDER BY seq DESC ${limited}`,
             ...newestFirst(page)

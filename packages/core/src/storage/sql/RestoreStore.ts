@@ -23,8 +23,7 @@ const lookedAtOnce = 2000
 const lastLookedAt = `SELECT seq FROM sendwright_job WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 1 OFFSET ${lookedAtOnce - 1}`
 
 const unended = `SELECT job.id, job.seq FROM sendwright_job AS job
-    LEFT JOIN sendwright_progress AS progress ON progress.seq = job.seq ${Backlog.joinBatch}
-  WHERE job.seq > ? AND job.seq <= ? AND ${JobTable.status} NOT IN ('completed', 'canceled', 'failed')
+  WHERE job.seq > ? AND job.seq <= ? AND ${Backlog.status} NOT IN ('completed', 'canceled', 'failed')
   ORDER BY job.seq ${limited}`
 
 const rowsOf = (jobs: JobTable.StoredJobs, dialect: Dialect): RestoreRows<Sql> => {

@@ -19,8 +19,9 @@ import type { StoredJobs } from "./JobTable.ts"
 import * as JobTable from "./JobTable.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, limited, newestFirst, seq, text } from "./RowReader.ts"
+import { integer, limited, text } from "./RowReader.ts"
 import type { Sql } from "./SqlJobRows.ts"
+import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_session", sessions.names)
 
@@ -112,6 +113,8 @@ const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => {
   }
 }
 
+const ofAccount = Walk.make("sendwright_session", `seq, ${sessions.list}`, ["account"])
+
 export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
   SessionStore,
   Effect.gen(function* () {
@@ -133,13 +136,8 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
         }),
       find: (id) => db.read("SessionStore.find", () => findSession(id)),
       list: ({ accountId, page }) =>
-        db.read("SessionStore.list", function* () {
-          const rows = yield* all(
-            `SELECT seq, ${sessions.list} FROM sendwright_session WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`,
-            accountId,
-            ...newestFirst(page)
-          )
-          return Page.map(Page.cut(rows, page.limit, seq), readSession)
+        db.readPage("SessionStore.list", function* () {
+          return Page.map(yield* ofAccount.page([accountId], page), readSession)
         }),
       ofProvider: ({ page, provider }) =>
         db.read("SessionStore.ofProvider", function* () {

@@ -186,7 +186,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           )
         }),
       listApproved: ({ category, language, name, page, sessionId }) =>
-        db.read("TemplateStore.listApproved", function* () {
+        db.readPage("TemplateStore.listApproved", function* () {
           const rows = yield* all(
             `SELECT ${readable.list} FROM sendwright_template
              WHERE session = ? AND id > ? AND status = 'approved' AND category = coalesce(?, category)

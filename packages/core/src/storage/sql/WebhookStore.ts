@@ -9,12 +9,13 @@ import * as Deliveries from "../policy/Deliveries.ts"
 import { WebhookStore } from "../WebhookStore.ts"
 import { attempts, deliveries as deliveryColumns, events } from "./codec/Delivery.ts"
 import { endpoints } from "./codec/Endpoint.ts"
-import { Database } from "./Database.ts"
+import { Database, type Dialect } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { limited, newestFirst, seq, text } from "./RowReader.ts"
+import { integer, seq, text } from "./RowReader.ts"
 import * as SqlWebhookRows from "./SqlWebhookRows.ts"
+import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_endpoint", endpoints.names)
 
@@ -29,7 +30,15 @@ const select = `SELECT delivery.seq, delivery.id, endpoint.id AS endpoint_id, ev
 
 const deliveryById = `${select} AND delivery.id = ?`
 
-const ofEndpoint = `${select} AND delivery.endpoint = ? AND delivery.seq < ? ORDER BY delivery.seq DESC ${limited}`
+/** The page first, and then of each the event: what joins first may read all events. */
+const ofAccount = Walk.make("sendwright_endpoint", `seq, ${endpoints.list}`, ["account"])
+
+const ofEndpoint = Walk.make("sendwright_delivery", "seq, id, event, status, next_at, created_at", [
+  "endpoint"
+])
+
+const eventsOf = ({ elements }: Dialect) => `SELECT seq, id AS event_id, type FROM sendwright_event
+  WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
 
 const attemptsOf = `SELECT ${attempts.list} FROM sendwright_attempt WHERE delivery = ? ORDER BY number`
 
@@ -37,10 +46,10 @@ const shown = deliveryColumns.only("status", "nextAt", "createdAt")
 
 const readAttempt = attempts.only("number", "at", "status", "durationMs", "reason", "excerpt").read
 
-function* deliveryOf(row: Row): Program<Delivery> {
+function* deliveryOf(row: Row, endpointId: string): Program<Delivery> {
   return {
     id: text(row, "id"),
-    endpointId: text(row, "endpoint_id"),
+    endpointId,
     eventId: text(row, "event_id"),
     eventType: events.columns.type.read(row),
     attempts: (yield* all(attemptsOf, seq(row))).map(readAttempt),
@@ -50,7 +59,7 @@ function* deliveryOf(row: Row): Program<Delivery> {
 
 function* findDelivery(id: string): Program<Delivery | null> {
   const row = yield* get(deliveryById, id)
-  return row === undefined ? null : yield* deliveryOf(row)
+  return row === undefined ? null : yield* deliveryOf(row, text(row, "endpoint_id"))
 }
 
 // A delivery that was never attempted is due since it was made, whatever time that was.
@@ -67,6 +76,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
     const db = yield* Database
     const rows = SqlWebhookRows.make(db.dialect, Ids.make(yield* Ids.RandomBytes))
     const deliveries = Deliveries.make(rows)
+    const eventsOfPage = eventsOf(db.dialect)
     return {
       create: (endpoint) =>
         db.write("WebhookStore.create", function* () {
@@ -78,13 +88,8 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
           return row === undefined ? null : endpoints.read(row)
         }),
       list: ({ accountId, page }) =>
-        db.read("WebhookStore.list", function* () {
-          const found = yield* all(
-            `SELECT seq, ${endpoints.list} FROM sendwright_endpoint WHERE account = ? AND seq < ? ORDER BY seq DESC ${limited}`,
-            accountId,
-            ...newestFirst(page)
-          )
-          return Page.map(Page.cut(found, page.limit, seq), endpoints.read)
+        db.readPage("WebhookStore.list", function* () {
+          return Page.map(yield* ofAccount.page([accountId], page), endpoints.read)
         }),
       change: (command) => db.write("WebhookStore.change", () => Deliveries.change(rows, command)),
       remove: (id) => db.write("WebhookStore.remove", () => Deliveries.remove(rows, id)),
@@ -97,13 +102,17 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
         db.work("WebhookStore.makeDue", () => changes(makeDue, now, now, now, Time.latestWritten(now))),
       findDelivery: (id) => db.read("WebhookStore.findDelivery", () => findDelivery(id)),
       deliveries: ({ endpointId, page }) =>
-        db.read("WebhookStore.deliveries", function* () {
+        db.readPage("WebhookStore.deliveries", function* () {
           const endpoint = yield* get(byId, endpointId)
           if (endpoint === undefined) return { items: [], next: null }
-          const found = yield* all(ofEndpoint, seq(endpoint), ...newestFirst(page))
-          const { items, next } = Page.cut(found, page.limit, seq)
+          const { items, next } = yield* ofEndpoint.page([seq(endpoint)], page)
+          const known = items.map((row) => integer(row, "event"))
+          const events = new Map(
+            (yield* all(eventsOfPage, JSON.stringify(known))).map((row) => [seq(row), row])
+          )
           const shown: Array<Delivery> = []
-          for (const row of items) shown.push(yield* deliveryOf(row))
+          for (const row of items)
+            shown.push(yield* deliveryOf({ ...events.get(integer(row, "event")), ...row }, endpointId))
           return { items: shown, next }
         }),
       replay: ({ deliveryId, now }) =>

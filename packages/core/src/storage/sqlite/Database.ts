@@ -199,7 +199,8 @@ const make = Effect.fnUntraced(function* (
     isEmbedded: sessions.isEmbedded,
     isOurs: sessions.isOurs,
     atomically: Atomically.over(sessions.client),
-    read
+    read,
+    readPage: read
   }).pipe(Context.add(SqlClient, sessions.client), Context.add(SqliteClient, sessions.client))
 })
 

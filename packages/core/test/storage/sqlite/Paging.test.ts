@@ -8,7 +8,7 @@ import * as Fixtures from "../../../src/testing/Fixtures.ts"
 import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
 
 it.effect(
-  "a filter that few jobs pass looks at so many in a page, and the next one goes on behind them",
+  "a filter that few jobs pass looks on behind those that it looks at at once, until it has found one",
   () =>
     Effect.gen(function* () {
       const jobs = yield* JobStore
@@ -32,11 +32,8 @@ it.effect(
           page: { limit: 2, after }
         })
       yield* jobs.cancel({ jobId: first.jobId, now: first.now })
-      const short = yield* list(null, "canceled")
-      expect(short.items).toEqual([])
-      expect(short.next).not.toBeNull()
-      const rest = yield* list(short.next, "canceled")
-      expect([rest.items.map(({ id }) => id), rest.next]).toEqual([[first.jobId], null])
+      const found = yield* list(null, "canceled")
+      expect([found.items.map(({ id }) => id), found.next]).toEqual([[first.jobId], null])
       // Who finds enough stops there.
       expect((yield* list(null, "queued")).items).toHaveLength(2)
       expect((yield* list(null, undefined)).items).toHaveLength(2)

@@ -1,0 +1,333 @@
+/**
+ * A list costs its page, however many rows there are: each statement of each list is explained by the database that runs it.
+ * PostgreSQL plans it for all parameters, as it does from the sixth time on, with and without statistics.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { migratedDatabase } from "../../../../test/support/Postgres.ts"
+import type { Page, Paged } from "../../src/domain/Page.ts"
+import * as PageOf from "../../src/domain/Page.ts"
+import * as Event from "../../src/domain/webhook/Event.ts"
+import { AccountStore } from "../../src/storage/AccountStore.ts"
+import { ApiKeyStore } from "../../src/storage/ApiKeyStore.ts"
+import { AuditStore } from "../../src/storage/AuditStore.ts"
+import { InboundStore } from "../../src/storage/InboundStore.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import { OperatorStore } from "../../src/storage/OperatorStore.ts"
+import * as PostgresDatabase from "../../src/storage/postgres/Database.ts"
+import { migrations as ofPostgres } from "../../src/storage/postgres/Schema.ts"
+import { RateCardStore } from "../../src/storage/RateCardStore.ts"
+import { SessionStore } from "../../src/storage/SessionStore.ts"
+import type { Stores } from "../../src/storage/Stores.ts"
+import { Database } from "../../src/storage/sql/Database.ts"
+import type { Program, Statement } from "../../src/storage/sql/Program.ts"
+import { get, script } from "../../src/storage/sql/Program.ts"
+import * as SqliteDatabase from "../../src/storage/sqlite/Database.ts"
+import { migrations as ofSqlite } from "../../src/storage/sqlite/Schema.ts"
+import * as SqlStores from "../../src/storage/sqlite/Stores.ts"
+import { TemplateStore } from "../../src/storage/TemplateStore.ts"
+import { WebhookStore } from "../../src/storage/WebhookStore.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import { owner } from "../../src/testing/StorageSuite/Setup.ts"
+
+const { now } = Fixtures
+const rows = 50_000
+const page: Page = { limit: 25, after: null }
+
+/** What lists have asked since the last look. */
+const asked: Array<Statement> = []
+
+function* recorded<A>(program: Program<A>): Program<A> {
+  let step = program.next()
+  while (step.done !== true) {
+    asked.push(step.value)
+    step = program.next(yield step.value)
+  }
+  return step.value
+}
+
+const recording = Layer.effect(
+  Database,
+  Effect.map(Database, (db) => ({
+    ...db,
+    readPage: (operation, verb) => db.readPage(operation, () => recorded(verb()))
+  }))
+)
+
+/** How a database copies a row, and what of its plan is more than a page. */
+interface Explained<R = never> {
+  readonly stores: Layer.Layer<Stores | SqlClient | R, unknown>
+  readonly series: string
+  readonly columns: string
+  readonly cost: (sql: SqlClient, statement: Statement) => Effect.Effect<number, unknown, R>
+}
+
+interface Plan {
+  readonly "Relation Name"?: string | undefined
+  readonly "Actual Rows": number
+  readonly "Actual Loops": number
+  readonly "Rows Removed by Filter"?: number | undefined
+  readonly Plans?: ReadonlyArray<Plan> | undefined
+}
+
+const Plan: Schema.Schema<Plan> = Schema.Struct({
+  "Relation Name": Schema.UndefinedOr(Schema.String).pipe(Schema.optional),
+  "Actual Rows": Schema.Number,
+  "Actual Loops": Schema.Number,
+  "Rows Removed by Filter": Schema.UndefinedOr(Schema.Number).pipe(Schema.optional),
+  Plans: Schema.UndefinedOr(Schema.Array(Schema.suspend(() => Plan))).pipe(Schema.optional)
+})
+
+const explained = Schema.decodeUnknownSync(
+  Schema.Struct({ "QUERY PLAN": Schema.Array(Schema.Struct({ Plan })) })
+)
+
+/** The rows that a plan has read of tables. */
+const readBy = (plan: Plan): number => {
+  const each = plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0)
+  const own = plan["Relation Name"] === undefined ? 0 : each * plan["Actual Loops"]
+  return (plan.Plans ?? []).reduce((sum, child) => sum + readBy(child), own)
+}
+
+const literal = (value: unknown): string =>
+  typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : value === null ? "NULL" : String(value)
+
+const postgres: Explained<Database> = {
+  stores: SqlStores.layer.pipe(
+    Layer.provide(recording),
+    Layer.provideMerge(
+      Layer.unwrapScoped(
+        Effect.map(migratedDatabase, (url) =>
+          PostgresDatabase.layer({ url: Redacted.make(url), migrations: ofPostgres, maxConnections: 2 })
+        )
+      )
+    )
+  ),
+  series: "generate_series(1, :n) AS copy (n)",
+  columns:
+    "SELECT column_name AS name FROM information_schema.columns WHERE is_identity = 'NO' AND table_name = ",
+  // As the store reads its pages.
+  cost: (_, { parameters, text }) =>
+    Effect.flatMap(Database, ({ readPage }) =>
+      readPage("explain", function* () {
+        let place = 0
+        const values = parameters.length === 0 ? "" : `(${parameters.map(literal).join(", ")})`
+        const explain = `EXPLAIN (ANALYZE, TIMING off, FORMAT JSON) EXECUTE explained${values}`
+        yield* script(`PREPARE explained AS ${text.replaceAll("?", () => `$${++place}`)}`)
+        const row: unknown = yield* get(explain)
+        yield* script("DEALLOCATE explained")
+        return explained(row)["QUERY PLAN"].reduce((sum, { Plan }) => sum + readBy(Plan), 0)
+      })
+    )
+}
+
+const sqlite: Explained = {
+  stores: SqlStores.layer.pipe(
+    Layer.provide(recording),
+    Layer.provideMerge(SqliteDatabase.layer({ filename: ":memory:", migrations: ofSqlite }))
+  ),
+  series:
+    "(WITH RECURSIVE copy (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < :n) SELECT n FROM copy) AS copy",
+  columns: "SELECT name FROM pragma_table_info(:t) WHERE pk = 0 AND ",
+  cost: (sql, { parameters, text }) =>
+    Effect.map(
+      sql.unsafe<{ readonly detail: string }>(`EXPLAIN QUERY PLAN ${text}`, [...parameters]),
+      (plan) => {
+        const whole = plan.filter(
+          ({ detail }) =>
+            /^SCAN sendwright_|TEMP B-TREE FOR (ORDER|GROUP)/.test(detail) && !/LIMIT/.test(detail)
+        )
+        return whole.length === 0 ? 0 : rows
+      }
+    )
+}
+
+/** Copies of a table's only row, or of the one that a condition tells, with other values in some of its columns. */
+const copy = (
+  { columns, series }: Pick<Explained, "columns" | "series">,
+  sql: SqlClient,
+  table: string,
+  changed: Readonly<Record<string, string>>,
+  count = rows,
+  where = "true"
+) =>
+  Effect.gen(function* () {
+    const found = columns.includes(":t")
+      ? `${columns.replace(":t", literal(table))} name <> 'seq'`
+      : `${columns}${literal(table)}`
+    const names = (yield* sql.unsafe<{ readonly name: string }>(found)).map(({ name }) => name)
+    const all = "seq" in changed ? ["seq", ...names.filter((name) => name !== "seq")] : names
+    const values = all.map((name) => changed[name] ?? `source.${name}`)
+    yield* sql.unsafe(`INSERT INTO ${table} (${all.join(", ")}) SELECT ${values.join(", ")}
+      FROM (SELECT * FROM ${table} WHERE ${where} LIMIT 1) AS source CROSS JOIN ${series.replace(":n", String(count))}`)
+  })
+
+const prepared = (name: string, database: Pick<Explained, "columns" | "series">) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const jobs = yield* JobStore
+    const webhooks = yield* WebhookStore
+    const [big, small, none] = [yield* owner, yield* owner, yield* owner]
+    const endpoint = Fixtures.endpoint(big.accountId)
+    const quiet = Fixtures.endpoint(small.accountId)
+    for (const each of [endpoint, quiet]) yield* webhooks.create(each)
+    yield* webhooks.send({
+      endpointId: endpoint.id,
+      draft: Event.webhookTest({ id: big.accountId }, endpoint.id),
+      now
+    })
+    const accepted = { reference: "spring", key: null }
+    yield* jobs.accept(Fixtures.send(small, accepted))
+    yield* jobs.accept(Fixtures.send(big, accepted))
+    const copied = (table: string, changed: Readonly<Record<string, string>>, where?: string) =>
+      copy(database, sql, table, changed, rows, where)
+    const ofBig = `account = ${literal(big.accountId)}`
+    yield* copied(
+      "sendwright_job",
+      { id: "'copy-' || copy.n", backlog_at: "NULL", created_at: `${now} + copy.n` },
+      ofBig
+    )
+    const counts =
+      "queued, sending, accepted, sent, delivered, read, failed, skipped, canceled, unknown, in_flight, fence"
+    const version = name === "SQLite" ? ["version, ", "1, "] : ["", ""]
+    yield* sql.unsafe(`INSERT INTO sendwright_progress (${version[0]}seq, session, status, ${counts}, updated_at, completed_at)
+      SELECT ${version[1]}seq, session, CASE WHEN seq % 2000 = 3 THEN 'failed' ELSE 'completed' END,
+        0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, ${now}, ${now}
+      FROM sendwright_job WHERE id LIKE 'copy-%'`)
+    yield* copied("sendwright_event", { id: "'copy-' || copy.n" })
+    yield* copied("sendwright_delivery", { id: "'copy-' || copy.n", event: "1 + copy.n" })
+    const audit = yield* AuditStore
+    yield* audit.append({ entry: Fixtures.auditEntry({ operator: "ana", target: "first" }), retainSince: 0 })
+    yield* copied("sendwright_audit", {
+      id: "'copy-' || copy.n",
+      operator: "'ben'",
+      target: "'t-' || copy.n % 9"
+    })
+    yield* sql.unsafe(`INSERT INTO sendwright_unattributed (id, account, session, kind, text, occurred_at, recorded_at)
+      SELECT 'copy-' || copy.n, ${literal(big.accountId)}, ${literal(big.sessionId)}, 'message', 'Hi', ${now}, ${now}
+      FROM ${database.series.replace(":n", String(rows))}`)
+    yield* copied("sendwright_account", { id: "'copy-' || copy.n" })
+    yield* copied("sendwright_session", { id: "'copy-' || copy.n" }, ofBig)
+    yield* copied(
+      "sendwright_api_key",
+      { public_key: "'copy-' || copy.n" },
+      `session = ${literal(big.sessionId)}`
+    )
+    yield* copied("sendwright_endpoint", { id: "'copy-' || copy.n" }, ofBig)
+    yield* (yield* OperatorStore).create(Fixtures.operator("ana"))
+    yield* copied("sendwright_operator", { name: "'copy-' || copy.n" })
+    yield* (yield* RateCardStore).add(Fixtures.rateCard())
+    yield* copied("sendwright_rate_card", { id: "'copy-' || copy.n" })
+    return { big, small, none, endpoint, quiet }
+  })
+
+type List = (page: Page) => Effect.Effect<Paged<unknown>, unknown>
+
+/** Every list, of whoever has all of it, a little of it, or nothing. */
+const lists = ({ big, endpoint, none, quiet, small }: Effect.Effect.Success<ReturnType<typeof prepared>>) =>
+  Effect.gen(function* () {
+    const [accounts, keys, sessions] = [yield* AccountStore, yield* ApiKeyStore, yield* SessionStore]
+    const [audit, cards, inbound] = [yield* AuditStore, yield* RateCardStore, yield* InboundStore]
+    const [jobs, operators, templates] = [yield* JobStore, yield* OperatorStore, yield* TemplateStore]
+    const webhooks = yield* WebhookStore
+    const all: Record<string, List> = {
+      accounts: (page) => accounts.list(page),
+      operators: (page) => operators.list(page),
+      "rate cards": (page) => cards.list(page),
+      audit: (page) => audit.list({ page }),
+      "audit of a target": (page) => audit.list({ page, target: "first" }),
+      "audit of an operation": (page) => audit.list({ page, operation: Fixtures.auditEntry().operation }),
+      "audit of nobody": (page) => audit.list({ page, operator: "nobody" }),
+      deliveries: (page) => webhooks.deliveries({ endpointId: endpoint.id, page }),
+      "deliveries of a quiet endpoint": (page) => webhooks.deliveries({ endpointId: quiet.id, page })
+    }
+    for (const [name, { accountId, publicKey, sessionId }] of Object.entries({ big, small, none })) {
+      Object.assign<typeof all, typeof all>(all, {
+        [`jobs of the account ${name}`]: (page) => jobs.list({ by: { accountId }, kind: "template", page }),
+        [`jobs of the key ${name}`]: (page) => jobs.list({ by: { publicKey }, kind: "template", page }),
+        [`messages of the account ${name}`]: (page) => jobs.list({ by: { accountId }, kind: "direct", page }),
+        [`sessions of ${name}`]: (page) => sessions.list({ accountId, page }),
+        [`keys of ${name}`]: (page) => keys.list({ sessionId, page }),
+        [`endpoints of ${name}`]: (page) => webhooks.list({ accountId, page }),
+        [`templates of ${name}`]: (page) => templates.listApproved({ sessionId, page }),
+        [`unattributed of ${name}`]: (page) => inbound.unattributed({ accountId, page })
+      })
+    }
+    return all
+  })
+
+const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
+  it.live(
+    `a list of 50,000 rows costs its page, and a filter what it looks at, on ${name}`,
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        if (name === "PostgreSQL") yield* sql.unsafe("ANALYZE")
+        const given = yield* prepared(name, database)
+        const { accountId } = given.big
+        const { publicKey } = given.small
+        const [audit, jobs] = [yield* AuditStore, yield* JobStore]
+        const known = yield* lists(given)
+        const costs = (list: List, page: Page) =>
+          Effect.gen(function* () {
+            asked.length = 0
+            const { items, next } = yield* list(page)
+            const statements = [...asked]
+            expect(statements).not.toEqual([])
+            const found = yield* Effect.forEach(statements, (statement) => database.cost(sql, statement))
+            return { items: items.length, next, most: Math.max(...found), statements: statements.length }
+          })
+        const expensive: Array<string> = []
+        const look = Effect.gen(function* () {
+          for (const [list, of] of Object.entries(known)) {
+            const { next, most } = yield* costs(of, page)
+            // Far from the beginning, too.
+            const deep = next === null ? 0 : (yield* costs(of, { limit: 25, after: 20_000 })).most
+            // A job has four rows.
+            if (Math.max(most, deep) > 26 * 6) expensive.push(`${list}: ${most} and ${deep} rows`)
+          }
+        })
+        yield* look
+        if (name === "PostgreSQL") {
+          yield* sql.unsafe("ANALYZE")
+          yield* look
+        }
+        expect(expensive).toEqual([])
+
+        const ofBig = { by: { accountId }, kind: "template" } as const
+        const reference = { by: { publicKey }, kind: "template", reference: "autumn" } as const
+        const filters: Record<string, [List, number | null]> = {
+          failed: [(page) => jobs.list({ ...ofBig, status: "failed", page }), 25],
+          canceled: [(page) => jobs.list({ ...ofBig, status: "canceled", page }), 0],
+          "sent early": [(page) => jobs.list({ ...ofBig, createdBefore: now + 10, page }), 10],
+          "sent late": [(page) => jobs.list({ ...ofBig, createdAfter: now + rows - 9, page }), 10],
+          "of a reference": [(page) => jobs.list({ ...ofBig, reference: "spring", page }), null],
+          "of a reference that the key does not have": [(page) => jobs.list({ ...reference, page }), 0],
+          "audited, of one by another": [(page) => audit.list({ page, operator: "ben", target: "first" }), 0],
+          "audited before": [(page) => audit.list({ page, operator: "ana", to: now + 1 }), 1]
+        }
+        for (const [filter, [list, total]] of Object.entries(filters)) {
+          // A row is looked at, its status with it, and where the next read begins.
+          const { most } = yield* costs(list, page)
+          expect([filter, most <= 2 * PageOf.mostLookedAt + 26]).toEqual([filter, true])
+          if (total === null) continue
+          let [count, after]: [number, number | null] = [0, null]
+          do {
+            const found: Paged<unknown> = yield* list({ limit: 7, after })
+            // No page is empty while something is left to find.
+            expect([filter, found.items.length > 0 || found.next === null]).toEqual([filter, true])
+            count += found.items.length
+            after = found.next
+          } while (after !== null)
+          expect([filter, count]).toEqual([filter, total])
+        }
+      }).pipe(Effect.provide(database.stores)),
+    120_000
+  )
+
+suite("SQLite", sqlite)
+suite("PostgreSQL", postgres)
