@@ -120,8 +120,15 @@ export const nextSend = (options: {
   return Math.min(end, Math.round(earliest + ceiling * fraction))
 }
 
-/** A recipient over which so many workers died in a row is parked. */
-export const poisonClaims = 3
+/** A recipient over which so many workers died in a row is a suspect: it may be what ends them. */
+export const suspectDeaths = 2
 
-/** How far apart the attempts of poison suspects that died together are: longer than an attempt takes by default. */
-export const suspectsApartMs = Time.minute
+/** How long a suspect waits after each death, the first being the one that made it a suspect. Behind the last it is parked. */
+export const suspectWaits: ReadonlyArray<number> = [1 * Time.minute, 5 * Time.minute, 15 * Time.minute]
+
+/** A process that has lived for less may be one of a crash loop: what dies with it says little of what it had in hand. */
+export const youthMs = 30 * Time.second
+
+/** How far apart those are due that a claim has to put off, since no two of them go side by side. */
+export const survivorsApartMs = 100
+export const suspectsApartMs = 1 * Time.second

@@ -136,7 +136,7 @@ export const claim = <H extends JobState>(
         attempts: after.attempts,
         firstAttemptAt: Transitions.firstAttemptAt(after),
         maybeSent: after.maybeSent,
-        poisonSuspect: Transitions.isPoisonSuspect(after)
+        crashCount: after.crashCount
       }))
     }
   }
@@ -204,13 +204,13 @@ export const settle = <H extends JobState>(
 export const rescue = <H extends JobState>(
   state: H,
   awaited: ReadonlyArray<RecipientResult>,
-  recoverable: boolean,
   now: Instant,
-  spared: ReturnType<typeof Transitions.spared>
+  options: Omit<Parameters<typeof Transitions.rescue>[2], "now">
 ): JobChange<H> & { readonly count: number } => {
   const changes = awaited.map((before): RecipientChange => {
-    const options = { recoverable, now, sparedUntil: spared.get(before) }
-    const after = Transitions.inFlight(before) ? Transitions.rescue(state.job, before, options) : before
+    const after = Transitions.inFlight(before)
+      ? Transitions.rescue(state.job, before, { ...options, now })
+      : before
     return { before, after, fence: null }
   })
   const count = changes.filter(({ after, before }) => after !== before).length

@@ -11,6 +11,7 @@ import type * as Effect from "effect/Effect"
 import type { Demand } from "../domain/account/Plan.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import type { Care } from "../domain/job/Claiming.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts"
 import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/job/Recipient.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
@@ -96,8 +97,8 @@ export interface ClaimedJob {
     readonly firstAttemptAt: Instant
     /** True when the platform may have it already: one that can be asked is asked first. */
     readonly maybeSent: boolean
-    /** True when so many workers died over it that it is attempted alone; then it is the only one of its session. */
-    readonly poisonSuspect: boolean
+    /** How many workers in a row died over it. A suspect (`Transitions`) is the only one of its session. */
+    readonly crashCount: number
   }>
 }
 
@@ -121,16 +122,20 @@ export const unreadableMs = 10 * Time.minute
 export interface Claim {
   readonly worker: string
   readonly limit: number
-  /** Sessions that get nothing now. */
-  readonly without?: ReadonlyArray<string>
-  /** Sessions that get no more than `limit` recipients each: what cannot be attempted soon would only wait in hand. */
-  readonly slow?: { readonly limit: number; readonly sessions: ReadonlyArray<string> }
-  readonly atRisk?: { readonly limit: number; readonly recoverable: ReadonlyArray<Provider> }
+  /**
+   * How many recipients a session may get; absent: as many as the limit lets it. Asked once for each session whose turn it
+   * is.
+   *
+   * @param before how many the session got for which it was asked before; null at the first, also where the commit is made
+   * again
+   */
+  readonly room?: (
+    session: { readonly id: string; readonly provider: Provider },
+    before: number | null
+  ) => number
+  /** How many of those over whom workers died; absent: as in a process that has nothing in hand and is not young. */
+  readonly care?: Care
 }
-
-/** True when what a dead worker had claimed of it becomes `unknown`. */
-export const isAtRisk = ({ atRisk }: Claim, provider: Provider): boolean =>
-  atRisk !== undefined && !atRisk.recoverable.includes(provider)
 
 /** A process's word on its workers. */
 export interface WorkerHeartbeat {
@@ -291,8 +296,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * One claim looks at some hundred sessions at most. Whoever is given nothing asks `nextDue` whether others are
      * ready; the next claim begins with those.
      *
-     * At most `atRisk` recipients are claimed of sessions whose provider is not `recoverable`: what a dead worker had claimed
-     * of these becomes `unknown`. A recipient over which workers died is the only one of its session.
+     * A suspect is the only one of its session. One that the claim's `care` does not let it take is put off.
      *
      * `unreadable`: due jobs whose contents cannot be read. Each is put off for {@link unreadableMs}, and costs no other its
      * claim.
@@ -334,8 +338,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * its late outcomes change nothing. Answers how many recipients were rescued. While the store is held after a restore
      * it does nothing: what a backup has in flight was open before.
      *
-     * `beside`: other workers that died with it, being of one process. Their recipients are taken back in the same commit,
-     * and of several poison suspects among all of them none is counted (`Transitions.spared`).
+     * `beside`: other workers that died with it, being of one process. Their recipients are taken back in the same commit.
      *
      * `beats`: the last counts by which they are taken for dead. Whoever has another one by now lives, and keeps what it has;
      * a beat that comes meanwhile waits for this commit.
@@ -347,6 +350,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly now: Instant
       /** The providers whose sender deduplicates or looks up. */
       readonly recoverable: ReadonlyArray<Provider>
+      /** How long a suspect waits after each death (`Retry.suspectWaits`). */
+      readonly suspectWaits?: ReadonlyArray<number>
     }) => Effect.Effect<number, StorageError>
 
     /**

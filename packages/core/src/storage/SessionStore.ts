@@ -130,5 +130,7 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     }) => Effect.Effect<ReadonlyArray<Session>, StorageError>
     /** The number of sessions whose platform does not answer. */
     readonly countUnavailable: Effect.Effect<number, StorageError>
+    /** The id of the session that is connected where that is one alone; null where there are several, and none. */
+    readonly onlyConnected: Effect.Effect<string | null, StorageError>
   }
 >() {}

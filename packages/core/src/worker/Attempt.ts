@@ -4,8 +4,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
-import { constTrue, constVoid } from "effect/Function"
+import { constTrue } from "effect/Function"
 import * as Random from "effect/Random"
 import type { Refusal } from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
@@ -617,75 +616,3 @@ export const prepareAttempts = (
 /** A job whose attempts cannot begin: its recipients go back as they were. */
 export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts =>
   new AttemptsOfJob(undefined, job, circuit, constTrue, null)
-
-/** Who watches attempts. */
-export interface Watch {
-  /** True when another one may begin. */
-  readonly goesOn: () => boolean
-  /** One was recorded. */
-  readonly answered: () => void
-}
-
-/** An attempt, and its job's attempts. */
-interface Begun {
-  readonly attempts: Attempts
-  readonly attempt: RecipientAttempt
-}
-
-/** Makes the attempts of all jobs of a batch, so many of them side by side. */
-export const run = (
-  jobs: ReadonlyArray<Attempts>,
-  concurrency: number,
-  { answered, goesOn }: Watch = { goesOn: constTrue, answered: constVoid }
-): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    let [jobAt, attemptAt] = [0, 0]
-    /** The next one that may begin; undefined when there is none. */
-    const next = (): Begun | undefined => {
-      for (; goesOn(); jobAt += 1, attemptAt = 0) {
-        const attempts = jobs[jobAt]
-        if (attempts === undefined) return undefined
-        const attempt = attempts.goesOn() ? attempts.queue[attemptAt] : undefined
-        if (attempt === undefined) continue
-        attemptAt += 1
-        return { attempts, attempt }
-      }
-      return undefined
-    }
-    let remaining = jobs.reduce((sum, { queue }) => sum + queue.length, 0)
-    /** One after the other. Nothing is wrapped around each: a sender that breaks ends the loop. */
-    const pull: Effect.Effect<void> = Effect.suspend(() => {
-      let current = next()
-      return Effect.whileLoop({
-        while: () => current !== undefined,
-        body: () => {
-          if (current === undefined) return Effect.dieMessage("A recipient was attempted after the last.")
-          remaining -= 1
-          return current.attempts.begin(current.attempt)
-        },
-        step: (attempted) => {
-          current?.attempts.record(current.attempt, attempted)
-          answered()
-          current = next()
-        }
-      }).pipe(
-        Effect.catchAllDefect((defect) => {
-          if (current === undefined) return Effect.die(defect)
-          const { attempt, attempts } = current
-          return Effect.flatMap(attempts.broken(attempt, defect), (attempted) => {
-            attempts.record(attempt, attempted)
-            answered()
-            return pull
-          })
-        })
-      )
-    })
-    if (remaining <= 1) return yield* pull
-    /** A fiber goes on until it has to wait, and only then another begins: one is enough for who answers at once. */
-    const fibers: Array<Fiber.Fiber<void>> = []
-    while (fibers.length < concurrency && remaining > 0) {
-      fibers.push(yield* Effect.fork(pull))
-      yield* Effect.yieldNow()
-    }
-    for (const fiber of fibers) yield* Fiber.join(fiber)
-  })

@@ -8,7 +8,6 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
 import type { Instant } from "../domain/Instant.ts"
@@ -18,7 +17,6 @@ import type { Deadlines } from "../runtime/Deadlines.ts"
 import type { GracePeriod } from "../runtime/GracePeriod.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
-import { canRecover } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
@@ -27,7 +25,8 @@ import type { StorageError } from "../storage/StorageError.ts"
 import * as Attempt from "./Attempt.ts"
 import { Circuits } from "./Circuits.ts"
 import type * as FailureActions from "./FailureActions.ts"
-import type { SlowSessions } from "./SlowSessions.ts"
+import type { Fork, Turns } from "./Turns.ts"
+import { Runner } from "./Turns.ts"
 
 /** One job's recipients in a batch. */
 export interface JobOfBatch {
@@ -86,7 +85,7 @@ export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentSo
       stillOwns: Attempt.StillOwns
     ) {
       const [first] = jobsOfBatch
-      if (first === undefined) return { jobs: [], atRisk: false }
+      if (first === undefined) return []
       const { accountId, session, sessionId } = first
       const sessionSender = yield* resolve(session)
       const phones = Arrays.flatMap(jobsOfBatch, ({ recipients }) => recipients.map(({ phone }) => phone))
@@ -104,7 +103,7 @@ export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentSo
       )
       let next = 0
       const together = circuits.of(sessionId, false)
-      const jobs = jobsOfBatch.map((job): JobOfBatch => {
+      return jobsOfBatch.map((job): JobOfBatch => {
         const offset = next
         next += job.recipients.length
         const circuit = job.probe ? circuits.of(sessionId, true) : together
@@ -118,7 +117,6 @@ export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentSo
           })
         }
       })
-      return { jobs, atRisk: sessionSender !== undefined && !canRecover(sessionSender.sender) }
     })
 
     const release = (job: ClaimedJob): JobOfBatch => ({
@@ -139,10 +137,7 @@ export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentSo
           for (const job of jobsOfBatch) unprepared.push(release(job))
           continue
         }
-        const prepared = exit.value
-        // First those whom a crash would leave unknown, also while they wait behind others.
-        if (prepared.atRisk) batch.unshift(...prepared.jobs)
-        else batch.push(...prepared.jobs)
+        batch.push(...exit.value)
       }
       if (batch.length === 0 && unprepared.length > 0) {
         for (const { job } of unprepared) circuits.of(job.sessionId, job.probe).unused()
@@ -158,52 +153,19 @@ export const preparation: Effect.Effect<Preparation, never, Circuits | ConsentSo
 export const patienceMs = 1000
 
 export interface Batch {
-  /** Attempts of it that may be under way. */
-  readonly slots: number
   /** Returns when all is answered, or when the lane's patience is over. */
   readonly awaitAnswers: Effect.Effect<void>
   /** Returns when there is an outcome to collect. */
   readonly awaitOutcome: Effect.Effect<void>
   /**
    * The outcomes since the last time, once what the failures ask of the engine is done. Nothing more of the batch begins
-   * after it, unless none of it has: a suspect that waits for its session.
+   * after it, unless it is a suspect's, which waits for its session.
    */
   readonly collect: Effect.Effect<ReadonlyArray<Settlement>>
   /** Recipients without a collected outcome. */
   readonly remaining: () => number
   /** Nothing more of it begins. What is under way has the rest of the grace period, and is interrupted then. */
   readonly stop: Effect.Effect<void>
-}
-
-/** Runs attempts in a fiber that nobody's end interrupts, as soon as the caller waits for something. */
-export type Fork = (attempts: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
-
-/** Tells the bulkhead of slow sessions how many slots a batch uses of each session. */
-const sessionUse = (jobs: ReadonlyArray<JobOfBatch>, slots: number, slowSessions: SlowSessions) => {
-  /** Slots by session, as they were reported. */
-  const reported = new Map<string, number>()
-  const report = (): void => {
-    const remaining = new Map<string, number>()
-    for (const { attempts, job } of jobs)
-      remaining.set(job.sessionId, (remaining.get(job.sessionId) ?? 0) + attempts.remaining())
-    for (const [sessionId, count] of remaining) {
-      const used = Math.min(slots, count)
-      slowSessions.use(sessionId, used - (reported.get(sessionId) ?? 0))
-      reported.set(sessionId, used)
-    }
-  }
-
-  let judged = false
-  /** Once, and only sessions of which something was attempted. */
-  const judge = (): void => {
-    if (judged) return
-    judged = true
-    const attempted = jobs.filter(({ attempts }) => attempts.queue.length > 0)
-    for (const sessionId of new Set(attempted.map(({ job }) => job.sessionId)))
-      slowSessions.judge(sessionId, (reported.get(sessionId) ?? 0) > 0)
-  }
-
-  return { report, judge }
 }
 
 /** Does what the failures since the last time ask of the engine. */
@@ -225,96 +187,76 @@ const applyAll = (
   )
 }
 
-/** Begins the attempts. What they use of their sessions is reported before anybody else is asked. */
+/** Its attempts wait for their turns from here on; the bulkhead has counted them. */
 export const start = (
   jobs: ReadonlyArray<JobOfBatch>,
   options: {
-    /** Recipients that are attempted side by side. */
-    readonly slots: number
-    /** Waits for what must not be attempted beside it. */
-    readonly permitted: (attempts: Effect.Effect<void>) => Effect.Effect<void>
+    readonly turns: Turns
+    /** True of a suspect: it goes before others of its session, and waits until that has nothing else under way. */
+    readonly isSuspect: boolean
+    readonly since: Instant
     readonly fork: Fork
     readonly circuits: Pick<Context.Tag.Service<Circuits>, "store">
     readonly deadlines: Deadlines
     readonly applyActions: FailureActions.Apply
     readonly grace: GracePeriod
-    readonly slowSessions: SlowSessions
   }
 ): Batch => {
-  const { applyActions, circuits, deadlines, fork, grace, permitted, slots, slowSessions } = options
-  /** When the attempts began; null before. */
-  let since: Instant | null = null
-  let mayBegin = true
+  const { applyActions, circuits, deadlines, fork, grace, isSuspect, since, turns } = options
   /** True when somebody was answered whose outcome is not collected. */
   let hasOutcome = false
   let notify = constVoid
 
-  const use = sessionUse(jobs, slots, slowSessions)
-  use.report()
-
-  const run = Effect.clockWith((clock) => {
-    since = clock.unsafeCurrentTimeMillis()
-    return Attempt.run(
-      jobs.map(({ attempts }) => attempts),
-      slots,
-      {
-        goesOn: () => mayBegin,
-        answered: () => {
-          hasOutcome = true
-          notify()
-        }
-      }
-    )
+  const runner = new Runner(turns, fork, () => {
+    hasOutcome = true
+    notify()
   })
-  const fiber = fork(permitted(run))
+  for (const { attempts, job } of jobs) turns.enter(job.sessionId, runner, attempts, isSuspect)
+  runner.wake()
 
   return {
-    slots,
     awaitAnswers: Effect.async((resume) => {
-      let cancel = constVoid
+      if (runner.hasEnded()) return resume(Effect.void)
       const end = (): void => {
         cancel()
+        forget()
         resume(Effect.void)
       }
-      if (fiber.unsafePoll() === null) cancel = deadlines(patienceMs, end)
-      fiber.addObserver(end)
+      const cancel = deadlines(patienceMs, end)
+      const forget = runner.onEnd(end)
       return Effect.sync(() => {
         cancel()
-        fiber.removeObserver(end)
+        forget()
       })
     }),
     awaitOutcome: Effect.async((resume) => {
-      if (hasOutcome) return resume(Effect.void)
+      if (hasOutcome || runner.hasEnded()) return resume(Effect.void)
       const forget = (): void => {
         notify = constVoid
-        fiber.removeObserver(resumeOnce)
+        forgetEnd()
       }
       const resumeOnce = (): void => {
         forget()
         resume(Effect.void)
       }
       notify = resumeOnce
-      fiber.addObserver(resumeOnce)
+      const forgetEnd = runner.onEnd(resumeOnce)
       return Effect.sync(forget)
     }),
     collect: Effect.suspend(() => {
-      const hasEnded = fiber.unsafePoll() !== null
-      if (since === null && !hasEnded) return Effect.succeed([])
-      mayBegin = false
+      if (isSuspect && !runner.hasEnded() && !runner.hasBegun) return Effect.succeed([])
+      turns.withdraw(runner)
       hasOutcome = false
       // Whatever ended it: nothing of it is under way any more.
-      if (hasEnded) for (const { attempts } of jobs) attempts.interruptPending()
+      if (runner.hasEnded()) for (const { attempts } of jobs) attempts.interruptPending()
       const settlements = Arrays.flatMap(jobs, ({ attempts }) => attempts.settlements())
-      use.report()
-      if (since !== null) use.judge()
       // Before the outcomes are stored: a recipient that waits for a pause must not be due before the pause is there.
-      const done = since === null ? Effect.void : applyAll(jobs, since, applyActions)
-      return Effect.as(Effect.zipRight(circuits.store, done), settlements)
+      return Effect.as(Effect.zipRight(circuits.store, applyAll(jobs, since, applyActions)), settlements)
     }),
     remaining: () => jobs.reduce((sum, { attempts }) => sum + attempts.remaining(), 0),
     stop: Effect.suspend(() => {
-      mayBegin = false
-      return Effect.zipRight(grace.within(Fiber.await(fiber)), Effect.asVoid(Fiber.interrupt(fiber)))
+      turns.withdraw(runner)
+      return Effect.zipRight(grace.within(runner.end), runner.interrupt)
     })
   }
 }

@@ -14,13 +14,12 @@
  *
  * - Outcomes are stored with the next claim, in one commit (`store`). `Settling` has the rules of what becomes of them, of
  *   names that are given up, and of outcomes that a store refuses.
- * - A claim asks for the batch size, and at least for the free slots. Without a free slot nothing is claimed and the lane
- *   waits for one (`store`). Slots are reserved from the decision on (`reserved`), or two lanes would borrow the same.
+ * - A claim asks for the batch size, and at least for the free slots; a young process for what it can begin. Without a free
+ *   slot nothing is claimed and the lane waits for one (`store`).
  * - Without room for so many beside what all lanes have claimed the lane waits, too, but for a tenth of a second: a platform that
  *   hangs with full batches must not keep others from theirs. What it has slots for needs no room (`claimOf`).
  * - A lane that rests and has nothing decides on a claim at once when it is woken (`woken`).
- * - Only a lane whose last batch was slow borrows slots (`store`). A claim that fills the lane's own wakes the next lane:
- *   there is probably more (`begin`). A lane that claimed nothing rests (`stored`).
+ * - A large claim wakes the next lane: there is probably more (`begin`). A lane that claimed nothing rests (`stored`).
  * - Once the grace period has begun nothing is claimed (`store`), and what a commit claimed meanwhile is released
  *   (`begin`). So is a batch that could not be started, before the lane backs off (`next`, NotStarted).
  * - An interrupted lane stops its batches, stores what they brought, and deregisters its names (`next`, Interrupted). A
@@ -29,12 +28,12 @@
  * The rules that a lane does not decide:
  *
  * - `SendLoop`: a commit is never interrupted, only waiting is. What is excluded from claims is excluded from `nextDue`.
- * - `Batch`: consent is asked for again; recipients that a crash would leave unknown go first; what cannot be prepared is
+ * - `Batch`: consent is asked for again; what cannot be prepared is
  *   released. Every outcome is collected once, and what failures ask of the engine is done before. After a collection
  *   nothing more of the batch begins. A lane waits for a second.
  * - `Attempt`: a sender that breaks costs its own recipient; interrupted attempts are due again or `unknown`.
  * - `FailureActions`: each cause is acted on once for a job and collection.
- * - `BatchSize`, `SlowSessions`, `Slots`, `SuspectSessions`: how much, and of whom not now.
+ * - `BatchSize`, `Bulkhead`: how much, of whom, and whose turn it is.
  * - `Loops`: a step that failed is logged and made again after a second. `Worker`: what a lane does when it rests, and
  *   when a drain ends. `GracePeriod`: one grace period for all. `Heartbeat`, `Rescue`: who lives, and what others left.
  * - `domain/job/Claiming`: sessions in turn, within pace, oldest first, a suspect alone of its session.
@@ -67,18 +66,12 @@ export type Phase =
   | { readonly _tag: "Resting" }
   | { readonly _tag: "Collecting"; readonly watched: Watched | null }
   | { readonly _tag: "Full" }
-  | {
-      readonly _tag: "Storing"
-      readonly commit: Settling.Commit
-      readonly slots: number
-      readonly limit: number
-    }
+  | { readonly _tag: "Storing"; readonly commit: Settling.Commit }
   | { readonly _tag: "Proving"; readonly commit: Settling.Commit; readonly cause: Cause.Cause<StorageError> }
   | { readonly _tag: "Registering" }
   | {
       readonly _tag: "Starting"
       readonly claimed: ReadonlyArray<DispatchedJob>
-      readonly slots: number
       readonly since: Moment
     }
   | { readonly _tag: "Watching"; readonly watched: Watched }
@@ -92,10 +85,8 @@ export interface LaneState extends Settling.Settling<Settlement> {
   readonly batches: ReadonlyArray<BatchView>
   /** Recipients that the next claim asks for (`BatchSize`). */
   readonly size: number
-  /** Slots of this lane alone. */
-  readonly ownSlots: number
-  /** True when the last batch took longer than a batch should. */
-  readonly slow: boolean
+  /** The smallest batch, and as many as wake the next lane. */
+  readonly least: number
   /** Until when the lane waits for room for a batch of its size; null while it does not. */
   readonly crowdedUntil: Moment | null
 }
@@ -103,12 +94,14 @@ export interface LaneState extends Settling.Settling<Settlement> {
 /** The state of the process when an event arrives. Passed in, so that {@link next} reads no clock and no shared state. */
 export interface Facts {
   readonly now: Moment
-  /** Attempts that this lane may start now with its own slots. */
-  readonly slots: number
-  /** Slots that it may borrow from lanes that rest. */
-  readonly loan: number
-  /** Recipients that it may claim beside what all lanes have claimed. */
+  /** Attempts that may begin now. */
+  readonly free: number
+  /** Attempts that may begin now beside all that lanes have in hand. */
+  readonly spare: number
+  /** Recipients that may be claimed beside what all lanes have in hand. */
   readonly room: number
+  /** True of a process that claims no more than it can begin at once. */
+  readonly young: boolean
   /** True once the grace period has begun. */
   readonly stopping: boolean
   /** True when nothing is left of it. */
@@ -147,7 +140,6 @@ export type LaneRequest =
       readonly settlements: ReadonlyArray<Settlement>
       readonly worker: string
       readonly limit: number | null
-      readonly slots: number
     }
   | { readonly _tag: "Prove" }
   | { readonly _tag: "Register" }
@@ -155,7 +147,6 @@ export type LaneRequest =
       readonly _tag: "Attempt"
       readonly claimed: ReadonlyArray<DispatchedJob>
       readonly worker: string
-      readonly slots: number
     }
   | { readonly _tag: "AwaitBatch"; readonly batch: number }
   | { readonly _tag: "Rest" }
@@ -183,27 +174,14 @@ const none: ReadonlyArray<LaneNotice> = []
 
 const kind: Settling.Kind<Settlement> = { plainOf: PlainOutcome.of, subjectOf: ({ jobId }) => jobId }
 
-export const make = (worker: string, ownSlots: number): LaneState => ({
+export const make = (worker: string, least: number): LaneState => ({
   ...Settling.make(worker),
   phase: { _tag: "Resting" },
   batches: [],
-  size: ownSlots,
-  ownSlots,
-  slow: false,
+  size: least,
+  least,
   crowdedUntil: null
 })
-
-/** The slots and recipients of a batch that does not run yet. */
-export const reserved = ({ phase }: LaneState): { readonly slots: number; readonly claimed: number } => {
-  switch (phase._tag) {
-    case "Storing":
-      return { slots: phase.slots, claimed: phase.limit }
-    case "Starting":
-      return { slots: phase.slots, claimed: countOf(phase.claimed) }
-    default:
-      return { slots: 0, claimed: 0 }
-  }
-}
 
 /** Due again at no cost: recipients that were claimed and will not be attempted. */
 const released = (claimed: ReadonlyArray<DispatchedJob>): ReadonlyArray<Settlement> =>
@@ -269,18 +247,15 @@ const noticing = (first: ReadonlyArray<LaneNotice>, [state, notices, request]: T
 /** What a claim asks for now, and until when it waits for room beside what other lanes claimed; null where nothing is claimed. */
 const claimOf = (
   state: LaneState,
-  { loan, now, room, slots: own, stopping }: Facts
-): { readonly slots: number; readonly limit: number; readonly waitsUntil: Moment | null } | null => {
-  const slots = own + (state.slow ? loan : 0)
-  if (state.interrupted || stopping || slots <= 0 || !Settling.mayClaim(state)) return null
-  const limit = Math.max(state.size, slots)
-  // What is attempted at once is bounded by its slots.
-  const fits = limit <= Math.max(room, slots)
+  { free, now, room, spare, stopping, young }: Facts
+): { readonly limit: number; readonly waitsUntil: Moment | null } | null => {
+  const limit = young ? spare : Math.max(state.size, spare)
+  if (state.interrupted || stopping || free <= 0 || limit <= 0 || !Settling.mayClaim(state)) return null
+  // What is attempted at once is bounded by the slots.
+  const fits = limit <= Math.max(room, spare)
   const until = fits ? now : (state.crowdedUntil ?? now + BatchSize.targetMs)
-  return { slots, limit, waitsUntil: until > now ? until : null }
+  return { limit, waitsUntil: until > now ? until : null }
 }
-
-const noClaim = { slots: 0, limit: 0 }
 
 /** Stores outcomes and claims, as far as there is something of the kind to do. */
 const store = (before: LaneState, facts: Facts): Transition => {
@@ -297,11 +272,10 @@ const store = (before: LaneState, facts: Facts): Transition => {
     if (!doubtful) return [{ ...state, phase: { _tag: "Full" } }, none, { _tag: "AwaitSlot", forMs }]
   }
   const some = Settling.portionOf(state)
-  const { limit, slots } = claims ? claim : noClaim
   return [
-    { ...state, phase: { _tag: "Storing", commit: { settling: some.length, claims }, slots, limit } },
+    { ...state, phase: { _tag: "Storing", commit: { settling: some.length, claims } } },
     none,
-    { _tag: "SettleAndClaim", settlements: some, worker, limit: claims ? limit : null, slots }
+    { _tag: "SettleAndClaim", settlements: some, worker, limit: claims ? claim.limit : null }
   ]
 }
 
@@ -309,22 +283,21 @@ const store = (before: LaneState, facts: Facts): Transition => {
 const begin = (
   state: LaneState,
   claimed: ReadonlyArray<DispatchedJob>,
-  slots: number,
   { now, stopping }: Facts
 ): Transition => {
   if (stopping || state.interrupted)
     return collect({ ...state, settlements: [...state.settlements, ...released(claimed)] })
   return [
-    { ...state, phase: { _tag: "Starting", claimed, slots, since: now } },
-    countOf(claimed) >= state.ownSlots ? [{ _tag: "WakeNextLane" }] : none,
-    { _tag: "Attempt", claimed, worker: state.worker, slots }
+    { ...state, phase: { _tag: "Starting", claimed, since: now } },
+    countOf(claimed) >= state.least ? [{ _tag: "WakeNextLane" }] : none,
+    { _tag: "Attempt", claimed, worker: state.worker }
   ]
 }
 
 /** After a commit that was answered. */
 const stored = (
   before: LaneState,
-  { commit: { claims, settling }, slots }: Extract<Phase, { readonly _tag: "Storing" }>,
+  { commit: { claims, settling } }: Extract<Phase, { readonly _tag: "Storing" }>,
   claimed: ReadonlyArray<DispatchedJob>,
   facts: Facts
 ): Transition => {
@@ -332,7 +305,7 @@ const stored = (
   const [state, silent] = Settling.stored(before, settling, inUse)
   const isDone = state.settlements.length === 0
   const then = (): Transition => {
-    if (countOf(claimed) > 0) return begin(state, claimed, slots, facts)
+    if (countOf(claimed) > 0) return begin(state, claimed, facts)
     if (!isDone) return store(state, facts)
     if (state.interrupted) return endLane(state)
     if (state.doubtful && !facts.stopping)
@@ -375,8 +348,8 @@ const notStored = (
 /** After the collection of a batch that was waited for. */
 const adapt = (state: LaneState, { since }: Watched, now: Moment): LaneState => {
   const tookMs = now - since
-  const size = BatchSize.next(state.size, { recipients: state.settlements.length, tookMs }, state.ownSlots)
-  return { ...state, size, slow: tookMs > BatchSize.targetMs }
+  const size = BatchSize.next(state.size, { recipients: state.settlements.length, tookMs }, state.least)
+  return { ...state, size }
 }
 
 type Seen<Tag> = Extract<LaneEvent, { readonly _tag: Tag }>

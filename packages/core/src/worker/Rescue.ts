@@ -32,90 +32,90 @@ export const wasSetBack = (before: Reading | undefined, now: Reading): boolean =
 /** Does all that is to be done now; answers how many things that were. To be repeated every few seconds. */
 export type Rescue = Effect.Effect<number, StorageError>
 
-export const make: Effect.Effect<
-  Rescue,
-  never,
-  JobStore | Heartbeat | Senders | SessionStore | WebhookStore
-> = Effect.gen(function* () {
-  const jobs = yield* JobStore
-  const heartbeat = yield* Heartbeat
-  const senders = yield* Senders
-  const sessions = yield* SessionStore
-  const webhooks = yield* WebhookStore
-  const recoverable: ReadonlyArray<Provider> = [...senders.values()]
-    .filter(canRecover)
-    .map((sender) => sender.provider)
+export const make = (
+  suspectWaits: ReadonlyArray<number>
+): Effect.Effect<Rescue, never, JobStore | Heartbeat | Senders | SessionStore | WebhookStore> =>
+  Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const heartbeat = yield* Heartbeat
+    const senders = yield* Senders
+    const sessions = yield* SessionStore
+    const webhooks = yield* WebhookStore
+    const recoverable: ReadonlyArray<Provider> = [...senders.values()]
+      .filter(canRecover)
+      .map((sender) => sender.provider)
 
-  let seen: Parameters<typeof observe>[0] = new Map()
-  let last: Reading | undefined
+    let seen: Parameters<typeof observe>[0] = new Map()
+    let last: Reading | undefined
 
-  const makeDue = Effect.gen(function* () {
-    const reading = { time: yield* Clock.currentTimeMillis, moment: yield* Moment.now }
-    const before = last
-    if (!wasSetBack(before, reading)) {
+    const makeDue = Effect.gen(function* () {
+      const reading = { time: yield* Clock.currentTimeMillis, moment: yield* Moment.now }
+      const before = last
+      if (!wasSetBack(before, reading)) {
+        last = reading
+        return 0
+      }
+      const now = reading.time
+      let found = yield* webhooks.makeDue({ now })
+      for (let some = yield* jobs.makeDue({ now }); some > 0; some = yield* jobs.makeDue({ now }))
+        found += some
       last = reading
-      return 0
-    }
-    const now = reading.time
-    let found = yield* webhooks.makeDue({ now })
-    for (let some = yield* jobs.makeDue({ now }); some > 0; some = yield* jobs.makeDue({ now })) found += some
-    last = reading
-    if (found > 0) {
-      yield* Effect.logWarning(
-        `The clock was set back: ${found} job(s) and webhook deliveries that waited for its former time are due now`
-      )
-    }
-    return found
-  })
-
-  /**
-   * Rescues what a dead process had claimed. One that cannot be rescued, since a row is damaged or the store refuses what
-   * becomes of it, keeps no other waiting; it is tried again with each pass.
-   */
-  const rescueProcess = (dead: ReadonlyArray<KnownWorker>): Effect.Effect<number, StorageError> =>
-    Effect.gen(function* () {
-      const [worker, ...beside] = dead.map(({ worker }) => worker)
-      if (worker === undefined) return 0
-      const beats = new Map(dead.map(({ beats, worker }) => [worker, beats]))
-      const now = yield* Clock.currentTimeMillis
-      // The deliveries come first, since their rescue forgets no worker: after a cut between the two the next pass finds the
-      // same counts, and takes back what is left.
-      let deliveries = 0
-      for (const { beats, worker } of dead) deliveries += yield* webhooks.rescue({ worker, beats, now })
-      const recipients = yield* jobs.rescue({ worker, beside, beats, now, recoverable })
-      if (deliveries + recipients > 0) {
+      if (found > 0) {
         yield* Effect.logWarning(
-          `Took back ${recipients} recipient(s) and ${deliveries} webhook deliveries of a process that stopped`
+          `The clock was set back: ${found} job(s) and webhook deliveries that waited for its former time are due now`
         )
       }
-      return deliveries + recipients
-    }).pipe(
-      Effect.catchAllCause((cause) =>
-        // A store that takes nothing for now would refuse the others, too.
-        Cause.isInterrupted(cause) || isPassing(cause)
-          ? Effect.failCause(cause)
-          : Effect.as(Effect.logError("What a process had that stopped cannot be taken back", cause), 0)
-      )
-    )
+      return found
+    })
 
-  return Effect.gen(function* () {
-    const workers = yield* Effect.onError(jobs.workers, () =>
-      // While nobody could say anything, nobody was silent.
-      Effect.sync(() => {
-        seen = new Map()
-      })
-    )
-    let count = 0
-    for (const { worker } of workers)
-      if (heartbeat.isGivenBack(worker)) count += yield* heartbeat.giveBack(worker)
-    const others = workers.filter(({ worker }) => !heartbeat.isHere(worker))
-    const observed = observe(seen, others, yield* Clock.currentTimeNanos, heartbeat.leaseMs)
-    seen = observed.seen
-    for (const dead of JobSteps.groupBy(observed.dead, ({ worker }) => processOf(worker)).values()) {
-      count += yield* rescueProcess(dead)
-    }
-    // After the rescue: where one of these takes long or fails, it keeps no recipient waiting.
-    yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
-    return count + (yield* makeDue)
+    /**
+     * Rescues what a dead process had claimed. One that cannot be rescued, since a row is damaged or the store refuses what
+     * becomes of it, keeps no other waiting; it is tried again with each pass.
+     */
+    const rescueProcess = (dead: ReadonlyArray<KnownWorker>): Effect.Effect<number, StorageError> =>
+      Effect.gen(function* () {
+        const [worker, ...beside] = dead.map(({ worker }) => worker)
+        if (worker === undefined) return 0
+        const beats = new Map(dead.map(({ beats, worker }) => [worker, beats]))
+        const now = yield* Clock.currentTimeMillis
+        // The deliveries come first, since their rescue forgets no worker: after a cut between the two the next pass finds the
+        // same counts, and takes back what is left.
+        let deliveries = 0
+        for (const { beats, worker } of dead) deliveries += yield* webhooks.rescue({ worker, beats, now })
+        const recipients = yield* jobs.rescue({ worker, beside, beats, now, recoverable, suspectWaits })
+        if (deliveries + recipients > 0) {
+          yield* Effect.logWarning(
+            `Took back ${recipients} recipient(s) and ${deliveries} webhook deliveries of a process that stopped`
+          )
+        }
+        return deliveries + recipients
+      }).pipe(
+        Effect.catchAllCause((cause) =>
+          // A store that takes nothing for now would refuse the others, too.
+          Cause.isInterrupted(cause) || isPassing(cause)
+            ? Effect.failCause(cause)
+            : Effect.as(Effect.logError("What a process had that stopped cannot be taken back", cause), 0)
+        )
+      )
+
+    return Effect.gen(function* () {
+      const workers = yield* Effect.onError(jobs.workers, () =>
+        // While nobody could say anything, nobody was silent.
+        Effect.sync(() => {
+          seen = new Map()
+        })
+      )
+      let count = 0
+      for (const { worker } of workers)
+        if (heartbeat.isGivenBack(worker)) count += yield* heartbeat.giveBack(worker)
+      const others = workers.filter(({ worker }) => !heartbeat.isHere(worker))
+      const observed = observe(seen, others, yield* Clock.currentTimeNanos, heartbeat.leaseMs)
+      seen = observed.seen
+      for (const dead of JobSteps.groupBy(observed.dead, ({ worker }) => processOf(worker)).values()) {
+        count += yield* rescueProcess(dead)
+      }
+      // After the rescue: where one of these takes long or fails, it keeps no recipient waiting.
+      yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
+      return count + (yield* makeDue)
+    })
   })
-})

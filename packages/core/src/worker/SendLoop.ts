@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type { Instant } from "../domain/Instant.ts"
+import * as Transitions from "../domain/job/Transitions.ts"
 import type { Provider } from "../domain/session/Session.ts"
 import * as Deadlines from "../runtime/Deadlines.ts"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
@@ -15,12 +16,14 @@ import { Signals } from "../runtime/Signals.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
 import type { ConsentSource } from "../storage/ConsentSource.ts"
-import type { Settlement, UnreadableJob } from "../storage/JobStore.ts"
+import type { Claim, ClaimedJob, Settlement, UnreadableJob } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
-import type { SessionStore } from "../storage/SessionStore.ts"
+import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Batch from "./Batch.ts"
+import type { Asking } from "./Bulkhead.ts"
+import { Bulkhead } from "./Bulkhead.ts"
 import type { Order } from "./Circuits.ts"
 import { Circuits } from "./Circuits.ts"
 import * as FailureActions from "./FailureActions.ts"
@@ -29,9 +32,8 @@ import * as Isolate from "./Isolate.ts"
 import type { LaneEvent, LaneNotice, LaneRequest } from "./LaneState.ts"
 import * as LaneState from "./LaneState.ts"
 import * as Settling from "./Settling.ts"
-import * as Slots from "./Slots.ts"
-import * as SlowSessions from "./SlowSessions.ts"
-import * as SuspectSessions from "./SuspectSessions.ts"
+import type { Fork } from "./Turns.ts"
+import { Turns } from "./Turns.ts"
 
 /** The recipients that a step had to do with. */
 export interface LaneProgress {
@@ -66,13 +68,16 @@ export interface SendLoop {
    * True when a claim may find something though the last found nothing: a claim looks at some sessions only.
    */
   readonly hasDue: Effect.Effect<boolean, StorageError>
+  /** Looks which session may have all slots, being the only one, and forgets what is known of those that are idle. */
+  readonly look: Effect.Effect<void, StorageError>
 }
 
-/**
- * A slow session is given so many recipients for each slot that the claim may use: a lane waits for a second, and gives back
- * what it could not begin.
- */
-const slowShare = 2
+/** A claim that is under way: when it was asked for, in the order of the circuits and by the monotonic clock. */
+interface Claiming {
+  readonly asking: Asking
+  order: Order
+  at: Moment.Moment
+}
 
 type Restore = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 type Requested<Tag> = Extract<LaneRequest, { readonly _tag: Tag }>
@@ -92,53 +97,51 @@ interface Parts {
   readonly release: Preparation["release"]
   /** Platforms that can be asked about an attempt without an outcome. */
   readonly recoverable: ReadonlyArray<Provider>
-  readonly slots: ReturnType<typeof Slots.make>
-  readonly slowSessions: ReturnType<typeof SlowSessions.make>
-  readonly suspectSessions: ReturnType<typeof SuspectSessions.make>
-  /** Sessions for which nothing is claimed now, and for which nobody looks when the next recipient is due. */
-  readonly excluded: () => ReadonlyArray<string>
+  readonly bulkhead: Bulkhead
+  readonly turns: Turns
+  /** Called when what lanes wait for may be there: a slot, room, or the end of a claim. */
+  readonly freed: () => void
+  readonly awaitFreed: Effect.Effect<void>
 }
 
 type Preparation = Effect.Effect.Success<typeof Batch.preparation>
 
-/** Starts a claim: each suspect by itself, and all others together. Synchronous, so that no other lane comes between. */
+const hasSuspect = ({ recipients }: ClaimedJob): boolean => recipients.some(Transitions.isSuspect)
+
+/**
+ * Starts what a claim brought: each suspect by itself, and all others together. Synchronous, so that the claim ends in the
+ * same moment in which the bulkhead counts what is in hand.
+ */
 const startBatches = (
-  { applyActions, circuits, deadlines, release, slowSessions, suspectSessions }: Parts,
+  { applyActions, bulkhead, circuits, deadlines, freed, release, turns }: Parts,
   prepared: ReadonlyArray<Batch.JobOfBatch>,
-  count: number,
-  asked: Order,
-  fork: Batch.Fork,
+  claim: Claiming,
+  since: Instant,
+  fork: Fork,
   grace: GracePeriod
 ): { readonly together: Batch.Batch | null; readonly apart: ReadonlyArray<Batch.Batch> } => {
   const suspects: Array<Batch.JobOfBatch> = []
   const others: Array<Batch.JobOfBatch> = []
-  const ofSession = new Map<string, number>()
-  for (const { attempts, job } of prepared)
-    ofSession.set(job.sessionId, (ofSession.get(job.sessionId) ?? 0) + attempts.remaining())
   for (const each of prepared) {
-    const { sessionId } = each.job
-    const mayBegin =
-      slowSessions.admits(sessionId, Math.min(count, ofSession.get(sessionId) ?? 0)) &&
-      circuits.admit(each.job, asked) &&
-      suspectSessions.admit(each.job)
-    if (!mayBegin) others.push(release(each.job))
-    else if (SuspectSessions.isSuspect(each.job)) suspects.push(each)
+    const { attempts, job } = each
+    if (!circuits.admit(job, claim.order)) {
+      others.push(release(job))
+      continue
+    }
+    bulkhead.claimed(
+      claim.asking,
+      job.sessionId,
+      attempts.queue.map(({ recipient }) => recipient)
+    )
+    if (hasSuspect(job)) suspects.push(each)
     else others.push(each)
   }
-  const shared = { fork, circuits, deadlines, applyActions, grace, slowSessions }
-  const apart = suspects.map((suspect) =>
-    Batch.start([suspect], {
-      slots: 1,
-      permitted: (attempt) => suspectSessions.alone(suspect.job.sessionId, attempt),
-      ...shared
-    })
-  )
-  if (others.length === 0) return { together: null, apart }
-  const left = Math.max(1, count - suspects.length)
-  return {
-    together: Batch.start(others, { slots: left, permitted: (attempts) => attempts, ...shared }),
-    apart
-  }
+  bulkhead.over(claim.asking)
+  const shared = { turns, since, fork, circuits, deadlines, applyActions, grace }
+  const apart = suspects.map((suspect) => Batch.start([suspect], { isSuspect: true, ...shared }))
+  const together = others.length === 0 ? null : Batch.start(others, { isSuspect: false, ...shared })
+  freed()
+  return { together, apart }
 }
 
 const reportNotice = (
@@ -189,26 +192,15 @@ class OpenLane implements Lane {
   private readonly parts: Parts
   private readonly grace: GracePeriod
   private readonly clock: Clock.Clock
-  private readonly fork: Batch.Fork
-  /** The lane's name among those that share the slots. */
-  private readonly key = Symbol()
+  private readonly fork: Fork
   private readonly live = new Map<number, { readonly worker: string; readonly batch: Batch.Batch }>()
   private state: LaneState.LaneState
   /** The answer to the last request, for the next step. */
   private pending: LaneEvent = ready
   private lastId = 0
-  /** When the last claim was asked for, in the order of the circuits and by the monotonic clock. */
-  private asked: Order = 0
-  private claimedAt: Moment.Moment = 0
-  private reserved = 0
+  private claiming: Claiming | null = null
 
-  constructor(
-    parts: Parts,
-    grace: GracePeriod,
-    clock: Clock.Clock,
-    fork: Batch.Fork,
-    state: LaneState.LaneState
-  ) {
+  constructor(parts: Parts, grace: GracePeriod, clock: Clock.Clock, fork: Fork, state: LaneState.LaneState) {
     this.parts = parts
     this.grace = grace
     this.clock = clock
@@ -230,10 +222,7 @@ class OpenLane implements Lane {
 
   readonly close = Effect.uninterruptibleMask((restore) =>
     this.drive({ _tag: "Interrupted" }, ({ _tag }) => _tag === "Leave", restore)
-  ).pipe(
-    Effect.catchAllCause((cause) => Effect.logError("A lane could not end in order", cause)),
-    Effect.zipRight(Effect.sync(() => this.parts.slots.close(this.key)))
-  )
+  ).pipe(Effect.catchAllCause((cause) => Effect.logError("A lane could not end in order", cause)))
 
   /** One transition after the other, as far as the last request of a step. */
   private drive(
@@ -259,43 +248,41 @@ class OpenLane implements Lane {
     })
   }
 
-  /** One transition, synchronous: what it decides on stays as it is until the slots of a claim are reserved. */
+  /** One transition, synchronous: what it decides on stays as it is until the bulkhead knows of the claim. */
   private advance(event: LaneEvent, now: Moment.Moment): LaneState.Transition {
-    const { grace, parts } = this
-    // A collection has freed slots.
-    if (event._tag === "Collected") this.reportUse()
+    const { grace } = this
+    const { bulkhead } = this.parts
+    // What a claim brought stays counted as being claimed until its attempts wait for their turns.
+    if (event._tag !== "Stored" || event.claimed.length === 0) this.endClaim()
     const stopping = { stopping: grace.hasBegun(), graceIsOver: grace.remainingAt(now) === 0 }
-    const facts = { now, ...stopping, ...parts.slots.free(this.key) }
+    const { free, room, spare } = bulkhead
+    const facts = { now, free, room, spare, young: bulkhead.isYoung(now), ...stopping }
     const transition = LaneState.next(this.state, event, facts)
     this.state = transition[0]
-    this.reportUse()
+    const [, , request] = transition
+    if (request._tag === "SettleAndClaim" && request.limit !== null)
+      this.claiming = { asking: bulkhead.ask(request.limit, now), order: 0, at: now }
+    else if (request._tag !== "Attempt") this.endClaim()
     return transition
   }
 
-  private reportUse(): void {
-    const { slots, slowSessions } = this.parts
-    const reserved = LaneState.reserved(this.state)
-    slowSessions.reserve(reserved.slots - this.reserved)
-    this.reserved = reserved.slots
-    let { claimed, slots: used } = reserved
-    for (const { batch } of this.live.values()) {
-      const remaining = batch.remaining()
-      used += Math.min(batch.slots, remaining)
-      claimed += remaining
-    }
-    slots.use(this.key, { slots: used, claimed, rests: this.state.phase._tag === "Resting" })
+  private endClaim(): void {
+    if (this.claiming === null) return
+    this.parts.bulkhead.over(this.claiming.asking)
+    this.claiming = null
+    this.parts.freed()
   }
 
   /** Performs what answers with an event; only waiting can be interrupted. */
   private perform(request: LaneRequest, restore: Restore): Effect.Effect<LaneEvent, StorageError> {
-    const { heartbeat, slots } = this.parts
+    const { awaitFreed, heartbeat } = this.parts
     switch (request._tag) {
       case "Collect":
         return this.collect
       case "AwaitSlot": {
         const { forMs } = request
         const time = forMs === null ? [] : [Effect.sleep(forMs)]
-        return Effect.as(restore(Effect.raceAll([slots.awaitFreed, ...time, ...this.outcomes()])), ready)
+        return Effect.as(restore(Effect.raceAll([awaitFreed, ...time, ...this.outcomes()])), ready)
       }
       case "SettleAndClaim":
         return this.settleAndClaim(request)
@@ -355,14 +342,15 @@ class OpenLane implements Lane {
   }
 
   private commit(request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> {
-    const { circuits, excluded, jobs, recoverable, slowSessions } = this.parts
-    const { limit, settlements, slots, worker } = request
+    const { circuits, jobs } = this.parts
+    const { limit, settlements, worker } = request
     const commit = Effect.suspend(() => {
-      const atRisk = { limit: slots, recoverable }
-      const slow = { limit: slowShare * slots, sessions: slowSessions.slow() }
-      const claim = limit === null ? null : { worker, limit, without: excluded(), slow, atRisk }
-      this.asked = circuits.asking()
-      this.claimedAt = Moment.unsafeNow(this.clock)
+      const { claiming } = this
+      const claim = limit === null || claiming === null ? null : this.claimOf(worker, limit, claiming)
+      if (claiming !== null) {
+        claiming.order = circuits.asking()
+        claiming.at = Moment.unsafeNow(this.clock)
+      }
       return jobs.settleAndClaim({ now: this.clock.unsafeCurrentTimeMillis(), settlements, claim })
     })
     return Effect.matchCauseEffect(commit, {
@@ -379,14 +367,33 @@ class OpenLane implements Lane {
     })
   }
 
-  private attempt({ claimed, slots, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> {
-    const { parts } = this
-    const since = this.claimedAt
+  /** A session gets what the bulkhead lets it, and nothing while the store does not know of its outage. */
+  private claimOf(worker: string, limit: number, { asking }: Claiming): Claim {
+    const { bulkhead, circuits, recoverable } = this.parts
+    const without = new Set(circuits.excluded())
+    return {
+      worker,
+      limit,
+      care: asking.care,
+      room: ({ id, provider }, before) => {
+        const atRisk = !recoverable.includes(provider)
+        const room = bulkhead.grant(asking, id, atRisk, before, Moment.unsafeNow(this.clock))
+        return without.has(id) ? 0 : room
+      }
+    }
+  }
+
+  private attempt({ claimed, worker }: Requested<"Attempt">): Effect.Effect<LaneEvent> {
+    const { fork, grace, parts } = this
+    const { claiming } = this
+    if (claiming === null) return Effect.dieMessage("A lane attempts what it has not claimed.")
     return parts
-      .prepare(claimed, () => parts.heartbeat.stillOwns(worker, since))
+      .prepare(claimed, () => parts.heartbeat.stillOwns(worker, claiming.at))
       .pipe(
         Effect.map((prepared): LaneEvent => {
-          const { apart, together } = startBatches(parts, prepared, slots, this.asked, this.fork, this.grace)
+          const since = this.clock.unsafeCurrentTimeMillis()
+          const { apart, together } = startBatches(parts, prepared, claiming, since, fork, grace)
+          this.claiming = null
           const awaited = together === null ? null : this.add(worker, together)
           for (const batch of apart) this.add(worker, batch)
           return { _tag: "Started", batches: this.views(), awaited }
@@ -413,8 +420,10 @@ class OpenLane implements Lane {
 export const make = (options: {
   /** Batches that are attempted side by side. */
   readonly lanes: number
-  /** Recipients of a batch that are attempted side by side, while no others are borrowed. */
-  readonly concurrency: number
+  /** Recipients that are attempted side by side. */
+  readonly slots: number
+  /** A process that has lived for less claims no more than it can begin, and no suspect (decisions.md §11). */
+  readonly youthMs: number
 }): Effect.Effect<
   SendLoop,
   never,
@@ -430,7 +439,7 @@ export const make = (options: {
   | Signals
 > =>
   Effect.gen(function* () {
-    const { concurrency, lanes } = options
+    const { lanes, slots, youthMs } = options
     const jobs = yield* JobStore
     const heartbeat = yield* Heartbeat
     const senders = yield* Senders
@@ -442,11 +451,27 @@ export const make = (options: {
     const recoverable: ReadonlyArray<Provider> = [...senders.values()]
       .filter(canRecover)
       .map((sender) => sender.provider)
-    const slots = Slots.make(lanes, concurrency)
-    const slowSessions = SlowSessions.make(lanes * concurrency, concurrency)
-    const suspectSessions = SuspectSessions.make(slowSessions)
+    const sessions = yield* SessionStore
+    const clock = yield* Effect.clock
+    const monotonic = (): Moment.Moment => Moment.unsafeNow(clock)
+    const bulkhead = new Bulkhead({ slots, oldAt: monotonic() + youthMs })
+    const wake = Runtime.runFork(yield* Effect.runtime<never>())
+    const waiting = new Set<() => void>()
+    const freed = (): void => {
+      for (const resume of [...waiting]) resume()
+      if (bulkhead.hasRoomAgain(monotonic())) wake(signals.sends.notify)
+    }
+    const turns = new Turns(bulkhead, monotonic, freed)
+    const awaitFreed = Effect.async<void>((resume) => {
+      const resumeOnce = (): void => {
+        waiting.delete(resumeOnce)
+        resume(Effect.void)
+      }
+      waiting.add(resumeOnce)
+      return Effect.sync(() => waiting.delete(resumeOnce))
+    })
     const excluded = (): ReadonlyArray<string> => [
-      ...new Set([...slowSessions.excluded(), ...suspectSessions.excluded(), ...circuits.excluded()])
+      ...new Set([...bulkhead.excluded(monotonic()), ...circuits.excluded()])
     ]
 
     const parts: Parts = {
@@ -459,17 +484,17 @@ export const make = (options: {
       prepare,
       release,
       recoverable,
-      slots,
-      slowSessions,
-      suspectSessions,
-      excluded
+      bulkhead,
+      turns,
+      freed,
+      awaitFreed
     }
     const open = (grace: GracePeriod): Effect.Effect<Lane> =>
       Effect.gen(function* () {
         // With the clock of whoever opened the lane, which may be the store's.
         const runFork = Runtime.runFork(yield* Effect.runtime<never>())
-        const fork: Batch.Fork = (attempts) => runFork(Effect.interruptible(attempts), { immediate: false })
-        const state = LaneState.make(yield* heartbeat.register, concurrency)
+        const fork: Fork = (attempts) => runFork(Effect.interruptible(attempts), { immediate: false })
+        const state = LaneState.make(yield* heartbeat.register, Math.max(1, Math.ceil(slots / lanes)))
         return new OpenLane(parts, grace, yield* Effect.clock, fork, state)
       })
 
@@ -480,5 +505,11 @@ export const make = (options: {
       return next !== null && next <= now
     })
 
-    return { open, nextDue, hasDue }
+
+    const look = Effect.map(sessions.onlyConnected, (only) => {
+      bulkhead.only(only)
+      bulkhead.forget(monotonic())
+    })
+
+    return { open, nextDue, hasDue, look }
   })

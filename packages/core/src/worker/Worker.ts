@@ -50,6 +50,10 @@ export interface Options {
   readonly leaseMs: number
   /** How long what is in flight may still take when the loops end. */
   readonly graceMs: number
+  /** How long a process is young: it claims no more than it can begin at once, and nobody over whom two workers died. */
+  readonly youthMs: number
+  /** How long a recipient over which two workers died waits after each death; behind the last it is parked. */
+  readonly suspectWaits: ReadonlyArray<number>
 }
 
 export const defaults: Options = {
@@ -58,7 +62,9 @@ export const defaults: Options = {
   headerNames: defaultHeaderNames,
   deliveryJitter: Retry.deliveryJitter,
   leaseMs: defaultLeaseMs,
-  graceMs: 25_000
+  graceMs: 25_000,
+  youthMs: Retry.youthMs,
+  suspectWaits: Retry.suspectWaits
 }
 
 /** Batches that are attempted side by side, so that one slow send does not hold up the rest. */
@@ -102,7 +108,7 @@ const draining = ({
   readonly sends: SendLoop.SendLoop
   readonly openWebhooks: Effect.Effect.Success<ReturnType<typeof WebhookLoop.make>>
   readonly inbound: Inbound.Inbound
-  readonly rescue: Effect.Effect.Success<typeof Rescue.make>
+  readonly rescue: Rescue.Rescue
 }): Effect.Effect<void, StorageError> => {
   /** A grace of its own: the process goes on when a drain is interrupted. */
   const graceOfDrain = Effect.sync(() => GracePeriod.make(options.graceMs, grace))
@@ -147,6 +153,7 @@ const draining = ({
 
   return Effect.gen(function* () {
     const rescued = yield* rescue
+    yield* sends.look
     const sent = yield* drainSends
     const { count } = yield* inbound.poll
     const appliedEarly = yield* inbound.applyEarlyReports
@@ -178,12 +185,11 @@ const make = (options: Options) =>
     const quarantineWatch = yield* QuarantineWatch
     const outside = yield* OutsideTransaction.make
     const heartbeat = yield* Heartbeat
-    const rescue = yield* Rescue.make
+    const rescue = yield* Rescue.make(options.suspectWaits)
     const resume = yield* Resumption.make
     const { within } = yield* StoreClock
-    const concurrency = Math.max(1, Math.ceil(options.concurrency / lanes))
     const grace = GracePeriod.make(options.graceMs)
-    const sends = yield* SendLoop.make({ lanes, concurrency })
+    const sends = yield* SendLoop.make({ lanes, slots: options.concurrency, youthMs: options.youthMs })
     const { deliveryJitter: jitter, headerNames } = options
     const worker = yield* WebhookWorker.make({ headerNames, jitter })
     const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
@@ -234,6 +240,7 @@ const make = (options: Options) =>
       yield* circuits.store
       yield* circuits.measure
       yield* quarantineWatch.look
+      yield* sends.look
       if ((yield* rescue) > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
       yield* inbound.forgetUnread
       yield* addressing.writeMissing
@@ -241,6 +248,8 @@ const make = (options: Options) =>
 
     const start = Effect.gen(function* () {
       yield* heartbeat.dispatch
+      // Before the first claim; a store that cannot tell it yet is asked again with each repair.
+      yield* Effect.ignore(sends.look)
       const paced = Effect.zipRight(repair, Effect.sleep(paceOf(options.leaseMs)))
       const all = [
         ...Array.from({ length: lanes }, () => lane),

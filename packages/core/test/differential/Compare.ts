@@ -172,9 +172,15 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
               : {
                   worker: workerOf(claim.worker),
                   limit: claim.limit,
-                  without: claim.without.map(session),
-                  ...(claim.atRisk !== null && {
-                    atRisk: { limit: claim.atRisk, recoverable: ["sandbox"] }
+                  room: ({ id }) => (claim.without.map(session).includes(id) ? 0 : claim.limit),
+                  ...(claim.young !== null && {
+                    care: {
+                      survivors: claim.young,
+                      suspects: 0,
+                      youngForMs: 5000,
+                      survivorsWait: false,
+                      suspectsWait: false
+                    }
                   })
                 }
         })

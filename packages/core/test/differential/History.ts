@@ -41,8 +41,8 @@ export type Step =
         readonly worker: number
         readonly limit: number
         readonly without: ReadonlyArray<number>
-        /** Where it is not null, no more of sessions of the second provider. */
-        readonly atRisk: number | null
+        /** Of a young process, where it is not null: so many over whom a worker died. */
+        readonly young: number | null
       } | null
     }
   | { readonly do: "rescue"; readonly worker: number; readonly recoverable: boolean }
@@ -143,7 +143,7 @@ const exchange = (drawn: Draws): Step => {
           worker: below(3),
           limit: one([1, 2, 3, 5, 16, 250]),
           without: often(0.1) ? [below(sessions)] : [],
-          atRisk: often(0.3) ? 1 + below(3) : null
+          young: often(0.3) ? below(3) : null
         }
   }
 }
@@ -193,7 +193,7 @@ const other = (drawn: Draws, jobs: number): Step => {
 /** A worker that takes some and dies, and most often another one: what they had is a poison suspect then. */
 const deaths = ({ below, often }: Draws, limit: number): ReadonlyArray<Step> => {
   const worker = below(3)
-  const claim = { worker, limit, without: [], atRisk: null }
+  const claim = { worker, limit, without: [], young: null }
   const death: ReadonlyArray<Step> = [
     { do: "exchange", settle: [], claim },
     { do: "rescue", worker, recoverable: true }
@@ -210,7 +210,7 @@ const outage = (drawn: Draws): ReadonlyArray<Step> => {
     {
       do: "exchange",
       settle: [],
-      claim: { worker: below(3), limit: one([1, 16]), without: [], atRisk: null }
+      claim: { worker: below(3), limit: one([1, 16]), without: [], young: null }
     },
     ...(often(0.7) ? [{ do: "returnProbe", session, attempted: often(0.8) } as const] : []),
     { do: "exchange", settle: [[0, ending(drawn)]], claim: null }
@@ -284,7 +284,7 @@ export const lesser = function* (step: Step): Generator<Step> {
       for (const fewer of shorter(settle)) yield { ...step, settle: fewer }
       if (claim === null) return
       if (claim.without.length > 0) yield { ...step, claim: { ...claim, without: [] } }
-      if (claim.atRisk !== null) yield { ...step, claim: { ...claim, atRisk: null } }
+      if (claim.young !== null) yield { ...step, claim: { ...claim, young: null } }
       for (const limit of [1, 2, 3, 16])
         if (limit < claim.limit) yield { ...step, claim: { ...claim, limit } }
       if (claim.worker > 0) yield { ...step, claim: { ...claim, worker: 0 } }

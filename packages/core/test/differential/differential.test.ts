@@ -31,7 +31,7 @@ const send = {
 } as const
 
 const claim = (limit: number) =>
-  ({ do: "exchange", settle: [], claim: { worker: 0, limit, without: [], atRisk: null } }) as const
+  ({ do: "exchange", settle: [], claim: { worker: 0, limit, without: [], young: null } }) as const
 
 /** The smallest histories by which stores once differed, with the rule that one of them had wrong. */
 const rules: ReadonlyArray<readonly [rule: string, history: History]> = [

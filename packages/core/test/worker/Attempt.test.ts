@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { identity } from "effect/Function"
+import { constVoid } from "effect/Function"
 import * as Logger from "effect/Logger"
 import * as Runtime from "effect/Runtime"
 import * as TestClock from "effect/TestClock"
@@ -11,8 +11,9 @@ import { type Sender, SendResult } from "../../src/sender/Sender.ts"
 import type { ClaimedJob } from "../../src/storage/JobStore.ts"
 import * as Attempt from "../../src/worker/Attempt.ts"
 import * as Batch from "../../src/worker/Batch.ts"
+import { Bulkhead } from "../../src/worker/Bulkhead.ts"
 import type { SessionCircuit } from "../../src/worker/Circuits.ts"
-import * as SlowSessions from "../../src/worker/SlowSessions.ts"
+import { Runner, Turns } from "../../src/worker/Turns.ts"
 
 const job = (recipients: number): ClaimedJob => ({
   jobId: "01980000-0000-7000-8000-000000000000",
@@ -28,7 +29,7 @@ const job = (recipients: number): ClaimedJob => ({
     attempts: 1,
     firstAttemptAt: 0,
     maybeSent: false,
-    poisonSuspect: false
+    crashCount: 0
   }))
 })
 
@@ -46,6 +47,40 @@ const noRefusals = {
   isClosed: ClosedMarkets.nobody,
   consent: { isFresh: () => true, askAgain: () => Effect.succeed(undefined) }
 }
+
+/** Makes the attempts of jobs, so many side by side. */
+const run = (jobs: ReadonlyArray<Attempt.Attempts>, slots: number): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const runner = yield* runnerOf(jobs, slots)
+    yield* Effect.onInterrupt(runner.end, () => runner.interrupt)
+  })
+
+const turnsOf = (sessions: ReadonlyArray<Attempt.Attempts>, slots: number): Turns => {
+  const bulkhead = new Bulkhead({ slots, oldAt: 0 })
+  bulkhead.only("session")
+  const asking = bulkhead.ask(1000, 0)
+  for (const { queue } of sessions)
+    bulkhead.claimed(
+      asking,
+      "session",
+      queue.map(({ recipient }) => recipient)
+    )
+  bulkhead.over(asking)
+  return new Turns(bulkhead, () => 0, constVoid)
+}
+
+const runnerOf = (jobs: ReadonlyArray<Attempt.Attempts>, slots: number) =>
+  Effect.map(Effect.runtime<never>(), (runtime) => {
+    const turns = turnsOf(jobs, slots)
+    const runner = new Runner(
+      turns,
+      (effect) => Runtime.runFork(runtime)(Effect.interruptible(effect)),
+      constVoid
+    )
+    for (const attempts of jobs) turns.enter("session", runner, attempts, false)
+    runner.wake()
+    return runner
+  })
 
 const batchOf = (send: Sender["send"], recipients: number, concurrency: number) => {
   const sender: Sender = { provider: "http", deduplicates: false, send }
@@ -66,7 +101,7 @@ const batchOf = (send: Sender["send"], recipients: number, concurrency: number) 
   return {
     claimed,
     attempts,
-    run: Attempt.run([attempts], concurrency),
+    run: run([attempts], concurrency),
     settlements: () => attempts.settlements()
   }
 }
@@ -84,14 +119,14 @@ describe("a batch", () => {
         })
       const { attempts, claimed } = batchOf(slow, 10, 2)
       const batch = Batch.start([{ job: claimed, attempts }], {
-        slots: 2,
-        permitted: identity,
+        turns: turnsOf([attempts], 2),
+        isSuspect: false,
+        since: 0,
         fork: Runtime.runFork(yield* Effect.runtime()),
         circuits: { store: Effect.void },
         deadlines: () => () => {},
         applyActions: () => Effect.void,
-        grace: GracePeriod.make(20_000),
-        slowSessions: SlowSessions.make(8, 2)
+        grace: GracePeriod.make(20_000)
       })
       yield* TestClock.adjust("100 millis")
       const stopping = yield* Effect.fork(batch.stop)
@@ -150,7 +185,7 @@ describe("a batch", () => {
               connection: { config: "", connectedSince: 0 }
             }
             const attempts = Attempt.prepareAttempts(line, claimed, circuit, () => true, noRefusals)
-            yield* Attempt.run([attempts], 1)
+            yield* run([attempts], 1)
             outcomes.push(...attempts.settlements().map(({ outcome }) => outcome))
           }
         const failed = { _tag: "Failed", failure }
@@ -255,7 +290,7 @@ describe("a batch", () => {
           })
         )
       const jobs = Array.from({ length: 20 }, () => batchOf(send, 2, 0).attempts)
-      yield* Attempt.run(jobs, 5)
+      yield* run(jobs, 5)
       expect(most).toBeLessThanOrEqual(5)
       expect(jobs.flatMap((each) => each.settlements()).map(({ outcome }) => outcome._tag)).toEqual(
         Array.from({ length: 40 }, () => "Accepted")

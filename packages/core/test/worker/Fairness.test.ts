@@ -72,43 +72,74 @@ describe("a drain", () => {
   )
 })
 
-describe("two poison suspects of two sessions", () => {
-  it.effect("are attempted side by side, and none waits for what the other's platform does", () =>
+/** Two workers died over each of these jobs' recipients. */
+const bereave = Effect.fnUntraced(function* (limit: number) {
+  const jobs = yield* JobStore
+  for (let death = 0; death < 2; death++) {
+    yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit } })
+    expect(yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })).toBe(limit)
+  }
+})
+
+describe("two suspects of two sessions", () => {
+  it.effect(
+    "are attempted one after the other, and nobody else waits for what a suspect's platform does",
+    () =>
+      Effect.gen(function* () {
+        const suspects = [yield* accept(1), yield* accept(1)]
+        yield* bereave(2)
+        const others = [yield* accept(3), yield* accept(3)]
+        let [underWay, most] = [0, 0]
+        const ids = suspects.map(({ jobId }) => Ids.messageId(jobId, 0))
+        const { sender, sent } = platform({ deduplicates: true }, ({ messageId }) => {
+          if (!ids.includes(messageId)) return Effect.succeed(accepted)
+          underWay += 1
+          most = Math.max(most, underWay)
+          return Effect.as(Effect.sleep("20 seconds"), accepted).pipe(
+            Effect.ensuring(
+              Effect.sync(() => {
+                underWay -= 1
+              })
+            )
+          )
+        })
+        const sending = Effect.gen(function* () {
+          yield* TestClock.adjust("62 seconds")
+          const later = yield* accept(3)
+          yield* TestClock.adjust("3 seconds")
+          for (const each of [...others, later]) expect((yield* find(each.jobId)).status).toBe("completed")
+          expect(underWay).toBe(1)
+          yield* TestClock.adjust("50 seconds")
+          for (const each of suspects) expect((yield* find(each.jobId)).status).toBe("completed")
+        })
+        yield* Effect.provide(sending, running(sender))
+        expect(most).toBe(1)
+        expect(new Set(sent).size).toBe(sent.length)
+      }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("are attempted by no process that is young", () =>
     Effect.gen(function* () {
-      const suspects = [yield* accept(1), yield* accept(1)]
-      const jobs = yield* JobStore
-      for (let death = 0; death < 2; death++) {
-        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 2 } })
-        expect(yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })).toBe(2)
-      }
-      const others = [yield* accept(3), yield* accept(3)]
-      const [hanging, quick] = suspects
-      const { sender, sent } = platform({ deduplicates: true }, ({ messageId }) =>
-        messageId === Ids.messageId(hanging?.jobId ?? "", 0)
-          ? Effect.as(Effect.sleep("20 seconds"), accepted)
-          : Effect.succeed(accepted)
-      )
+      const { jobId } = yield* accept(1)
+      yield* bereave(1)
+      const { sender, sent } = platform({ deduplicates: true })
       const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("29 seconds")
+        expect(sent).toEqual([])
         yield* TestClock.adjust("3 seconds")
-        for (const each of [quick, ...others])
-          expect((yield* find(each?.jobId ?? "")).status).toBe("completed")
-        yield* TestClock.adjust("20 seconds")
-        expect((yield* find(hanging?.jobId ?? "")).status).toBe("completed")
+        expect((yield* find(jobId)).status).toBe("completed")
       })
-      yield* Effect.provide(sending, running(sender))
-      expect(new Set(sent).size).toBe(sent.length)
+      yield* TestClock.adjust("70 seconds")
+      yield* Effect.provide(sending, running(sender, undefined, { youthMs: 30_000 }))
     }).pipe(Effect.provide(Memory.layer))
   )
 
   it.effect("are drained, also behind an attempt of their session that takes long", () =>
     Effect.gen(function* () {
       const who = yield* owner
-      const jobs = yield* JobStore
       const suspect = yield* acceptOf(who, 1)
-      for (const now of [0, 500]) {
-        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
-        yield* jobs.rescue({ worker: "gone", now, recoverable: ["sandbox"] })
-      }
+      yield* bereave(1)
+      yield* TestClock.adjust("59 seconds")
       const slow = yield* acceptOf(who, 1)
       const { sender, sent } = platform({ deduplicates: true }, ({ messageId }) =>
         messageId === Ids.messageId(slow, 0)
@@ -123,6 +154,43 @@ describe("two poison suspects of two sessions", () => {
       }).pipe(Effect.provide(embedded(sender)))
       expect(sent).toEqual([Ids.messageId(slow, 0), Ids.messageId(suspect, 0)])
       for (const jobId of [suspect, slow]) expect((yield* find(jobId)).status).toBe("completed")
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a young process", () => {
+  it.effect("claims what it can begin at once, so that a death counts for nobody who was not begun", () =>
+    Effect.gen(function* () {
+      yield* owner
+      const claims: Array<number> = []
+      const { jobId } = yield* accept(40)
+      const counting = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+            Effect.tap(jobs.settleAndClaim(command), ({ claimed }) =>
+              Effect.sync(() => {
+                if (claimed.length > 0)
+                  claims.push(claimed.reduce((sum, { recipients }) => sum + recipients.length, 0))
+              })
+            )
+        }))
+      )
+      const { sender, sent } = platform({ deduplicates: true }, () =>
+        Effect.delay(Effect.succeed(accepted), 10)
+      )
+      const sending = Effect.gen(function* () {
+        while (sent.length < 40) {
+          expect(claims.reduce((sum, count) => sum + count, 0) - sent.length).toBeLessThanOrEqual(0)
+          yield* TestClock.adjust(1)
+        }
+        yield* TestClock.adjust(100)
+      })
+      yield* Effect.provide(sending, Layer.provide(running(sender, undefined, { youthMs: 30_000 }), counting))
+      // Three quarters of the slots, beside another session.
+      expect(Math.max(...claims)).toBe(6)
+      expect((yield* find(jobId)).status).toBe("completed")
     }).pipe(Effect.provide(Memory.layer))
   )
 })

@@ -10,7 +10,15 @@ import type { Facts, LaneEvent, Phase } from "../../src/worker/LaneState.ts"
 import * as LaneState from "../../src/worker/LaneState.ts"
 
 const cause = Cause.fail(new StorageError({ operation: "exchange", cause: "lost" }))
-const facts: Facts = { now: 0, slots: 16, loan: 0, room: 2000, stopping: false, graceIsOver: false }
+const facts: Facts = {
+  now: 0,
+  free: 16,
+  spare: 16,
+  room: 2000,
+  young: false,
+  stopping: false,
+  graceIsOver: false
+}
 const stopping = { stopping: true }
 
 const settlement = (index: number): Settlement => ({
@@ -45,7 +53,7 @@ const claimed = (count: number): ReadonlyArray<DispatchedJob> => [
       attempts: 1,
       firstAttemptAt: 0,
       maybeSent: false,
-      poisonSuspect: false
+      crashCount: 0
     }))
   }
 ]
@@ -87,13 +95,13 @@ const started = (awaited: number | null, ...ids: ReadonlyArray<number>): LaneEve
 const collecting: Phase = { _tag: "Collecting", watched: null }
 const watched = { batch: 1, since: 0 }
 const storing = (settling = 0, claims = true): Partial<LaneState.LaneState> => ({
-  phase: { _tag: "Storing", commit: { settling, claims }, slots: claims ? 16 : 0, limit: claims ? 16 : 0 }
+  phase: { _tag: "Storing", commit: { settling, claims } }
 })
 const passing = Cause.fail(new StorageError({ operation: "exchange", cause: "55P03", contentRefused: false }))
 const proving = (settling: number, claims = false, because = cause): Partial<LaneState.LaneState> => ({
   phase: { _tag: "Proving", commit: { settling, claims }, cause: because }
 })
-const starting: Phase = { _tag: "Starting", claimed: claimed(2), slots: 16, since: 0 }
+const starting: Phase = { _tag: "Starting", claimed: claimed(2), since: 0 }
 const watching: Phase = { _tag: "Watching", watched }
 
 interface Row {
@@ -131,7 +139,7 @@ const rows: ReadonlyArray<Row> = [
     title: "whose step broke behind its commit collects first, which frees the slots of the claim",
     from: storing(),
     event: ready,
-    facts: { slots: 0 },
+    facts: { free: 0 },
     does: "Collect",
     becomes: { phase: collecting }
   },
@@ -140,30 +148,54 @@ const rows: ReadonlyArray<Row> = [
     from: { phase: { _tag: "Resting" } },
     event: ready,
     does: "SettleAndClaim",
-    with: { settlements: [], worker: "w1", limit: 16, slots: 16 },
-    becomes: { phase: { _tag: "Storing", slots: 16 } }
+    with: { settlements: [], worker: "w1", limit: 16 },
+    becomes: { phase: { _tag: "Storing" } }
   },
   {
     title: "stores what it collected and claims for as long as a slot is free",
     from: { phase: collecting },
     event: collected([s0]),
     does: "SettleAndClaim",
-    with: { settlements: [s0], worker: "w1", limit: 16, slots: 16 },
-    becomes: { phase: { _tag: "Storing", slots: 16 }, settlements: [s0] }
+    with: { settlements: [s0], worker: "w1", limit: 16 },
+    becomes: { phase: { _tag: "Storing" }, settlements: [s0] }
   },
   {
-    title: "claims as many as its batch size says, and no fewer than it has slots",
+    title: "claims as many as its batch size says, also while others have in hand what begins next",
     from: { phase: collecting, size: 80 },
     event: collected(),
-    facts: { slots: 3 },
+    facts: { free: 3, spare: 0 },
     does: "SettleAndClaim",
-    with: { limit: 80, slots: 3 }
+    with: { limit: 80 }
+  },
+  {
+    title: "claims no fewer than can begin",
+    from: { phase: collecting, size: 16 },
+    event: collected(),
+    facts: { free: 64, spare: 48 },
+    does: "SettleAndClaim",
+    with: { limit: 48 }
+  },
+  {
+    title: "of a young process claims no more than can begin at once",
+    from: { phase: collecting, size: 80 },
+    event: collected(),
+    facts: { free: 64, spare: 3, young: true },
+    does: "SettleAndClaim",
+    with: { limit: 3 }
+  },
+  {
+    title: "of a young process waits where others have in hand what begins next",
+    from: { phase: collecting, size: 80 },
+    event: collected(),
+    facts: { free: 3, spare: 0, young: true },
+    does: "AwaitSlot",
+    becomes: { phase: { _tag: "Full" } }
   },
   {
     title: "without a slot waits for one",
     from: { phase: collecting },
     event: collected(),
-    facts: { slots: 0, loan: 8 },
+    facts: { free: 0 },
     does: "AwaitSlot",
     becomes: { phase: { _tag: "Full" } }
   },
@@ -171,10 +203,9 @@ const rows: ReadonlyArray<Row> = [
     title: "without a slot stores its outcomes all the same",
     from: { phase: collecting },
     event: collected([s0]),
-    facts: { slots: 0 },
+    facts: { free: 0 },
     does: "SettleAndClaim",
-    with: { settlements: [s0], limit: null },
-    becomes: { phase: { slots: 0 } }
+    with: { settlements: [s0], limit: null }
   },
   {
     title: "waits a tenth of a second where all lanes hold as much as they may",
@@ -200,8 +231,8 @@ const rows: ReadonlyArray<Row> = [
     event: collected(),
     facts: { now: 500 + BatchSize.targetMs, room: -5 },
     does: "SettleAndClaim",
-    with: { limit: 80, slots: 16 },
-    becomes: { crowdedUntil: null, phase: { slots: 16, limit: 80 } }
+    with: { limit: 80 },
+    becomes: { crowdedUntil: null }
   },
   {
     title: "claims as many as its batch size says once there is room",
@@ -213,7 +244,7 @@ const rows: ReadonlyArray<Row> = [
     becomes: { crowdedUntil: null }
   },
   {
-    title: "needs no room for what it has slots for",
+    title: "needs no room for what begins at once",
     from: { phase: collecting, size: 16 },
     event: collected(),
     facts: { now: 500, room: 0 },
@@ -228,7 +259,7 @@ const rows: ReadonlyArray<Row> = [
     facts: { now: 500, room: 79 },
     does: "SettleAndClaim",
     with: { settlements: [s0], limit: null },
-    becomes: { crowdedUntil: 500 + BatchSize.targetMs, phase: { slots: 0, limit: 0 } }
+    becomes: { crowdedUntil: 500 + BatchSize.targetMs }
   },
   {
     title: "looks again after a commit without a claim",
@@ -239,29 +270,12 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "adapts its batch size to a batch that was answered in time",
-    from: { phase: { _tag: "Collecting", watched }, slow: true },
-    event: collected(Array.from({ length: 16 }, (_, index) => settlement(index))),
-    facts: { now: 10, loan: 32 },
-    does: "SettleAndClaim",
-    with: { limit: 80, slots: 16 },
-    becomes: { size: 80, slow: false }
-  },
-  {
-    title: "borrows slots after a slow batch",
     from: { phase: { _tag: "Collecting", watched } },
-    event: collected([s0]),
-    facts: { now: BatchSize.targetMs + 1, loan: 32 },
+    event: collected(Array.from({ length: 16 }, (_, index) => settlement(index))),
+    facts: { now: 10 },
     does: "SettleAndClaim",
-    with: { limit: 48, slots: 48 },
-    becomes: { slow: true, phase: { slots: 48 } }
-  },
-  {
-    title: "goes on with borrowed slots alone",
-    from: { phase: collecting, slow: true },
-    event: collected(),
-    facts: { slots: 0, loan: 4 },
-    does: "SettleAndClaim",
-    with: { limit: 16, slots: 4 }
+    with: { limit: 80 },
+    becomes: { size: 80 }
   },
   {
     title: "that claimed nothing rests",
@@ -276,11 +290,11 @@ const rows: ReadonlyArray<Row> = [
     event: stored(2),
     facts: { now: 7 },
     does: "ReportStored Attempt",
-    with: { claimed: claimed(2), worker: "w1", slots: 16 },
-    becomes: { phase: { _tag: "Starting", since: 7, slots: 16 }, settlements: [] }
+    with: { claimed: claimed(2), worker: "w1" },
+    becomes: { phase: { _tag: "Starting", since: 7 }, settlements: [] }
   },
   {
-    title: "wakes the next lane with a claim that fills its own slots",
+    title: "wakes the next lane with a large claim",
     from: storing(),
     event: stored(16),
     does: "ReportStored WakeNextLane Attempt"
@@ -365,7 +379,7 @@ const rows: ReadonlyArray<Row> = [
     event: collected(),
     does: "SettleAndClaim",
     with: { settlements: [], limit: null },
-    becomes: { phase: { slots: 0 } }
+    becomes: { phase: { _tag: "Storing", commit: { claims: false } } }
   },
   {
     title: "takes a new name when that was answered",
@@ -704,29 +718,11 @@ describe("a lane", () => {
   }
 })
 
-describe("what a lane uses before a batch does", () => {
-  it("is reserved from the decision to claim until the batch runs", () => {
-    const walk = (...events: ReadonlyArray<LaneEvent>) => {
-      let state = LaneState.make("w1", 16)
-      return events.map((event) => {
-        state = LaneState.next(state, event, facts)[0]
-        return LaneState.reserved(state)
-      })
-    }
-    const nothing = { slots: 0, claimed: 0 }
-    const asked = { slots: 16, claimed: 16 }
-    const claimed = { slots: 16, claimed: 2 }
-    expect(walk(ready, stored(2), started(1, 1))).toEqual([asked, claimed, nothing])
-    expect(walk(waited, collected(), stored(2))).toEqual([nothing, asked, claimed])
-    expect(walk(ready, stored())).toEqual([asked, nothing])
-    expect(walk(ready, failed)).toEqual([asked, nothing])
-  })
-})
-
 const someFacts = FastCheck.record({
   now: FastCheck.nat(5000),
-  slots: FastCheck.nat(16),
-  loan: FastCheck.nat(48),
+  free: FastCheck.nat(64),
+  spare: FastCheck.nat(64),
+  young: FastCheck.boolean(),
   room: FastCheck.integer({ min: -16, max: 2000 }),
   stopping: FastCheck.boolean(),
   graceIsOver: FastCheck.boolean()

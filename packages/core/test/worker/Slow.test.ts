@@ -7,7 +7,7 @@ import * as Engine from "../../src/engine/Engine.ts"
 import type { OutboundMessage, SendResult } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
-import { find, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
 import { accept, accepted, backlog, during, embedded, platform, running, timedOut } from "./Support.ts"
 
 /** Messages of which `isStuck` get no answer for half a minute, the others one after a moment. */
@@ -38,6 +38,8 @@ const statusesOf = (jobIds: ReadonlyArray<string>) =>
 describe("a platform that does not answer", () => {
   it.effect("holds up no session of another one, once it is known", () =>
     Effect.gen(function* () {
+      // The only session may have all slots.
+      yield* owner
       const dead = yield* backlog(100)
       const { most, send } = stuck(({ sessionId }) => sessionId === dead.sessionId)
       const { sender } = platform({}, send)
@@ -57,6 +59,8 @@ describe("a platform that does not answer", () => {
 
   it.effect("holds up no session of another one, when nothing of it was answered before", () =>
     Effect.gen(function* () {
+      // The only session may have all slots.
+      yield* owner
       const dead = yield* backlog(100)
       const { send } = stuck(({ sessionId }) => sessionId === dead.sessionId)
       const { sender } = platform({}, send)
@@ -70,7 +74,7 @@ describe("a platform that does not answer", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
-  it.effect("is given two recipients for each slot, however large the batches of others are", () =>
+  it.effect("is given what it can begin, however large the batches of others are", () =>
     Effect.gen(function* () {
       const slow = yield* backlog(60)
       const { sender } = platform({ deduplicates: true }, ({ sessionId }) =>
@@ -98,7 +102,7 @@ describe("a platform that does not answer", () => {
       })
       yield* Effect.provide(during(sender, sending), counting)
       expect(Math.max(...claimed)).toBeGreaterThan(0)
-      expect(Math.max(...claimed)).toBeLessThanOrEqual(4)
+      expect(Math.max(...claimed)).toBeLessThanOrEqual(6)
     }).pipe(Effect.provide(Memory.layer))
   )
 
@@ -107,11 +111,11 @@ describe("a platform that does not answer", () => {
       const { sender } = platform({ deduplicates: true }, ({ messageId }) =>
         messageId.endsWith("003") ? Effect.as(Effect.sleep("30 seconds"), accepted) : Effect.succeed(accepted)
       )
-      const { jobId } = yield* accept(20)
+      const { jobId } = yield* accept(8)
       const sending = Effect.gen(function* () {
         yield* TestClock.adjust("2 seconds")
         const statuses = (yield* results(jobId)).map(({ status }) => status)
-        expect(statuses.filter((status) => status === "accepted")).toHaveLength(19)
+        expect(statuses.filter((status) => status === "accepted")).toHaveLength(7)
         expect(statuses[2]).toBe("sending")
         yield* TestClock.adjust("30 seconds")
         expect(new Set((yield* results(jobId)).map(({ status }) => status))).toEqual(new Set(["accepted"]))
@@ -127,11 +131,12 @@ describe("a platform that does not answer", () => {
       const { most, send } = stuck(({ messageId }) => messageId.endsWith("001"))
       const { sender } = platform({ deduplicates: true }, send)
       yield* during(sender, TestClock.adjust("20 seconds"))
-      expect(most()).toBe(8)
+      expect(most()).toBeGreaterThan(4)
+      expect(most()).toBeLessThanOrEqual(8)
     }).pipe(Effect.provide(Memory.layer))
   )
 
-  it.effect("never has more under way than may be, when two lanes look for slots to borrow", () =>
+  it.effect("never has more under way than may be, when two lanes claim at the same time", () =>
     Effect.gen(function* () {
       const jobIds = [yield* accept(60), yield* accept(60)].map(({ jobId }) => jobId)
       let [underWay, most] = [0, 0]

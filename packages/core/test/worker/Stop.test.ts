@@ -16,7 +16,7 @@ import { accept, accepted, embedded, platform, running } from "./Support.ts"
 
 const taking = (seconds: number) => () => Effect.as(Effect.sleep(`${seconds} seconds`), accepted)
 
-/** A job of ten is being sent, two at a time in a lane, when the process stops; what is left of it after so long. */
+/** A job of ten is being sent, eight at a time, when the process stops; what is left of it after so long. */
 const stoppedAfter = Effect.fnUntraced(function* (sender: Sender, seconds: number) {
   const { jobId } = yield* accept(10)
   const scope = yield* Scope.make()
@@ -37,7 +37,7 @@ describe("a process that stops", () => {
       const { sender, sent } = platform({}, taking(10))
       const before = yield* stoppedAfter(sender, 8)
       expect(before.ended).toBe(false)
-      expect(sent).toHaveLength(2)
+      expect(sent).toHaveLength(8)
     }).pipe(Effect.provide(Memory.layer))
   )
 
@@ -46,7 +46,7 @@ describe("a process that stops", () => {
       const { sender } = platform({}, taking(10))
       const { ended, recipients } = yield* stoppedAfter(sender, 9)
       expect(ended).toBe(true)
-      expect(recipients.map(({ attempts, status }) => [status, attempts]).slice(0, 3)).toEqual([
+      expect(recipients.map(({ attempts, status }) => [status, attempts]).slice(6, 9)).toEqual([
         ["accepted", 1],
         ["accepted", 1],
         ["queued", 0]
@@ -86,8 +86,8 @@ describe("a process that stops", () => {
       const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
       yield* TestClock.adjust("20 seconds")
       expect((yield* Fiber.poll(stopping))._tag).toBe("Some")
-      expect(sent).toHaveLength(2)
-      expect((yield* results(jobId)).map(({ status }) => status).slice(0, 3)).toEqual([
+      expect(sent).toHaveLength(8)
+      expect((yield* results(jobId)).map(({ status }) => status).slice(6, 9)).toEqual([
         "accepted",
         "accepted",
         "queued"
@@ -99,7 +99,7 @@ describe("a process that stops", () => {
     Effect.gen(function* () {
       const { sender } = platform({}, taking(100))
       const { recipients } = yield* stoppedAfter(sender, 25)
-      expect(recipients.map(({ status }) => status).slice(0, 3)).toEqual(["unknown", "unknown", "queued"])
+      expect(recipients.map(({ status }) => status).slice(6, 9)).toEqual(["unknown", "unknown", "queued"])
     }).pipe(Effect.provide(Memory.layer))
   )
 })

@@ -49,12 +49,13 @@ export const platform = (
 /** Every engine of a test reads what another one sealed. */
 export const secretBox = SecretBox.layer(Redacted.make(new Uint8Array(32)))
 
-/** The engine over the stores that are provided. */
+/** The engine over the stores that are provided: of a process that is not young, unless it is told otherwise. */
 export const embedded = (
   sender: Sender.Sender,
-  transport: Layer.Layer<WebhookTransport> = RecordingTransport.layer
+  transport: Layer.Layer<WebhookTransport> = RecordingTransport.layer,
+  options: Partial<Worker.Options> = {}
 ) =>
-  Engine.layer({ concurrency: 8 }).pipe(
+  Engine.layer({ concurrency: 8, youthMs: 0, ...options }).pipe(
     Layer.provide(transport),
     Layer.provide(Sender.layer(sender)),
     Layer.provide(secretBox),
@@ -62,8 +63,11 @@ export const embedded = (
   )
 
 /** The same with its loops running. */
-export const running = (sender: Sender.Sender, transport?: Layer.Layer<WebhookTransport>) =>
-  Layer.provideMerge(Worker.layerLoops, embedded(sender, transport))
+export const running = (
+  sender: Sender.Sender,
+  transport?: Layer.Layer<WebhookTransport>,
+  options?: Partial<Worker.Options>
+) => Layer.provideMerge(Worker.layerLoops, embedded(sender, transport, options))
 
 /** With the loops running; what is under way at the end has its grace. */
 export const during = <A, E, R>(sender: Sender.Sender, body: Effect.Effect<A, E, R>) =>

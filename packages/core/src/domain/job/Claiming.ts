@@ -5,30 +5,51 @@
 
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
+import * as Retry from "../Retry.ts"
 import * as Circuit from "../session/Circuit.ts"
 import * as Pacing from "../session/Pacing.ts"
 import * as Session from "../session/Session.ts"
 import type { Job, RecipientResult } from "./Job.ts"
 import * as Transitions from "./Transitions.ts"
 
+/**
+ * How many a claim may take of those over whom workers died. A suspect and a survivor (`Transitions`) never go in one claim:
+ * when the suspect ends the process, the other is not to become one.
+ */
+export interface Care {
+  readonly survivors: number
+  readonly suspects: number
+  /** For how long the process stays young (`Retry.youthMs`); 0 when it is not. */
+  readonly youngForMs: number
+  /** True when those that it may not take are left to the next claim; else they are put off, and keep nobody waiting. */
+  readonly survivorsWait: boolean
+  readonly suspectsWait: boolean
+}
+
+export const careless: Care = {
+  survivors: Number.POSITIVE_INFINITY,
+  suspects: 1,
+  youngForMs: 0,
+  survivorsWait: true,
+  suspectsWait: true
+}
+
 /** The recipients that a claim may still take. */
 export interface Budget {
   /** The number in all. */
   readonly left: number
-  /** How many of them may be of sessions whose outcomes are lost when the worker dies. */
-  readonly atRiskLeft: number
+  readonly care: Care
 }
 
-/**
- * The recipients that a session may get of what is left.
- *
- * @param most the most that this session may get
- */
-export const roomFor = (
-  { atRiskLeft, left }: Budget,
-  atRisk: boolean,
-  most = Number.POSITIVE_INFINITY
-): number => Math.min(left, most, atRisk ? atRiskLeft : left)
+const isUnscathed = ({ crashCount }: Pick<RecipientResult, "crashCount">): boolean => crashCount === 0
+
+/** What a claim may still take of them. */
+export const careAfter = (care: Care, taken: ReadonlyArray<Pick<RecipientResult, "crashCount">>): Care => {
+  if (taken.every(isUnscathed)) return care
+  return taken.some(Transitions.isSuspect)
+    ? { ...care, survivors: 0, suspects: care.suspects - 1 }
+    : { ...care, survivors: care.survivors - taken.filter(Transitions.isSurvivor).length, suspects: 0 }
+}
 
 /**
  * The sessions that one claim serves. Each costs some statements and up to two locks, of which PostgreSQL has a few thousand
@@ -36,10 +57,10 @@ export const roomFor = (
  */
 export const sessionsAtOnce = 250
 
-export const spend = (budget: Budget, claimed: number, atRisk: boolean): Budget =>
-  claimed === 0
-    ? budget
-    : { left: budget.left - claimed, atRiskLeft: atRisk ? budget.atRiskLeft - claimed : budget.atRiskLeft }
+export const spend = (
+  { care, left }: Budget,
+  claimed: ReadonlyArray<Pick<RecipientResult, "crashCount">>
+): Budget => ({ left: left - claimed.length, care: careAfter(care, claimed) })
 
 /** A claim's place in the circle of sessions, which are ordered by their ids. */
 export interface Turn {
@@ -164,9 +185,17 @@ export interface DueJob {
   readonly due: ReadonlyArray<RecipientResult>
 }
 
+/** Recipients of one job. */
+export interface Some<J extends DueJob> {
+  readonly of: J
+  readonly recipients: ReadonlyArray<RecipientResult>
+}
+
 /** The recipients that are claimed of due jobs, and the jobs that get nothing. */
 export interface Choice<J extends DueJob> {
-  readonly chosen: ReadonlyArray<{ readonly of: J; readonly recipients: ReadonlyArray<RecipientResult> }>
+  readonly chosen: ReadonlyArray<Some<J>>
+  /** Those over whom workers died and whom this claim may not take, with their new due times. */
+  readonly putOff: ReadonlyArray<Some<J>>
   /** Jobs whose templates may not be sent at present. */
   readonly paused: ReadonlyArray<J>
   /** Jobs without a due recipient: a wrong clock wrote the job's own due time, which has to be written again. */
@@ -175,9 +204,34 @@ export interface Choice<J extends DueJob> {
   readonly isLast: boolean
 }
 
+/** Who of a session is taken by a claim with so much care. */
+const chooser = (care: Care, now: Instant) => {
+  let { survivors, suspects } = care
+  let [later, laterSuspects] = [0, 0]
+  const endOfYouth = now + care.youngForMs
+  return (recipient: RecipientResult): "taken" | "alone" | "waits" | Instant => {
+    if (Transitions.isSuspect(recipient)) {
+      if (suspects > 0) return "alone"
+      if (care.suspectsWait) return "waits"
+      laterSuspects += 1
+      return Math.max(endOfYouth, now + laterSuspects * Retry.suspectsApartMs)
+    }
+    if (!Transitions.isSurvivor(recipient)) return "taken"
+    if (survivors > 0) {
+      survivors -= 1
+      suspects = 0
+      return "taken"
+    }
+    if (care.survivorsWait) return "waits"
+    later += 1
+    const at = now + later * Retry.survivorsApartMs
+    return care.youngForMs > 0 ? Math.min(endOfYouth, at) : at
+  }
+}
+
 /**
- * Chooses recipients from a session's due jobs, in order. A poison suspect (`Transitions.isPoisonSuspect`) is claimed
- * alone: recipients before it are claimed without it, and recipients behind it wait.
+ * Chooses recipients from a session's due jobs, in order. A suspect is claimed alone: recipients before it are claimed
+ * without it, and recipients behind it wait. One that may not be claimed is put off, and keeps nobody waiting.
  *
  * @param limit `jobs` contain this many due recipients at most
  * @param isFirst true when the claim has no recipient of the session yet
@@ -185,12 +239,17 @@ export interface Choice<J extends DueJob> {
 export const choose = <J extends DueJob>(
   jobs: ReadonlyArray<J>,
   limit: number,
-  isFirst: boolean
+  isFirst: boolean,
+  care: Care,
+  now: Instant
 ): Choice<J> => {
-  const chosen: Array<Choice<J>["chosen"][number]> = []
+  const chosen: Array<Some<J>> = []
+  const putOff: Array<Some<J>> = []
   const paused: Array<J> = []
   const mistimed: Array<J> = []
+  const of = chooser(care, now)
   let seen = 0
+  let isLast = false
   for (const job of jobs) {
     if (!job.approved) {
       paused.push(job)
@@ -202,15 +261,26 @@ export const choose = <J extends DueJob>(
       continue
     }
     seen += job.due.length
-    const batchable = Transitions.batchable(job.due)
-    const [first] = job.due
-    const isSuspect = first !== undefined && Transitions.isPoisonSuspect(first)
-    if (isSuspect && !(isFirst && chosen.length === 0)) return { chosen, paused, mistimed, isLast: true }
-    const isWhole = batchable === job.due.length
-    chosen.push({ of: job, recipients: isWhole ? job.due : job.due.slice(0, batchable) })
-    if (isSuspect || !isWhole) return { chosen, paused, mistimed, isLast: true }
+    if (job.due.every(isUnscathed)) {
+      chosen.push({ of: job, recipients: job.due })
+      continue
+    }
+    const recipients: Array<RecipientResult> = []
+    const later: Array<RecipientResult> = []
+    for (const recipient of job.due) {
+      const what = of(recipient)
+      if (what === "taken") recipients.push(recipient)
+      else if (what === "alone" || what === "waits") {
+        isLast = true
+        if (what === "alone" && isFirst && chosen.length + recipients.length === 0) recipients.push(recipient)
+        break
+      } else later.push(Transitions.defer(recipient, what, now))
+    }
+    if (recipients.length > 0) chosen.push({ of: job, recipients })
+    if (later.length > 0) putOff.push({ of: job, recipients: later })
+    if (isLast) break
   }
-  return { chosen, paused, mistimed, isLast: false }
+  return { chosen, putOff, paused, mistimed, isLast }
 }
 
 /** The number of a session's due jobs that are searched for its next probe. */
@@ -225,17 +295,17 @@ export const longestUnchanged = <J extends { readonly job: { readonly job: Pick<
  * Chooses the recipient that probes the session's platform: the one that has been due longest. After a failed probe a
  * recipient is due from the end of that probe.
  */
-export const chooseProbe = <J extends DueJob>(jobs: ReadonlyArray<J>): Choice<J> => {
-  const { chosen, mistimed, paused } = choose(jobs, Number.POSITIVE_INFINITY, true)
-  const [first] = chosen
-  const [recipient] =
-    first === undefined ? [] : first.of.due.toSorted((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0))
-  return {
-    chosen: first === undefined || recipient === undefined ? [] : [{ of: first.of, recipients: [recipient] }],
-    mistimed,
-    paused,
-    isLast: true
-  }
+export const chooseProbe = <J extends DueJob>(
+  jobs: ReadonlyArray<J>,
+  care: Care,
+  now: Instant
+): Choice<J> => {
+  const choice = choose(jobs, Number.POSITIVE_INFINITY, true, care, now)
+  const [first] = choice.chosen
+  const [recipient] = first?.recipients.toSorted((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0)) ?? []
+  const chosen =
+    first === undefined || recipient === undefined ? [] : [{ of: first.of, recipients: [recipient] }]
+  return { ...choice, chosen, isLast: true }
 }
 
 /**

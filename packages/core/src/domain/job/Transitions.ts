@@ -113,17 +113,15 @@ export const inFlight = (recipient: Job.RecipientResult): boolean =>
   recipient.status === "sending" && recipient.nextAt === null
 
 /**
- * True when so many workers died during its attempts that the next one is its last. It is attempted alone, so that
- * recipients that are merely in flight beside it are not parked with it.
+ * True when so many workers died during its attempts that it may be the cause. It is attempted alone in its session, and
+ * one at a time in a process, so that nobody is parked with it who was merely in flight beside it.
  */
-export const isPoisonSuspect = (recipient: Job.RecipientResult): boolean =>
-  recipient.crashCount >= Retry.poisonClaims - 1
+export const isSuspect = ({ crashCount }: Pick<Job.RecipientResult, "crashCount">): boolean =>
+  crashCount >= Retry.suspectDeaths
 
-/** The number of due recipients, counted from the first, that may be claimed together. */
-export const batchable = (due: ReadonlyArray<Job.RecipientResult>): number => {
-  const poisonSuspect = due.findIndex(isPoisonSuspect)
-  return poisonSuspect < 0 ? due.length : Math.max(1, poisonSuspect)
-}
+/** True when a worker died during its attempt, and one more would make it a suspect. */
+export const isSurvivor = ({ crashCount }: Pick<Job.RecipientResult, "crashCount">): boolean =>
+  crashCount > 0 && crashCount < Retry.suspectDeaths
 
 /** The start of the retries, moved on by a time that does not count against them. */
 const retryingLater = (
@@ -378,28 +376,13 @@ export const report = (
 }
 
 /**
- * Poison suspects that were in flight in one dead process, each with its next due time. It is not known which of them
- * ended the process, so that the death is counted for none, and their next attempts are apart, so that the one that
- * kills a worker is alone. Empty for a single suspect.
- */
-export const spared = (
-  awaited: ReadonlyArray<Job.RecipientResult>,
-  now: Instant
-): ReadonlyMap<Job.RecipientResult, Instant> => {
-  const suspects = awaited.filter((recipient) => inFlight(recipient) && isPoisonSuspect(recipient))
-  return new Map(
-    suspects.length < 2 ? [] : suspects.map((each, turn) => [each, now + turn * Retry.suspectsApartMs])
-  )
-}
-
-/**
  * The in-flight recipient of a dead worker. The platform may have the message. If the sender can avoid a second
- * message or ask for the first, the recipient is due again immediately; otherwise it is `unknown`. It is `unknown`
- * with the code `poisoned` when too many workers in a row died during its attempts (decisions.md §10). A canceling
- * job gives no further attempt.
+ * message or ask for the first, the recipient is due again: immediately after the first death, after a wait that grows
+ * once it is a suspect, and `unknown` with the code `poisoned` when it has had all of them (decisions.md §11). Otherwise
+ * it is `unknown`. A canceling job gives no further attempt.
  *
  * @param recoverable whether the session's sender deduplicates or looks up
- * @param sparedUntil the next due time if this death is not counted ({@link spared})
+ * @param suspectWaits how long a suspect waits after each death
  */
 export const rescue = (
   job: Pick<Job.Job, "status">,
@@ -407,18 +390,17 @@ export const rescue = (
   options: {
     readonly recoverable: boolean
     readonly now: Instant
-    readonly sparedUntil?: Instant | undefined
+    readonly suspectWaits?: ReadonlyArray<number>
   }
 ): Job.RecipientResult => {
-  const { now, recoverable, sparedUntil } = options
+  const { now, recoverable, suspectWaits = Retry.suspectWaits } = options
   if (!recoverable || job.status === "canceling")
     return changedTo(recipient, "unknown", endFields(interrupted), now)
-  if (sparedUntil !== undefined)
-    return changedTo(recipient, "sending", { maybeSent: true, nextAt: sparedUntil }, now)
   const crashCount = recipient.crashCount + 1
-  return crashCount >= Retry.poisonClaims
-    ? changedTo(recipient, "unknown", endFields(poisoned), now)
-    : changedTo(recipient, "sending", { crashCount, maybeSent: true, nextAt: now }, now)
+  const waitMs = isSuspect({ crashCount }) ? suspectWaits[crashCount - Retry.suspectDeaths] : 0
+  return waitMs === undefined
+    ? changedTo(recipient, "unknown", endFields(poisoned(crashCount)), now)
+    : changedTo(recipient, "sending", { crashCount, maybeSent: true, nextAt: now + waitMs }, now)
 }
 
 const interrupted: Recipient.Failure = {
@@ -428,12 +410,12 @@ const interrupted: Recipient.Failure = {
   permanent: false
 }
 
-const poisoned: Recipient.Failure = {
+const poisoned = (deaths: number): Recipient.Failure => ({
   code: "poisoned",
   provider_code: null,
-  message: `${Retry.poisonClaims} workers in a row ended during its attempt; it is not tried again, and the platform may have it.`,
+  message: `${deaths} workers in a row ended during its attempt; it is not tried again, and the platform may have it.`,
   permanent: false
-}
+})
 
 /**
  * The recipient of a canceled job: canceled unless it is in flight or has left dispatch; `unknown` if its last

@@ -99,6 +99,10 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
       ),
     countUnavailable: Effect.sync(
       () => [...db.sessions.values()].filter(({ value }) => value.outage !== null).length
-    )
+    ),
+    onlyConnected: Effect.sync(() => {
+      const [first, second] = [...db.sessions.values()].filter(({ value }) => value.state === "connected")
+      return first === undefined || second !== undefined ? null : first.value.id
+    })
   }))
 )

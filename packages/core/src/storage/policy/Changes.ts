@@ -4,8 +4,7 @@
  */
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import type { RecipientResult } from "../../domain/job/Job.ts"
-import * as Transitions from "../../domain/job/Transitions.ts"
+import * as Retry from "../../domain/Retry.ts"
 import type { Provider } from "../../domain/session/Session.ts"
 import type { JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
@@ -82,6 +81,7 @@ export function* rescue<B extends Backend>(
     beside = [],
     now,
     recoverable,
+    suspectWaits = Retry.suspectWaits,
     worker
   }: {
     readonly worker: string
@@ -89,6 +89,7 @@ export function* rescue<B extends Backend>(
     readonly beats?: ReadonlyMap<string, number>
     readonly now: Instant
     readonly recoverable: ReadonlyArray<Provider>
+    readonly suspectWaits?: ReadonlyArray<number>
   }
 ): Tx<number, B> {
   if (yield* rows.isQuarantined()) return 0
@@ -96,20 +97,12 @@ export function* rescue<B extends Backend>(
   // In the order in which beats write them, and before anything is read that they have.
   for (const each of [worker, ...beside].sort())
     if (yield* rows.forgetWorker(each, beats?.get(each))) workers.push(each)
-  const left: Array<{
-    readonly job: B["job"]
-    readonly awaited: ReadonlyArray<RecipientResult>
-    readonly isRecoverable: boolean
-  }> = []
+  const steps: Array<ReturnType<typeof JobSteps.rescue<B["job"]>>> = []
   for (const { job, provider } of yield* rows.lockJobsOf(workers)) {
     const awaited = (yield* rows.recipientsOf(job, "awaited")).map(({ recipient }) => recipient)
-    left.push({ job, awaited, isRecoverable: provider !== null && recoverable.includes(provider) })
+    const isRecoverable = provider !== null && recoverable.includes(provider)
+    steps.push(JobSteps.rescue(job, awaited, now, { recoverable: isRecoverable, suspectWaits }))
   }
-  const all = left.flatMap(({ awaited }) => awaited)
-  const spared = Transitions.spared(all, now)
-  const steps = left.map(({ awaited, isRecoverable, job }) =>
-    JobSteps.rescue(job, awaited, isRecoverable, now, spared)
-  )
   yield* rows.saveJobs(steps, now)
   return steps.reduce((sum, { count }) => sum + count, 0)
 }

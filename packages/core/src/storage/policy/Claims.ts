@@ -11,7 +11,7 @@
 import type { Instant } from "../../domain/Instant.ts"
 import type { Budget, DueJob, Turn, TurnOutcome } from "../../domain/job/Claiming.ts"
 import * as Claiming from "../../domain/job/Claiming.ts"
-import type { Content } from "../../domain/job/Job.ts"
+import type { Content, RecipientResult } from "../../domain/job/Job.ts"
 import * as Jobs from "../../domain/job/Job.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
@@ -21,7 +21,7 @@ import type { Category } from "../../domain/template/Template.ts"
 import type { JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { Claim, DispatchedJob, UnreadableJob } from "../JobStore.ts"
-import { isAtRisk, unreadableMs } from "../JobStore.ts"
+import { unreadableMs } from "../JobStore.ts"
 import type { Backend, ClaimStep, DueJob as JobOf, JobRows, Tx } from "./JobRows.ts"
 
 export interface Claims<B extends Backend> {
@@ -42,6 +42,7 @@ interface Place<B extends Backend> {
   readonly session: B["session"]
   readonly worker: string
   readonly now: Instant
+  readonly care: Claiming.Care
   /** True until jobs of a session are locked: two claims that waited while they had some could wait for each other. */
   readonly first: { is: boolean }
   /** True once this claim has looked for jobs of the session: it may have changed some since. */
@@ -65,16 +66,14 @@ interface ReadyJob<B extends Backend> extends JobOf<B> {
 
 interface Served {
   readonly jobs: ReadonlyArray<DispatchedJob>
-  /** The recipients of all of them. */
-  readonly recipients: number
   readonly outcome: TurnOutcome
 }
 
 /** Takes at most so many due recipients of the session whose turn it is. */
 type ClaimRecipients<B extends Backend> = (place: Place<B>, limit: number) => Tx<Served, B>
 
-const passed: Served = { jobs: [], recipients: 0, outcome: "passed" }
-const putOff: Served = { jobs: [], recipients: 0, outcome: "putOff" }
+const passed: Served = { jobs: [], outcome: "passed" }
+const putOff: Served = { jobs: [], outcome: "putOff" }
 
 const openOf = <B extends Backend>({ job: { job } }: JobOf<B>): number =>
   job.counts.queued + job.counts.sending
@@ -94,6 +93,13 @@ const withDue = <B extends Backend>(locked: ReadyJob<B>, due: Due<B>["due"]): Du
   approved: isApproved(locked),
   due
 })
+
+/** A recipient that was put off, as it is written: it has a new time, and nobody awaits an outcome of it. */
+const unclaimed = (after: RecipientResult): RecipientChange => ({ before: after, after, fence: null })
+
+const recipientsOf = (
+  jobs: ReadonlyArray<DispatchedJob>
+): ReadonlyArray<DispatchedJob["recipients"][number]> => jobs.flatMap(({ recipients }) => recipients)
 
 const countOf = (jobs: ReadonlyArray<DispatchedJob>): number =>
   jobs.reduce((sum, { recipients }) => sum + recipients.length, 0)
@@ -190,9 +196,10 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   /** Gives the chosen recipients to the worker, but for those who had a message lately. */
   function* give(
     { now, session, worker }: Place<B>,
-    { chosen, mistimed, paused }: Claiming.Choice<Due<B>>
+    { chosen, mistimed, paused, putOff }: Claiming.Choice<Due<B>>
   ): Tx<ReadonlyArray<DispatchedJob>, B> {
     const { id, pacing } = session
+    const later = new Map(putOff.map(({ of, recipients }) => [of, recipients.map(unclaimed)]))
     const others: Array<JobChange<B["job"]>> = mistimed.map(({ job }) => ({
       state: job,
       changes: [],
@@ -215,11 +222,12 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const messaged = new Set<string>()
     for (const { of, recipients } of chosen) {
       let ready = recipients
-      let deferred: ReadonlyArray<RecipientChange> = []
+      let deferred: ReadonlyArray<RecipientChange> = later.get(of) ?? []
+      later.delete(of)
       if (interval !== null) {
         const apart = Claiming.spaceApart(recipients, times, interval, now, numbers)
         ready = apart.ready
-        deferred = apart.deferred.map((after) => ({ before: after, after, fence: null }))
+        deferred = [...deferred, ...apart.deferred.map(unclaimed)]
         for (const { phone } of ready) messaged.add(phone)
       }
       if (ready.length === 0) {
@@ -231,6 +239,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       // The spread is last: V8 takes microseconds for a literal that begins with one and adds to it.
       given.push({ session: of.session, category: of.category, ...step.claimed })
     }
+    for (const [{ job }, changes] of later) others.push({ state: job, changes, drafts: [] })
     if (interval !== null && messaged.size > 0) yield* rows.savePhones(id, [...messaged], now + interval)
     if (claims.length > 0 || others.length > 0) yield* rows.saveClaims(claims, others, now)
     return given
@@ -240,22 +249,24 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   function* claimOf(place: Place<B>, limit: number): Tx<Served, B> {
     const given: Array<DispatchedJob> = []
     let recipients = 0
+    let { care } = place
     // As many jobs together as are likely to fill it.
     let jobs = Math.max(1, Math.round(limit / perJob))
     while (Claiming.goesOn(recipients, limit)) {
       const left = limit - recipients
       const { areAll, batch } = yield* dueOf(place, jobs, recipients, limit)
       if (batch.length === 0) break
-      const choice = Claiming.choose(batch, left, given.length === 0)
+      const choice = Claiming.choose(batch, left, given.length === 0, care, place.now)
       const paused = choice.paused.length === 0 ? choice.paused : yield* stillUnapproved(choice.paused)
       const some = yield* give(place, { ...choice, paused })
       given.push(...some)
       const count = countOf(some)
       recipients += count
+      care = Claiming.careAfter(care, recipientsOf(some))
       if (areAll || choice.isLast || paused.length < choice.paused.length) break
       jobs = Math.min(limit, Math.ceil((limit - recipients) / Math.max(1, count / batch.length)))
     }
-    return { jobs: given, recipients, outcome: recipients > 0 ? "served" : "passed" }
+    return { jobs: given, outcome: recipients > 0 ? "served" : "passed" }
   }
 
   /**
@@ -275,10 +286,11 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         const found = yield* rows.dueRecipients({ jobs: [job], now, limit: job.job.recipients })
         due.push(withDue(next, found.get(job.job.id) ?? []))
       }
-      const { chosen, mistimed, paused } = Claiming.chooseProbe(due)
+      const choice = Claiming.chooseProbe(due, place.care, now)
+      const { paused } = choice
       const unapproved = paused.length === 0 ? paused : yield* stillUnapproved(paused)
-      const jobs = yield* give(place, { chosen, mistimed, paused: unapproved, isLast: true })
-      if (jobs.length > 0) return { jobs, recipients: 1, outcome: "served" }
+      const jobs = yield* give(place, { ...choice, paused: unapproved })
+      if (jobs.length > 0) return { jobs, outcome: "served" }
       if (unapproved.length < paused.length) return passed
     }
   }
@@ -294,8 +306,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     // Read again: the one that came with the session was read without the lock.
     const arrival = yield* rows.arrival(session.id)
     const served = yield* claimRecipients(place, Pacing.grant(arrival, perSecond, room, now).granted)
-    if (served.recipients > 0)
-      yield* rows.saveArrival(session.id, Pacing.grant(arrival, perSecond, served.recipients, now).arrival)
+    if (served.jobs.length > 0)
+      yield* rows.saveArrival(session.id, Pacing.grant(arrival, perSecond, countOf(served.jobs), now).arrival)
     return served
   }
 
@@ -310,7 +322,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     place.first.is = false
     if (outage === null || !Circuit.isProbeDue(outage, now)) return passed
     const served = yield* claimWithin(place, 1, probeOf)
-    if (served.recipients > 0) yield* rows.saveOutage(session.id, Circuit.probing(outage, now))
+    if (served.jobs.length > 0) yield* rows.saveOutage(session.id, Circuit.probing(outage, now))
     return served
   }
 
@@ -326,19 +338,10 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** The session's part of what is left of the claim. */
-  function* serve(place: Place<B>, asked: Claim, budget: Budget, atRisk: boolean): Tx<Served, B> {
-    const { now, session } = place
-    const readyAt = Claiming.readyAt(session, now)
-    if (readyAt === null || readyAt > now || asked.without?.includes(session.id) === true) return passed
-    const { slow } = asked
-    const room = Claiming.roomFor(
-      budget,
-      atRisk,
-      slow?.sessions.includes(session.id) ? slow.limit : undefined
-    )
-    // A claim that may take none of its kind puts none of them off.
-    if (room <= 0) return asked.atRisk !== undefined && asked.atRisk.limit > 0 ? putOff : passed
-    return session.outage === null ? yield* claimWithin(place, room, claimOf) : yield* claimProbe(place)
+  function* serve(place: Place<B>, most: number, isFirst: boolean): Tx<Served, B> {
+    // Those before it may have what it is short of, and the next claim begins with it. Where none was served there is none.
+    if (most <= 0) return isFirst ? passed : putOff
+    return place.session.outage === null ? yield* claimWithin(place, most, claimOf) : yield* claimProbe(place)
   }
 
   return {
@@ -348,7 +351,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       let at: Turn = Claiming.beginTurn(turn)
       const first = { is: true }
       const unreadable: Array<UnreadableJob> = []
-      let budget: Budget = { left: asked.limit, atRiskLeft: asked.atRisk?.limit ?? asked.limit }
+      let budget: Budget = { left: asked.limit, care: asked.care ?? Claiming.careless }
+      let before: number | null = null
       let isWhole = false
       let servedSessions = 0
       const isFull = () => budget.left <= 0 || servedSessions >= Claiming.sessionsAtOnce
@@ -357,12 +361,16 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         const page = yield* rows.waitingSessions({ after: at.last, until, limit })
         for (const session of page) {
           if (isFull()) break
-          const atRisk = isAtRisk(asked, session.provider)
           const looked = { is: false }
-          const place = { session, worker: asked.worker, now, first, looked, unreadable }
-          const served = yield* serve(place, asked, budget, atRisk)
+          const { care, left } = budget
+          const place = { session, worker: asked.worker, now, care, first, looked, unreadable }
+          const readyAt = Claiming.readyAt(session, now)
+          const isReady = readyAt !== null && readyAt <= now
+          const most = isReady ? Math.min(left, asked.room?.(session, before) ?? left) : 0
+          const served = isReady ? yield* serve(place, most, servedSessions === 0) : passed
+          if (isReady) before = countOf(served.jobs)
           at = Claiming.afterTurn(at, session.id, served.outcome)
-          budget = Claiming.spend(budget, served.recipients, atRisk)
+          budget = Claiming.spend(budget, recipientsOf(served.jobs))
           if (served.outcome === "served") servedSessions += 1
           claimed.push(...served.jobs)
         }

@@ -91,6 +91,8 @@ export function* findSession(id: string, statement = byId): Program<Session | nu
 const countUnavailable =
   "SELECT count(*) AS count FROM sendwright_session WHERE unavailable_since IS NOT NULL"
 
+const connected = "SELECT id FROM sendwright_session WHERE state = 'connected' LIMIT 2"
+
 const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => {
   const locking = toChange(dialect)
   const toUnblock = unblockable + dialect.forUpdate("sendwright_session")
@@ -185,6 +187,10 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
       countUnavailable: db.read("SessionStore.countUnavailable", function* () {
         const row = yield* get(countUnavailable)
         return row === undefined ? 0 : integer(row, "count")
+      }),
+      onlyConnected: db.read("SessionStore.onlyConnected", function* () {
+        const [first, second] = yield* all(connected)
+        return first === undefined || second !== undefined ? null : text(first, "id")
       })
     }
   })

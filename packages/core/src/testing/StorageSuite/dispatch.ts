@@ -154,7 +154,7 @@ export const suite = (layer: Stored) => {
             jobs.settleAndClaim({
               now: now + 10,
               settlements: [],
-              claim: { worker: "w", limit: 1, without }
+              claim: { worker: "w", limit: 1, room: ({ id }) => (without.includes(id) ? 0 : 1) }
             }),
             ({ claimed }) => claimed.map(({ sessionId }) => sessionId)
           )
@@ -293,18 +293,18 @@ export const suite = (layer: Stored) => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("parks what ended its worker three times", () =>
+    it.effect("parks what ended its worker five times", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { jobId } = yield* accept()
-        for (let round = 0; round < 3; round++) {
-          yield* claim(250, now + round * 20_000)
-          const late = now + (round + 1) * 20_000
+        for (let round = 0; round < 5; round++) {
+          yield* claim(250, now + round * 1_000_000)
+          const late = now + round * 1_000_000 + 20_000
           yield* jobs.rescue({ worker: "worker-1", now: late, recoverable: ["sandbox"] })
         }
         expect((yield* results(jobId))[0]).toMatchObject({
           status: "unknown",
-          attempts: 3,
+          attempts: 5,
           failure: { code: "poisoned", permanent: false }
         })
         expect((yield* find(jobId)).status).toBe("completed")

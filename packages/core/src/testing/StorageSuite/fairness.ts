@@ -46,10 +46,10 @@ const accept = (who: Owner, some: Parameters<typeof Fixtures.send>[1] = {}) =>
   })
 
 /** Claims, and settles all of it as accepted. */
-const serve = Effect.fnUntraced(function* (asked: Partial<Claim> = {}) {
+const serve = Effect.fnUntraced(function* (asked: Partial<Claim> = {}, at = now) {
   const jobs = yield* JobStore
   const { claimed } = yield* jobs.settleAndClaim({
-    now,
+    now: at,
     settlements: [],
     claim: { worker: "worker-1", limit: 16, ...asked }
   })
@@ -57,14 +57,14 @@ const serve = Effect.fnUntraced(function* (asked: Partial<Claim> = {}) {
   const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
     recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
   )
-  yield* jobs.settleAndClaim({ now, settlements, claim: null })
+  yield* jobs.settleAndClaim({ now: at, settlements, claim: null })
   return claimed
 })
 
 const countOf = (claimed: ReadonlyArray<ClaimedJob>, { sessionId }: Owner): number =>
   claimed.reduce((sum, job) => sum + (job.sessionId === sessionId ? job.recipients.length : 0), 0)
 
-/** A recipient over which two workers died: the next attempt is its last. */
+/** A recipient over which two workers died: it is due a minute later. */
 const suspectOf = Effect.fnUntraced(function* (who: Owner, phones: number) {
   const jobs = yield* JobStore
   const jobId = yield* accept(who, { phones })
@@ -132,15 +132,13 @@ const cases = {
     expect(served).toEqual([...ids.slice(0, 250), "end", ...ids.slice(250), "end", "end"])
   }),
 
-  "a slow session gets no more than the limit of slow ones, and the others what is left": Effect.gen(
-    function* () {
-      const [first, second] = yield* sessionsOf(2)
-      if (first === undefined || second === undefined) return
-      for (const each of [first, second]) yield* accept(each, { phones: 100 })
-      const claimed = yield* serve({ limit: 90, slow: { limit: 8, sessions: [first.sessionId] } })
-      expect([first, second].map((each) => countOf(claimed, each))).toEqual([8, 82])
-    }
-  ),
+  "a session gets no more than it has room for, and the others what is left": Effect.gen(function* () {
+    const [first, second] = yield* sessionsOf(2)
+    if (first === undefined || second === undefined) return
+    for (const each of [first, second]) yield* accept(each, { phones: 100 })
+    const claimed = yield* serve({ limit: 90, room: ({ id }) => (id === first.sessionId ? 8 : 90) })
+    expect([first, second].map((each) => countOf(claimed, each))).toEqual([8, 82])
+  }),
 
   "sessions whose recipients a crash would leave unknown share what may be at risk": Effect.gen(function* () {
     const [first, second, third] = yield* sessionsOf(3, (place) => ({
@@ -152,7 +150,16 @@ const cases = {
     }
     const served = [0, 0, 0]
     for (let claims = 0; claims < 12; claims++) {
-      const claimed = yield* serve({ limit: 30, atRisk: { limit: 10, recoverable } })
+      let left = 10
+      let isHttp = false
+      const claimed = yield* serve({
+        limit: 30,
+        room: ({ provider }, before) => {
+          if (isHttp) left -= before ?? 0
+          isHttp = provider === "http"
+          return isHttp ? left : 30
+        }
+      })
       for (const [place, each] of [first, second, third].entries())
         served[place] = (served[place] ?? 0) + countOf(claimed, each)
     }
@@ -166,47 +173,37 @@ const cases = {
       if (first === undefined || other === undefined || last === undefined) return
       const suspect = yield* suspectOf(other, 1)
       yield* accept(last)
-      yield* serve({ without: [other.sessionId] })
+      yield* serve({ room: ({ id }) => (id === other.sessionId ? 0 : 16) })
       const served: Array<string> = []
       for (let claims = 0; claims < 12; claims++) {
         for (const busy of [first, last]) yield* accept(busy)
-        served.push(...(yield* serve()).map(({ jobId }) => jobId))
+        served.push(...(yield* serve({}, now + 60_000)).map(({ jobId }) => jobId))
       }
       expect(served).toContain(suspect)
     }
   ),
 
-  "poison suspects of a process that died are not counted against each other, and are due at times of their own":
-    Effect.gen(function* () {
-      const [first, second] = yield* sessionsOf(2)
-      if (first === undefined || second === undefined) return
-      const jobs = yield* JobStore
-      const jobIds = [yield* accept(first, { phones: 1 }), yield* accept(second, { phones: 1 })]
-      for (let death = 0; death < 2; death++) {
-        yield* claim(2)
-        expect(yield* jobs.rescue({ worker: "worker-1", now, recoverable })).toBe(2)
-      }
-      const claims = (["p.1", "p.2"] as const).map((worker) =>
-        jobs.settleAndClaim({ now, settlements: [], claim: { worker, limit: 1 } })
-      )
-      for (const each of claims) yield* each
-      expect(yield* jobs.rescue({ worker: "p.1", beside: ["p.2", "p.3"], now, recoverable })).toBe(2)
-      expect(yield* jobs.workers).toEqual([])
-      const times = yield* Effect.forEach(jobIds, (jobId) =>
-        Effect.map(results(jobId), ([recipient]) => [recipient?.status, recipient?.nextAt])
-      )
-      expect(times.sort((a, b) => Number(a[1]) - Number(b[1]))).toEqual([
-        ["sending", now],
-        ["sending", now + 60_000]
-      ])
-      // One alone is counted.
-      yield* jobs.settleAndClaim({ now: now + 60_000, settlements: [], claim: { worker: "q.1", limit: 1 } })
-      yield* jobs.rescue({ worker: "q.1", beside: ["q.2"], now, recoverable })
-      const codes = yield* Effect.forEach(jobIds, (jobId) =>
-        Effect.map(results(jobId), ([recipient]) => recipient?.failure?.code ?? null)
-      )
-      expect(codes.sort()).toEqual([null, "poisoned"].sort())
-    }),
+  "one claim brings one suspect, and the next session's waits for its end": Effect.gen(function* () {
+    const [first, second] = yield* sessionsOf(2)
+    if (first === undefined || second === undefined) return
+    const jobs = yield* JobStore
+    const jobIds = [yield* accept(first, { phones: 1 }), yield* accept(second, { phones: 1 })]
+    for (let death = 0; death < 2; death++) {
+      yield* claim(2)
+      expect(yield* jobs.rescue({ worker: "worker-1", now, recoverable })).toBe(2)
+    }
+    const at = now + 60_000
+    expect(countOf(yield* claim(2, at, "p.1"), first)).toBe(1)
+    expect(yield* jobs.rescue({ worker: "p.1", beside: ["p.2"], now: at, recoverable })).toBe(1)
+    expect(yield* jobs.workers).toEqual([])
+    const deaths = yield* Effect.forEach(jobIds, (jobId) =>
+      Effect.map(results(jobId), ([recipient]) => [recipient?.crashCount, (recipient?.nextAt ?? 0) - at])
+    )
+    expect(deaths).toEqual([
+      [3, 5 * 60_000],
+      [2, 1000]
+    ])
+  }),
 
   "a poison suspect is the only one of its session in a claim, and keeps back no other session": Effect.gen(
     function* () {
@@ -215,10 +212,12 @@ const cases = {
       yield* suspectOf(second, 4)
       yield* accept(second, { phones: 3 })
       for (const each of [first, third]) yield* accept(each, { phones: 3 })
-      const claimed = yield* claim(16)
+      yield* serve({}, now)
+      for (const each of [first, second, third]) yield* accept(each, { phones: 3, now: now + 60_000 })
+      const claimed = yield* claim(16, now + 60_000)
       expect([first, second, third].map((each) => countOf(claimed, each))).toEqual([3, 1, 3])
       const suspects = claimed.flatMap(({ recipients }) =>
-        recipients.filter(({ poisonSuspect }) => poisonSuspect)
+        recipients.filter(({ crashCount }) => crashCount > 0)
       )
       expect(suspects).toHaveLength(1)
     }

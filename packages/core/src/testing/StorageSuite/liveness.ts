@@ -1,6 +1,8 @@
 /** Who lives, and what becomes of recipients over which workers die. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import type { Care } from "../../domain/job/Claiming.ts"
+import { careless } from "../../domain/job/Claiming.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
@@ -10,7 +12,7 @@ import { claim, failure, listen, now, owner, results } from "./Setup.ts"
 
 const recoverable = ["sandbox"] as const
 
-/** A job of so many phones, of which the first died with its worker so often. */
+/** A job of so many phones, of which the first died with its worker so often, when it was due first. */
 const bereaved = Effect.fnUntraced(function* (phones: number, deaths: number) {
   const jobs = yield* JobStore
   const command = Fixtures.send(yield* owner, { phones })
@@ -22,10 +24,19 @@ const bereaved = Effect.fnUntraced(function* (phones: number, deaths: number) {
   return { jobs, jobId: command.jobId }
 })
 
-const indexes = (limit: number) =>
-  Effect.map(claim(limit), (claimed) =>
-    claimed.map(({ recipients }) => recipients.map(({ index, poisonSuspect }) => [index, poisonSuspect]))
-  )
+/** The places and deaths of what a claim with so much care brings at a time, which is given back. */
+const taken = Effect.fnUntraced(function* (at: number, care: Partial<Care> = {}) {
+  const jobs = yield* JobStore
+  const { claimed } = yield* jobs.settleAndClaim({
+    now: at,
+    settlements: [],
+    claim: { worker: "careful", limit: 10, care: { ...careless, ...care } }
+  })
+  yield* jobs.giveBack({ worker: "careful", now: at })
+  return claimed.flatMap(({ recipients }) => recipients.map(({ crashCount, index }) => [index, crashCount]))
+})
+
+const young = { survivors: 1, suspects: 0, youngForMs: 20_000, survivorsWait: false, suspectsWait: false }
 
 export const suite = (layer: Stored): void => {
   describe("a worker", () => {
@@ -218,22 +229,116 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("is attempted alone when it may be the cause", () =>
-      Effect.gen(function* () {
-        const { jobs, jobId } = yield* bereaved(4, 2)
-        expect(yield* indexes(10)).toEqual([[[0, true]]])
-        yield* jobs.rescue({ worker: "worker-1", now, recoverable })
-        expect((yield* results(jobId))[0]).toMatchObject({
-          status: "unknown",
-          failure: { code: "poisoned", permanent: false }
-        })
-        expect(yield* indexes(10)).toEqual([
-          [
-            [1, false],
-            [2, false],
-            [3, false]
+    it.effect(
+      "is attempted after a minute, five and fifteen once it may be the cause, alone, and parked then",
+      () =>
+        Effect.gen(function* () {
+          const { jobId, jobs } = yield* bereaved(4, 2)
+          const others = [
+            [1, 0],
+            [2, 0],
+            [3, 0]
           ]
+          expect(yield* taken(now)).toEqual(others)
+          let at = now
+          for (const [deaths, minutes] of [1, 5, 15].entries()) {
+            expect(yield* jobs.nextDue(at)).toBeLessThanOrEqual(at)
+            at += minutes * 60_000
+            expect(yield* taken(at - 1)).toEqual(others)
+            expect(yield* taken(at)).toEqual([[0, 2 + deaths]])
+            yield* jobs.settleAndClaim({ now: at, settlements: [], claim: { worker: "w", limit: 10 } })
+            yield* jobs.rescue({ worker: "w", now: at, recoverable })
+          }
+          expect((yield* results(jobId))[0]).toMatchObject({
+            status: "unknown",
+            failure: { code: "poisoned", permanent: false }
+          })
+          expect(yield* taken(at)).toEqual(others)
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("waits as long as the rescue is told", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs } = yield* bereaved(1, 2)
+        const rescue = (at: number) =>
+          jobs.rescue({ worker: "w", now: at, recoverable, suspectWaits: [7, 9] })
+        yield* claim(1, now + 60_000, "w")
+        yield* rescue(now + 60_000)
+        expect((yield* results(jobId))[0]?.nextAt).toBe(now + 60_009)
+        yield* claim(1, now + 60_009, "w")
+        yield* rescue(now + 60_009)
+        expect((yield* results(jobId))[0]?.failure?.code).toBe("poisoned")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is put off where it is a suspect and none may be taken, and keeps nobody waiting", () =>
+      Effect.gen(function* () {
+        const { jobId } = yield* bereaved(4, 2)
+        const at = now + 60_000
+        expect(yield* taken(at, { suspects: 0, suspectsWait: false })).toEqual([
+          [1, 0],
+          [2, 0],
+          [3, 0]
         ])
+        expect((yield* results(jobId))[0]).toMatchObject({ crashCount: 2, nextAt: at + 1000 })
+        expect(yield* taken(at + 1000, young)).toHaveLength(3)
+        expect((yield* results(jobId))[0]?.nextAt).toBe(at + 21_000)
+        expect(yield* taken(at + 21_000)).toEqual([[0, 2]])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("goes one at a time beside the others in a young process, and the next a moment later", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const command = Fixtures.send(yield* owner, { phones: 6 })
+        yield* jobs.accept(command)
+        yield* claim(4)
+        yield* jobs.rescue({ worker: "worker-1", now, recoverable })
+        expect(yield* taken(now, young)).toEqual([
+          [0, 1],
+          [4, 0],
+          [5, 0]
+        ])
+        const times = (yield* results(command.jobId)).slice(1, 4).map(({ nextAt }) => (nextAt ?? 0) - now)
+        expect(times).toEqual([100, 200, 300])
+        // The end of its youth is late enough for all of them.
+        expect(yield* taken(now + 1000, { ...young, survivors: 0, youngForMs: 50 })).toEqual([
+          [4, 0],
+          [5, 0]
+        ])
+        expect((yield* results(command.jobId)).slice(0, 4).map(({ nextAt }) => nextAt)).toEqual(
+          Array(4).fill(now + 1050)
+        )
+        // An old one takes as many as it may, and those behind them with the next claim.
+        expect(yield* taken(now + 2000, { survivors: 3 })).toEqual([
+          [0, 1],
+          [1, 1],
+          [2, 1]
+        ])
+        expect(yield* taken(now + 2000)).toHaveLength(6)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is never claimed as a suspect with one that survived a death, of whatever session", () =>
+      Effect.gen(function* () {
+        const { jobs } = yield* bereaved(1, 2)
+        const other = Fixtures.send(yield* owner, { phones: 2, now })
+        yield* jobs.accept(other)
+        yield* claim(2, now + 1)
+        yield* jobs.rescue({ worker: "worker-1", now: now + 1, recoverable })
+        const taken: Array<ReadonlyArray<number>> = []
+        for (let at = now + 60_000; taken.flat().length < 3; at += 1000) {
+          const care = { ...careless, survivorsWait: false, suspectsWait: false }
+          const asked = { worker: "w", limit: 10, care }
+          const { claimed } = yield* jobs.settleAndClaim({ now: at, settlements: [], claim: asked })
+          taken.push(claimed.flatMap(({ recipients }) => recipients.map(({ crashCount }) => crashCount)))
+          const outcome = Outcome.Accepted({ providerId: null, status: "accepted" })
+          const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
+            recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
+          )
+          yield* jobs.settleAndClaim({ now: at, settlements, claim: null })
+        }
+        expect(taken.map((deaths) => deaths.join()).sort()).toEqual(["1,1", "2"])
       }).pipe(Effect.provide(layer))
     )
 

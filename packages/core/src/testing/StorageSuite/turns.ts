@@ -42,29 +42,36 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("bring no more in all than may be lost with a worker, where platforms cannot be asked", () =>
+    it.effect("bring no more than each session has room for, which is told what came of the one before", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const who = yield* owner
         const other = yield* owner
         for (let job = 0; job < 3; job++) yield* jobs.accept(Fixtures.send(who, { phones: 2 }))
         yield* jobs.accept(Fixtures.send(other, { phones: 4 }))
-        const take = (recoverable: ReadonlyArray<string>) =>
+        const asked: Array<readonly [string, number | null]> = []
+        const take = (rooms: Readonly<Record<string, number>>) =>
           Effect.map(
             jobs.settleAndClaim({
               now,
               settlements: [],
               claim: {
-                worker: `worker-${recoverable.length}`,
+                worker: "worker-1",
                 limit: 250,
-                atRisk: { limit: 3, recoverable }
+                room: ({ id }, before) => {
+                  asked.push([id, before])
+                  return rooms[id] ?? 0
+                }
               }
             }),
             ({ claimed }) => claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
           )
-        expect(yield* take([])).toBe(3)
+        expect(yield* take({ [who.sessionId]: 3 })).toBe(3)
+        expect(asked.map(([id]) => id).sort()).toEqual([who.sessionId, other.sessionId].sort())
+        const [first, second] = asked
+        expect([first?.[1], second?.[1]]).toEqual([null, first?.[0] === who.sessionId ? 3 : 0])
         // Of a job of which some are in hand the rest waits.
-        expect(yield* take([Fixtures.session(who.accountId).provider])).toBeGreaterThan(3)
+        expect(yield* take({ [who.sessionId]: 250, [other.sessionId]: 250 })).toBeGreaterThan(3)
       }).pipe(Effect.provide(layer))
     )
 

@@ -18,7 +18,16 @@ const recipient = (index: number, some: Partial<RecipientResult> = {}): Recipien
   ...some
 })
 
-const suspect = (index: number) => recipient(index, { crashCount: Retry.poisonClaims - 1 })
+const suspect = (index: number) => recipient(index, { crashCount: Retry.suspectDeaths })
+const survivor = (index: number) => recipient(index, { crashCount: 1 })
+const old = Claiming.careless
+const young: Claiming.Care = {
+  survivors: 1,
+  suspects: 0,
+  youngForMs: 20_000,
+  survivorsWait: false,
+  suspectsWait: false
+}
 
 const recipients = (count: number) => Array.from({ length: count }, (_, index) => recipient(index))
 
@@ -112,12 +121,17 @@ describe("a session is ready", () => {
 })
 
 describe("a claim's budget", () => {
-  it("is spent by all sessions, and its part at risk only by sessions whose outcomes a crash loses", () => {
-    const budget = { left: 30, atRiskLeft: 10 }
-    expect(Claiming.roomFor(budget, true)).toBe(10)
-    expect(Claiming.roomFor(budget, false)).toBe(30)
-    expect(Claiming.spend(budget, 10, true)).toEqual({ left: 20, atRiskLeft: 0 })
-    expect(Claiming.spend(budget, 25, false)).toEqual({ left: 5, atRiskLeft: 10 })
+  it("is spent by all sessions; who survived a death and who is a suspect never go in one claim", () => {
+    const budget = { left: 30, care: { ...old, survivors: 3 } }
+    expect(Claiming.spend(budget, recipients(10))).toEqual({ left: 20, care: { ...old, survivors: 3 } })
+    expect(Claiming.spend(budget, [recipient(0), survivor(1), survivor(2)])).toEqual({
+      left: 27,
+      care: { ...old, survivors: 1, suspects: 0 }
+    })
+    expect(Claiming.spend(budget, [suspect(0)])).toEqual({
+      left: 29,
+      care: { ...old, survivors: 0, suspects: 0 }
+    })
   })
 
   it("is filled to the last place where it is small, and ends with a job where it is large", () => {
@@ -148,28 +162,64 @@ describe("of a session's due jobs", () => {
     chosen.map(({ of, recipients }) => [of.name, recipients.map(({ index }) => index)])
 
   it("those whose template is not approved pause, and keep nobody back", () => {
-    const choice = Claiming.choose([job("a", [], false), job("b", recipients(2))], 10, true)
+    const choice = Claiming.choose([job("a", [], false), job("b", recipients(2))], 10, true, old, now)
     expect(namesOf(choice.paused)).toEqual(["a"])
     expect(chosenOf(choice)).toEqual([["b", [0, 1]]])
     expect(choice.isLast).toBe(false)
   })
 
   it("those behind the limit wait, and those that have nobody due are to have their time written anew", () => {
-    const full = Claiming.choose([job("a", recipients(2)), job("b", [])], 2, true)
+    const full = Claiming.choose([job("a", recipients(2)), job("b", [])], 2, true, old, now)
     expect([chosenOf(full), full.mistimed]).toEqual([[["a", [0, 1]]], []])
-    const wrong = Claiming.choose([job("a", []), job("b", recipients(2))], 10, true)
+    const wrong = Claiming.choose([job("a", []), job("b", recipients(2))], 10, true, old, now)
     expect([chosenOf(wrong), namesOf(wrong.mistimed)]).toEqual([[["b", [0, 1]]], ["a"]])
   })
 
   it("a poison suspect is taken alone, and only by a claim that has nothing of the session yet", () => {
-    const alone = Claiming.choose([job("a", [suspect(0), recipient(1)]), job("b", recipients(2))], 10, true)
+    const alone = Claiming.choose(
+      [job("a", [suspect(0), recipient(1)]), job("b", recipients(2))],
+      10,
+      true,
+      old,
+      now
+    )
     expect([chosenOf(alone), alone.isLast]).toEqual([[["a", [0]]], true])
-    const later = Claiming.choose([job("a", [suspect(0)])], 10, false)
+    const later = Claiming.choose([job("a", [suspect(0)])], 10, false, old, now)
     expect([chosenOf(later), later.isLast]).toEqual([[], true])
-    const behind = Claiming.choose([job("a", recipients(2)), job("b", [suspect(0)])], 10, true)
+    const behind = Claiming.choose([job("a", recipients(2)), job("b", [suspect(0)])], 10, true, old, now)
     expect([chosenOf(behind), behind.isLast]).toEqual([[["a", [0, 1]]], true])
-    const within = Claiming.choose([job("a", [recipient(0), suspect(1), recipient(2)])], 10, true)
+    const within = Claiming.choose([job("a", [recipient(0), suspect(1), recipient(2)])], 10, true, old, now)
     expect([chosenOf(within), within.isLast]).toEqual([[["a", [0]]], true])
+  })
+
+  const putOffOf = ({ putOff }: Claiming.Choice<ReturnType<typeof job>>) =>
+    putOff.map(({ of, recipients }) => [of.name, recipients.map(({ nextAt }) => (nextAt ?? 0) - now)])
+
+  it("those over whom workers died are put off where they may not go, and keep nobody back", () => {
+    const jobs = [job("a", [suspect(0), survivor(1), recipient(2)]), job("b", [suspect(0), survivor(1)])]
+    const first = Claiming.choose(jobs, 10, true, young, now)
+    expect([chosenOf(first), putOffOf(first), first.isLast]).toEqual([
+      [["a", [1, 2]]],
+      [
+        ["a", [20_000]],
+        ["b", [20_000, 100]]
+      ],
+      false
+    ])
+    const beside = Claiming.choose(jobs, 10, true, { ...young, survivors: 0, youngForMs: 0 }, now)
+    expect([chosenOf(beside), putOffOf(beside)]).toEqual([
+      [["a", [2]]],
+      [
+        ["a", [1000, 100]],
+        ["b", [2000, 200]]
+      ]
+    ])
+  })
+
+  it("those who survived a death wait for the next claim where they are more than begin at once", () => {
+    const jobs = [job("a", [survivor(0), survivor(1), survivor(2), recipient(3)])]
+    const choice = Claiming.choose(jobs, 10, true, { ...old, survivors: 2 }, now)
+    expect([chosenOf(choice), choice.putOff, choice.isLast]).toEqual([[["a", [0, 1]]], [], true])
   })
 })
 
