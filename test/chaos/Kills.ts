@@ -6,9 +6,6 @@ import { type Node, sleep, startNode, until } from "./Processes.ts"
 import type { Setting } from "./Scenario.ts"
 import * as Scenario from "./Scenario.ts"
 
-/** Suspects that died together wait a minute longer each (`Retry.suspectsApartMs`), and each lane may have held one. */
-const suspectsWaitMs = 300_000
-
 /** SIGKILL at random times of a process's life. The sends are paced so that they outlast the kills. */
 export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Ledger.Account> => {
   const { kills, nodes: count, programs, random } = setting
@@ -40,7 +37,7 @@ export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Le
     nodes[place] = start()
     if (kill % 25 === 0) setting.say(`${kill} kills, ${await ledger.open()} recipients open`)
   }
-  await scenario.drain(nodes, suspectsWaitMs)
+  await scenario.drain(nodes, 120_000)
   const fault = `kill -9 at random times, ${kind} gateway${programs === undefined ? "" : ", two versions"}`
   return scenario.account({ fault, faults: kills, inFlight })
 }
@@ -67,7 +64,7 @@ export const atPoints = async (setting: Setting, kind: Gateway.Kind): Promise<Le
       for (const row of await ledger.inFlight()) inFlight.add(row)
     }
   }
-  await scenario.drain([startNode(order)], suspectsWaitMs)
+  await scenario.drain([startNode(order)], 120_000)
   return scenario.account({ fault: `kill -9 at each named point, ${kind} gateway`, faults, inFlight })
 }
 

@@ -39,7 +39,10 @@ export const orderOf = (setting: Setting, store: string, gateway: string, kind: 
   messagesPerSecond: null,
   receiver: null,
   oddIds: false,
-  keyByte: 0
+  keyByte: 0,
+  youthMs: 2000,
+  suspectWaits: [1000, 2000, 4000],
+  killers: []
 })
 
 export interface Scenario {
@@ -58,18 +61,21 @@ export interface Scenario {
   }) => Promise<Ledger.Account>
 }
 
-/** Queues the jobs of the setting, by processes that die so. */
+/** Queues the jobs of the setting, by processes that die so, in each of so many sessions. */
 export const begin = async (
   setting: Setting,
   kind: Gateway.Kind,
   weather: Parameters<typeof Gateway.start>[2],
   some: Partial<Order> = {},
-  dies: Parameters<typeof fill>[1] = []
+  dies: Parameters<typeof fill>[1] = [],
+  sessions = 1
 ): Promise<Scenario> => {
   const store = await setting.freshStore()
   const gateway = await Gateway.start(kind, setting.random, weather)
   const order = { ...orderOf(setting, store, gateway.url, kind), ...some }
-  const accepted = await fill(order, dies, setting.programs)
+  const accepted = new Set<string>()
+  for (let session = 0; session < sessions; session++)
+    for (const jobId of await fill(order, dies, setting.programs)) accepted.add(jobId)
   const ledger = Ledger.open(store)
   return {
     gateway,

@@ -1,6 +1,7 @@
 /** The short form of the chaos: real processes, killed at random and at every named point; `npm run chaos` is the long one. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { random } from "../support/Random.ts"
+import * as Crashes from "./Crashes.ts"
 import * as Earlier from "./Earlier.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
@@ -67,6 +68,23 @@ const suite = (name: string, open: () => Promise<Stores>, nodes: number): void =
     }, 480_000)
 
     if (nodes === 1) {
+      for (const kind of ["deduplicating", "plain"] as const)
+        it(`parks nobody in a crash loop of another cause, over a ${kind} gateway`, async () => {
+          const account = await Crashes.ofAnotherCause({ ...setting, kills: 12 }, kind, Crashes.short)
+          expect({ ...whole(account), parked: account.parked }).toEqual({ ...nothing, parked: 0 })
+          expect(account.unknown).toBeLessThanOrEqual(account.inFlight)
+        }, 120_000)
+
+      it("parks a message that ends its process, after five deaths, and nobody beside it", async () => {
+        const { account, deaths } = await Crashes.poisoned({ ...setting, recipients: 250 }, 1, Crashes.short)
+        expect({ ...whole(account), parked: account.parked, unknown: account.unknown }).toEqual({
+          ...nothing,
+          parked: 1,
+          unknown: 0
+        })
+        expect(deaths).toBe(5)
+      }, 120_000)
+
       it("delivers every webhook though it is killed while it does", async () => {
         expect(whole(await Webhooks.killed({ ...setting, jobs: 2 }, 4))).toEqual(nothing)
       }, 120_000)

@@ -7,6 +7,7 @@ import { parseArgs } from "node:util"
 import { oneOf, wholeNumber } from "../support/Options.ts"
 import { random } from "../support/Random.ts"
 import * as Accepting from "./Accepting.ts"
+import * as Crashes from "./Crashes.ts"
 import * as Earlier from "./Earlier.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
@@ -81,7 +82,18 @@ const always: ReadonlyArray<Scenario> = [
   ["restores", (setting) => Restores.midDrain(setting)]
 ]
 
-const ofSqlite: ReadonlyArray<Scenario> = [["disk", (setting) => Hosts.diskFull(setting)]]
+/** With the times that processes have, which take half an hour; quick with those of the short form. */
+const times = quick ? Crashes.short : Crashes.real
+const crashes = (killers: number) => async (setting: Setting) =>
+  (await Crashes.poisoned({ ...setting, jobs: 4, recipients: 250 }, killers, times)).account
+
+const ofSqlite: ReadonlyArray<Scenario> = [
+  ["disk", (setting) => Hosts.diskFull(setting)],
+  ["crashes", (setting) => Crashes.ofAnotherCause(setting, "deduplicating", times)],
+  ["crashes", (setting) => Crashes.ofAnotherCause(setting, "plain", times)],
+  ["poison", crashes(1)],
+  ["poison", crashes(5)]
+]
 
 const ofPostgres: ReadonlyArray<Scenario> = [
   ["half-open", (setting) => Outages.halfOpen(setting, quick ? 1 : Math.max(2, Math.round(kills / 50)))],

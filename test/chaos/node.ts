@@ -61,6 +61,11 @@ export interface Order {
   readonly oddIds: boolean
   /** Every byte of its master key. */
   readonly keyByte: number
+  /** How long it is young, and how long suspects wait: shorter than they are, so that a run is over in time. */
+  readonly youthMs: number
+  readonly suspectWaits: ReadonlyArray<number>
+  /** The messages that end it 50 ms after their attempts began. */
+  readonly killers: ReadonlyArray<string>
 }
 
 const order: Order = JSON.parse(process.env["CHAOS"] ?? "{}")
@@ -93,6 +98,10 @@ const sender: Sender.Sender = {
   deduplicates: order.kind === "deduplicating",
   send: ({ messageId }) =>
     Effect.async((resume) => {
+      if (order.killers.includes(messageId)) {
+        setTimeout(() => process.kill(process.pid, "SIGKILL"), 50)
+        return
+      }
       const post = request(order.gateway, { method: "POST", agent, headers: { "x-message-id": messageId } })
       post.on("response", (response) => {
         response.resume()
@@ -116,7 +125,9 @@ const stores = order.store.startsWith("postgres")
 
 const network = AddressPolicy.parseNetwork("127.0.0.0/8")
 
-const engine = Engine.layer({ leaseMs: order.leaseMs, concurrency: order.concurrency, graceMs: 10_000 }).pipe(
+const { concurrency, leaseMs, suspectWaits, youthMs } = order
+
+const engine = Engine.layer({ concurrency, leaseMs, suspectWaits, youthMs, graceMs: 10_000 }).pipe(
   Layer.provideMerge(layerDie(order.dies)),
   Layer.provideMerge(stores),
   Layer.provide(Sender.layer(dying(sender, order.dies))),
