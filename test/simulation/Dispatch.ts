@@ -315,7 +315,14 @@ const jobOf = (sessionId: string, number: number): DispatchedJob => ({
   jobId: String(number),
   accountId: "account",
   sessionId,
-  session: { id: sessionId, provider: "sandbox", config: "", connectedSince: 0, retryForMs: null },
+  session: {
+    id: sessionId,
+    provider: "sandbox",
+    config: "",
+    connectedSince: 0,
+    retryForMs: null,
+    closedMarkets: null
+  },
   content: { kind: "direct", text: "Hello", linkPreview: false },
   fence: 1,
   probe: false,

@@ -26,7 +26,7 @@ export const patienceMs = 1000
 /** For so long a session that was slow answers in time until it is trusted again, in milliseconds. */
 export const proofMs = 60_000
 /** The most that a session has in hand, and a process beside what it can begin: one batch is attempted while one is stored. */
-export const mostInHand = 2 * BatchSize.largest
+export const mostWaiting = 2 * BatchSize.largest
 
 const ratio = share / (1 - share)
 
@@ -60,7 +60,7 @@ interface Session {
   /** In the order in which they began: the first is the oldest. */
   readonly underWay: Set<Ticket>
   /** Claimed and not begun. */
-  inHand: number
+  waiting: number
   /** As many may it have in hand. */
   quantum: number
   /** As many might the last claim bring. */
@@ -92,7 +92,7 @@ export class Bulkhead {
   readonly #active = new Set<Session>()
   readonly #asking = new Set<Asking>()
   #underWay = 0
-  #inHand = 0
+  #waiting = 0
   /** In hand of those who may have no more than begins at once. */
   #carefully = 0
   /** In hand or under way of those over whom workers died. */
@@ -124,7 +124,7 @@ export class Bulkhead {
     const session: Session = {
       id,
       underWay: new Set(),
-      inHand: 0,
+      waiting: 0,
       quantum: this.slots,
       room: 0,
       hasMore: false,
@@ -180,14 +180,14 @@ export class Bulkhead {
 
   /** Attempts that could begin now beside all that is in hand or being claimed. */
   get spare(): number {
-    let spare = this.free - this.#inHand
+    let spare = this.free - this.#waiting
     for (const { limit } of this.#asking) spare -= limit
     return Math.max(0, spare)
   }
 
   /** Recipients that may be claimed beside all that is in hand or being claimed. */
   get room(): number {
-    let room = this.slots + mostInHand - this.#underWay - this.#inHand
+    let room = this.slots + mostWaiting - this.#underWay - this.#waiting
     for (const { limit } of this.#asking) room -= limit
     return room
   }
@@ -244,7 +244,7 @@ export class Bulkhead {
 
   #judge(session: Session, now: Moment): void {
     const isCareful = session.isAtRisk || this.isYoung(now) || this.#isInDoubt(session, now)
-    if (isCareful !== session.isCareful) this.#carefully += isCareful ? session.inHand : -session.inHand
+    if (isCareful !== session.isCareful) this.#carefully += isCareful ? session.waiting : -session.waiting
     session.isCareful = isCareful
   }
 
@@ -253,7 +253,7 @@ export class Bulkhead {
     this.#judge(session, now)
     const begins = this.#begins(session, now)
     const most = session.isCareful ? begins : Math.max(begins, session.quantum)
-    let has = session.inHand
+    let has = session.waiting
     let spare = this.free - this.#carefully
     for (const { carefully, granted } of this.#asking) {
       has += granted.get(session.id) ?? 0
@@ -288,10 +288,10 @@ export class Bulkhead {
   }
 
   #add(session: Session, count: number): void {
-    session.inHand += count
-    this.#inHand += count
+    session.waiting += count
+    this.#waiting += count
     if (session.isCareful) this.#carefully += count
-    if (session.inHand === 0) this.#turns.delete(session.id)
+    if (session.waiting === 0) this.#turns.delete(session.id)
     else if (!this.#turns.has(session.id)) this.#turns.set(session.id, session)
   }
 
@@ -319,8 +319,8 @@ export class Bulkhead {
     this.#underWay += 1
     this.#turns.delete(id)
     this.#add(session, -1)
-    if (session.inHand === 0 && session.hasMore) {
-      session.quantum = Math.min(mostInHand, 2 * session.quantum)
+    if (session.waiting === 0 && session.hasMore) {
+      session.quantum = Math.min(mostWaiting, 2 * session.quantum)
       session.hasMore = false
     }
     return ticket
@@ -350,7 +350,7 @@ export class Bulkhead {
   /** Forgets sessions that were idle for a minute, as if they were new. To be called now and then. */
   forget(now: Moment): void {
     for (const [id, session] of this.#sessions)
-      if (session.underWay.size === 0 && session.inHand === 0 && now - session.endedAt >= proofMs) {
+      if (session.underWay.size === 0 && session.waiting === 0 && now - session.endedAt >= proofMs) {
         this.#sessions.delete(id)
         this.#refused.delete(id)
       }
@@ -371,7 +371,7 @@ export class Bulkhead {
     return this.#underWay
   }
 
-  get inHand(): number {
-    return this.#inHand
+  get waiting(): number {
+    return this.#waiting
   }
 }

@@ -505,7 +505,6 @@ export const make = (options: {
       return next !== null && next <= now
     })
 
-
     const look = Effect.map(sessions.onlyConnected, (only) => {
       bulkhead.only(only)
       bulkhead.forget(monotonic())

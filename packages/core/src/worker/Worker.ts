@@ -249,7 +249,9 @@ const make = (options: Options) =>
     const start = Effect.gen(function* () {
       yield* heartbeat.dispatch
       // Before the first claim; a store that cannot tell it yet is asked again with each repair.
-      yield* Effect.ignore(sends.look)
+      yield* Effect.catchAllCause(sends.look, (cause) =>
+        Effect.logWarning("It is not known how many sessions are connected", cause)
+      )
       const paced = Effect.zipRight(repair, Effect.sleep(paceOf(options.leaseMs)))
       const all = [
         ...Array.from({ length: lanes }, () => lane),

@@ -107,7 +107,7 @@ describe("an outcome that is refused in any form", () => {
     const how = contentRefused === true ? "by a store that says so" : "by a store that does not say so"
     it.effect(`${how}, is told in the log and left to the rescue; its lane goes on`, () =>
       Effect.gen(function* () {
-        const { jobId } = yield* accept(20)
+        const { jobId } = yield* accept(8)
         const isRefused = (settlement: Settlement, now: number) =>
           now < 75_000 && settlement.jobId === jobId && settlement.index === 2
         const { logged, sent } = yield* refusing(isRefused, 45, contentRefused)
@@ -118,9 +118,9 @@ describe("an outcome that is refused in any form", () => {
         const place = `job ${jobId} (recipient 2) cannot be stored`
         expect(logged.filter((line) => line.includes(place)).length).toBeGreaterThanOrEqual(2)
         expect(logged.some((line) => line.includes(`${place} in any form`))).toBe(true)
-        expect(sent.length).toBeGreaterThanOrEqual(20)
+        expect(sent.length).toBeGreaterThanOrEqual(8)
         // Its name was given up, so that it is attempted again; that outcome is stored.
-        yield* refusing(isRefused, 60, contentRefused)
+        yield* refusing(isRefused, 150, contentRefused)
         expect((yield* find(jobId)).status).toBe("completed")
       }).pipe(Effect.provide(Memory.layer))
     )
@@ -130,23 +130,23 @@ describe("an outcome that is refused in any form", () => {
 describe("a store that cannot take one outcome of a batch for a while, and says so", () => {
   it.effect("gets the others at once, and that one whole when it can", () =>
     Effect.gen(function* () {
-      const { jobId } = yield* accept(20)
+      const { jobId } = yield* accept(8)
       // A lock that somebody keeps for two minutes, say.
       const isLocked = (settlement: Settlement, now: number) => isOdd(settlement) && now < 120_000
       const { logged } = yield* refusing(isLocked, 90, false)
-      expect((yield* find(jobId)).counts).toMatchObject({ accepted: 19, sending: 1 })
+      expect((yield* find(jobId)).counts).toMatchObject({ accepted: 7, sending: 1 })
       expect(logged).toEqual([])
     }).pipe(Effect.provide(Memory.layer))
   )
 
   it.effect("loses nothing of it, however long that takes", () =>
     Effect.gen(function* () {
-      const { jobId } = yield* accept(20)
+      const { jobId } = yield* accept(8)
       const isLocked = (settlement: Settlement, now: number) => isOdd(settlement) && now < 120_000
       const { logged, sent } = yield* refusing(isLocked, 130, false)
-      expect((yield* find(jobId)).counts).toMatchObject({ accepted: 20 })
+      expect((yield* find(jobId)).counts).toMatchObject({ accepted: 8 })
       expect(logged).toEqual([])
-      expect(sent).toHaveLength(20)
+      expect(sent).toHaveLength(8)
     }).pipe(Effect.provide(Memory.layer))
   )
 })

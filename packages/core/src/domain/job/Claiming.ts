@@ -44,11 +44,11 @@ export interface Budget {
 const isUnscathed = ({ crashCount }: Pick<RecipientResult, "crashCount">): boolean => crashCount === 0
 
 /** What a claim may still take of them. */
-export const careAfter = (care: Care, taken: ReadonlyArray<Pick<RecipientResult, "crashCount">>): Care => {
-  if (taken.every(isUnscathed)) return care
-  return taken.some(Transitions.isSuspect)
+export const careAfter = (care: Care, claimed: ReadonlyArray<Pick<RecipientResult, "crashCount">>): Care => {
+  if (claimed.every(isUnscathed)) return care
+  return claimed.some(Transitions.isSuspect)
     ? { ...care, survivors: 0, suspects: care.suspects - 1 }
-    : { ...care, survivors: care.survivors - taken.filter(Transitions.isSurvivor).length, suspects: 0 }
+    : { ...care, survivors: care.survivors - claimed.filter(Transitions.isSurvivor).length, suspects: 0 }
 }
 
 /**
@@ -204,29 +204,50 @@ export interface Choice<J extends DueJob> {
   readonly isLast: boolean
 }
 
-/** Who of a session is taken by a claim with so much care. */
+/** What becomes of each recipient of a session in a claim with so much care; a time is when it is due again. */
 const chooser = (care: Care, now: Instant) => {
   let { survivors, suspects } = care
   let [later, laterSuspects] = [0, 0]
   const endOfYouth = now + care.youngForMs
-  return (recipient: RecipientResult): "taken" | "alone" | "waits" | Instant => {
+  return (recipient: RecipientResult): "claimed" | "alone" | "waits" | Instant => {
     if (Transitions.isSuspect(recipient)) {
       if (suspects > 0) return "alone"
       if (care.suspectsWait) return "waits"
       laterSuspects += 1
       return Math.max(endOfYouth, now + laterSuspects * Retry.suspectsApartMs)
     }
-    if (!Transitions.isSurvivor(recipient)) return "taken"
+    if (!Transitions.isSurvivor(recipient)) return "claimed"
     if (survivors > 0) {
       survivors -= 1
       suspects = 0
-      return "taken"
+      return "claimed"
     }
     if (care.survivorsWait) return "waits"
     later += 1
     const at = now + later * Retry.survivorsApartMs
     return care.youngForMs > 0 ? Math.min(endOfYouth, at) : at
   }
+}
+
+/** Chooses from a job's due recipients, of whom workers died over some. */
+const chooseOf = (
+  due: ReadonlyArray<RecipientResult>,
+  of: ReturnType<typeof chooser>,
+  isAlone: boolean,
+  now: Instant
+) => {
+  const recipients: Array<RecipientResult> = []
+  const later: Array<RecipientResult> = []
+  for (const recipient of due) {
+    const what = of(recipient)
+    if (what === "claimed") recipients.push(recipient)
+    else if (typeof what === "number") later.push(Transitions.defer(recipient, what, now))
+    else {
+      if (what === "alone" && isAlone && recipients.length === 0) recipients.push(recipient)
+      return { recipients, later, isLast: true }
+    }
+  }
+  return { recipients, later, isLast: false }
 }
 
 /**
@@ -265,19 +286,11 @@ export const choose = <J extends DueJob>(
       chosen.push({ of: job, recipients: job.due })
       continue
     }
-    const recipients: Array<RecipientResult> = []
-    const later: Array<RecipientResult> = []
-    for (const recipient of job.due) {
-      const what = of(recipient)
-      if (what === "taken") recipients.push(recipient)
-      else if (what === "alone" || what === "waits") {
-        isLast = true
-        if (what === "alone" && isFirst && chosen.length + recipients.length === 0) recipients.push(recipient)
-        break
-      } else later.push(Transitions.defer(recipient, what, now))
-    }
-    if (recipients.length > 0) chosen.push({ of: job, recipients })
-    if (later.length > 0) putOff.push({ of: job, recipients: later })
+    const isAlone = isFirst && chosen.length === 0
+    const some = chooseOf(job.due, of, isAlone, now)
+    if (some.recipients.length > 0) chosen.push({ of: job, recipients: some.recipients })
+    if (some.later.length > 0) putOff.push({ of: job, recipients: some.later })
+    isLast = some.isLast
     if (isLast) break
   }
   return { chosen, putOff, paused, mistimed, isLast }
