@@ -323,6 +323,7 @@ const jobOf = (sessionId: string, number: number): DispatchedJob => ({
     retryForMs: null,
     closedMarkets: null
   },
+  category: null,
   content: { kind: "direct", text: "Hello", linkPreview: false },
   fence: 1,
   probe: false,

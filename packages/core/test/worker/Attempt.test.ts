@@ -325,7 +325,7 @@ describe("a batch", () => {
           () => true,
           noRefusals
         )
-        yield* Effect.provide(Attempt.run([attempts], 1), Logger.replace(Logger.defaultLogger, logger))
+        yield* Effect.provide(run([attempts], 1), Logger.replace(Logger.defaultLogger, logger))
         expect(attempts.settlements()).toHaveLength(1)
         expect(lines.join("\n")).toContain("TypeError: There is no header for Bearer [hidden]")
         expect(lines.join("\n")).toContain("Why.")

@@ -201,7 +201,7 @@ const cases = {
     )
     expect(deaths).toEqual([
       [3, 5 * 60_000],
-      [2, 1000]
+      [2, 0]
     ])
   }),
 
