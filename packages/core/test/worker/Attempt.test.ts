@@ -317,7 +317,6 @@ describe("a batch", () => {
             config: { token: "abcdef-123456" },
             closedMarkets: [],
             retryForMs: null,
-            closedMarkets: [],
             connection: { config: "", connectedSince: 0 }
           },
           job(1),
