@@ -19,7 +19,7 @@ import type { StoredJobs } from "./JobTable.ts"
 import * as JobTable from "./JobTable.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, limited, text } from "./RowReader.ts"
+import { integer, limited, newestFirst, seq, text } from "./RowReader.ts"
 import type { Sql } from "./SqlJobRows.ts"
 import * as Walk from "./Walk.ts"
 
@@ -142,7 +142,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
           return Page.map(yield* ofAccount.page([accountId], page), readSession)
         }),
       ofProvider: ({ page, provider }) =>
-        db.read("SessionStore.ofProvider", function* () {
+        db.readPage("SessionStore.ofProvider", function* () {
           const rows = yield* all(
             `SELECT seq, ${sessions.list} FROM sendwright_session WHERE provider = ? AND seq < ? ORDER BY seq DESC ${limited}`,
             provider,
