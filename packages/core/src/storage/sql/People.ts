@@ -8,7 +8,7 @@ import type { Filed, Histories } from "../InboundSteps.ts"
 import { consents, readConsent, writeConsent } from "./codec/Consent.ts"
 import type { Dialect } from "./Database.ts"
 import { insertRows } from "./Insert.ts"
-import type { Program, SqlParameter } from "./Program.ts"
+import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, run } from "./Program.ts"
 import { flag, integer, integerOrNull, text } from "./RowReader.ts"
 
@@ -49,6 +49,13 @@ const kinds = scopes
   )
   .join(" UNION ALL ")
 
+const readLink = (row: Row): Known => ({
+  person: text(row, "person"),
+  other: text(row, "other"),
+  reportedTogether: flag(row, "told"),
+  at: integer(row, "at")
+})
+
 export const make = ({ elements, lookUp }: Dialect) => {
   const links = `SELECT link.person, link.other, link.told, link.at FROM ${elements.from}
     ${lookUp("sendwright_person_link", "link", `link.account = ? AND link.person = ${elements.value}`)}`
@@ -76,12 +83,7 @@ export const make = ({ elements, lookUp }: Dialect) => {
   /** The links of these keys themselves. */
   function* linksOf(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
     const rows = keys.length === 0 ? [] : yield* all(links, JSON.stringify(keys), accountId)
-    return rows.map((row) => ({
-      person: text(row, "person"),
-      other: text(row, "other"),
-      reportedTogether: flag(row, "told"),
-      at: integer(row, "at")
-    }))
+    return rows.map(readLink)
   }
   /** The links of all that these keys lead to, as far as a circle reaches. */
   function* linksFrom(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
