@@ -73,7 +73,7 @@ const suite = (name: string, open: () => Promise<Stores>, nodes: number): void =
           const account = await Crashes.ofAnotherCause({ ...setting, kills: 12 }, kind, Crashes.short)
           expect({ ...whole(account), parked: account.parked }).toEqual({ ...nothing, parked: 0 })
           expect(account.unknown).toBeLessThanOrEqual(account.inFlight)
-        }, 120_000)
+        }, 300_000)
 
       it("parks a message that ends its process, after five deaths, and nobody beside it", async () => {
         const { account, deaths } = await Crashes.poisoned({ ...setting, recipients: 250 }, 1, Crashes.short)
@@ -83,7 +83,7 @@ const suite = (name: string, open: () => Promise<Stores>, nodes: number): void =
           unknown: 0
         })
         expect(deaths).toBe(5)
-      }, 120_000)
+      }, 300_000)
 
       it("delivers every webhook though it is killed while it does", async () => {
         expect(whole(await Webhooks.killed({ ...setting, jobs: 2 }, 4))).toEqual(nothing)
