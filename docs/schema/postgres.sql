@@ -107,7 +107,7 @@ CREATE TABLE sendwright_consent (
   phone text,
   user_id text,
   -- What the platform or the account told, and the session whose platform did (null of an account's own records).
-  told_at bigint,
+  reported_at bigint,
   dated_by text,
   CONSTRAINT sendwright_consent_pkey PRIMARY KEY (account, person, occurred_at, seq)
 );
@@ -323,7 +323,7 @@ CREATE TABLE sendwright_perhaps_refusal (
   message_id text,
   text text NOT NULL,
   occurred_at bigint NOT NULL,
-  told_at bigint,
+  reported_at bigint,
   recorded_at bigint NOT NULL,
   CONSTRAINT sendwright_perhaps_refusal_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_perhaps_refusal_id_key UNIQUE (id)

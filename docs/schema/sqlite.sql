@@ -101,7 +101,7 @@ CREATE TABLE sendwright_consent (
   phone TEXT,
   user_id TEXT,
   -- What the platform or the account told, and the session whose platform did (null of an account's own records).
-  told_at INTEGER,
+  reported_at INTEGER,
   dated_by TEXT,
   PRIMARY KEY (account, person, occurred_at, seq)
 ) STRICT, WITHOUT ROWID;
@@ -296,7 +296,7 @@ CREATE TABLE sendwright_perhaps_refusal (
   message_id TEXT,
   text TEXT NOT NULL,
   occurred_at INTEGER NOT NULL,
-  told_at INTEGER,
+  reported_at INTEGER,
   recorded_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);

@@ -20,12 +20,12 @@ export const occurredAt = (reported: Instant | null, cameAt: Instant): Instant =
   isPlausible(reported, cameAt) ? Math.min(Math.floor(reported), cameAt) : cameAt
 
 /** The time that a platform told, where it is one: whole milliseconds after 1970 that a calendar has. */
-export const told = (reported: Instant | null): Instant | null =>
+export const timeOf = (reported: Instant | null): Instant | null =>
   reported !== null && reported >= 1 && reported <= lastInstant ? Math.floor(reported) : null
 
 /** At the reported time, however old, but never later than the report came. */
 export const since = (reported: Instant | null, cameAt: Instant): Instant =>
-  Math.min(told(reported) ?? cameAt, cameAt)
+  Math.min(timeOf(reported) ?? cameAt, cameAt)
 
 /**
  * The time of a report. The platform's own time is returned as `reportedAt` when it is too far in the past to be

@@ -315,7 +315,7 @@ const said = (
     ...word,
     ...personOf(keys),
     id: ids.uuid(now),
-    occurredAt: Order.saidAt(word.status, word.toldAt, now),
+    occurredAt: Order.saidAt(word.status, word.reportedAt, now),
     datedBy: sessionId,
     recordedAt: now
   }

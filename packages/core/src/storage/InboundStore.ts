@@ -33,8 +33,8 @@ export interface Word {
   readonly status: Status
   readonly source: string
   readonly proof: string
-  /** The platform's time, as `Occurrence.told` reads it; null when it told none. */
-  readonly toldAt: Instant | null
+  /** The platform's time, as `Occurrence.timeOf` reads it; null when it told none. */
+  readonly reportedAt: Instant | null
 }
 
 export interface InboundItem {

@@ -137,7 +137,7 @@ export const consent = (phone: string, some: Partial<RecordOfPhone> = {}): Recor
   source: "test",
   proof: null,
   occurredAt: now,
-  toldAt: null,
+  reportedAt: null,
   datedBy: null,
   recordedAt: now,
   ...some

@@ -265,11 +265,11 @@ const givenUp: Attempted = {
 }
 
 /** Milliseconds for which an answer on consent holds: about as long as a claim begins attempts. */
-const consentHoldsMs = 1000
+const consentValidMs = 1000
 
 /** True while an answer holds that was asked for at that time. After a wait it does not. */
 export const isFresh = (askedAt: Instant, now: Instant): boolean =>
-  now >= askedAt && now - askedAt <= consentHoldsMs
+  now >= askedAt && now - askedAt <= consentValidMs
 
 /** The answer on the consent of a claim's people, which is asked for anew once it is old. */
 export interface Consent {

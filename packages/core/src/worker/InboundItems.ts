@@ -186,7 +186,7 @@ export function* make(
       messageId: id,
       text: read.text,
       occurredAt: Occurrence.occurredAt(at, now),
-      toldAt: Occurrence.told(at),
+      reportedAt: Occurrence.timeOf(at),
       recordedAt: now
     }
     return [
@@ -220,7 +220,7 @@ export function* make(
             status,
             source: Consent.inboundSources.message,
             proof,
-            toldAt: Occurrence.told(at)
+            reportedAt: Occurrence.timeOf(at)
           }
     const said = word === null ? [] : [{ ...nothing, id: name, word }]
     const met = Person.isLinked(identity) ? [{ ...nothing, id: null }] : []
@@ -228,8 +228,8 @@ export function* make(
     // Who answers us is told apart from what they say.
     if (isAside) return [...met, ...said, ...doubtful]
     const itself = nameOf(session, { id, at, person, status: undefined, facts })
-    const told = { ...nothing, id: itself, message: received(message, messageId, person, cut, now) }
-    return [told, ...said, ...doubtful]
+    const ofMessage = { ...nothing, id: itself, message: received(message, messageId, person, cut, now) }
+    return [ofMessage, ...said, ...doubtful]
   }
 
   const ofPreference = (preference: Preference): InboundItem => {
@@ -250,7 +250,7 @@ export function* make(
         status,
         source: Consent.inboundSources.platform,
         proof,
-        toldAt: Occurrence.told(at)
+        reportedAt: Occurrence.timeOf(at)
       },
       unattributed: null
     }

@@ -33,7 +33,7 @@ export const read = (
               status: "revoked",
               source: Consent.inboundSources.platform,
               proof: `The platform answered ${failure.provider_code ?? failure.code}: ${failure.message}`,
-              toldAt: null
+              reportedAt: null
             },
             unattributed: null
           }

@@ -36,7 +36,7 @@ describe("what a platform tells of", () => {
       expect(Occurrence.since(told, now)).toBe(now)
     FastCheck.assert(
       FastCheck.property(FastCheck.double(), (given) => {
-        const told = Occurrence.told(given)
+        const told = Occurrence.timeOf(given)
         if (told !== null) expect(Instant.format(told)).toMatch(/^\d{4}-/)
         expect(Occurrence.since(given, now)).toBeLessThanOrEqual(now)
       })

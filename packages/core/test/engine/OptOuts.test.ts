@@ -195,7 +195,7 @@ describe("an opt-in that was said an hour ago", () => {
         expect(history[0]).toMatchObject({
           status: "granted",
           occurredAt: (now - 3600) * Time.second,
-          toldAt: (now - 3600) * Time.second
+          reportedAt: (now - 3600) * Time.second
         })
         // Both in one hook, in either order.
         for (const words of [

@@ -187,7 +187,7 @@ describe("Columns", () => {
       messageId: orNull(word),
       text: word,
       occurredAt: number,
-      toldAt: orNull(number),
+      reportedAt: orNull(number),
       recordedAt: number
     })
   )
@@ -392,7 +392,7 @@ describe("Columns", () => {
     source: word,
     proof: orNull(word),
     occurredAt: number,
-    toldAt: orNull(number),
+    reportedAt: orNull(number),
     datedBy: orNull(word),
     recordedAt: number
   })

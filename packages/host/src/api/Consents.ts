@@ -44,7 +44,7 @@ export const ConsentRecord = Schema.Struct({
   /** When it counts as said, which orders the records. */
   occurred_at: Time,
   /** As the account or the platform told it; null when none was told. */
-  told_at: NullableTime,
+  reported_at: NullableTime,
   recorded_at: Time
 }).annotations({ identifier: "ConsentRecord" })
 
@@ -57,7 +57,7 @@ export const consentRecord = (record: Domain.ConsentRecord): View<typeof Consent
   source: record.source,
   proof: record.proof,
   occurred_at: time(record.occurredAt),
-  told_at: timeOrNull(record.toldAt),
+  reported_at: timeOrNull(record.reportedAt),
   recorded_at: time(record.recordedAt)
 })
 

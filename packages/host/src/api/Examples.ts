@@ -89,7 +89,7 @@ export const consent = {
   source: "checkout form",
   proof: "order A-17",
   occurred_at: at,
-  told_at: null,
+  reported_at: null,
   recorded_at: at
 } as const
 

@@ -29,7 +29,7 @@ export interface ConsentRecord {
   /** When it counts as said: its place among the others (`Order`). */
   readonly occurredAt: Instant
   /** The time that the account or the platform told; null when none was told, and of records from before it was kept. */
-  readonly toldAt: Instant | null
+  readonly reportedAt: Instant | null
   /** The session whose platform told the time, so that its words compare with each other; null for the account's own. */
   readonly datedBy: string | null
   readonly recordedAt: Instant

@@ -13,35 +13,35 @@ import * as Consent from "./Consent.ts"
 
 export type Dated = Pick<
   ConsentRecord,
-  "datedBy" | "occurredAt" | "purpose" | "recordedAt" | "status" | "toldAt"
+  "datedBy" | "occurredAt" | "purpose" | "recordedAt" | "status" | "reportedAt"
 >
 
 /** An opt-in was said when the platform says so, however old; an opt-out with a doubtful time was said when it came. */
-export const saidAt = (status: Status, toldAt: Instant | null, cameAt: Instant): Instant =>
-  status === "granted" ? Occurrence.since(toldAt, cameAt) : Occurrence.occurredAt(toldAt, cameAt)
+export const saidAt = (status: Status, reportedAt: Instant | null, cameAt: Instant): Instant =>
+  status === "granted" ? Occurrence.since(reportedAt, cameAt) : Occurrence.occurredAt(reportedAt, cameAt)
 
-const said = ({ datedBy, occurredAt, recordedAt, status, toldAt }: Dated): Instant =>
-  datedBy === null ? occurredAt : saidAt(status, toldAt, recordedAt)
+const said = ({ datedBy, occurredAt, recordedAt, status, reportedAt }: Dated): Instant =>
+  datedBy === null ? occurredAt : saidAt(status, reportedAt, recordedAt)
 
 /** True for a record of the account's that tells no time: it is behind what was recorded before it. */
-const isDatedByRecording = ({ datedBy, occurredAt, recordedAt, toldAt }: Dated): boolean =>
-  datedBy === null && toldAt === null && occurredAt >= recordedAt
+const isDatedByRecording = ({ datedBy, occurredAt, recordedAt, reportedAt }: Dated): boolean =>
+  datedBy === null && reportedAt === null && occurredAt >= recordedAt
 
 /** True when the grant was said after the revocation. Where nobody can tell, it was not. */
 const isAfter = (grant: Dated, revocation: Dated, wasRecordedFirst: boolean): boolean => {
   if (
     grant.datedBy !== null &&
     grant.datedBy === revocation.datedBy &&
-    grant.toldAt !== null &&
-    revocation.toldAt !== null
+    grant.reportedAt !== null &&
+    revocation.reportedAt !== null
   ) {
-    if (grant.toldAt > Occurrence.latest(revocation.toldAt, revocation.recordedAt)) return true
+    if (grant.reportedAt > Occurrence.latest(revocation.reportedAt, revocation.recordedAt)) return true
     // Platforms tell whole seconds. Of two in one second that came one after the other, and soon, the order is known.
     return (
-      grant.toldAt >= revocation.toldAt &&
+      grant.reportedAt >= revocation.reportedAt &&
       !wasRecordedFirst &&
       grant.recordedAt > revocation.recordedAt &&
-      Occurrence.isPlausible(grant.toldAt, grant.recordedAt)
+      Occurrence.isPlausible(grant.reportedAt, grant.recordedAt)
     )
   }
   if (!wasRecordedFirst) return said(grant) >= said(revocation)
@@ -79,7 +79,7 @@ const boundsOf = (record: Dated, history: History, purpose: Purpose): Bounds => 
   const decision = Consent.decide([...before, ...after], purpose)
   const last = decision._tag === "Missing" ? undefined : decision.record
   if (last === undefined) return { from: -Infinity, until: Infinity }
-  const isCut = isCutSince(history, Math.min(said(record), record.toldAt ?? Infinity))
+  const isCut = isCutSince(history, Math.min(said(record), record.reportedAt ?? Infinity))
   const ordered = [...before, record, ...after]
   const standsAgainst = (grant: Dated, place: number) =>
     ordered.every((each, at) => each.status === "granted" || isAfter(grant, each, place < at))

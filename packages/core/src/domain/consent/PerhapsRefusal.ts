@@ -15,7 +15,7 @@ export interface PerhapsRefusal extends Person {
   readonly text: string
   readonly occurredAt: Instant
   /** The platform's time; null when it told none. */
-  readonly toldAt: Instant | null
+  readonly reportedAt: Instant | null
   readonly recordedAt: Instant
 }
 

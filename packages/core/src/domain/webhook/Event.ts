@@ -271,7 +271,7 @@ export const consentRecorded = (record: ConsentRecord): Draft => ({
     purpose: record.purpose,
     source: record.source,
     occurred_at: Time.format(record.occurredAt),
-    told_at: record.toldAt === null ? null : Time.format(record.toldAt)
+    reported_at: record.reportedAt === null ? null : Time.format(record.reportedAt)
   } satisfies EventData.ConsentData
 })
 

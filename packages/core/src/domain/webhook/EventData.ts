@@ -167,7 +167,7 @@ export const ConsentData = Schema.Struct({
   purpose: Schema.Literal(...Consent.scopes),
   source: Schema.String,
   occurred_at: Time,
-  told_at: NullableTime
+  reported_at: NullableTime
 }).annotations({ identifier: "ConsentEventData" })
 export type ConsentData = typeof ConsentData.Type
 

@@ -170,7 +170,7 @@ export const make = Effect.gen(function* () {
   })
 
   const recordOf = (item: NewConsent, now: Instant): RecordOfPhone => {
-    const toldAt = (item.occurred_at === undefined ? undefined : Time.parse(item.occurred_at)) ?? null
+    const reportedAt = (item.occurred_at === undefined ? undefined : Time.parse(item.occurred_at)) ?? null
     return {
       id: ids.uuid(now),
       phone: item.phone,
@@ -180,8 +180,8 @@ export const make = Effect.gen(function* () {
       source: item.source,
       proof: item.proof ?? null,
       // A time ahead of ours must not outrank a later record.
-      occurredAt: Math.min(toldAt ?? now, now),
-      toldAt,
+      occurredAt: Math.min(reportedAt ?? now, now),
+      reportedAt,
       datedBy: null,
       recordedAt: now
     }
@@ -204,7 +204,7 @@ export const make = Effect.gen(function* () {
 
   /** As the hook would have recorded it, so that it counts by the session's time. Done twice it changes nothing more. */
   const recordText = Effect.fnUntraced(function* (found: InPortfolio<PerhapsRefusal>) {
-    const { accountId, id, messageId, phone, portfolio, sessionId, text, toldAt, userId } = found
+    const { accountId, id, messageId, phone, portfolio, sessionId, text, reportedAt, userId } = found
     const item: InboundItem = {
       id: `${sessionId} perhaps ${id}`,
       identity: { person: { phone, userId }, formerly: null },
@@ -217,7 +217,7 @@ export const make = Effect.gen(function* () {
           `Message ${messageId ?? ""}, taken for a refusal by an operator: ${text}`,
           ExternalText.longest.words
         ),
-        toldAt
+        reportedAt
       },
       unattributed: null
     }

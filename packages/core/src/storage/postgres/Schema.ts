@@ -599,7 +599,7 @@ const wordsInOrder: Migration = {
   compatibleFrom: 17,
   statements: `
 -- What the platform or the account told, and the session whose platform did (null of an account's own records).
-ALTER TABLE sendwright_consent ADD COLUMN told_at BIGINT;
+ALTER TABLE sendwright_consent ADD COLUMN reported_at BIGINT;
 ALTER TABLE sendwright_consent ADD COLUMN dated_by TEXT;
 `
 }
@@ -699,7 +699,7 @@ CREATE TABLE sendwright_perhaps_refusal (
   message_id TEXT,
   text TEXT NOT NULL,
   occurred_at BIGINT NOT NULL,
-  told_at BIGINT,
+  reported_at BIGINT,
   recorded_at BIGINT NOT NULL
 );
 CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);

@@ -140,12 +140,12 @@ export const make = ({ elements, lookUp }: Dialect) => {
       const long = [...found].filter(([, history]) => history.length >= Order.looksBack)
       if (long.length === 0) return found
       const older = new Map<Key, Array<ConsentRecord>>(long.map(([key]) => [key, []]))
-      const kept = new Map(long.map(([key, history]) => [key, new Set(history.map(({ id }) => id))]))
+      const recentIds = new Map(long.map(([key, history]) => [key, new Set(history.map(({ id }) => id))]))
       const names = JSON.stringify(long.map(([key]) => key))
       for (const row of yield* all(lastOfKinds, names, accountId, accountId, accountId)) {
         const key = text(row, "person")
         const record = readConsent(row)
-        if (kept.get(key)?.has(record.id) === false) older.get(key)?.push(record)
+        if (recentIds.get(key)?.has(record.id) === false) older.get(key)?.push(record)
       }
       for (const [key, history] of long) found.set(key, [...(older.get(key) ?? []), ...history])
       return found

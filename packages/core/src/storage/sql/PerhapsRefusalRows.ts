@@ -23,7 +23,7 @@ export const perhapsRefusals = table<InPortfolio<PerhapsRefusal>>({
   messageId: textOrNull("message_id"),
   text: text("text"),
   occurredAt: integer("occurred_at"),
-  toldAt: integerOrNull("told_at"),
+  reportedAt: integerOrNull("reported_at"),
   recordedAt: integer("recorded_at")
 })
 

@@ -678,7 +678,7 @@ const wordsInOrder: Migration = {
   compatibleFrom: 17,
   statements: `
 -- What the platform or the account told, and the session whose platform did (null of an account's own records).
-ALTER TABLE sendwright_consent ADD COLUMN told_at INTEGER;
+ALTER TABLE sendwright_consent ADD COLUMN reported_at INTEGER;
 ALTER TABLE sendwright_consent ADD COLUMN dated_by TEXT;
 `
 }
@@ -776,7 +776,7 @@ CREATE TABLE sendwright_perhaps_refusal (
   message_id TEXT,
   text TEXT NOT NULL,
   occurred_at INTEGER NOT NULL,
-  told_at INTEGER,
+  reported_at INTEGER,
   recorded_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);

@@ -28,7 +28,7 @@ const word = (status: Word["status"], at: number, some: Partial<Word> = {}): Wor
   status,
   source: "test",
   proof: "proof",
-  toldAt: at,
+  reportedAt: at,
   ...some
 })
 
@@ -297,7 +297,7 @@ export const suite = (layer: Stored): void => {
         expect((yield* consents.history({ accountId, phone })).at(-1)).toMatchObject({
           status: "granted",
           occurredAt: now - Time.hour,
-          toldAt: now - Time.hour,
+          reportedAt: now - Time.hour,
           recordedAt: now + 1000
         })
         // Both in one hook, in either order.
@@ -317,7 +317,7 @@ export const suite = (layer: Stored): void => {
       () =>
         Effect.gen(function* () {
           const { accountId, consents, grant, receive, refused } = yield* account
-          const refusal = Fixtures.consent(phone, { status: "revoked", toldAt: now - Time.minute })
+          const refusal = Fixtures.consent(phone, { status: "revoked", reportedAt: now - Time.minute })
           yield* consents.record({ accountId, records: [{ ...refusal, occurredAt: now - Time.minute }] })
           yield* receive([said(person(phone), word("granted", now - Time.hour))], now)
           expect(yield* refused()).toBe(true)
@@ -397,7 +397,7 @@ export const suite = (layer: Stored): void => {
               messageId: id,
               text: "can you stop the order",
               occurredAt: at,
-              toldAt: null,
+              reportedAt: null,
               recordedAt: at
             }
           })

@@ -25,7 +25,7 @@ const word = (status: Word["status"], at: number): Word => ({
   status,
   source: "inbound-message",
   proof: "proof",
-  toldAt: at
+  reportedAt: at
 })
 
 const account = Effect.gen(function* () {

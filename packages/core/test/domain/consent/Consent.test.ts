@@ -16,7 +16,7 @@ describe("consent", () => {
     source: "test",
     proof: null,
     occurredAt,
-    toldAt: null,
+    reportedAt: null,
     datedBy: null,
     recordedAt: occurredAt
   })

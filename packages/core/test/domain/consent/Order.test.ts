@@ -33,7 +33,7 @@ const record = ({ by, came, purpose, status, told }: Said): Record =>
     purpose,
     status,
     occurredAt: by === null ? Math.min(told ?? came, came) : Order.saidAt(status, told, came),
-    toldAt: told,
+    reportedAt: told,
     datedBy: by,
     recordedAt: came
   })

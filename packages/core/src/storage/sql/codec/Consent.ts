@@ -25,7 +25,7 @@ export const consents = table<ConsentRow>({
   source: text("source"),
   proof: textOrNull("proof"),
   occurredAt: integer("occurred_at"),
-  toldAt: integerOrNull("told_at"),
+  reportedAt: integerOrNull("reported_at"),
   datedBy: textOrNull("dated_by"),
   recordedAt: integer("recorded_at"),
   seq: integer("seq")
@@ -47,7 +47,7 @@ export const writeConsent = (
     source: record.source,
     proof: record.proof,
     occurredAt: record.occurredAt,
-    toldAt: record.toldAt,
+    reportedAt: record.reportedAt,
     datedBy: record.datedBy,
     recordedAt: record.recordedAt,
     seq: filed.seq
@@ -73,7 +73,7 @@ export const readConsent = (row: Row): ConsentRecord => {
     source: columns.source.read(row),
     proof: columns.proof.read(row),
     occurredAt: columns.occurredAt.read(row),
-    toldAt: columns.toldAt.read(row),
+    reportedAt: columns.reportedAt.read(row),
     datedBy: columns.datedBy.read(row),
     recordedAt: columns.recordedAt.read(row)
   }
@@ -128,7 +128,7 @@ const history = layout<PlacedRow>()(
   "person",
   "source",
   "proof",
-  "toldAt",
+  "reportedAt",
   "datedBy",
   "recordedAt",
   "phone",
@@ -150,7 +150,7 @@ export const histories: Answered<ConsentRecord> = {
         source: array[at.source],
         proof: array[at.proof],
         occurredAt: array[at.occurredAt],
-        toldAt: array[at.toldAt],
+        reportedAt: array[at.reportedAt],
         datedBy: array[at.datedBy],
         recordedAt: array[at.recordedAt]
       }
