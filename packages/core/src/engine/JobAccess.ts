@@ -46,7 +46,8 @@ const waitOfPaused = (
   obstacle: PauseReason | null,
   now: Instant
 ): JobDetail["waitingFor"] => {
-  if (pauseReason === "template_paused") return { limiter: "template", until: null }
+  if (pauseReason === "template_paused" || pauseReason === "template_changed")
+    return { limiter: "template", until: null }
   return session === null || obstacle === null
     ? { limiter: "session", until: null }
     : waitingForSession(session, obstacle, now)

@@ -294,6 +294,11 @@ export interface Sender {
   readonly templates?: (config: unknown) => Effect.Effect<ReadonlyArray<unknown>, PlatformRefusal>
   /** Markets to which the platform delivers nothing of a category, where the session has no list of its own. */
   readonly closedMarkets?: ReadonlyArray<ClosedMarket>
+  /** One template in the platform's form, as it is there now; null when the platform has none of this name and language. */
+  readonly template?: (
+    config: unknown,
+    template: { readonly name: string; readonly language: string }
+  ) => Effect.Effect<unknown, PlatformRefusal>
   /** The scope of the platform's user ids; the session when this is absent. */
   readonly portfolio?: (config: unknown) => string
   /**

@@ -14,6 +14,7 @@ import * as Memo from "../domain/Memo.ts"
 import * as Retry from "../domain/Retry.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
+import * as Template from "../domain/template/Template.ts"
 import * as TemplateParameters from "../domain/template/TemplateParameters.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
 import * as PlatformHttp from "./PlatformHttp.ts"
@@ -156,10 +157,11 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
         maximumBytes: maximumPageBytes
       })
 
-    const page = Effect.fnUntraced(function* (config: Config, after: string | null) {
+    const page = Effect.fnUntraced(function* (config: Config, after: string | null, name?: string) {
       const query = new URLSearchParams({
         fields: templateFields,
         limit: "100",
+        ...(name === undefined ? {} : { name }),
         ...(after === null ? {} : { after })
       })
       const exchanged = yield* get(config, `${config.waba_id}/message_templates?${query}`)
@@ -176,6 +178,26 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
           ? undefined
           : Json.textAt(json, "paging", "cursors", "after")
       return { templates: Json.listAt(json, "data"), next: next ?? null }
+    })
+
+    /** All templates, or those whose names have one in them, over all pages. */
+    const everyPage = Effect.fnUntraced(function* (config: Config, name?: string) {
+      const all: Array<unknown> = []
+      let after: string | null = null
+      for (let pages = 0; pages < maximumPages; pages++) {
+        const {
+          next,
+          templates
+        }: { readonly next: string | null; readonly templates: ReadonlyArray<unknown> } = yield* page(
+          config,
+          after,
+          name
+        )
+        all.push(...templates)
+        if (next === null || next === after) break
+        after = next
+      }
+      return all
     })
 
     return {
@@ -209,23 +231,18 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
         )
         return exchanged._tag === "Answered" && exchanged.status === 200 ? null : failedTo(exchanged)
       }),
-      templates: Effect.fnUntraced(function* (given) {
-        const config = decode(given)
-        const all: Array<unknown> = []
-        let after: string | null = null
-        for (let pages = 0; pages < maximumPages; pages++) {
-          const {
-            next,
-            templates
-          }: { readonly next: string | null; readonly templates: ReadonlyArray<unknown> } = yield* page(
-            config,
-            after
-          )
-          all.push(...templates)
-          if (next === null || next === after) break
-          after = next
-        }
-        return all
-      })
+      template: Effect.fnUntraced(function* (given, { language, name }) {
+        const found = yield* everyPage(decode(given), name)
+        const meant = { language, name }
+        return (
+          found.find((json) =>
+            Template.isNamed(
+              { name: Json.textAt(json, "name") ?? "", language: Json.textAt(json, "language") ?? "" },
+              meant
+            )
+          ) ?? null
+        )
+      }),
+      templates: (given) => everyPage(decode(given))
     }
   })

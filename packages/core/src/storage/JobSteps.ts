@@ -15,6 +15,8 @@ import * as Transitions from "../domain/job/Transitions.ts"
 import * as Restore from "../domain/Restore.ts"
 import type { Session, Standing } from "../domain/session/Session.ts"
 import * as Sessions from "../domain/session/Session.ts"
+import type { TemplateContent } from "../domain/template/Template.ts"
+import * as TemplateCheck from "../domain/template/TemplateCheck.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
 import type { Inbound } from "./InboundStore.ts"
@@ -198,6 +200,25 @@ export const settle = <H extends JobState>(
   const made = step(state, state.job, [...changes.values()], settled, now, cause !== undefined)
   // Written out, since V8 takes 4 µs for a literal that begins with a spread and adds to it.
   return { state: made.state, changes: made.changes, drafts: made.drafts, settled, answer }
+}
+
+/** True when what the job sends is still of the template's form; a content that cannot be read is not sent at all. */
+export const fitsTemplate = ({ content }: Job, template: TemplateContent): boolean =>
+  content.kind !== "template" || !Jobs.isReadable(content) || TemplateCheck.fits(content.template, template)
+
+/** Ends what is not in flight: one cause stops the whole job. Null where it has ended. */
+export const abandon = <H extends JobState>(
+  state: H,
+  recipients: ReadonlyArray<FencedRecipient>,
+  failure: Failure,
+  now: Instant
+): JobChange<H> | null => {
+  if (Jobs.hasEnded(state.job.status)) return null
+  const changes = recipients.flatMap(({ fence, recipient: before }): ReadonlyArray<RecipientChange> => {
+    const after = Transitions.abandon(before, failure, now)
+    return after === before ? [] : [{ before, after, fence }]
+  })
+  return step(state, state.job, changes, 0, now, true)
 }
 
 /** Takes back all that awaits an outcome. What a report has settled needs no rescue. */

@@ -413,6 +413,13 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly now: Instant
     }) => Effect.Effect<CancelResult | null, StorageError>
 
+    /** Fails what is not in flight, for one cause that stops the whole job. */
+    readonly abandon: (command: {
+      readonly jobId: string
+      readonly failure: Failure
+      readonly now: Instant
+    }) => Effect.Effect<void, StorageError>
+
     /**
      * Queues the chosen recipients again, with no attempts counted, and opens an ended job for them. Null when there is
      * no such job.

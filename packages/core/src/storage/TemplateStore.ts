@@ -48,6 +48,31 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       readonly sessionId: string
       readonly page: Page
     }) => Effect.Effect<Paged<Template>, StorageError>
+    /**
+     * The template may be another at its platform: it is to be fetched, and its jobs wait (`template_changed`). Answers false
+     * where that is so already, or the platform has just answered (`TemplateCheck.asked`).
+     */
+    readonly askAgain: (command: {
+      readonly sessionId: string
+      readonly templateId: number
+      /** When the message was sent that the platform refused; null when the platform told it by itself. */
+      readonly refusedSince: Instant | null
+      readonly now: Instant
+    }) => Effect.Effect<boolean, StorageError>
+    /** Templates that are to be fetched now, each taken in hand (`TemplateCheck.claimed`). */
+    readonly claimChecks: (command: {
+      readonly now: Instant
+      readonly limit: number
+    }) => Effect.Effect<ReadonlyArray<{ readonly template: Template; readonly count: number }>, StorageError>
+    /**
+     * The template is known as it is at its platform: the jobs that waited for it go on, or for its approval. Where the
+     * content of some does not fit any more (`TemplateCheck.fits`) nothing changes, and their ids are answered.
+     */
+    readonly endCheck: (command: {
+      readonly sessionId: string
+      readonly templateId: number
+      readonly now: Instant
+    }) => Effect.Effect<ReadonlyArray<string>, StorageError>
     /** Approved ones only, by ascending id. */
     readonly listApproved: (query: {
       readonly sessionId: string

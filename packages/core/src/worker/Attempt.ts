@@ -97,6 +97,7 @@ export interface Attempted {
 /** Beyond the recipient, in an order that matters to nobody. */
 const concernsOthers: ReadonlySet<FailureCatalogue.Action> = new Set([
   "pause_template",
+  "check_template",
   "disconnect_session",
   "block_session",
   "fail_job"

@@ -5,7 +5,9 @@ import type { Instant } from "../domain/Instant.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Connection, Session } from "../domain/session/Session.ts"
+import * as TemplateCheck from "../domain/template/TemplateCheck.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
+import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
@@ -18,7 +20,7 @@ export interface Attempted {
 }
 
 export type Apply = (
-  job: Pick<ClaimedJob, "accountId" | "sessionId" | "content">,
+  job: Pick<ClaimedJob, "accountId" | "sessionId" | "content" | "jobId">,
   failures: ReadonlyArray<Failure>,
   attempted: Attempted
 ) => Effect.Effect<void, StorageError>
@@ -33,52 +35,76 @@ const warn = (session: Session | null, now: Instant, what: string, failure: Fail
     ? Effect.logWarning(`Session ${session.id} ${what}: ${named(failure)}`)
     : Effect.void
 
-export const make: Effect.Effect<Apply, never, SessionStore | TemplateStore> = Effect.gen(function* () {
-  const sessions = yield* SessionStore
-  const templates = yield* TemplateStore
+export const make: Effect.Effect<Apply, never, JobStore | SessionStore | TemplateStore> = Effect.gen(
+  function* () {
+    const sessions = yield* SessionStore
+    const jobs = yield* JobStore
+    const templates = yield* TemplateStore
 
-  /** Stores the status of the platform's template, so that nothing more is sent with it. */
-  const mark = Effect.fnUntraced(function* (job: Parameters<Apply>[0], status: string, since: Instant) {
-    const { accountId, content, sessionId } = job
-    if (content.kind !== "template") return
-    const { templateId } = content
-    const now = yield* Clock.currentTimeMillis
-    const report = { status, refusedSince: since }
-    yield* templates.report({ accountId, sessionId, templateId, report, now })
-  })
-
-  const apply = (
-    job: Parameters<Apply>[0],
-    failure: Failure,
-    { connection: attempted, since }: Attempted
-  ): Effect.Effect<void, StorageError> =>
-    Effect.gen(function* () {
-      const { sessionId } = job
+    /** Stores the status of the platform's template, so that nothing more is sent with it. */
+    const mark = Effect.fnUntraced(function* (job: Parameters<Apply>[0], status: string, since: Instant) {
+      const { accountId, content, sessionId } = job
+      if (content.kind !== "template") return
+      const { templateId } = content
       const now = yield* Clock.currentTimeMillis
-      const action = FailureCatalogue.actionOf(failure)
-      switch (action) {
-        case "pause_template":
-          return yield* mark(job, "paused", since)
-        case "fail_job":
-          return failure.code === "template_disabled" ? yield* mark(job, "disabled", since) : undefined
-        case "disconnect_session": {
-          const to = { state: "disconnected", reason: failure.message } as const
-          const session = yield* sessions.transition({ id: sessionId, ...to, attempted, now })
-          return yield* warn(session, now, "was disconnected", failure)
-        }
-        case "block_session": {
-          const until = FailureCatalogue.blockedUntil(failure, now)
-          const session = yield* sessions.block({ id: sessionId, until, attempted, now })
-          return yield* warn(session, now, "pauses", failure)
-        }
-      }
+      const report = { status, refusedSince: since }
+      yield* templates.report({ accountId, sessionId, templateId, report, now })
     })
 
-  // Once for each cause, however many recipients met it.
-  return (job, failures, attempted) =>
-    Effect.forEach(
-      new Map(failures.map((failure) => [failure.code, failure])).values(),
-      (failure) => apply(job, failure, attempted),
-      { discard: true }
-    )
-})
+    /**
+     * The message did not fit its template: the platform is asked for that, or, where the job's content is known to be of
+     * another form than the template is by now, the job ends.
+     */
+    const check = Effect.fnUntraced(function* (
+      { content, jobId, sessionId }: Parameters<Apply>[0],
+      failure: Failure,
+      refusedSince: Instant,
+      now: Instant
+    ) {
+      if (content.kind !== "template") return
+      const { templateId } = content
+      const template = yield* templates.find({ sessionId, templateId })
+      if (template === null) return
+      if (TemplateCheck.fits(content.template, template))
+        yield* templates.askAgain({ sessionId, templateId, refusedSince, now })
+      else yield* jobs.abandon({ jobId, failure, now })
+    })
+
+    const apply = (
+      job: Parameters<Apply>[0],
+      failure: Failure,
+      { connection: attempted, since }: Attempted
+    ): Effect.Effect<void, StorageError> =>
+      Effect.gen(function* () {
+        const { sessionId } = job
+        const now = yield* Clock.currentTimeMillis
+        const action = FailureCatalogue.actionOf(failure)
+        switch (action) {
+          case "pause_template":
+            return yield* mark(job, "paused", since)
+          case "check_template":
+            return yield* check(job, failure, since, now)
+          case "fail_job":
+            return failure.code === "template_disabled" ? yield* mark(job, "disabled", since) : undefined
+          case "disconnect_session": {
+            const to = { state: "disconnected", reason: failure.message } as const
+            const session = yield* sessions.transition({ id: sessionId, ...to, attempted, now })
+            return yield* warn(session, now, "was disconnected", failure)
+          }
+          case "block_session": {
+            const until = FailureCatalogue.blockedUntil(failure, now)
+            const session = yield* sessions.block({ id: sessionId, until, attempted, now })
+            return yield* warn(session, now, "pauses", failure)
+          }
+        }
+      })
+
+    // Once for each cause, however many recipients met it.
+    return (job, failures, attempted) =>
+      Effect.forEach(
+        new Map(failures.map((failure) => [failure.code, failure])).values(),
+        (failure) => apply(job, failure, attempted),
+        { discard: true }
+      )
+  }
+)

@@ -35,8 +35,6 @@ const reportOf = ({ news }: Sanitize.TemplateNewsOf): Reported | undefined => {
   }
 }
 
-const changedThere = "the template has another content at the platform: sync the session's templates"
-
 export const make = (unreadHooks: UnreadHooks): Effect.Effect<News, never, SessionStore | TemplateStore> =>
   Effect.gen(function* () {
     const sessions = yield* SessionStore
@@ -52,10 +50,10 @@ export const make = (unreadHooks: UnreadHooks): Effect.Effect<News, never, Sessi
         return yield* unreadHooks.retain(session, [
           { ...each.origin, reason: "a category that is not known" }
         ])
-      if (each.news.isChanged === true)
-        return yield* unreadHooks.retain(session, [{ ...each.origin, reason: changedThere }])
       const { templateId } = found
       const now = yield* Clock.currentTimeMillis
+      if (each.news.isChanged === true)
+        yield* templates.askAgain({ sessionId, templateId, refusedSince: null, now })
       yield* templates.report({ accountId, sessionId, templateId, report, now })
     })
 

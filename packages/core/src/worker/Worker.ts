@@ -35,6 +35,7 @@ import * as Rescue from "./Rescue.ts"
 import * as Resumption from "./Resumption.ts"
 import * as SendLoop from "./SendLoop.ts"
 import { StoreClock } from "./StoreClock.ts"
+import * as TemplateChecks from "./TemplateChecks.ts"
 import * as WebhookLoop from "./WebhookLoop.ts"
 import * as WebhookWorker from "./WebhookWorker.ts"
 
@@ -96,6 +97,7 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
 
 /** The loops' own steps until nothing is due. */
 const draining = ({
+  checkTemplates,
   grace,
   inbound,
   openWebhooks,
@@ -108,6 +110,7 @@ const draining = ({
   readonly sends: SendLoop.SendLoop
   readonly openWebhooks: Effect.Effect.Success<ReturnType<typeof WebhookLoop.make>>
   readonly inbound: Inbound.Inbound
+  readonly checkTemplates: TemplateChecks.Check
   readonly rescue: Rescue.Rescue
 }): Effect.Effect<void, StorageError> => {
   /** A grace of its own: the process goes on when a drain is interrupted. */
@@ -156,9 +159,10 @@ const draining = ({
     yield* sends.look
     const sent = yield* drainSends
     const { count } = yield* inbound.poll
+    const checked = yield* checkTemplates
     const appliedEarly = yield* inbound.applyEarlyReports
     const delivered = yield* drainDeliveries
-    return rescued + sent + count + appliedEarly + delivered
+    return rescued + sent + count + appliedEarly + checked + delivered
   }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
 }
 
@@ -181,6 +185,7 @@ const make = (options: Options) =>
     const loops = Loops.make()
     const inbound = yield* Inbound.make
     const addressing = yield* Addressing.make
+    const checkTemplates = yield* TemplateChecks.make
     const circuits = yield* Circuits
     const quarantineWatch = yield* QuarantineWatch
     const outside = yield* OutsideTransaction.make
@@ -257,6 +262,7 @@ const make = (options: Options) =>
         ...Array.from({ length: lanes }, () => lane),
         deliveries,
         loops.run("Receipts", listen),
+        loops.run("Templates", Effect.zipRight(checkTemplates, Effect.sleep(idleMs))),
         loops.run("Early receipts", applyingEarly(inbound, signals, paceOf(options.leaseMs))),
         loops.run("Rescue", paced)
       ]
@@ -264,7 +270,7 @@ const make = (options: Options) =>
       yield* Effect.forkScoped(Effect.all(all, { concurrency: "unbounded", discard: true }))
     })
 
-    const drain = draining({ options, grace, sends, openWebhooks, inbound, rescue })
+    const drain = draining({ checkTemplates, options, grace, sends, openWebhooks, inbound, rescue })
 
     return {
       inbound,

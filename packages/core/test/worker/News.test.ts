@@ -59,15 +59,14 @@ describe("news of a template", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
-  it.effect("that the session lacks, and of another content, are unread", () =>
+  it.effect("that the session lacks are unread, and one of another content is fetched", () =>
     Effect.gen(function* () {
       const { tell, unread } = yield* heard
       yield* tell({ name: "other", status: "paused" })
       yield* tell({ isChanged: true })
-      expect(yield* unread).toEqual([
-        "the template has another content at the platform: sync the session's templates",
-        "the session has no such template"
-      ])
+      expect(yield* unread).toEqual(["the session has no such template"])
+      const due = yield* (yield* TemplateStore).claimChecks({ now: 0, limit: 10 })
+      expect(due.map(({ template }) => template.name)).toEqual(["promo_br"])
     }).pipe(Effect.provide(Memory.layer))
   )
 })

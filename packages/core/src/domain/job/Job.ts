@@ -27,6 +27,7 @@ export const statuses: ReadonlyArray<Status> = [
 export const pauseReasons = [
   "session_disconnected",
   "template_paused",
+  "template_changed",
   "provider_blocked",
   "platform_unavailable"
 ] as const

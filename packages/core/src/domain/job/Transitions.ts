@@ -9,6 +9,7 @@ import * as Occurrence from "../Occurrence.ts"
 import * as Retry from "../Retry.ts"
 import type * as Circuit from "../session/Circuit.ts"
 import * as Session from "../session/Session.ts"
+import * as TemplateCheck from "../template/TemplateCheck.ts"
 import * as Event from "../webhook/Event.ts"
 import * as Job from "./Job.ts"
 import * as Recipient from "./Recipient.ts"
@@ -558,15 +559,17 @@ export const followSession = (job: Job.Job, session: Session.Standing, now: Inst
   if (pauseReason !== null && job.status === "processing") {
     return { ...withStatus(job, "paused", now), pauseReason }
   }
-  if (job.status !== "paused" || job.pauseReason === "template_paused" || job.pauseReason === pauseReason)
-    return job
+  if (job.status !== "paused" || waitsForTemplate(job) || job.pauseReason === pauseReason) return job
   return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
 }
 
-/** A job whose template may not be sent for now. */
-export const pauseForTemplate = (job: Job.Job, now: Instant): Job.Job => ({
+const waitsForTemplate = ({ pauseReason }: Job.Job): boolean =>
+  pauseReason === "template_paused" || pauseReason === "template_changed"
+
+/** A job whose template may not be sent for now: its platform is asked for it, or it has another status. */
+export const pauseForTemplate = (job: Job.Job, status: string, now: Instant): Job.Job => ({
   ...withStatus(job, "paused", now),
-  pauseReason: "template_paused"
+  pauseReason: status === TemplateCheck.changedStatus ? "template_changed" : "template_paused"
 })
 
 /**
@@ -574,9 +577,24 @@ export const pauseForTemplate = (job: Job.Job, now: Instant): Job.Job => ({
  * when it was not paused for its template.
  */
 export const resumeForTemplate = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
-  if (job.status !== "paused" || job.pauseReason !== "template_paused") return job
+  return job.pauseReason === "template_paused" ? resumed(job, session, now) : job
+}
+
+const resumed = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
+  if (job.status !== "paused") return job
   const pauseReason = Session.obstacle(session)
   return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
+}
+
+/** The job once its template is known as it is at its platform; the same object when it did not wait for that. */
+export const resumeChecked = (
+  job: Job.Job,
+  isApproved: boolean,
+  session: Session.Standing,
+  now: Instant
+): Job.Job => {
+  if (job.status !== "paused" || job.pauseReason !== "template_changed") return job
+  return isApproved ? resumed(job, session, now) : { ...job, pauseReason: "template_paused", updatedAt: now }
 }
 
 /** A job once all of its recipients are claimed for their first attempt. */

@@ -17,7 +17,7 @@ export type Scope = "recipient" | "pair" | "template" | "session" | "account"
 /**
  * What the engine does in addition to recording the failure, in the order of the members: nothing; another attempt
  * later; another attempt after the pair of numbers has rested; the consent to marketing is revoked; the rest of the
- * job fails; the template's jobs pause until the platform approves it again; the session is disconnected; the
+ * job fails; the template is fetched, and its jobs wait until then; the template's jobs pause until the platform approves it again; the session is disconnected; the
  * session's jobs pause for a time.
  */
 export type Action =
@@ -26,6 +26,7 @@ export type Action =
   | "rest_pair"
   | "revoke_marketing"
   | "fail_job"
+  | "check_template"
   | "pause_template"
   | "disconnect_session"
   | "block_session"
@@ -77,10 +78,7 @@ export const entries: ReadonlyArray<Entry> = [
       ],
       message_invalid: [[33, 100, 131008, 131009, 131051, 135000], "The message is not valid."],
       message_refused: [[131063], "The platform does not take a message of this kind."],
-      content_refused: [
-        [132005, 132007, 132012, 132018, 132068],
-        "The platform refuses the template with these values."
-      ]
+      content_refused: [[132005, 132007, 132068], "The platform refuses the template with these values."]
     }
   ),
   ...entriesWith(
@@ -96,9 +94,17 @@ export const entries: ReadonlyArray<Entry> = [
     }
   ),
   ...entriesWith(
+    { permanent: true, scope: "template", action: "check_template" },
+    {
+      template_mismatch: [
+        [132000, 132012, 132018],
+        "The values do not fit the template as the platform has it."
+      ]
+    }
+  ),
+  ...entriesWith(
     { permanent: true, scope: "template", action: "fail_job" },
     {
-      template_mismatch: [[132000], "The template has another number of variables."],
       template_missing: [[132001], "The platform has no approved template of this name and language."],
       template_disabled: [[132016], "The platform has disabled the template."],
       template_unavailable: [[134102], "The platform cannot send the template at this endpoint."],

@@ -70,7 +70,7 @@ export const obstacle = ({
   blockedUntil,
   outage,
   state
-}: Standing): Exclude<PauseReason, "template_paused"> | null => {
+}: Standing): Exclude<PauseReason, "template_changed" | "template_paused"> | null => {
   if (state !== "connected") return "session_disconnected"
   if (blockedUntil !== null) return "provider_blocked"
   return outage === null ? null : "platform_unavailable"

@@ -248,6 +248,16 @@ export const reported = (
 /** Languages are written with a hyphen or an underscore, in one place of a platform and the other. */
 const spelling = (language: string): string => language.toLowerCase().replaceAll("-", "_")
 
+interface Named {
+  readonly name: string
+  readonly language: string
+}
+
+/** True when both are one name and language, as platforms spell them. */
+export const isNamed = (template: Named, meant: Named): boolean =>
+  template.name.toLowerCase() === meant.name.toLowerCase() &&
+  spelling(template.language) === spelling(meant.language)
+
 /**
  * The one of some templates that is meant: by the platform's id, else by name and language, whose case and hyphens make no
  * difference. One that is spelt alike goes before the others.
@@ -256,9 +266,7 @@ export const find = (
   templates: ReadonlyArray<Template>,
   { language, name, platformId }: { language: string; name: string; platformId?: string | null }
 ): Template | undefined => {
-  const named = templates.filter(
-    (each) => each.name.toLowerCase() === name.toLowerCase() && spelling(each.language) === spelling(language)
-  )
+  const named = templates.filter((each) => isNamed(each, { language, name }))
   const byId = (each: Template) => (platformId ?? null) !== null && each.platformId === platformId
   return (
     templates.find(byId) ?? named.find((each) => each.name === name && each.language === language) ?? named[0]

@@ -127,6 +127,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           )
         ),
 
+      abandon: (command) => perform(() => Changes.abandon(rows, command)),
       cancel: (command) => perform(() => Changes.cancel(rows, command)),
 
       retry: (command) => perform(() => Changes.retry(rows, command)),

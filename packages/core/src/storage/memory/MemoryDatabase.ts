@@ -22,6 +22,7 @@ import * as Paging from "../../domain/Page.ts"
 import type { Key, Known } from "../../domain/Person.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import type { Template } from "../../domain/template/Template.ts"
+import type { TemplateCheck } from "../../domain/template/TemplateCheck.ts"
 import type { Unattributed } from "../../domain/Unattributed.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"
 import type { DeliveryState } from "../../domain/webhook/Delivering.ts"
@@ -72,6 +73,7 @@ export interface Tables {
   /** The oldest first. */
   readonly audit: Array<Positioned & { readonly value: Entry }>
   readonly templates: Map<number, Template>
+  readonly templateChecks: Map<number, TemplateCheck>
   /** By account and person. */
   readonly consents: Map<string, Map<Key, File>>
   /** By account, person and the other. */
@@ -128,6 +130,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       operators: new Map(),
       audit: [],
       templates: new Map(),
+      templateChecks: new Map(),
       consents: new Map(),
       links: new Map(),
       unattributed: [],

@@ -12,6 +12,7 @@ import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
 import * as Session from "../../domain/session/Session.ts"
 import type { Template } from "../../domain/template/Template.ts"
+import { changedStatus } from "../../domain/template/TemplateCheck.ts"
 import type { FencedRecipient, JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { AcceptanceFacts, Backend, JobRows, RecipientPlace, Tx } from "../policy/JobRows.ts"
@@ -46,8 +47,13 @@ const isOf: Record<"open" | "lost" | "awaited", (tracked: FencedRecipient) => bo
   awaited: ({ fence }) => fence !== null
 }
 
-const templateOf = (db: Database, content: Jobs.Job["content"]): Template | null =>
-  (content.kind === "template" ? db.templates.get(content.templateId) : undefined) ?? null
+/** The template of a job, with the status that a claim reads. */
+const templateOf = (db: Database, content: Jobs.Job["content"]): Template | null => {
+  const found = content.kind === "template" ? db.templates.get(content.templateId) : undefined
+  if (found === undefined) return null
+  const isAsked = (db.templateChecks.get(found.templateId)?.at ?? null) !== null
+  return isAsked ? { ...found, status: changedStatus } : found
+}
 
 const byDueTime = (a: JobRow, b: JobRow): number =>
   (a.nextDue ?? 0) - (b.nextDue ?? 0) || a.position - b.position

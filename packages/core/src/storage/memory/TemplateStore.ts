@@ -5,7 +5,9 @@ import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { Template, TemplateContent } from "../../domain/template/Template.ts"
 import * as Templates from "../../domain/template/Template.ts"
+import * as TemplateCheck from "../../domain/template/TemplateCheck.ts"
 import * as Event from "../../domain/webhook/Event.ts"
+import * as JobSteps from "../JobSteps.ts"
 import { TemplateStore } from "../TemplateStore.ts"
 import * as Events from "./Events.ts"
 import type { Database } from "./MemoryDatabase.ts"
@@ -63,6 +65,48 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
         Effect.sync(() => {
           const known = find(of.sessionId, templateId)
           return known === null ? null : write(known, Templates.reported(known, report, of.now), of)
+        }),
+      askAgain: ({ now, refusedSince, sessionId, templateId }) =>
+        Effect.sync(() => {
+          if (find(sessionId, templateId) === null) return false
+          const check = db.templateChecks.get(templateId) ?? TemplateCheck.unchecked
+          const next = TemplateCheck.asked(check, refusedSince, now)
+          db.templateChecks.set(templateId, next)
+          return next !== check
+        }),
+      claimChecks: ({ limit, now }) =>
+        Effect.sync(() =>
+          [...db.templateChecks]
+            .filter(([, { at }]) => at !== null && at <= now)
+            .slice(0, limit)
+            .flatMap(([templateId, check]) => {
+              const template = db.templates.get(templateId)
+              const next = TemplateCheck.claimed(check, now)
+              db.templateChecks.set(templateId, next)
+              return template === undefined ? [] : [{ template, count: next.count }]
+            })
+        ),
+      endCheck: ({ now, sessionId, templateId }) =>
+        Effect.sync(() => {
+          const template = find(sessionId, templateId)
+          const session = db.sessions.get(sessionId)?.value
+          if (template === null || session === undefined) return []
+          const waiting = [...db.jobs.values()].filter(
+            ({ job: { content, pauseReason } }) =>
+              pauseReason === "template_changed" &&
+              content.kind === "template" &&
+              content.templateId === templateId
+          )
+          const misfits = waiting.filter(({ job }) => !JobSteps.fitsTemplate(job, template))
+          if (misfits.length > 0) return misfits.map(({ job }) => job.id)
+          db.templateChecks.set(templateId, TemplateCheck.ended(now))
+          for (const row of waiting) {
+            const job = Transitions.resumeChecked(row.job, template.status === "approved", session, now)
+            putJob(db, { ...row, job, nextDue: nextDue(row, job, now) })
+            const draft = Event.jobChanged(job, row.job.status)
+            if (draft !== undefined) Events.append(db, job.accountId, [draft], now)
+          }
+          return []
         }),
       find: ({ sessionId, templateId }) => Effect.sync(() => find(sessionId, templateId)),
       findNamed: ({ sessionId, ...meant }) =>

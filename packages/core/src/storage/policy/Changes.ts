@@ -4,6 +4,7 @@
  */
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import type { Failure } from "../../domain/job/Recipient.ts"
 import * as Retry from "../../domain/Retry.ts"
 import type { Provider } from "../../domain/session/Session.ts"
 import type { JobChange } from "../JobSteps.ts"
@@ -237,6 +238,17 @@ export function* cancel<B extends Backend>(
   const { result, step } = JobSteps.cancel(job, yield* rows.recipientsOf(job, "open"), now)
   if (step !== null) yield* rows.saveJobs([step], now)
   return result
+}
+
+/** `JobStore.abandon`. */
+export function* abandon<B extends Backend>(
+  rows: JobRows<B>,
+  { failure, jobId, now }: { readonly jobId: string; readonly failure: Failure; readonly now: Instant }
+): Tx<void, B> {
+  const [job] = yield* rows.lockJobs([jobId])
+  if (job === undefined) return
+  const step = JobSteps.abandon(job, yield* rows.recipientsOf(job, "open"), failure, now)
+  if (step !== null) yield* rows.saveJobs([step], now)
 }
 
 /** `JobStore.retry`. */

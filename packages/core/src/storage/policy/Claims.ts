@@ -57,6 +57,8 @@ interface Due<B extends Backend> extends DueJob {
   readonly content: Content
   readonly session: Session.Outbound
   readonly category: Category | null
+  /** Its template's as it is now; null of a direct message. */
+  readonly status: string | null
 }
 
 /** A locked job that a claim may look at. */
@@ -90,6 +92,7 @@ const withDue = <B extends Backend>(locked: ReadyJob<B>, due: Due<B>["due"]): Du
   content: locked.content,
   session: locked.session,
   category: locked.template?.category ?? null,
+  status: locked.template?.status ?? null,
   approved: isApproved(locked),
   due
 })
@@ -188,7 +191,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const unapproved: Array<Due<B>> = []
     for (const due of jobs) {
       const status = yield* rows.tryLockTemplate(due.job)
-      if (status !== null && status !== "approved") unapproved.push(due)
+      if (status !== null && status !== "approved") unapproved.push({ ...due, status })
     }
     return unapproved
   }
@@ -205,8 +208,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       changes: [],
       drafts: []
     }))
-    for (const { job } of paused)
-      others.push(...JobSteps.withJob(job, Transitions.pauseForTemplate(job.job, now)))
+    for (const { job, status } of paused)
+      others.push(...JobSteps.withJob(job, Transitions.pauseForTemplate(job.job, status ?? "", now)))
     const interval = chosen.length === 0 ? null : pacing.pair_interval_ms
     let times = new Map<string, Instant>()
     let numbers: ReadonlyMap<string, ReadonlyArray<string>> = new Map()

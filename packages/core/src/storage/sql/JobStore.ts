@@ -187,6 +187,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           return (yield* all(delivered, ...keysOf(job))).map(billed.read)
         }),
 
+      abandon: (command) => db.write("JobStore.abandon", () => Changes.abandon(jobRows, command)),
       cancel: (command) => db.write("JobStore.cancel", () => Changes.cancel(jobRows, command)),
 
       retry: (command) => db.write("JobStore.retry", () => Changes.retry(jobRows, command)),

@@ -21,7 +21,7 @@ import { inBatch, rowColumns, selectWaiting } from "./codec/Job.ts"
 import type { StoredRecipient } from "./codec/Recipient.ts"
 import { readRecipients, recipientColumns } from "./codec/Recipient.ts"
 import { identity, outages, outbound, readOutages, writeOutages } from "./codec/Session.ts"
-import { templateNow } from "./codec/Template.ts"
+import { statusNow, templateNow } from "./codec/Template.ts"
 import { insertRows } from "./Insert.ts"
 import type { StoredJobs } from "./JobTable.ts"
 import * as PaceRows from "./PaceRows.ts"
@@ -153,7 +153,7 @@ export const make = (
   // Locks keys alone, in a short statement: PostgreSQL reads a row again that another claim locked meanwhile.
   const dueKeys = `SELECT seq, next_at FROM sendwright_progress WHERE session = ? AND next_at IS NOT NULL AND next_at <= ?
     ORDER BY next_at, seq ${limited}${dialect.skipLocked("sendwright_progress")}`
-  const dueJobs = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job, template.status AS template, template.category
+  const dueJobs = `SELECT ${dialect.jsonArray(rowColumns(dialect))} AS job, ${statusNow} AS template, template.category
     FROM ${elements.from} CROSS JOIN sendwright_progress AS progress CROSS JOIN sendwright_job AS job
       CROSS JOIN sendwright_snapshot AS snapshot LEFT JOIN sendwright_template AS template ON template.id = job.template
     WHERE progress.seq = ${elements.integer} AND job.seq = progress.seq AND snapshot.seq = job.snapshot`
@@ -204,7 +204,7 @@ export const make = (
     WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
     ORDER BY recipient.seq`
   const lockOutage = `SELECT ${outages.list} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
-  const lockTemplate = `SELECT status FROM sendwright_template WHERE id = ?${dialect.skipLocked("sendwright_template")}`
+  const lockTemplate = `SELECT ${statusNow} AS status FROM sendwright_template AS template WHERE id = ?${dialect.skipLocked("template")}`
   const claimBatch = Backlog.claiming(dialect)
   const cache = ClaimCache.make()
   const putOffJobs = `UPDATE sendwright_progress SET next_at = ? WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`

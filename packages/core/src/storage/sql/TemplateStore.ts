@@ -7,6 +7,7 @@ import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Template, TemplateContent } from "../../domain/template/Template.ts"
 import * as Templates from "../../domain/template/Template.ts"
+import * as TemplateCheck from "../../domain/template/TemplateCheck.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import * as JobSteps from "../JobSteps.ts"
 import { TemplateStore } from "../TemplateStore.ts"
@@ -34,6 +35,19 @@ const present = `SELECT ${readable.list} FROM sendwright_template
 /** Names are in lower case on platforms, and few languages have one name. */
 const meantBy = `SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND platform_id = ?
   UNION SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND name IN (?, ?)`
+
+const checks = templates.only("checkAt", "checks", "checkedAt")
+const checkById = `SELECT ${checks.list} FROM sendwright_template WHERE id = ? AND session = ?`
+const dueChecks = `SELECT ${readable.list}, ${checks.list} FROM sendwright_template WHERE check_at <= ? ORDER BY check_at ${limited}`
+const updateCheck = `UPDATE sendwright_template SET ${checks.assignments} WHERE id = ?`
+
+const readCheck = (row: Row): TemplateCheck.TemplateCheck => {
+  const { checkAt, checkedAt, checks: count } = checks.read(row)
+  return { at: checkAt, count, answeredAt: checkedAt }
+}
+
+const writeCheck = ({ answeredAt, at, count }: TemplateCheck.TemplateCheck) =>
+  checks.write({ checkAt: at, checks: count, checkedAt: answeredAt })
 
 const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
   WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' AND job.template = ?`
@@ -165,6 +179,51 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           const template = yield* write(known, Templates.reported(known, report, now), sessionId, now)
           if (template !== known) yield* announce([template], of)
           return template
+        }),
+      askAgain: ({ now, refusedSince, sessionId, templateId }) =>
+        db.write("TemplateStore.askAgain", function* () {
+          yield* db.dialect.serialize(`templates ${sessionId}`)
+          const row = yield* get(checkById, templateId, sessionId)
+          if (row === undefined) return false
+          const check = readCheck(row)
+          const next = TemplateCheck.asked(check, refusedSince, now)
+          if (next !== check) yield* run(updateCheck, ...writeCheck(next), templateId)
+          return next !== check
+        }),
+      claimChecks: ({ limit, now }) =>
+        db.write("TemplateStore.claimChecks", function* () {
+          const found: Array<{ template: Template; count: number }> = []
+          for (const row of yield* all(
+            dueChecks + db.dialect.skipLocked("sendwright_template"),
+            now,
+            limit
+          )) {
+            const next = TemplateCheck.claimed(readCheck(row), now)
+            const template = readTemplate(row)
+            yield* run(updateCheck, ...writeCheck(next), template.templateId)
+            found.push({ template, count: next.count })
+          }
+          return found
+        }),
+      endCheck: ({ now, sessionId, templateId }) =>
+        db.write("TemplateStore.endCheck", function* () {
+          yield* db.dialect.serialize(`templates ${sessionId}`)
+          const row = yield* get(byId, templateId, sessionId)
+          const session = row === undefined ? null : yield* findSession(sessionId, lockSession)
+          if (row === undefined || session === null) return []
+          const template = readTemplate(row)
+          const paused = yield* all(pausedJobs, sessionId, templateId)
+          const locked = yield* rows.lockAll(paused.map((each) => text(each, "id")))
+          const waiting = locked.filter(({ job }) => job.pauseReason === "template_changed")
+          const misfits = waiting.filter(({ job }) => !JobSteps.fitsTemplate(job, template))
+          if (misfits.length > 0) return misfits.map(({ job }) => job.id)
+          yield* run(updateCheck, ...writeCheck(TemplateCheck.ended(now)), templateId)
+          const isApproved = template.status === "approved"
+          const steps = waiting.flatMap((each) =>
+            JobSteps.withJob(each, Transitions.resumeChecked(each.job, isApproved, session, now))
+          )
+          yield* rows.save(steps, now)
+          return []
         }),
       find: ({ sessionId, templateId }) =>
         db.read("TemplateStore.find", function* () {

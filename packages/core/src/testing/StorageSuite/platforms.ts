@@ -2,7 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as ExternalText from "../../domain/ExternalText.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
+import type { TemplateContent } from "../../domain/template/Template.ts"
 import type { Report, Settlement } from "../../storage/JobStore.ts"
 import { earlyReportMs, JobStore, maximumEarlyReports, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -328,6 +330,55 @@ export const suite = (layer: Stored): void => {
         expect(yield* templates.find({ sessionId: who.sessionId, templateId })).toMatchObject({
           status: "paused"
         })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of another content has its jobs wait until it is known, and they go on or are named", () =>
+      Effect.gen(function* () {
+        const { templateId, templates, who } = yield* imported("approved", now)
+        const { accountId, sessionId } = who
+        const jobs = yield* JobStore
+        const template = Fixtures.template()
+        const contentOf = (template: TemplateContent) => ({ kind: "template", templateId, template }) as const
+        const other = { ...template, variables: [], bindings: [] }
+        const commands = [template, other].map((each) =>
+          Fixtures.send(who, { phones: 1, content: contentOf(each) })
+        )
+        for (const command of commands) yield* jobs.accept(command)
+        const ids = commands.map(({ jobId }) => jobId)
+        const ask = (at: number, refusedSince: number | null = null) =>
+          templates.askAgain({ sessionId, templateId, refusedSince, now: at })
+        const taken = (at: number) =>
+          Effect.map(templates.claimChecks({ now: at, limit: 10 }), (all) =>
+            all.map(({ count, template }) => [template.templateId, count])
+          )
+        expect(yield* taken(now)).toEqual([])
+        expect([yield* ask(now), yield* ask(now + 1)]).toEqual([true, false])
+        expect(yield* templates.askAgain({ sessionId: "other", templateId, refusedSince: null, now })).toBe(
+          false
+        )
+        expect(yield* claim()).toEqual([])
+        for (const id of ids)
+          expect(yield* find(id)).toMatchObject({ status: "paused", pauseReason: "template_changed" })
+        expect([yield* taken(now + 1), yield* taken(now + 2)]).toEqual([[[templateId, 1]], []])
+        // An import alone does not end the wait: it may be older than the news.
+        yield* templates.importAll({
+          accountId,
+          sessionId,
+          contents: [{ ...template, quality: "red" }],
+          now: now + 2
+        })
+        expect(yield* find(ids[0] ?? "")).toMatchObject({ pauseReason: "template_changed" })
+        const end = (at: number) => templates.endCheck({ sessionId, templateId, now: at })
+        expect(yield* end(now + 3)).toEqual([ids[1]])
+        expect(yield* find(ids[0] ?? "")).toMatchObject({ pauseReason: "template_changed" })
+        yield* jobs.abandon({ jobId: ids[1] ?? "", failure, now: now + 4 })
+        yield* jobs.abandon({ jobId: ids[1] ?? "", failure, now: now + 4 })
+        expect(yield* find(ids[1] ?? "")).toMatchObject({ status: "failed", counts: { failed: 1 } })
+        expect(yield* end(now + 5)).toEqual([])
+        expect(yield* find(ids[0] ?? "")).toMatchObject({ status: "processing", pauseReason: null })
+        expect([yield* taken(now + Time.day), yield* ask(now + 6, now + 5)]).toEqual([[], false])
+        expect((yield* claim(250, now + 7)).map(({ jobId }) => jobId)).toEqual([ids[0]])
       }).pipe(Effect.provide(layer))
     )
 

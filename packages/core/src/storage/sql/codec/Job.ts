@@ -24,7 +24,7 @@ import type { Dialect } from "../Database.ts"
 import type { Row, SqlValue } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 import { outbound } from "./Session.ts"
-import { templateNow } from "./Template.ts"
+import { statusNow, templateNow } from "./Template.ts"
 
 /**
  * The kind of a template send that was accepted inside an embedder's transaction. Its number is not in the order of commits
@@ -465,7 +465,7 @@ const waiting = layout<WaitingRow>()(
  */
 export const selectWaiting = (dialect: Pick<Dialect, "jsonColumns">, jobs: string): string => {
   const columns = dialect.jsonColumns(waiting.expressions(ofJob))
-  return `SELECT ${group.of("jobs")}, jobs.jobs, ${outbound.of("session")}, snapshot.digest, template.status AS template, template.category
+  return `SELECT ${group.of("jobs")}, jobs.jobs, ${outbound.of("session")}, snapshot.digest, ${statusNow} AS template, template.category
     FROM (SELECT ${group.list}, template, ${columns} AS jobs FROM (${jobs}) AS job GROUP BY ${group.list}, template) AS jobs
       CROSS JOIN sendwright_session AS session CROSS JOIN sendwright_snapshot AS snapshot
       LEFT JOIN sendwright_template AS template ON template.id = jobs.template

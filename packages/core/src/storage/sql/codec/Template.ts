@@ -2,6 +2,7 @@
 import type { Instant } from "../../../domain/Instant.ts"
 import type { Template } from "../../../domain/template/Template.ts"
 import * as Templates from "../../../domain/template/Template.ts"
+import { changedStatus } from "../../../domain/template/TemplateCheck.ts"
 import { integer, integerOrNull, json, table, text, textOrNull, word } from "../Columns.ts"
 import type { Row } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
@@ -37,6 +38,9 @@ export const templates = table<TemplateRow>({
 })
 
 export const readable = templates.only("templateId", "sessionId", "content", "updatedAt")
+
+/** The status that a claim goes by, beside a table `template`: one that is to be fetched is not approved. */
+export const statusNow = `CASE WHEN template.check_at IS NULL THEN template.status ELSE '${changedStatus}' END`
 
 /** The template of a job as it is now, of a row with its status as `template` and its category; null where there is none. */
 export const templateNow = (row: Row): Pick<Template, "category" | "status"> | null => {
