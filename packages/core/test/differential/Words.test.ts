@@ -24,7 +24,7 @@ import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 const ways = ["text", "button", "preference"] as const
 const delays = [0, 1, 60, 240, 360, 3600, 86_400, 3 * 86_400, 7 * 86_400]
 const word = FastCheck.record({
-  by: FastCheck.constantFrom("first", "first", "second", "operator"),
+  by: FastCheck.constantFrom(...(["first", "first", "second", "operator"] as const)),
   way: FastCheck.constantFrom(...ways),
   status: FastCheck.constantFrom(...Consent.statuses),
   saidAt: FastCheck.constantFrom(0, 1, 2, 30, 60, 600, 3600, 3601, 7200, 86_400),
