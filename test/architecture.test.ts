@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { measure } from "./support/SourceMeasures.ts"
-import { givenNames, wordsOf } from "./support/SourceNames.ts"
+import { functionsOf } from "./support/SourceMeasures.ts"
+import { givenNames } from "./support/SourceNames.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -145,11 +145,8 @@ describe("what a reader meets", () => {
   const mostComplexity = 15
   const longLines = 100
   const mostLong = 12
-  const mostRelative = 0.08
   const read = [...core, ...host].filter((file) => !file.includes("/src/testing/"))
-  const measures = read.map((file) => measure(file, source(file)))
-  const functions = measures.flatMap((each) => each.functions)
-  const comments = measures.flatMap((each) => each.comments)
+  const functions = read.flatMap((file) => functionsOf(file, source(file)))
 
   it("has no function of more paths than a reader can hold", () => {
     const complex = functions.filter(({ complexity }) => complexity > mostComplexity)
@@ -165,34 +162,11 @@ describe("what a reader meets", () => {
       `At most ${mostLong} functions may be over ${longLines} lines. Split one of these:\n${list}`
     ).toBeLessThanOrEqual(mostLong)
   })
-
-  it("has comments that name their subject", () => {
-    const relative = comments.filter((comment) => comment.relative)
-    const list = relative.map(({ at, text }) => `${at}: ${text.split("\n")[0]}`).join("\n")
-    expect(
-      relative.length / comments.length,
-      `${relative.length} of ${comments.length} comments open with a word that stands for something else. Name the subject in some of these:\n${list}`
-    ).toBeLessThanOrEqual(mostRelative)
-  })
 })
 
 describe("the names", () => {
   const read = [...core, ...host].filter((file) => !file.includes("/src/testing/"))
   const given = read.flatMap((file) => givenNames(file, source(file)))
-
-  /** Words that mean several things each. Another word says which: `claim`, `store`, `report`, `lock`, `remaining`. */
-  const vague = new Set(
-    [
-      "tell tells told untold",
-      "hand hands handed",
-      "take takes taken taker untaken",
-      "keep keeps kept",
-      "draw draws drawn",
-      "hold holds held holder holders",
-      "leave leaves leaving",
-      "alike unpark unparked"
-    ].flatMap((words) => words.split(" "))
-  )
 
   /** Names that only say something to whoever gave them, each with the one that is used for it. */
   const standard: Readonly<Record<string, string>> = {
@@ -234,28 +208,13 @@ describe("the names", () => {
     Window: "BatchSize"
   }
 
-  /** Names that have such a word and stay, by the end of their file's path. */
-  const exceptions: ReadonlyArray<readonly [name: RegExp, files: RegExp, reason: string]> = [
-    [
-      /^[hH]eld$/,
-      /(?:Sender|WhatsApp|Attempt|JobStore|Transitions)\.ts$/,
-      "WhatsApp's `held_for_quality_assessment`"
-    ],
-    [/^(?:hold|held)$/, /host\/src\/api\/Restore\.ts$/, "members of the admin API"],
-    [/^keepAlive(?:Timeout)?$/, /./, "an option of Node and of the driver"],
-    [/^Turn$/, /domain\/job\/Claiming\.ts$/, "a session's turn among sessions"],
-    [/^Line$/, /domain\/(?:Csv|billing\/RateCardImport)\.ts$/, "a line of a file"]
+  /** Names that stay, by the end of their file's path. */
+  const exceptions: ReadonlyArray<readonly [name: string, files: RegExp, reason: string]> = [
+    ["Turn", /domain\/job\/Claiming\.ts$/, "a session's turn among sessions"],
+    ["Line", /domain\/(?:Csv|billing\/RateCardImport)\.ts$/, "a line of a file"]
   ]
   const isException = (name: string, at: string): boolean =>
-    exceptions.some(([names, files]) => names.test(name) && files.test(at.replace(/:\d+$/, "")))
-
-  it("have none of the words that mean several things", () => {
-    const found = given.flatMap(({ at, name }) => {
-      const word = wordsOf(name).find((each) => vague.has(each))
-      return word === undefined || isException(name, at) ? [] : [`${at} ${name}: "${word}"`]
-    })
-    expect(found, "Say what it does in the words of the field.").toEqual([])
-  })
+    exceptions.some(([each, files]) => each === name && files.test(at.replace(/:\d+$/, "")))
 
   it("are the field's where it has one", () => {
     const types = given.filter(({ name }) => /^[A-Z]/.test(name))

@@ -47,10 +47,3 @@ const givenBy = (node: ts.Node): ts.Identifier | undefined => {
   if (!named || node.name === undefined) return undefined
   return ts.isIdentifier(node.name) ? node.name : undefined
 }
-
-/** The words of a name: `heldUntil` has `held` and `until`. */
-export const wordsOf = (name: string): ReadonlyArray<string> =>
-  name
-    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
-    .toLowerCase()
-    .split(/[^a-z0-9]+/)
