@@ -136,6 +136,39 @@ const ofPerson = ({ asked, at, formerly, phone, userId }: Acquaintance): Readonl
   return [{ id: null, identity, message: null, word: null, unattributed: null }]
 }
 
+/** The receipt of a hook, by which its items are named and dated. */
+interface Receipt {
+  readonly session: Session
+  readonly ids: Ids
+  readonly now: Instant
+}
+
+/** A text that may be meant as an opt-out, and is none by the rules. */
+const perhapsRefusal = (
+  { ids, now, session }: Receipt,
+  { at, groupId = null, label = null, payload = null, text }: Message,
+  person: Person.Person,
+  read: Pick<Parameters<typeof nameOf>[1], "facts" | "id" | "status"> & { readonly text: string }
+): ReadonlyArray<InboundItem> => {
+  const isPressed = label !== null || payload !== null
+  if (read.status !== undefined || groupId !== null || isPressed) return []
+  if (!Keywords.mentionsRefusal(text, session.keywords)) return []
+  const { facts, id } = read
+  const name = `${session.id} ${hashOf([...(id === null ? [...facts, at] : [id, person]), "perhaps"])}`
+  const found: PerhapsRefusal = {
+    ...person,
+    id: ids.uuid(now),
+    accountId: session.accountId,
+    sessionId: session.id,
+    messageId: id,
+    text: read.text,
+    occurredAt: Occurrence.occurredAt(at, now),
+    reportedAt: Occurrence.timeOf(at),
+    recordedAt: now
+  }
+  return [{ id: name, identity: null, message: null, word: null, unattributed: null, perhapsRefusal: found }]
+}
+
 /**
  * The items of one hook, in the order in which they came; those that only say who is who come first. Made one by one,
  * for a hook may bring ten thousand.
@@ -167,33 +200,6 @@ export function* make(
     }
   })
 
-  /** A text that may be meant as an opt-out, and is none by the rules. */
-  const perhapsRefusal = (
-    { at, groupId = null, label = null, payload = null, text }: Message,
-    person: Person.Person,
-    read: Pick<Parameters<typeof nameOf>[1], "facts" | "id" | "status"> & { readonly text: string }
-  ): ReadonlyArray<InboundItem> => {
-    const isPressed = label !== null || payload !== null
-    if (read.status !== undefined || groupId !== null || isPressed) return []
-    if (!Keywords.mentionsRefusal(text, session.keywords)) return []
-    const { facts, id } = read
-    const name = `${session.id} ${hashOf([...(id === null ? [...facts, at] : [id, person]), "perhaps"])}`
-    const found: PerhapsRefusal = {
-      ...person,
-      id: ids.uuid(now),
-      accountId: session.accountId,
-      sessionId: session.id,
-      messageId: id,
-      text: read.text,
-      occurredAt: Occurrence.occurredAt(at, now),
-      reportedAt: Occurrence.timeOf(at),
-      recordedAt: now
-    }
-    return [
-      { id: name, identity: null, message: null, word: null, unattributed: null, perhapsRefusal: found }
-    ]
-  }
-
   /** What was said, and the message itself: one that came aside first is told once it comes to us. */
   const ofText = (message: Message): ReadonlyArray<InboundItem> => {
     const { at, from, isAside = false, label = null, userId = null } = message
@@ -224,7 +230,7 @@ export function* make(
           }
     const said = word === null ? [] : [{ ...nothing, id: name, word }]
     const met = Person.isLinked(identity) ? [{ ...nothing, id: null }] : []
-    const doubtful = perhapsRefusal(message, person, { id, status, text: cut, facts })
+    const doubtful = perhapsRefusal({ session, ids, now }, message, person, { id, status, text: cut, facts })
     // Who answers us is told apart from what they say.
     if (isAside) return [...met, ...said, ...doubtful]
     const itself = nameOf(session, { id, at, person, status: undefined, facts })

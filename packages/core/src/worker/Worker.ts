@@ -178,6 +178,17 @@ const applyingEarly = (
     yield* outcomes.wait(Duration.toMillis(pace))
   })
 
+/** Sleeps until notified, for as long as nothing is due, or until it is time to look anyway. */
+const restFor = (signal: Signal, inMs: number | null) =>
+  signal.wait(inMs === null ? idleMs : Math.min(idleMs, Math.max(pauseMs, inMs)))
+
+const rest = (signal: Signal, nextDue: Effect.Effect<Instant | null, StorageError>) =>
+  Effect.gen(function* () {
+    const next = yield* nextDue
+    const now = yield* Clock.currentTimeMillis
+    yield* restFor(signal, next === null ? null : next - now)
+  })
+
 const make = (options: Options) =>
   Effect.gen(function* () {
     const signals = yield* Signals
@@ -198,17 +209,6 @@ const make = (options: Options) =>
     const { deliveryJitter: jitter, headerNames } = options
     const worker = yield* WebhookWorker.make({ headerNames, jitter })
     const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
-
-    /** Sleeps until notified, for as long as nothing is due, or until it is time to look anyway. */
-    const restFor = (signal: Signal, inMs: number | null) =>
-      signal.wait(inMs === null ? idleMs : Math.min(idleMs, Math.max(pauseMs, inMs)))
-
-    const rest = (signal: Signal, nextDue: Effect.Effect<Instant | null, StorageError>) =>
-      Effect.gen(function* () {
-        const next = yield* nextDue
-        const now = yield* Clock.currentTimeMillis
-        yield* restFor(signal, next === null ? null : next - now)
-      })
 
     /** One lane: what it could not store is stored with its next step. */
     const lane = Effect.flatMap(sends.open(grace), ({ close, step }) => {

@@ -28,6 +28,27 @@ const resume = (db: Database, template: Template, now: Instant): void => {
   }
 }
 
+/** The jobs that waited for the template's check go on, or stay paused; the misfits' ids while there are some. */
+const endCheck = (db: Database, template: Template, now: Instant): ReadonlyArray<string> => {
+  const { sessionId, templateId } = template
+  const session = db.sessions.get(sessionId)?.value
+  if (session === undefined) return []
+  const waiting = [...db.jobs.values()].filter(
+    ({ job: { content, pauseReason } }) =>
+      pauseReason === "template_changed" && content.kind === "template" && content.templateId === templateId
+  )
+  const misfits = waiting.filter(({ job }) => !JobSteps.fitsTemplate(job, template))
+  if (misfits.length > 0) return misfits.map(({ job }) => job.id)
+  db.templateChecks.set(templateId, TemplateCheck.ended(now))
+  for (const row of waiting) {
+    const job = Transitions.resumeChecked(row.job, template.status === "approved", session, now)
+    putJob(db, { ...row, job, nextDue: nextDue(row, job, now) })
+    const draft = Event.jobChanged(job, row.job.status)
+    if (draft !== undefined) Events.append(db, job.accountId, [draft], now)
+  }
+  return []
+}
+
 export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.effect(
   TemplateStore,
   Effect.map(MemoryDatabase, (db) => {
@@ -89,24 +110,7 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
       endCheck: ({ now, sessionId, templateId }) =>
         Effect.sync(() => {
           const template = find(sessionId, templateId)
-          const session = db.sessions.get(sessionId)?.value
-          if (template === null || session === undefined) return []
-          const waiting = [...db.jobs.values()].filter(
-            ({ job: { content, pauseReason } }) =>
-              pauseReason === "template_changed" &&
-              content.kind === "template" &&
-              content.templateId === templateId
-          )
-          const misfits = waiting.filter(({ job }) => !JobSteps.fitsTemplate(job, template))
-          if (misfits.length > 0) return misfits.map(({ job }) => job.id)
-          db.templateChecks.set(templateId, TemplateCheck.ended(now))
-          for (const row of waiting) {
-            const job = Transitions.resumeChecked(row.job, template.status === "approved", session, now)
-            putJob(db, { ...row, job, nextDue: nextDue(row, job, now) })
-            const draft = Event.jobChanged(job, row.job.status)
-            if (draft !== undefined) Events.append(db, job.accountId, [draft], now)
-          }
-          return []
+          return template === null ? [] : endCheck(db, template, now)
         }),
       find: ({ sessionId, templateId }) => Effect.sync(() => find(sessionId, templateId)),
       findNamed: ({ sessionId, ...meant }) =>
