@@ -316,6 +316,8 @@ describe("a session of the WhatsApp Cloud API", () => {
 
   it("tries again what passes, and not what it cannot know", async () => {
     const shop = await session()
+    // A callback of another session of the number would bring its receipts, too.
+    graph.unsubscribe()
     const [throttled, unavailable, html, cut, unanswered] = [1, 2, 3, 4, 5].map((n) => `3460030000${n}`)
     graph.behave(throttled ?? "", { kind: "error", code: 130_429, times: 1, retryAfter: "1" })
     graph.behave(unavailable ?? "", { kind: "error", code: 131_016, times: 1 })
@@ -381,6 +383,7 @@ describe("a session of the WhatsApp Cloud API", () => {
     expect(at(json, "session", "blocked_until")).toMatch(/^2/)
 
     const other = await session()
+    graph.unsubscribe()
     graph.behave("34600400005", { kind: "error", code: 190, times: 1 })
     const waiting = await other.send("first", "34600400005")
     const down = await eventually(

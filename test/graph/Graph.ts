@@ -78,6 +78,8 @@ export interface Graph {
   readonly setTemplates: (templates: ReadonlyArray<unknown>) => void
   /** Asks the callback for the challenge, and remembers it when it echoes; false when it does not. */
   readonly subscribe: (callbackUrl: string) => Promise<boolean>
+  /** Forgets the callback: what is accepted from now on has no receipts by themselves. */
+  readonly unsubscribe: () => void
   /** Posts one signed webhook with these statuses; answers the HTTP status. */
   readonly report: (statuses: ReadonlyArray<object>) => Promise<number>
   /** Posts one signed webhook of one entry with one change. */
@@ -437,6 +439,9 @@ export const start = async (options: GraphOptions): Promise<Graph> => {
       const echoed = await Webhooks.handshake(callbackUrl, options.verifyToken)
       if (echoed) callback = callbackUrl
       return echoed
+    },
+    unsubscribe: () => {
+      callback = undefined
     },
     report,
     deliver,
