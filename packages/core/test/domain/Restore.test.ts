@@ -1,4 +1,4 @@
-/** What tells a restored store (docs/adr/0035), and what becomes of its recipients. */
+/** What tells a restored store (docs/adr/0036), and what becomes of its recipients. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Restore from "../../src/domain/Restore.ts"
 

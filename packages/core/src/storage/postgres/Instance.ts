@@ -1,5 +1,5 @@
 /**
- * Which instance of the database a connection has reached (docs/adr/0035). Each new connection is asked before anything else
+ * Which instance of the database a connection has reached (docs/adr/0036). Each new connection is asked before anything else
  * runs over it, since a server does not change under one that is open: a process that outlived the restore of its database
  * notices as one that starts does. Where the database is not the one of before, the store is held in one commit with its new
  * whereabouts.

@@ -1,6 +1,6 @@
 /**
  * A count of starts and commits in the database, and the same in a file beside it: a database that is older than its file was
- * restored (docs/adr/0035). The file is written after each commit, and before anything is done that the commit allows. So a
+ * restored (docs/adr/0036). The file is written after each commit, and before anything is done that the commit allows. So a
  * process that dies between the two leaves a file that is behind, which says nothing; and what was sent, answered or recorded
  * has a count that the file knows.
  *

@@ -1,4 +1,4 @@
-/** A database that is elsewhere than it was is held, by whichever connection reaches it first (docs/adr/0035). */
+/** A database that is elsewhere than it was is held, by whichever connection reaches it first (docs/adr/0036). */
 import { randomBytes } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"

@@ -1,4 +1,4 @@
-/** A database that is older than its file says, or elsewhere, is held; and none is that only crashed (docs/adr/0035). */
+/** A database that is older than its file says, or elsewhere, is held; and none is that only crashed (docs/adr/0036). */
 import {
   copyFileSync,
   existsSync,
