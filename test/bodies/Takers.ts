@@ -312,6 +312,7 @@ export const make = Effect.gen(function* () {
       jobId,
       () => ({ statuses: ["failed", "unknown"], codes: ["131026"], phones: [phone(0)], dry_run: true })
     ],
+    "POST /admin/v1/restore": ["", () => ({ open: "send", dry_run: true })],
     "POST /admin/v1/operators": ["", () => ({ name: `ana-${fresh()}`, role: "read" })],
     "POST /admin/v1/operators/:name/rotate": [operator.name, () => ({ overlap_seconds: 0 })],
     "POST /hooks/whatsapp/:sessionId": [whatsApp.id, posted],

@@ -22,11 +22,21 @@ const adminToken = "an-admin-token-of-24-and-more"
 const address = "203.0.113.7"
 const phone = "34600001234"
 
-/** A platform whose templates can be synced. */
+/** A platform whose templates can be synced, and whose hook brings a text that may be a refusal. */
 const platform: Sender.Sender = {
   provider: "whatsapp_cloud",
   deduplicates: true,
   templates: () => Effect.succeed([template]),
+  receive: () =>
+    Effect.succeed(
+      Sender.HookResult.Content({
+        reports: [],
+        messages: [{ id: "said", from: "34600005678", text: "can you stop the order", at: null }],
+        preferences: [],
+        templates: [],
+        unread: []
+      })
+    ),
   send: () => Effect.succeed(Sender.SendResult.Accepted({ providerId: null, status: "accepted" }))
 }
 
@@ -181,6 +191,16 @@ const everyAct = Effect.gen(function* () {
     `/accounts/${account}/consents`,
     { consents: [{ phone, source: "form" }] },
     "consents.record"
+  )
+  yield* request("POST", `/hooks/whatsapp/${idOf(mirrored, "session")}`, {})
+  const doubtful = yield* admin("GET", `/accounts/${account}/perhaps-refusals`)
+  const [refusal] = items(doubtful.json, "perhaps_refusals")
+  yield* act(
+    "recordRefusal",
+    "POST",
+    `/perhaps-refusals/${String(at(refusal, "id"))}/record`,
+    undefined,
+    "consents.recordRefusal"
   )
   const webhook = yield* act(
     "createWebhook",
