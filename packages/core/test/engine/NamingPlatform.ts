@@ -41,7 +41,7 @@ export const shop = Effect.gen(function* () {
       })
   }
   const layer = Engine.layer().pipe(
-    Layer.provide(RecordingTransport.layer),
+    Layer.provideMerge(RecordingTransport.layer),
     Layer.provide(Sender.layer(sender)),
     Layer.provide(SecretBox.layerRandom),
     Layer.provide(AddressPolicy.layer([])),
@@ -63,22 +63,19 @@ export const shop = Effect.gen(function* () {
   const session = yield* admin.sessions.create(account.id, { name: "W", provider: "whatsapp_cloud", config })
   yield* admin.sessions.connect(session.id)
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
-  const {
-    templates: [template]
-  } = yield* admin.templates.importAll(session.id, [
-    {
-      name: "news",
-      language: "en",
-      category: "MARKETING",
-      status: "APPROVED",
-      components: [{ type: "BODY", text: "News" }]
-    }
-  ])
+  /** Imports a template that the platform has approved; answers its id. */
+  const importTemplate = Effect.fnUntraced(function* (name: string, language: string, category: string) {
+    const components = [{ type: "BODY", text: "News" }]
+    const { templates } = yield* admin.templates.importAll(session.id, [
+      { name, language, category, status: "APPROVED", components }
+    ])
+    return templates[0]?.templateId ?? 0
+  })
+  const newsId = yield* importTemplate("news", "en", "MARKETING")
 
-  const hook = Effect.fnUntraced(function* (value: object, field = "messages") {
-    const metadata = { phone_number_id: number }
-    const entry = [{ id: waba, changes: [{ field, value: { metadata, ...value } }] }]
-    const body = JSON.stringify({ object: "whatsapp_business_account", entry })
+  /** Posts to the session's hook, signed by the app. */
+  const post = Effect.fnUntraced(function* (json: unknown) {
+    const body = JSON.stringify(json)
     const signature = createHmac("sha256", secret).update(body).digest("hex")
     yield* engine.hook("whatsapp_cloud", session.id, {
       method: "POST",
@@ -87,6 +84,11 @@ export const shop = Effect.gen(function* () {
       body: new TextEncoder().encode(body)
     })
   })
+  const hook = (value: object, field = "messages") => {
+    const metadata = { phone_number_id: number }
+    const entry = [{ id: waba, changes: [{ field, value: { metadata, ...value } }] }]
+    return post({ object: "whatsapp_business_account", entry })
+  }
   const seconds = Effect.map(Clock.currentTimeMillis, (now) => Math.floor(now / Time.second))
   let count = 0
   /** A message of a person, as a hook brings it. */
@@ -126,37 +128,42 @@ export const shop = Effect.gen(function* () {
   })
   const register = (phone: string, status: "granted" | "revoked" = "granted") =>
     admin.consents.record(account.id, [{ phone, source: "form", status }])
-  /** Accepts a send; answers its job, or why it was refused. */
-  const send = (...phones: ReadonlyArray<string>) => {
+  const caller = engine.identify({ publicKey: key.publicKey, secretKey })
+  /** Accepts a send of the template; answers its job, or why it was refused. */
+  const sendOf = (templateId: number, ...phones: ReadonlyArray<string>) => {
     count += 1
-    const request = {
-      template_id: template?.templateId ?? 0,
-      recipients: phones.map((phone) => ({ phone }))
-    }
-    return Effect.flatMap(engine.identify({ publicKey: key.publicKey, secretKey }), (caller) =>
-      Effect.either(engine.send(caller, { idempotencyKey: `send-${count}`, request }))
+    const request = { template_id: templateId, recipients: phones.map((phone) => ({ phone })) }
+    return Effect.flatMap(caller, (who) =>
+      Effect.either(engine.send(who, { idempotencyKey: `send-${count}`, request }))
     )
   }
+  const send = (...phones: ReadonlyArray<string>) => sendOf(newsId, ...phones)
   const statuses = (jobId: string) =>
     Effect.map(
-      Effect.flatMap(engine.identify({ publicKey: key.publicKey, secretKey }), (caller) =>
-        engine.job(caller, jobId, { page: { limit: 250, after: null } })
-      ),
+      Effect.flatMap(caller, (who) => engine.job(who, jobId, { page: { limit: 250, after: null } })),
       ({ results }) => results.items.map(({ status }) => status)
     )
   return {
     account,
     admin,
+    caller,
+    config,
     drain: engine.drain,
+    engine,
     hook,
+    importTemplate,
     message,
     names,
+    post,
+    recorder: yield* Effect.provide(RecordingTransport.Recorder, context),
     register,
     report,
     say,
     seconds,
     send,
+    sendOf,
     sent,
+    session,
     statuses
   }
 })
