@@ -114,6 +114,36 @@ const make = Effect.gen(function* () {
 
 SenderSuite.suite("whatsapp_cloud", make)
 
+describe("one template", () => {
+  it.scopedLive("is found by its name and language, over all pages and in either spelling, or is none", () =>
+    Effect.gen(function* () {
+      const graph = yield* startGraph
+      const promo = (id: string, language: string) => ({ ...templates[0], id, name: "promo", language })
+      // Two a page.
+      graph.setTemplates([promo("1", "en"), promo("2", "es"), promo("3", "pt_BR"), ...templates])
+      const { template = () => Effect.dieMessage("The sender fetches no template.") } = yield* WhatsApp.make()
+      const fetch = (name: string, language: string, more: object = {}) =>
+        template({ ...access, base_url: graph.url, ...more }, { name, language })
+      expect(yield* fetch("promo", "pt-BR")).toMatchObject({ id: "3", name: "promo", language: "pt_BR" })
+      expect(yield* fetch("promo", "fr")).toBeNull()
+      // Only those of the name are listed, and no page is asked for twice.
+      expect(
+        graph.requests().map(({ path }) => [path.includes("name=promo"), path.includes("after=")])
+      ).toEqual([
+        [true, false],
+        [true, true],
+        [true, false],
+        [true, true]
+      ])
+      expect(yield* Effect.flip(fetch("promo", "en", { access_token: "another" }))).toMatchObject({
+        _tag: "PlatformRefusal",
+        failure: { code: "credentials_rejected" }
+      })
+      expect(graph.faults()).toEqual([])
+    })
+  )
+})
+
 describe("an answer of the platform", () => {
   it.scopedLive("says the same however its JSON is written, and nothing where it is none", () =>
     Effect.gen(function* () {
