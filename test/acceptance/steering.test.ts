@@ -91,7 +91,10 @@ describe("a direct message", () => {
         updatedAt: time,
         sentAt: null,
         deliveredAt: time,
-        readAt: null
+        readAt: null,
+        currency: expect.any(String),
+        estimatedCost: null,
+        actualCost: null
       }
     })
     await eventually(
