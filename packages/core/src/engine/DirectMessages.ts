@@ -226,6 +226,35 @@ const admission = (circuits: Context.Tag.Service<Circuits>, sessions: Context.Ta
   })
 }
 
+/** Attempts a claimed message by its session's sender. */
+const attempting = (
+  circuits: Context.Tag.Service<Circuits>,
+  resolve: SessionSender.Resolve,
+  applyActions: FailureActions.Apply,
+  consentNow: ConsentNow
+) =>
+  Effect.fnUntraced(function* (
+    claimed: ClaimedJob,
+    { session }: Caller,
+    circuit: SessionCircuit,
+    consentedAt: Instant,
+    stillOwns: Attempt.StillOwns
+  ) {
+    const sessionSender = yield* resolve(session)
+    const done = yield* dispatch(
+      claimed,
+      sessionSender,
+      circuit,
+      applyActions,
+      consentNow,
+      consentedAt,
+      stillOwns
+    )
+    // Stored before the outcome, so that the next message sees the outage.
+    yield* circuits.store
+    return done
+  })
+
 type DirectRequest = Effect.Effect.Success<ReturnType<typeof Checks.directShape>>
 
 const acceptSend = (
@@ -329,27 +358,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const replay = replaying(inFlight, heartbeat)
   const settle = settling(jobs)
 
-  const attempt = Effect.fnUntraced(function* (
-    claimed: ClaimedJob,
-    { session }: Caller,
-    circuit: SessionCircuit,
-    consentedAt: Instant,
-    stillOwns: Attempt.StillOwns
-  ) {
-    const sessionSender = yield* resolve(session)
-    const done = yield* dispatch(
-      claimed,
-      sessionSender,
-      circuit,
-      applyActions,
-      consentNow,
-      consentedAt,
-      stillOwns
-    )
-    // Stored before the outcome, so that the next message sees the outage.
-    yield* circuits.store
-    return done
-  })
+  const attempt = attempting(circuits, resolve, applyActions, consentNow)
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: DirectCommand) {
     const now = yield* Clock.currentTimeMillis

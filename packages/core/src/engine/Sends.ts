@@ -29,6 +29,44 @@ const replayed = (record: IdempotencyRecord): Acknowledgement => ({
   replayed: true
 })
 
+const acceptSend = (
+  { account, key, session }: Caller,
+  { currency, phones, recipients, template, values }: Checks.ResolvedRequest,
+  {
+    idempotency,
+    jobId,
+    now,
+    prices,
+    reference
+  }: Pick<AcceptSend, "idempotency" | "jobId" | "now" | "reference"> & {
+    readonly prices: ReadonlyArray<RateCard.Rate | null>
+  }
+): AcceptSend => ({
+  now,
+  jobId,
+  accountId: account.id,
+  sessionId: session.id,
+  publicKey: key.publicKey,
+  content: Job.contentOf(template),
+  reference,
+  recipients: recipients.map(({ external_id, phone }, place) => ({
+    phone,
+    externalId: external_id ?? null,
+    values: values[place] ?? [],
+    market: prices[place]?.market ?? null,
+    price: prices[place]?.unitPrice ?? null
+  })),
+  currency,
+  estimatedCost: RateCard.total(prices),
+  idempotency,
+  demand: {
+    units: phones.length,
+    dailyLimit: account.plan.daily_template_recipients,
+    minimumWaitMs: account.plan.minimum_wait_ms
+  },
+  claim: null
+})
+
 export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids.Ids) {
   const cards = yield* RateCardStore
   const consents = yield* ConsentSource
@@ -42,7 +80,6 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: SendCommand) {
     const now = yield* Clock.currentTimeMillis
-    const { account, key, session } = caller
 
     const shaped = Checks.templateShape({
       request: command.request,
@@ -72,38 +109,19 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       phones,
       closedTo(caller, template)
     )
-    const units = phones.length
-    const sending: AcceptSend = {
+    const sending = acceptSend(caller, resolved, {
       now,
       jobId: ids.jobId(now),
-      accountId: account.id,
-      sessionId: session.id,
-      publicKey: key.publicKey,
-      content: Job.contentOf(template),
       reference: request.reference ?? null,
-      recipients: resolved.recipients.map(({ external_id, phone }, place) => ({
-        phone,
-        externalId: external_id ?? null,
-        values: resolved.values[place] ?? [],
-        market: prices[place]?.market ?? null,
-        price: prices[place]?.unitPrice ?? null
-      })),
-      currency,
-      estimatedCost: RateCard.total(prices),
-      idempotency: { key: idempotencyKey, fingerprint: fingerprint() },
-      demand: {
-        units,
-        dailyLimit: account.plan.daily_template_recipients,
-        minimumWaitMs: account.plan.minimum_wait_ms
-      },
-      claim: null
-    }
+      prices,
+      idempotency: { key: idempotencyKey, fingerprint: fingerprint() }
+    })
     // An idle lane can claim the send in the same group commit (docs/adr/0016).
     if (jobs.commitsInGroups) yield* signals.sends.notify
     const accepted = yield* checks
       .accept(
         sending,
-        ({ limit, resetsAt, used }) => new QuotaExceeded({ limit, used, requested: units, resetsAt })
+        ({ limit, resetsAt, used }) => new QuotaExceeded({ limit, used, requested: phones.length, resetsAt })
       )
       // A send that nobody claims is accepted while the store is held.
       .pipe(Effect.catchTag("StoreQuarantined", Effect.die))

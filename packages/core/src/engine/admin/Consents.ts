@@ -1,5 +1,6 @@
 /** Registration of consents, item by item, and what is known of a phone. */
 import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { View } from "../../domain/Audit.ts"
 import * as Audit from "../../domain/Audit.ts"
@@ -157,38 +158,27 @@ const shown = (results: ReadonlyArray<ConsentResult>): View => {
   return { ...counts, consents: listed }
 }
 
-export const make = Effect.gen(function* () {
-  const accounts = yield* AccountStore
-  const inbound = yield* InboundStore
-  const store = yield* ConsentStore
-  const signals = yield* Signals
-  const record = yield* Recorder.make
-  const ids = Ids.make(yield* Ids.RandomBytes)
-
-  const account = Effect.fnUntraced(function* (id: string) {
-    if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
-  })
-
-  const recordOf = (item: NewConsent, now: Instant): RecordOfPhone => {
-    const reportedAt = (item.occurred_at === undefined ? undefined : Time.parse(item.occurred_at)) ?? null
-    return {
-      id: ids.uuid(now),
-      phone: item.phone,
-      userId: null,
-      purpose: item.purpose ?? "all",
-      status: item.status ?? "granted",
-      source: item.source,
-      proof: item.proof ?? null,
-      // A time ahead of ours must not outrank a later record.
-      occurredAt: Math.min(reportedAt ?? now, now),
-      reportedAt,
-      datedBy: null,
-      recordedAt: now
-    }
+const recordOf = (ids: Ids.Ids, item: NewConsent, now: Instant): RecordOfPhone => {
+  const reportedAt = (item.occurred_at === undefined ? undefined : Time.parse(item.occurred_at)) ?? null
+  return {
+    id: ids.uuid(now),
+    phone: item.phone,
+    userId: null,
+    purpose: item.purpose ?? "all",
+    status: item.status ?? "granted",
+    source: item.source,
+    proof: item.proof ?? null,
+    // A time ahead of ours must not outrank a later record.
+    occurredAt: Math.min(reportedAt ?? now, now),
+    reportedAt,
+    datedBy: null,
+    recordedAt: now
   }
+}
 
-  /** Records items in one commit, and finishes it even if the client hangs up. */
-  const recordPart = Effect.fnUntraced(function* (accountId: string, results: ReadonlyArray<ConsentResult>) {
+/** Records items in one commit, and finishes it even if the client hangs up. */
+const recordingPart = (store: Context.Tag.Service<ConsentStore>, signals: Context.Tag.Service<Signals>) =>
+  Effect.fnUntraced(function* (accountId: string, results: ReadonlyArray<ConsentResult>) {
     const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
     if (records.length === 0) return results
     const recorded = yield* store.record({ accountId, records })
@@ -202,8 +192,9 @@ export const make = Effect.gen(function* () {
     )
   }, Effect.uninterruptible)
 
-  /** As the hook would have recorded it, so that it counts by the session's time. Done twice it changes nothing more. */
-  const recordText = Effect.fnUntraced(function* (found: InPortfolio<PerhapsRefusal>) {
+/** As the hook would have recorded it, so that it counts by the session's time. Done twice it changes nothing more. */
+const recordingText = (inbound: Context.Tag.Service<InboundStore>, signals: Context.Tag.Service<Signals>) =>
+  Effect.fnUntraced(function* (found: InPortfolio<PerhapsRefusal>) {
     const { accountId, id, messageId, phone, portfolio, sessionId, text, reportedAt, userId } = found
     const item: InboundItem = {
       id: `${sessionId} perhaps ${id}`,
@@ -227,6 +218,21 @@ export const make = Effect.gen(function* () {
     yield* signals.deliveries.notify
   }, Effect.uninterruptible)
 
+export const make = Effect.gen(function* () {
+  const accounts = yield* AccountStore
+  const inbound = yield* InboundStore
+  const store = yield* ConsentStore
+  const signals = yield* Signals
+  const record = yield* Recorder.make
+  const ids = Ids.make(yield* Ids.RandomBytes)
+
+  const account = Effect.fnUntraced(function* (id: string) {
+    if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
+  })
+
+  const recordPart = recordingPart(store, signals)
+  const recordText = recordingText(inbound, signals)
+
   const consents: Consents = {
     record: Effect.fnUntraced(function* (accountId, items) {
       yield* account(accountId)
@@ -239,7 +245,7 @@ export const make = Effect.gen(function* () {
         const part = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
           const faults = check(item, from + place, now)
           return faults.length === 0
-            ? { _tag: "Recorded", record: recordOf(item, now) }
+            ? { _tag: "Recorded", record: recordOf(ids, item, now) }
             : { _tag: "Refused", phone: item.phone, faults }
         })
         results.push(...(yield* record({ operation: "consents.record", entry }, recordPart(accountId, part))))
