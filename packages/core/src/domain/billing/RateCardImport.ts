@@ -320,6 +320,19 @@ const grouped = /^\d{1,3}(?:,\d{3})+(?:\.\d+)?$/
 
 const amountOf = (cell: string): string => (grouped.test(cell) ? cell.replaceAll(",", "") : cell)
 
+/** The prices of a list that has none in the currency asked for, in words. */
+const pricesIn = (currencies: ReadonlySet<string>): string =>
+  currencies.size === 0 ? "no prices below its header row" : `prices in ${[...currencies].join(", ")} only`
+
+/** The currency that a row names; `undefined` for a fault. */
+const currencyAt = ({ cells, number }: Line, column: number, faults: RowFaults): string | undefined => {
+  const code = currencyOf(cells[column] ?? "")
+  if (code !== undefined) return code
+  const message = "Write the row's currency as a code such as USD."
+  faults.ofCell(number, column, "invalid_value", message)
+  return undefined
+}
+
 /** Rows of the currency, with amounts as plain decimals. A text alone in its row is a note, not a market. */
 const rowsOf = (
   table: Table,
@@ -331,6 +344,10 @@ const rowsOf = (
   const skipped: Array<Skipped> = []
   const seen = new Map<string, number>()
   const currencies = new Set<string>()
+  const skip = (line: number, name: string): void => {
+    if (skipped.length < Fault.maximum)
+      skipped.push({ line, market: name.slice(0, maximumName), reason: unknownMarket })
+  }
   let matches = 0
   for (const read of table.rows) {
     const line = {
@@ -349,12 +366,8 @@ const rowsOf = (
     }
     if (cells.every((cell, at) => at === table.market || cell === "")) continue
     if (table.currency >= 0) {
-      const code = currencyOf(cells[table.currency] ?? "")
+      const code = currencyAt(line, table.currency, faults)
       if (code !== undefined) currencies.add(code)
-      else {
-        const message = "Write the row's currency as a code such as USD."
-        faults.ofCell(number, table.currency, "invalid_value", message)
-      }
       if (code !== currency) continue
     }
     matches += 1
@@ -362,8 +375,7 @@ const rowsOf = (
     if (name === "")
       faults.ofCell(number, table.market, "required", "Name the row's market, or remove the row.")
     else if (!markets.has(plain(name))) {
-      if (skipped.length < Fault.maximum)
-        skipped.push({ line: number, market: name.slice(0, maximumName), reason: unknownMarket })
+      skip(number, name)
       continue
     }
     const market = marketOf(line, table.market, seen, faults)
@@ -371,11 +383,7 @@ const rowsOf = (
     addPriceFaults(line, table, faults)
   }
   if (matches === 0) {
-    const others =
-      currencies.size === 0
-        ? "no prices below its header row"
-        : `prices in ${[...currencies].join(", ")} only`
-    faults.ofTable(`Give a list with prices in ${currency}: this one has ${others}.`)
+    faults.ofTable(`Give a list with prices in ${currency}: this one has ${pricesIn(currencies)}.`)
   } else if (rows.length === 0 && found.list.length === 0) {
     faults.ofTable(
       "Give a list with a market of the platform's, such as Spain or Rest of Africa: this one has none."

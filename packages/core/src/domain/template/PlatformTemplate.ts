@@ -218,6 +218,25 @@ const plainButtons: ReadonlySet<string> = new Set(["quick_reply", "url", "phone_
 /** The platform's own limit (whatsapp-cloud.md §1.1). */
 const maximumButtons = 10
 
+/** The placeholder of a URL button's address, and the example of what stands there. */
+const urlPlaceholder = (
+  reader: Reader,
+  button: unknown,
+  url: string | undefined,
+  path: Path
+): { readonly name: string; readonly example: string | undefined } | undefined => {
+  if (url === undefined) reader.fail(path, "A URL button needs `url`.")
+  const names = Template.placeholders(url ?? "")
+  if (names.length > 1 || (names.length === 1 && !/\}\}$/.test(url ?? ""))) {
+    reader.fail(path, "A URL must have at most one placeholder, at its end.")
+  }
+  const [name] = names
+  if (name === undefined) return undefined
+  const given = fitExample(textAt(button, "example", 0) ?? textAt(button, "example"))
+  // The platform's own example is the whole address.
+  return { name, example: given === undefined ? undefined : Template.suffixOf(given, url ?? "") }
+}
+
 const buttons = (reader: Reader, json: unknown, path: Path): Part => {
   const found: Array<Button> = []
   const variables: Array<readonly [Variable, Binding]> = []
@@ -236,16 +255,9 @@ const buttons = (reader: Reader, json: unknown, path: Path): Part => {
     })
     if (type !== "" && !plainButtons.has(type)) reader.obstacles.push(`Its ${type} button needs parameters.`)
     if (type !== "url") return
-    if (url === undefined) reader.fail([...where, "url"], "A URL button needs `url`.")
-    const names = Template.placeholders(url ?? "")
-    if (names.length > 1 || (names.length === 1 && !/\}\}$/.test(url ?? ""))) {
-      reader.fail([...where, "url"], "A URL must have at most one placeholder, at its end.")
-    }
-    const [name] = names
-    if (name !== undefined) {
-      const given = fitExample(textAt(button, "example", 0) ?? textAt(button, "example"))
-      // The platform's own example is the whole address.
-      const example = given === undefined ? undefined : Template.suffixOf(given, url ?? "")
+    const placeholder = urlPlaceholder(reader, button, url, [...where, "url"])
+    if (placeholder !== undefined) {
+      const { example, name } = placeholder
       variables.push([
         variable(`button.${urls}.1`, "url_suffix", Template.suffixLength, { example }),
         { placeholder: name, buttonIndex: index }

@@ -203,13 +203,12 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   ): Tx<ReadonlyArray<DispatchedJob>, B> {
     const { id, pacing } = session
     const later = new Map(putOff.map(({ of, recipients }) => [of, recipients.map(unclaimed)]))
-    const others: Array<JobChange<B["job"]>> = mistimed.map(({ job }) => ({
-      state: job,
-      changes: [],
-      drafts: []
-    }))
-    for (const { job, status } of paused)
-      others.push(...JobSteps.withJob(job, Transitions.pauseForTemplate(job.job, status ?? "", now)))
+    const others: Array<JobChange<B["job"]>> = [
+      ...mistimed.map(({ job }) => ({ state: job, changes: [], drafts: [] })),
+      ...paused.flatMap(({ job, status }) =>
+        JobSteps.withJob(job, Transitions.pauseForTemplate(job.job, status ?? "", now))
+      )
+    ]
     const interval = chosen.length === 0 ? null : pacing.pair_interval_ms
     let times = new Map<string, Instant>()
     let numbers: ReadonlyMap<string, ReadonlyArray<string>> = new Map()

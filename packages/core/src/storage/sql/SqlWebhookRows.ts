@@ -80,7 +80,8 @@ const resume = `UPDATE sendwright_delivery SET tries = 0, first_attempt_at = NUL
 const replay = `UPDATE sendwright_delivery
   SET status = 'pending', tries = 0, first_attempt_at = NULL, next_at = ?, due_at = ?, worker = NULL`
 
-export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> => {
+/** The statements that a dialect has a part in. */
+const statementsOf = (dialect: Dialect) => {
   const named = `SELECT ${dialect.elements.value} FROM ${dialect.elements.from}`
   const enabled = `(SELECT arrival FROM sendwright_pace WHERE paced = endpoint.id) AS arrival
     FROM waiting ${dialect.lookUp("sendwright_endpoint", "endpoint", "endpoint.seq = waiting.endpoint")}
@@ -121,15 +122,32 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
     ORDER BY event.seq ${limited}`
 
   return {
+    arrived,
+    byIds,
+    claimDeliveries,
+    claimedDeliveries,
+    dueEndpoints,
+    missing,
+    oldestDue,
+    replayFailed,
+    toChange,
+    waitingEndpoints
+  }
+}
+
+export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> => {
+  const statements = statementsOf(dialect)
+
+  return {
     dueEndpoints: function* ({ after, limit, now, until }) {
-      const rows = yield* all(dueEndpoints, after, until, now, limit)
+      const rows = yield* all(statements.dueEndpoints, after, until, now, limit)
       return rows.map((row) => {
         const endpoint = toStored(row)
         return { endpoint, position: endpoint.seq, arrival: realOrNull(row, "arrival") }
       })
     },
     waitingEndpoints: function* () {
-      const rows = yield* all(waitingEndpoints, 0)
+      const rows = yield* all(statements.waitingEndpoints, 0)
       return rows.map((row) => ({
         id: text(row, "id"),
         deliveriesPerSecond: realOrNull(row, "deliveries_per_second"),
@@ -139,11 +157,11 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
     },
 
     endpoints: function* (ids) {
-      const rows = yield* all(byIds, JSON.stringify(ids))
+      const rows = yield* all(statements.byIds, JSON.stringify(ids))
       return rows.map(toStored)
     },
     lockEndpoint: function* (id) {
-      const row = yield* get(toChange, id)
+      const row = yield* get(statements.toChange, id)
       return row === undefined ? null : toStored(row)
     },
     saveEndpoint: (_, endpoint) => run(update, ...changeable.write(endpoint), endpoint.id),
@@ -162,7 +180,7 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
     saveArrival: PaceRows.save,
 
     lockDue: function* ({ endpoint, limit, now }) {
-      const rows = yield* all(oldestDue, endpoint.seq, now, limit)
+      const rows = yield* all(statements.oldestDue, endpoint.seq, now, limit)
       return rows.map((row) => ({
         delivery: readClaimed(row, endpoint.value.id),
         eventId: text(row, "event_id"),
@@ -170,10 +188,10 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
       }))
     },
     saveClaims: (deliveries, worker) =>
-      run(claimDeliveries, worker, JSON.stringify(deliveries.map(({ id }) => id))),
+      run(statements.claimDeliveries, worker, JSON.stringify(deliveries.map(({ id }) => id))),
 
     lockClaimed: function* (deliveryIds) {
-      const rows = yield* all(claimedDeliveries, JSON.stringify(deliveryIds))
+      const rows = yield* all(statements.claimedDeliveries, JSON.stringify(deliveryIds))
       return rows.map((row) => readClaimed(row, text(row, "endpoint_id")))
     },
     saveAttempts: function* (made) {
@@ -187,7 +205,7 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
         if (delivery.status === "delivered") delivered.push(delivery.id)
         else yield* run(putOff, ...attempted.write(delivery), delivery.seq)
       }
-      if (delivered.length > 0) yield* run(arrived, JSON.stringify(delivered))
+      if (delivered.length > 0) yield* run(statements.arrived, JSON.stringify(delivered))
     },
 
     lockWorker: WorkerRows.lock(dialect),
@@ -195,10 +213,12 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
     resume: (endpoint, now) => run(resume, now, endpoint.seq),
     replay: (deliveryId, now) => run(`${replay} WHERE id = ? AND worker IS NULL`, now, now, deliveryId),
     replayFailed: ({ endpoint, limit, now, since }) =>
-      changes(replayFailed, now, now, endpoint.seq, since, now, limit),
+      changes(statements.replayFailed, now, now, endpoint.seq, since, now, limit),
 
     missingEvents: function* ({ endpoint: { seq: key, value }, limit, since, types }) {
-      return (yield* all(missing, value.accountId, since, JSON.stringify(types), key, limit)).map(seq)
+      return (yield* all(statements.missing, value.accountId, since, JSON.stringify(types), key, limit)).map(
+        seq
+      )
     },
     deliver: (endpoint, events, now) =>
       Events.deliver(
