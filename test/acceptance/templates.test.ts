@@ -94,6 +94,19 @@ describe("an import of templates", () => {
     ])
   })
 
+  it("of one with a cap on price shows it, also after an import that does not mention it", async () => {
+    const owner = await tenant(host)
+    const capped = { ...template, name: "capped", category: "MARKETING" }
+    const cap = { bid_amount: 87_000, bid_strategy: "LOWEST_COST_WITH_BID_CAP" }
+    const shown = async () => items((await owner.get("/api/v1/templates?name=capped")).json, "templates")
+    const imported = await put(owner.sessionId, [{ ...capped, optimization_spec: cap }])
+    expect(items(imported.json, "templates")).toMatchObject([{ max_price: cap }])
+    await put(owner.sessionId, [capped])
+    expect(await shown()).toMatchObject([{ max_price: cap }])
+    await put(owner.sessionId, [{ ...capped, optimization_spec: null }])
+    expect(await shown()).toMatchObject([{ max_price: null }])
+  })
+
   it("is refused when nothing of it can be imported, or when it is no list", async () => {
     const owner = await tenant(host)
     const answer = await put(owner.sessionId, [{}, { ...template, category: "OTHER" }])

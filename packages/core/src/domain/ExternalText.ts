@@ -86,10 +86,10 @@ const fitJson = (value: unknown): unknown => {
 }
 
 /** An object as a platform wrote it, well-formed; null for anything else, and undefined where it is too long. */
-export const jsonObject = (value: unknown): object | null | undefined => {
+export const jsonObject = (value: unknown, mostBytes = longestJson): object | null | undefined => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null
   const text = JSON.stringify(value)
-  if (Buffer.byteLength(text) > longestJson) return undefined
+  if (Buffer.byteLength(text) > mostBytes) return undefined
   if (!unfitInJson.test(text)) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [String(fitJson(name)), fitJson(member)])

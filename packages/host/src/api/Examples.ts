@@ -43,6 +43,7 @@ export const template = {
   sendable: true,
   unsendable_reason: null,
   quality: "green",
+  max_price: null,
   updated_at: at
 } as const
 

@@ -4,6 +4,7 @@
  * language, category or status is refused (decisions.md §10).
  */
 import * as Either from "../../effect/Either.ts"
+import * as ExternalText from "../ExternalText.ts"
 import * as Fault from "../Fault.ts"
 import { at, textAt, wordAt } from "../Json.ts"
 import * as Text from "../Text.ts"
@@ -364,6 +365,18 @@ const listing = (reader: Reader, json: unknown): Listing | undefined => {
 const fitId = (id: string | undefined): string | null =>
   id !== undefined && /^[\x21-\x7e]{1,64}$/.test(id) ? id : null
 
+const longestPrice = 2 * 1024
+
+/**
+ * The platform's cap on the price of a message, under its present name or its former one. Its unit is the platform's, so
+ * it is kept as it came and nothing is computed from it. Undefined where the JSON does not mention it.
+ */
+const maxPriceOf = (json: unknown): object | null | undefined => {
+  const present = at(json, "optimization_spec")
+  const found = present === undefined ? at(json, "bid_spec") : present
+  return found === undefined ? undefined : (ExternalText.jsonObject(found, longestPrice) ?? null)
+}
+
 /** Undefined when it cannot even be listed: then its components are not looked at. */
 const contentOf = (json: unknown): TemplateContent | undefined => {
   const listed = listing(new Reader(1), json)
@@ -372,6 +385,7 @@ const contentOf = (json: unknown): TemplateContent | undefined => {
   const parts = components(content, json)
   const slots = parts.flatMap((part) => part.variables)
   const unsendableReason = reasonOf(content)
+  const maxPrice = maxPriceOf(json)
   return {
     ...listed,
     components: parts.map((part) => part.component),
@@ -380,7 +394,8 @@ const contentOf = (json: unknown): TemplateContent | undefined => {
     sendable: unsendableReason === null,
     unsendableReason,
     quality: fitWord(textAt(json, "quality_score", "score")),
-    platformId: fitId(wordAt(json, "id"))
+    platformId: fitId(wordAt(json, "id")),
+    ...(maxPrice === undefined ? {} : { maxPrice })
   }
 }
 

@@ -73,6 +73,8 @@ export interface TemplateContent {
   readonly quality: string | null
   /** The platform's own id; absent where it told none. */
   readonly platformId?: string | null
+  /** The platform's cap on the price of a message, in its own form; null where it has none, absent where nothing is told. */
+  readonly maxPrice?: object | null
 }
 
 export interface Template extends NumberedTemplate {
@@ -81,6 +83,15 @@ export interface Template extends NumberedTemplate {
   readonly sessionId: string
   readonly updatedAt: Instant
 }
+
+const MaxPrice = Schema.NullOr(Schema.Object).annotations({
+  jsonSchema: {
+    type: ["object", "null"],
+    additionalProperties: true,
+    description:
+      "The platform's cap on the price of a message, as the platform wrote it; null where none is known."
+  }
+})
 
 /** A template as the API shows it. */
 export const Wire = Schema.Struct({
@@ -94,6 +105,7 @@ export const Wire = Schema.Struct({
   sendable: Schema.Boolean,
   unsendable_reason: Schema.NullOr(Schema.String),
   quality: Schema.NullOr(Schema.String),
+  max_price: MaxPrice,
   updated_at: Schema.String
 }).annotations({ identifier: "Template" })
 export type Wire = typeof Wire.Type
@@ -109,6 +121,7 @@ export const toWire = (template: Template): Wire => ({
   sendable: template.sendable,
   unsendable_reason: template.unsendableReason,
   quality: template.quality,
+  max_price: template.maxPrice ?? null,
   updated_at: Time.format(template.updatedAt)
 })
 
@@ -202,12 +215,14 @@ const announced = (
  * which is `header.1` whatever its name is.
  */
 export const merge = (known: NumberedTemplate | null, content: TemplateContent): NumberedTemplate => {
-  const { correctCategory: _, platformId: __, ...rest } = numbered(content, known?.names ?? [])
+  const { correctCategory: _, maxPrice: ___, platformId: __, ...rest } = numbered(content, known?.names ?? [])
   const platformId = content.platformId ?? known?.platformId ?? null
   const correctCategory = announced(known, content)
+  const maxPrice = content.maxPrice === undefined ? (known?.maxPrice ?? null) : content.maxPrice
   const merged = {
     ...rest,
     ...(platformId === null ? {} : { platformId }),
+    ...(maxPrice === null ? {} : { maxPrice }),
     ...(correctCategory === null ? {} : { correctCategory })
   }
   return known !== null && sameContent(known, merged) ? known : merged
@@ -324,6 +339,7 @@ const sameContent = (a: NumberedTemplate, b: NumberedTemplate): boolean => {
     components,
     correctCategory = null,
     language,
+    maxPrice = null,
     name,
     platformId = null,
     quality,
@@ -344,6 +360,7 @@ const sameContent = (a: NumberedTemplate, b: NumberedTemplate): boolean => {
       unsendableReason,
       quality,
       platformId,
+      maxPrice,
       correctCategory
     ])
   return text(a) === text(b)

@@ -399,6 +399,41 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("keeps its cap on price until an import names another or none", () =>
+      Effect.gen(function* () {
+        const templates = yield* TemplateStore
+        const { accountId, sessionId } = yield* owner
+        const cap = { bid_strategy: "LOWEST_COST_WITH_BID_CAP", bid_amount: 87_000 }
+        const put = (some: Partial<TemplateContent>, now: number) =>
+          Effect.map(
+            templates.importAll({ accountId, sessionId, contents: [Fixtures.template(some)], now }),
+            ([template]) => template
+          )
+        const first = yield* put({ maxPrice: cap }, now)
+        const templateId = first?.templateId ?? 0
+        const kept = Effect.map(templates.find({ sessionId, templateId }), (found) => found?.maxPrice ?? null)
+        expect([first?.maxPrice, yield* kept]).toEqual([cap, cap])
+        expect(yield* put({ maxPrice: { ...cap } }, now + 1)).toMatchObject({ updatedAt: now })
+        yield* put({ quality: "red" }, now + 2)
+        yield* templates.report({
+          accountId,
+          sessionId,
+          templateId,
+          report: { status: "paused", refusedSince: null },
+          now: now + 3
+        })
+        expect(yield* kept).toEqual(cap)
+        const lower = { ...cap, bid_amount: 50_000 }
+        expect(yield* put({ maxPrice: lower }, now + 4)).toMatchObject({
+          maxPrice: lower,
+          updatedAt: now + 4
+        })
+        expect(yield* kept).toEqual(lower)
+        yield* put({ maxPrice: null }, now + 5)
+        expect(yield* kept).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("finds it by the platform's id, else by its name and language as platforms spell them", () =>
       Effect.gen(function* () {
         const templates = yield* TemplateStore

@@ -129,18 +129,35 @@ describe("a platform template", () => {
     }
   })
 
+  it("has the platform's cap on price as it came, by its present name before its former, or nothing of one", () => {
+    const cap = { bid_amount: 87_000, bid_strategy: "LOWEST_COST_WITH_BID_CAP" }
+    const priced = (json: object) => read({ ...base, category: "MARKETING", ...json })
+    expect(priced({ optimization_spec: cap })).toMatchObject({ maxPrice: cap, sendable: true })
+    expect(priced({ bid_spec: cap }).maxPrice).toEqual(cap)
+    expect(priced({ bid_spec: { bid_amount: 1 }, optimization_spec: cap }).maxPrice).toEqual(cap)
+    const asText = { max_price: "0.0750", currency: "EUR" }
+    expect(priced({ optimization_spec: asText }).maxPrice).toEqual(asText)
+    expect(priced({})).not.toHaveProperty("maxPrice")
+    expect(priced({ bid_spec: cap, optimization_spec: null }).maxPrice).toBeNull()
+    const of = (bytes: number) => ({ a: "x".repeat(bytes - JSON.stringify({ a: "" }).length) })
+    expect(priced({ optimization_spec: of(2048) }).maxPrice).toEqual(of(2048))
+    for (const unfit of [of(2049), "87000", 87_000, [cap], true])
+      expect(priced({ optimization_spec: unfit })).toMatchObject({ maxPrice: null, sendable: true })
+  })
+
   it("holds no text that a database cannot keep", () => {
     const odd = FastCheck.oneof(
       FastCheck.constantFrom("\u0000", "\ud800", "x\u0000y"),
       FastCheck.string({ unit: "binary" })
     )
     FastCheck.assert(
-      FastCheck.property(odd, FastCheck.nat(7), (text, place) => {
+      FastCheck.property(odd, FastCheck.nat(8), (text, place) => {
         const at = (index: number, usual: string): string => (index === place ? text : usual)
         const json = {
           ...base,
           status: at(0, "APPROVED"),
           quality_score: { score: at(1, "GREEN") },
+          optimization_spec: { bid_strategy: at(8, "CAP") },
           components: [
             { type: "BODY", text: at(2, "Hi {{1}}"), example: { body_text: [[at(3, "Ana")]] } },
             {
@@ -174,7 +191,7 @@ describe("a platform template", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.anything(), FastCheck.anything(), (any, other) => {
         PlatformTemplate.read(any)
-        PlatformTemplate.read({ ...base, components: any })
+        PlatformTemplate.read({ ...base, components: any, optimization_spec: other })
         PlatformTemplate.read({ ...base, components: [any, other] })
         PlatformTemplate.read({
           ...base,
