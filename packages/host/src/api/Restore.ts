@@ -1,6 +1,6 @@
 /** A store that was restored from a backup, and what becomes of what was open before (decisions.md §11). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import { Restore as Domain, type RestoreDecision } from "@sendwright/core"
+import { Restore as Domain, Errors, Fault, type RestoreDecision } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { reply } from "../http/Route.ts"
@@ -8,15 +8,18 @@ import * as Examples from "./Examples.ts"
 import { forOperator } from "./Operation.ts"
 import { Count, NullableTime, Ok, ok, Text, timeOrNull, type View } from "./Wire.ts"
 
-const Opening = Schema.Struct({
-  open: Schema.Literal(...Domain.ways).annotations({
-    description: "What becomes of what was open before the restore."
-  }),
-  dry_run: Schema.optional(Schema.Boolean)
-})
-
-const Holding = Schema.Struct({
-  hold: Schema.Literal(true).annotations({ description: "Holds the store, for a copy that cannot be told." })
+const Decision = Schema.Struct({
+  open: Schema.optional(
+    Schema.Literal(...Domain.ways).annotations({
+      description: "What becomes of what was open before the restore. Either this or `hold` is needed."
+    })
+  ),
+  dry_run: Schema.optional(Schema.Boolean),
+  hold: Schema.optional(
+    Schema.Literal(true).annotations({
+      description: "Holds the store, for a copy that cannot be told. Not with `open` or `dry_run`."
+    })
+  )
 })
 
 const Decided = Schema.Struct({
@@ -49,14 +52,26 @@ const decided = (answer: RestoreDecision.Answer): View<typeof Decided> => ({
   }
 })
 
-const commandOf = (given: typeof Opening.Type | typeof Holding.Type): RestoreDecision.Command =>
-  "hold" in given ? { quarantine: given.hold } : { open: given.open, dryRun: given.dry_run }
+const refused = (name: string, code: Fault.Code, message: string) =>
+  Effect.fail(new Errors.InvalidRequest({ faults: [Fault.make([name], code, message)] }))
+
+const commandOf = ({
+  dry_run: dryRun,
+  hold,
+  open
+}: typeof Decision.Type): Effect.Effect<RestoreDecision.Command, Errors.InvalidRequest> => {
+  if (hold === undefined)
+    return open === undefined
+      ? refused("open", "required", "`open` is required: `unknown`, `cancel` or `send`. Or `hold`: true.")
+      : Effect.succeed({ open, dryRun })
+  return open === undefined && dryRun === undefined
+    ? Effect.succeed({ quarantine: hold })
+    : refused("hold", "invalid_value", "`hold` goes with neither `open` nor `dry_run`: give one of them.")
+}
 
 export const admin = [
   forOperator(
-    HttpApiEndpoint.post("restore", "/admin/v1/restore")
-      .setPayload(Schema.Union(Opening, Holding))
-      .addSuccess(Decided),
+    HttpApiEndpoint.post("restore", "/admin/v1/restore").setPayload(Decision).addSuccess(Decided),
     {
       summary: "Let a restored store send again, or hold it",
       description:
@@ -81,6 +96,8 @@ export const admin = [
     },
     ({ admin }) =>
       ({ payload }) =>
-        Effect.map(admin.restore.decide(commandOf(payload)), (answer) => reply(decided(answer)))
+        Effect.map(Effect.flatMap(commandOf(payload), admin.restore.decide), (answer) =>
+          reply(decided(answer))
+        )
   )
 ]
