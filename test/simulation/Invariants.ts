@@ -47,7 +47,15 @@ export const make = () => {
         const id = messageId(job.id, recipient.index)
         const retries = retried.get(id) ?? 0
         const known = before.get(id)
-        const fell = known !== undefined && Recipient.rank(recipient.status) < Recipient.rank(known.status)
+        const waitsAgain =
+          known?.status === "sending" &&
+          recipient.status === "queued" &&
+          recipient.attempts === 0 &&
+          !recipient.maybeSent
+        const fell =
+          known !== undefined &&
+          !waitsAgain &&
+          Recipient.rank(recipient.status) < Recipient.rank(known.status)
         const falls = (known?.falls ?? 0) + (fell ? 1 : 0)
         hold(falls <= retries, `${id} fell from ${known?.status} to ${recipient.status}`)
         hold(known === undefined || recipient.sequence >= known.sequence, `${id} has an older sequence`)

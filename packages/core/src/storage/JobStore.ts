@@ -140,6 +140,8 @@ export interface Claim {
 /** A process's word on its workers. */
 export interface WorkerHeartbeat {
   readonly workers: ReadonlyArray<string>
+  /** Workers that have ended, and say no more. */
+  readonly ended?: ReadonlyArray<string>
   readonly beats: number
   /** The time, when the process takes by itself what is due; null when it only has in hand what it was asked for. */
   readonly dispatchesAt: Instant | null
@@ -316,7 +318,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     /**
      * Says that workers live. Whoever may have claimed recipients or deliveries says so every few seconds, with another
-     * count.
+     * count. Those that have ended are forgotten; one that still holds something is known as long as it does.
      */
     readonly heartbeat: (command: WorkerHeartbeat) => Effect.Effect<void, StorageError>
 

@@ -37,7 +37,8 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
     readonly register: Effect.Effect<string>
     /**
      * From here on it is dead, and what it still has is rescued. Also for a name under which a commit may
-     * have claimed something that nobody knows of, because its answer was lost.
+     * have claimed something that nobody knows of, because its answer was lost. The store forgets the name with the next
+     * beat, and at the latest when the process ends; one that still has something is known by that until it is rescued.
      */
     readonly deregister: (worker: string) => Effect.Effect<void>
     /**
@@ -58,7 +59,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
     readonly isHere: (worker: string) => boolean
     /** For as long as the scope lasts this process claims by itself what is due, and says so. */
     readonly dispatch: Effect.Effect<void, never, Scope.Scope>
-    /** True while a process over the store does; of one that stopped it is known when the lease is over. */
+    /** True while a process over the store does; of one that died it is known when the lease is over. */
     readonly isDispatched: Effect.Effect<boolean, StorageError>
   }
 >() {
@@ -74,19 +75,31 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
         const here = new Map<string, Span>()
         /** One for each commit whose answer was lost: too few to be forgotten. */
         const givenBack = new Set<string>()
+        /** Names that the store may have heard of, and has not forgotten since. */
+        const told = new Set<string>()
         const someone = yield* Effect.makeLatch()
         const clock = yield* Effect.clock
         let beats = 0
+        /** True while the store has taken the last beat. */
+        let isHeard = false
         const dispatching = dispatchingOver(jobs, leaseMs)
 
         const prove = Effect.flatMap(Clock.currentTimeMillis, (now) => {
           beats += 1
+          isHeard = false
           const workers = [...here.keys()]
+          const ended = [...told].filter((worker) => !here.has(worker))
+          for (const worker of workers) told.add(worker)
           const said = Moment.unsafeNow(clock)
-          const stored = jobs.heartbeat({ workers, beats, dispatchesAt: dispatching.isHere() ? now : null })
+          const dispatchesAt = dispatching.isHere() ? now : null
+          const stored = jobs.heartbeat({ workers, ended, beats, dispatchesAt })
           const heard = Effect.map(stored, () => {
             const heard = Moment.unsafeNow(clock)
+            isHeard = true
+            for (const worker of ended) told.delete(worker)
             for (const worker of workers) {
+              // One that ended while this was under way is forgotten by the next beat.
+              told.add(worker)
               const span = here.get(worker)
               if (span !== undefined) here.set(worker, prolonged(span, { said, heard }, leaseMs))
             }
@@ -101,8 +114,21 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
             Effect.as(Effect.logWarning("Could not say that this process lives", cause), false)
           )
         )
+        const lastWord = Effect.suspend(() =>
+          jobs.heartbeat({ workers: [], ended: [...told], beats, dispatchesAt: null })
+        ).pipe(
+          Effect.disconnect,
+          Effect.timeout(patienceOf(leaseMs)),
+          Effect.interruptible,
+          Effect.catchAllCause((cause) =>
+            Effect.logDebug("The names of this process are left to the rescue", cause)
+          )
+        )
+        // A process that stops does not wait for a store that is down, and a beat that is under way would write the names
+        // anew: the rescue forgets them then.
+        yield* Effect.addFinalizer(() => (isHeard && told.size > 0 ? lastWord : Effect.void))
         const say = Effect.suspend(() =>
-          here.size === 0
+          here.size === 0 && told.size === 0
             ? Effect.zipRight(someone.close, someone.await)
             : Effect.flatMap(prove, (works) => Effect.sleep(works ? paceOf(leaseMs) : pauseOf(leaseMs)))
         )

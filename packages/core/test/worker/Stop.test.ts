@@ -95,6 +95,58 @@ describe("a process that stops", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("is no longer among the workers, and what it had claimed and not begun waits as before", () =>
+    Effect.gen(function* () {
+      const jobs = yield* JobStore
+      // The stop begins while the answer to a claim is under way.
+      const slow = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+            Effect.zipLeft(
+              jobs.settleAndClaim(command),
+              command.claim === null ? Effect.void : Effect.sleep("1 second")
+            )
+        }))
+      )
+      const { sender, sent } = platform({}, taking(4))
+      const scope = yield* Scope.make()
+      const { jobId } = yield* accept(20)
+      yield* Layer.buildWithScope(Layer.provide(running(sender), slow), scope)
+      yield* TestClock.adjust("500 millis")
+      const { sending } = (yield* find(jobId)).counts
+      expect(sending).toBeGreaterThan(0)
+      expect(yield* jobs.workers).not.toEqual([])
+      const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(stopping)
+      expect(yield* jobs.workers).toEqual([])
+      const { counts } = yield* find(jobId)
+      expect(sent.length).toBeLessThan(sending)
+      expect(counts).toMatchObject({ accepted: sent.length, queued: 20 - sent.length, sending: 0 })
+      const waiting = (yield* results(jobId)).filter(({ status }) => status === "queued")
+      expect(new Set(waiting.map(({ attempts }) => attempts))).toEqual(new Set([0]))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("and that has drained before is among the workers no longer than it drains", () =>
+    Effect.gen(function* () {
+      const jobs = yield* JobStore
+      yield* Effect.gen(function* () {
+        const { drain } = yield* Worker.Worker
+        for (let round = 0; round < 3; round += 1) {
+          yield* accept(1)
+          const draining = yield* Effect.fork(drain)
+          yield* TestClock.adjust("10 seconds")
+          yield* Fiber.join(draining)
+        }
+        yield* TestClock.adjust("10 seconds")
+        expect(yield* jobs.workers).toEqual([])
+      }).pipe(Effect.provide(embedded(platform({}, taking(1)).sender)))
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("leaves unknown after the grace what may not be repeated", () =>
     Effect.gen(function* () {
       const { sender } = platform({}, taking(100))

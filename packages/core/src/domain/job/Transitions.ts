@@ -263,6 +263,10 @@ const settleRetry = (
   )
 }
 
+/**
+ * A released attempt is not counted, and so its time is not either. Where nothing was ever sent the recipient waits again
+ * as before its claim, and is `queued`: it would otherwise count as under way while nobody has it.
+ */
 const settleReleased = (
   job: Pick<Job.Job, "status">,
   recipient: Job.RecipientResult,
@@ -273,9 +277,10 @@ const settleReleased = (
   const maybeSent = recipient.maybeSent || outcome.maybeSent
   if (isCanceled(job)) return settleCanceled(recipient, maybeSent, recipient.failure, now)
   const attempts = recipient.attempts - 1
-  // A released attempt is not counted, and so its time is not either. The claim was the recipient's last change.
+  // The claim was the recipient's last change.
   const retryingSince = retryingLater(recipient, recipient.updatedAt, now)
-  return changedTo(recipient, recipient.status, { attempts, maybeSent, nextAt: now, retryingSince }, now)
+  const status = attempts === 0 && !maybeSent ? "queued" : recipient.status
+  return changedTo(recipient, status, { attempts, maybeSent, nextAt: now, retryingSince }, now)
 }
 
 /**
@@ -469,7 +474,7 @@ export const abandon = (
     ? recipient
     : changedTo(recipient, recipient.maybeSent ? "unknown" : "failed", endFields(failure), now)
 
-/** The recipient queued again by an operator: the only step that lowers a status. */
+/** The recipient queued again by an operator. Besides a release before any attempt, no step lowers a status. */
 export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
   changedTo(
     recipient,

@@ -60,9 +60,10 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       settleAndClaim: (command) => perform(() => Changes.settleAndClaim(rows, claims, command)),
 
-      heartbeat: ({ beats, dispatchesAt, workers }) =>
+      heartbeat: ({ beats, dispatchesAt, ended = [], workers }) =>
         Effect.sync(() => {
           for (const worker of workers) db.beats.set(worker, { beats, dispatchesAt })
+          for (const worker of ended) db.beats.delete(worker)
         }),
 
       workers: Effect.sync(() => workersOf(db)),

@@ -114,9 +114,12 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       settleAndClaim: (command) =>
         db.work("JobStore.settleAndClaim", () => Changes.settleAndClaim(jobRows, claims, command)),
 
-      heartbeat: ({ beats, dispatchesAt, workers }) =>
+      heartbeat: ({ beats, dispatchesAt, ended = [], workers }) =>
         db.work("JobStore.heartbeat", function* () {
-          for (const worker of [...workers].sort()) yield* WorkerRows.heartbeat(worker, beats, dispatchesAt)
+          const over = new Set(ended)
+          for (const worker of [...workers, ...over].sort())
+            if (over.has(worker)) yield* WorkerRows.forget(worker, undefined)
+            else yield* WorkerRows.heartbeat(worker, beats, dispatchesAt)
         }),
 
       workers: db.read("JobStore.workers", function* () {

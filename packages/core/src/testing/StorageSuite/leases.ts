@@ -153,6 +153,67 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect(
+      "wait as before, and tell nobody of it, when they are released before their first attempt",
+      () =>
+        Effect.gen(function* () {
+          const { accountId, jobId, settle } = yield* claimed(5, 4)
+          yield* listen(accountId)
+          const released = Outcome.Released({ maybeSent: false })
+          yield* settle([
+            [0, released],
+            [1, Outcome.Released({ maybeSent: true })],
+            [2, Outcome.Retry({ at: now, failure, maybeSent: false })]
+          ])
+          const seen = Effect.map(results(jobId), (all) =>
+            all.map(({ attempts, nextAt, status }) => [status, attempts, nextAt])
+          )
+          expect(yield* seen).toEqual([
+            ["queued", 0, now],
+            ["sending", 0, now],
+            ["sending", 1, now],
+            ["sending", 1, null],
+            ["queued", 0, now]
+          ])
+          expect(yield* find(jobId)).toMatchObject({
+            status: "processing",
+            counts: { queued: 2, sending: 3 }
+          })
+          yield* settle([[3, released]])
+          expect(yield* events(now + 1)).toEqual([])
+          const [again] = yield* claim(5, now + 1)
+          expect(again?.recipients.map(({ attempts, index }) => [index, attempts])).toEqual([
+            [0, 1],
+            [1, 1],
+            [2, 2],
+            [3, 1],
+            [4, 1]
+          ])
+          const fence = again?.fence ?? 0
+          const all = again?.recipients.map(({ index }) => [index, released] as const) ?? []
+          yield* settle(all, { at: now + 2, fence })
+          // Whoever was attempted, or may have been, stays as one that is being sent.
+          expect((yield* seen).map(([status, attempts]) => [status, attempts])).toEqual([
+            ["queued", 0],
+            ["sending", 0],
+            ["sending", 1],
+            ["queued", 0],
+            ["queued", 0]
+          ])
+          expect((yield* find(jobId)).counts).toMatchObject({ queued: 3, sending: 2 })
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("end with their canceled job, when they are released before their first attempt", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, settle } = yield* claimed(1)
+        yield* jobs.cancel({ jobId, now })
+        yield* settle([[0, Outcome.Released({ maybeSent: false })]])
+        expect((yield* results(jobId))[0]).toMatchObject({ status: "canceled", attempts: 1 })
+        expect((yield* find(jobId)).status).toBe("canceled")
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("hold until the last outcome of the window is handed in", () =>
       Effect.gen(function* () {
         const { jobs, settle } = yield* claimed(4, 3)

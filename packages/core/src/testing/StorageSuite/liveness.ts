@@ -55,6 +55,22 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("that has ended is forgotten, when it has nothing in hand any more", () =>
+      Effect.gen(function* () {
+        const { jobs } = yield* bereaved(2, 0)
+        yield* claim(1, now, "holds")
+        yield* jobs.heartbeat({ workers: ["holds", "idle", "lives"], beats: 7, dispatchesAt: now })
+        yield* jobs.heartbeat({ workers: ["lives"], ended: ["idle", "holds"], beats: 8, dispatchesAt: null })
+        const known = Effect.map(jobs.workers, (workers) => workers.map(({ worker }) => worker).sort())
+        expect(yield* known).toEqual(["holds", "lives"])
+        expect(yield* jobs.dispatchesAt).toBeNull()
+        expect(yield* jobs.giveBack({ worker: "holds", now })).toBe(1)
+        expect(yield* known).toEqual(["lives"])
+        yield* jobs.heartbeat({ workers: [], ended: ["lives", "never seen"], beats: 9, dispatchesAt: null })
+        expect(yield* known).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("that dispatches is told by the last time at which one said so", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
