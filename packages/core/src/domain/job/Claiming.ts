@@ -204,6 +204,10 @@ export interface Choice<J extends DueJob> {
   readonly isLast: boolean
 }
 
+/** True when nothing of a choice is to be written, so that the same jobs would be found again. */
+export const isNothing = <J extends DueJob>({ chosen, mistimed, paused, putOff }: Choice<J>): boolean =>
+  chosen.length + mistimed.length + paused.length + putOff.length === 0
+
 /** What becomes of each recipient of a session in a claim with so much care; a time is when it is due again. */
 const chooser = (care: Care, now: Instant) => {
   let { survivors, suspects } = care

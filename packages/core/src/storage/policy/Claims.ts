@@ -289,6 +289,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         due.push(withDue(next, found.get(job.job.id) ?? []))
       }
       const choice = Claiming.chooseProbe(due, place.care, now)
+      // The first that is due waits for a later claim, and all others of its job wait behind it.
+      if (Claiming.isNothing(choice)) return passed
       const { paused } = choice
       const unapproved = paused.length === 0 ? paused : yield* stillUnapproved(paused)
       const jobs = yield* give(place, { ...choice, paused: unapproved })

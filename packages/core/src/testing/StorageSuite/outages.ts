@@ -1,6 +1,8 @@
 /** A platform that does not answer (decisions.md §10): its session's jobs wait, and one message at a time probes it. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import type { Care } from "../../domain/job/Claiming.ts"
+import { careless } from "../../domain/job/Claiming.ts"
 import type { ClaimedJob, Settlement } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -65,6 +67,36 @@ const told = (at: number) =>
 
 export const suite = (layer: Stored): void => {
   describe("a session whose platform does not answer", () => {
+    for (const [who, deaths, care] of [
+      ["survived a death", 1, { survivors: 0 }],
+      ["is a suspect", 2, { survivors: 54, suspects: 0 }]
+    ] as const)
+      it.effect(`is probed by a later claim where the first that is due ${who} and has to wait`, () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const sessions = yield* SessionStore
+          const known = yield* owner
+          const { sessionId } = known
+          yield* accept(known, 2)
+          for (let death = 0; death < deaths; death++) {
+            yield* claim(1)
+            yield* jobs.rescue({ worker: "worker-1", now, recoverable: ["sandbox"] })
+          }
+          yield* sessions.markUnavailable({ id: sessionId, now: now + minute })
+          const probe = (some: Partial<Care>) =>
+            Effect.map(
+              jobs.settleAndClaim({
+                now: now + minute + 5 * second,
+                settlements: [],
+                claim: { worker: "careful", limit: 10, care: { ...careless, ...some } }
+              }),
+              ({ claimed }) => counted(claimed)
+            )
+          expect(yield* probe(care)).toBe(0)
+          expect(yield* probe({})).toBe(1)
+        }).pipe(Effect.provide(layer))
+      )
+
     it.effect("pauses its jobs with the reason in one commit with its event, once", () =>
       Effect.gen(function* () {
         const { id, jobId, sessions } = yield* outage(3)
