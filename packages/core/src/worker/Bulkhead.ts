@@ -200,12 +200,14 @@ export class Bulkhead {
       ({ care }) => care.suspects > 0 || (isYoung && care.survivors > 0)
     )
     const isClear = this.#survivors + this.#suspects === 0
-    const survivors = isYoung ? Number(isFirst && isClear) : this.#suspects > 0 ? 0 : this.spare
+    // One may go where nothing is spare, as one of its session may: what others have in hand is not to hold it up.
+    const mayGo = this.#suspects > 0 ? 0 : Math.max(Number(this.#survivors === 0), this.spare)
+    const survivors = isYoung ? Number(isFirst && isClear) : mayGo
     const care: Care = {
       survivors,
       suspects: Number(!isYoung && isFirst && isClear),
       youngForMs,
-      survivorsWait: !isYoung && this.#suspects === 0,
+      survivorsWait: !isYoung && survivors > 0,
       suspectsWait: !isYoung && isClear
     }
     const asking: Asking = { care, granted: new Map(), carefully: 0, last: null, limit }

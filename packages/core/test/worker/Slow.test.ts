@@ -165,6 +165,25 @@ describe("a platform that does not answer", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("and one that is slow leaves a turn to whoever survived a death", () =>
+    Effect.gen(function* () {
+      const survivor = yield* accept(1)
+      yield* survivor.jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      const busy = yield* backlog(500)
+      const { sender } = platform({ deduplicates: true }, ({ sessionId }) =>
+        Effect.delay(Effect.succeed(accepted), sessionId === busy.sessionId ? 900 : 1)
+      )
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("5 seconds")
+        // It is taken back when the other has many in hand.
+        yield* survivor.jobs.rescue({ worker: "gone", now: 5000, recoverable: ["sandbox"] })
+        yield* TestClock.adjust("2 seconds")
+        expect((yield* results(survivor.jobId)).map(({ status }) => status)).toEqual(["accepted"])
+      })
+      yield* during(sender, sending, { concurrency: 64 })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("is waited for by who drains", () =>
     Effect.gen(function* () {
       const { sender, sent } = platform({}, () => Effect.as(Effect.sleep("30 seconds"), accepted))

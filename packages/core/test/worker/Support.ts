@@ -70,10 +70,14 @@ export const running = (
 ) => Layer.provideMerge(Worker.layerLoops, embedded(sender, transport, options))
 
 /** With the loops running; what is under way at the end has its grace. */
-export const during = <A, E, R>(sender: Sender.Sender, body: Effect.Effect<A, E, R>) =>
+export const during = <A, E, R>(
+  sender: Sender.Sender,
+  body: Effect.Effect<A, E, R>,
+  options?: Partial<Worker.Options>
+) =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
-    yield* Layer.buildWithScope(running(sender), scope)
+    yield* Layer.buildWithScope(running(sender, undefined, options), scope)
     const exit = yield* Effect.exit(body)
     const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
     yield* TestClock.adjust("1 minute")
