@@ -67,9 +67,10 @@ describe("@sendwright/core's public names", () => {
         "Account AccountStore Acting AddressPolicy Admin ApiKey ApiKeyStore Audit AuditStore",
         "ClosedMarkets Consent ConsentSource ConsentStore Currency Engine Errors Estimates Event EventData FailureCatalogue",
         "Fault HealthStore HttpGateway Idempotency Ids InboundStore Instant Job JobStore",
-        "KeyringStore Keywords Memory Money Operator OperatorStore Page Person Phone",
+        "KeyringStore Keywords Memory Money Operator OperatorStore Page PerhapsRefusal Person Phone",
         "Plan RateCard RateCardStore RateLimit RateLimitStore Readable Readiness Recipient Reference",
-        "Rendering RequestDecoder Requests Retry RetrySelection Sandbox SecretBox Secrets Sender",
+        "Rendering RequestDecoder Requests Restore RestoreDecision RestoreStore Retry RetrySelection Sandbox SecretBox",
+        "Secrets Sender",
         "Session SessionStore Signature StorageError StoreClock StoreTime Stores Template TemplateStore",
         "Transactions Unattributed UndiciTransport UnreadHook Variables Webhook WebhookStore WebhookTransport WhatsApp Worker"
       ].flatMap((line) => line.split(" "))

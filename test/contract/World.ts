@@ -56,6 +56,28 @@ export interface World {
   readonly gateway: string
   readonly whatsApp: string
   readonly trusting: string
+  /** A text that may be a refusal. */
+  readonly refusal: string
+}
+
+/** What proves that the gateway posts. */
+const gatewayHeaders = (body: string): Readonly<Record<string, string>> => {
+  const timestamp = Math.floor(Date.now() / 1000)
+  return {
+    "x-service-timestamp": String(timestamp),
+    "x-service-signature": Signature.sign(gatewaySecret, timestamp, Buffer.from(body))
+  }
+}
+
+/** Brings a text over the gateway that may be a refusal, and finds it in the operator's list. */
+const doubt = async (host: TestHost, accountId: string, gateway: string): Promise<string> => {
+  const body = JSON.stringify({
+    messages: [{ id: "doubt", from: "34600000199", text: "can you stop the order" }]
+  })
+  const headers = { "content-type": "application/json", ...gatewayHeaders(body) }
+  await fetch(`${host.base}/hooks/http/${gateway}`, { method: "POST", headers, body })
+  const { json } = await host.admin(`/accounts/${accountId}/perhaps-refusals`)
+  return String(at(json, "perhaps_refusals", 0, "id"))
 }
 
 /** @param platform where the session of the WhatsApp Cloud API asks */
@@ -72,11 +94,13 @@ export const make = async (host: TestHost, caller: Owned, platform: string): Pro
     })
     return String(at(made.json, "session", "id"))
   }
+  const gateway = await session("http", { url: "https://gateway.example/send", secret: gatewaySecret })
   return {
     caller,
     subject,
     operator,
-    gateway: await session("http", { url: "https://gateway.example/send", secret: gatewaySecret }),
+    gateway,
+    refusal: await doubt(host, subject.accountId, gateway),
     whatsApp: await session("whatsapp_cloud", {
       ...platformConfig,
       base_url: platform
@@ -88,17 +112,13 @@ export const make = async (host: TestHost, caller: Owned, platform: string): Pro
 const hookHeaders = (operation: Operation, body = ""): Readonly<Record<string, string>> => {
   if (operation.path.startsWith("/hooks/whatsapp/"))
     return { "x-hub-signature-256": `sha256=${createHmac("sha256", appSecret).update(body).digest("hex")}` }
-  const timestamp = Math.floor(Date.now() / 1000)
-  return {
-    "x-service-timestamp": String(timestamp),
-    "x-service-signature": Signature.sign(gatewaySecret, timestamp, Buffer.from(body))
-  }
+  return gatewayHeaders(body)
 }
 
 /** What requests name is there, and who sends them is proven. */
 export const known = (
   host: TestHost,
-  { caller, gateway, operator, subject, trusting, whatsApp }: World
+  { caller, gateway, operator, refusal, subject, trusting, whatsApp }: World
 ): Known => {
   const operatorsId = ({ id, path }: Operation): string =>
     id === "admin.syncTemplates"
@@ -111,7 +131,9 @@ export const known = (
             ? subject.webhookId
             : path.includes("/deliveries/")
               ? subject.deliveryId
-              : subject.jobId
+              : path.includes("/perhaps-refusals/")
+                ? refusal
+                : subject.jobId
   const platformsId = ({ path }: Operation): string => {
     if (path.startsWith("/hooks/http/")) return gateway
     return path.startsWith("/hooks/whatsapp/") ? whatsApp : trusting

@@ -11,7 +11,8 @@ import { Count, NullableTime, Ok, ok, Text, timeOrNull, type View } from "./Wire
 const Decision = Schema.Struct({
   open: Schema.optional(
     Schema.Literal(...Domain.ways).annotations({
-      description: "What becomes of what was open before the restore. Either this or `hold` is needed."
+      description:
+        "What becomes of what was open before the restore. Without it nothing is changed, and what would be sent is counted."
     })
   ),
   dry_run: Schema.optional(Schema.Boolean),
@@ -52,21 +53,18 @@ const decided = (answer: RestoreDecision.Answer): View<typeof Decided> => ({
   }
 })
 
-const refused = (name: string, code: Fault.Code, message: string) =>
-  Effect.fail(new Errors.InvalidRequest({ faults: [Fault.make([name], code, message)] }))
-
+/** Without `open` nothing is opened: it is counted what would be sent. */
 const commandOf = ({
   dry_run: dryRun,
   hold,
   open
 }: typeof Decision.Type): Effect.Effect<RestoreDecision.Command, Errors.InvalidRequest> => {
   if (hold === undefined)
-    return open === undefined
-      ? refused("open", "required", "`open` is required: `unknown`, `cancel` or `send`. Or `hold`: true.")
-      : Effect.succeed({ open, dryRun })
+    return Effect.succeed({ open: open ?? "send", dryRun: open === undefined || dryRun })
+  const message = "`hold` goes with neither `open` nor `dry_run`: give one of them."
   return open === undefined && dryRun === undefined
     ? Effect.succeed({ quarantine: hold })
-    : refused("hold", "invalid_value", "`hold` goes with neither `open` nor `dry_run`: give one of them.")
+    : Effect.fail(new Errors.InvalidRequest({ faults: [Fault.make(["hold"], "invalid_value", message)] }))
 }
 
 export const admin = [
