@@ -131,7 +131,9 @@ describe("a host on SQLite", () => {
         reason: "operator"
       })
       expect((await known.post("/api/public/messages/send", { to: phone, message: "Hi" })).status).toBe(503)
-      for (const body of [{}, { open: "unknown", hold: true }, { open: "perhaps" }, { hold: false }])
+      const looked = await host.admin("/restore", {})
+      expect(at(looked.json, "restore")).toMatchObject({ held: true, dry_run: true })
+      for (const body of [{ open: "unknown", hold: true }, { open: "perhaps" }, { hold: false }])
         expect((await host.admin("/restore", body)).status).toBe(422)
     })
   }, 60_000)

@@ -37,7 +37,8 @@ const well = [
   { name: "storage", fault: null },
   { name: "clock", fault: null },
   { name: "keys", fault: null },
-  { name: "dispatch", fault: null }
+  { name: "dispatch", fault: null },
+  { name: "restore", fault: null }
 ]
 
 /** An earlier finding is too old then. */

@@ -349,10 +349,14 @@ describe("a store that was restored", () => {
     const held = { restore: { held: true, reason: "operator" } }
     expect((await sendwright("restore", "--hold")).json).toMatchObject(held)
     expect((await sendwright("restore", "--open", "cancel", "--dry-run", "true")).json).toMatchObject(held)
+    expect((await sendwright("restore")).json).toMatchObject(held)
     expect((await sendwright("restore", "--open", "unknown")).json).toMatchObject({
       restore: { held: false, counts: { jobs: 0, unknown: 0, canceled: 0, sent: 0 } }
     })
-    for (const flags of [[], ["--open", "unknown", "--hold"], ["--hold", "--dry-run", "true"]])
+    for (const flags of [
+      ["--open", "unknown", "--hold"],
+      ["--hold", "--dry-run", "true"]
+    ])
       expect((await sendwright("restore", ...flags)).code).toBe(1)
     expect((await sendwright("restore", "--open", "perhaps")).code).toBe(2)
   }, 60_000)
