@@ -466,11 +466,18 @@ export const fold = (text: string): string =>
 
 const isLetter = /\p{L}/u
 
+/** A shorter word with its last letter twice is more often another one: `Finn`, `rett`. */
+const leastDoubled = 4
+/** German for two who owe each other nothing. */
+const notDoubled: ReadonlySet<string> = new Set(["quitt"])
+
 /** A folded word without the repetition of its last letter: `stoppp` as `stop`. */
 const withoutRepetition = (word: string): string => {
   let end = word.length
   while (end > 1 && word[end - 1] === word[end - 2]) end -= 1
-  return end < word.length && isLetter.test(word[end - 1] ?? "") ? word.slice(0, end) : word
+  const repeated = word.length - end
+  if (repeated === 0 || !isLetter.test(word[end - 1] ?? "")) return word
+  return repeated === 1 && (end < leastDoubled || notDoubled.has(word)) ? word : word.slice(0, end)
 }
 
 /** The words of a folded text or keyword as they are looked up. */

@@ -112,7 +112,11 @@ describe("a keyword", () => {
     "stoppppp",
     "STOPPP pleaseee",
     "unsubscribeee me",
-    "STOPP STOPPP stop"
+    "STOPP STOPPP stop",
+    "ENDDD",
+    "finnnn",
+    "quittt",
+    "unsubb"
   ])("to opt out by has words of courtesy around it, and its last letter repeated: %j", (text) => {
     expect(Keywords.read(text)).toBe("revoked")
   })
@@ -127,6 +131,10 @@ describe("a keyword", () => {
     "yes please",
     "STARTTT",
     "bitte",
+    "Finn",
+    "Thanks Finn",
+    "quitt",
+    "rett",
     "stop by tomorrow, please",
     "110"
   ])("is not read in %j", (text) => {
