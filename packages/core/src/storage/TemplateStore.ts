@@ -4,6 +4,7 @@ import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { StatusReport, Template, TemplateContent } from "../domain/template/Template.ts"
+import type * as TemplateCheck from "../domain/template/TemplateCheck.ts"
 import type { StorageError } from "./StorageError.ts"
 
 export class TemplateStore extends Context.Tag("@sendwright/core/storage/TemplateStore")<
@@ -63,14 +64,19 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
     readonly claimChecks: (command: {
       readonly now: Instant
       readonly limit: number
-    }) => Effect.Effect<ReadonlyArray<{ readonly template: Template; readonly count: number }>, StorageError>
+    }) => Effect.Effect<
+      ReadonlyArray<{ readonly template: Template; readonly check: TemplateCheck.Claimed }>,
+      StorageError
+    >
     /**
      * The template is known as it is at its platform: the jobs that waited for it go on, or for its approval. Where the
      * content of some does not fit any more (`TemplateCheck.fits`) nothing changes, and their ids are answered.
+     * Nor does anything where the check is not as it was taken in hand: there was news meanwhile, or another has it.
      */
     readonly endCheck: (command: {
       readonly sessionId: string
       readonly templateId: number
+      readonly check: TemplateCheck.Claimed
       readonly now: Instant
     }) => Effect.Effect<ReadonlyArray<string>, StorageError>
     /** Approved ones only, by ascending id. */

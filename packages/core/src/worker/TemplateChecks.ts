@@ -38,10 +38,13 @@ export const make: Effect.Effect<
   const resolve = yield* SessionSender.make
 
   /** The template is known: its jobs go on, but for those that do not fit. */
-  const end = Effect.fnUntraced(function* ({ sessionId, templateId }: Template) {
+  const end = Effect.fnUntraced(function* (
+    { sessionId, templateId }: Template,
+    claimed: TemplateCheck.Claimed
+  ) {
     for (;;) {
       const now = yield* Clock.currentTimeMillis
-      const misfits = yield* templates.endCheck({ sessionId, templateId, now })
+      const misfits = yield* templates.endCheck({ sessionId, templateId, check: claimed, now })
       if (misfits.length === 0) return
       for (const jobId of misfits) yield* jobs.abandon({ jobId, failure: mismatch, now })
     }
@@ -64,28 +67,29 @@ export const make: Effect.Effect<
     yield* templates.importAll({ accountId, sessionId, contents, now })
   })
 
-  const check = Effect.fnUntraced(function* (template: Template, count: number) {
+  const check = Effect.fnUntraced(function* (template: Template, claimed: TemplateCheck.Claimed) {
     const session = yield* sessions.find(template.sessionId)
     const sessionSender = yield* resolve(session)
     const fetch = sessionSender?.sender.template
-    if (session === null || sessionSender === undefined || fetch === undefined) return yield* end(template)
+    if (session === null || sessionSender === undefined || fetch === undefined)
+      return yield* end(template, claimed)
     const answer = yield* Effect.either(fetch(sessionSender.config, template))
     if (Either.isRight(answer)) yield* store(session, template, answer.right)
     else {
       const { message, permanent } = Sanitize.failure(answer.left.failure, sessionSender.config)
-      const goesOn = permanent || count >= TemplateCheck.maximumCount
+      const goesOn = permanent || claimed.count >= TemplateCheck.maximumCount
       yield* Effect.logWarning(
         `Template ${template.name} of session ${session.id} could not be fetched: ${message} Its jobs ${goesOn ? "go on with the template as it is known" : "wait, and it is tried again"}.`
       )
       if (!goesOn) return
     }
-    yield* end(template)
+    yield* end(template, claimed)
   })
 
   return Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const due = yield* templates.claimChecks({ now, limit: atOnce })
-    for (const { count, template } of due) yield* check(template, count)
+    for (const { check: claimed, template } of due) yield* check(template, claimed)
     return due.length
   })
 })

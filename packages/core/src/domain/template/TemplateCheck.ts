@@ -28,11 +28,11 @@ export const maximumCount = 10
 
 /**
  * The check after news of the template (null), or after a message was refused that was sent at a time. The same one where
- * nothing has to be asked.
+ * nothing has to be asked. News of one that is in hand has it asked anew: what is being fetched may be older.
  */
 export const asked = (check: TemplateCheck, refusedSince: Instant | null, now: Instant): TemplateCheck => {
-  const { answeredAt, at } = check
-  if (at !== null) return check
+  const { answeredAt, at, count } = check
+  if (at !== null) return count > 0 && refusedSince === null ? { ...check, at: now, count: 0 } : check
   const isAnswered =
     refusedSince !== null && answeredAt !== null && answeredAt <= now && now - answeredAt < restMs
   return isAnswered ? check : { ...check, at: now, count: 0 }
@@ -44,6 +44,13 @@ export const claimed = (check: TemplateCheck, now: Instant): TemplateCheck => ({
   at: now + Math.min(Time.hour, 15 * Time.second * 2 ** check.count),
   count: check.count + 1
 })
+
+/** A check as it was taken in hand. */
+export type Claimed = Pick<TemplateCheck, "at" | "count">
+
+/** True while nobody has asked for it again, nor taken it in hand. */
+export const isInHand = (check: TemplateCheck, claimed: Claimed): boolean =>
+  check.at !== null && check.at === claimed.at && check.count === claimed.count
 
 export const ended = (now: Instant): TemplateCheck => ({ at: null, count: 0, answeredAt: now })
 

@@ -104,13 +104,15 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
               const template = db.templates.get(templateId)
               const next = TemplateCheck.claimed(check, now)
               db.templateChecks.set(templateId, next)
-              return template === undefined ? [] : [{ template, count: next.count }]
+              return template === undefined ? [] : [{ template, check: next }]
             })
         ),
-      endCheck: ({ now, sessionId, templateId }) =>
+      endCheck: ({ check, now, sessionId, templateId }) =>
         Effect.sync(() => {
           const template = find(sessionId, templateId)
-          return template === null ? [] : endCheck(db, template, now)
+          const known = db.templateChecks.get(templateId) ?? TemplateCheck.unchecked
+          if (template === null || !TemplateCheck.isInHand(known, check)) return []
+          return endCheck(db, template, now)
         }),
       find: ({ sessionId, templateId }) => Effect.sync(() => find(sessionId, templateId)),
       findNamed: ({ sessionId, ...meant }) =>

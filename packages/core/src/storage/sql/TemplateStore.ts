@@ -192,7 +192,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
         }),
       claimChecks: ({ limit, now }) =>
         db.write("TemplateStore.claimChecks", function* () {
-          const found: Array<{ template: Template; count: number }> = []
+          const found: Array<{ template: Template; check: TemplateCheck.Claimed }> = []
           for (const row of yield* all(
             dueChecks + db.dialect.skipLocked("sendwright_template"),
             now,
@@ -201,13 +201,15 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
             const next = TemplateCheck.claimed(readCheck(row), now)
             const template = readTemplate(row)
             yield* run(updateCheck, ...writeCheck(next), template.templateId)
-            found.push({ template, count: next.count })
+            found.push({ template, check: next })
           }
           return found
         }),
-      endCheck: ({ now, sessionId, templateId }) =>
+      endCheck: ({ check, now, sessionId, templateId }) =>
         db.write("TemplateStore.endCheck", function* () {
           yield* db.dialect.serialize(`templates ${sessionId}`)
+          const known = yield* get(checkById, templateId, sessionId)
+          if (known === undefined || !TemplateCheck.isInHand(readCheck(known), check)) return []
           const row = yield* get(byId, templateId, sessionId)
           const session = row === undefined ? null : yield* findSession(sessionId, lockSession)
           if (row === undefined || session === null) return []

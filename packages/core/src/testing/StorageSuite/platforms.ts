@@ -5,6 +5,8 @@ import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
 import type { TemplateContent } from "../../domain/template/Template.ts"
+import type { Claimed } from "../../domain/template/TemplateCheck.ts"
+import { unchecked } from "../../domain/template/TemplateCheck.ts"
 import type { Report, Settlement } from "../../storage/JobStore.ts"
 import { earlyReportMs, JobStore, maximumEarlyReports, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -348,9 +350,13 @@ export const suite = (layer: Stored): void => {
         const ids = commands.map(({ jobId }) => jobId)
         const ask = (at: number, refusedSince: number | null = null) =>
           templates.askAgain({ sessionId, templateId, refusedSince, now: at })
+        let last: Claimed = unchecked
         const taken = (at: number) =>
           Effect.map(templates.claimChecks({ now: at, limit: 10 }), (all) =>
-            all.map(({ count, template }) => [template.templateId, count])
+            all.map(({ check, template }) => {
+              last = check
+              return [template.templateId, check.count]
+            })
           )
         expect(yield* taken(now)).toEqual([])
         expect([yield* ask(now), yield* ask(now + 1)]).toEqual([true, false])
@@ -369,7 +375,7 @@ export const suite = (layer: Stored): void => {
           now: now + 2
         })
         expect(yield* find(ids[0] ?? "")).toMatchObject({ pauseReason: "template_changed" })
-        const end = (at: number) => templates.endCheck({ sessionId, templateId, now: at })
+        const end = (at: number) => templates.endCheck({ sessionId, templateId, check: last, now: at })
         expect(yield* end(now + 3)).toEqual([ids[1]])
         expect(yield* find(ids[0] ?? "")).toMatchObject({ pauseReason: "template_changed" })
         yield* jobs.abandon({ jobId: ids[1] ?? "", failure, now: now + 4 })
@@ -379,6 +385,40 @@ export const suite = (layer: Stored): void => {
         expect(yield* find(ids[0] ?? "")).toMatchObject({ status: "processing", pauseReason: null })
         expect([yield* taken(now + Time.day), yield* ask(now + 6, now + 5)]).toEqual([[], false])
         expect((yield* claim(250, now + 7)).map(({ jobId }) => jobId)).toEqual([ids[0]])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is fetched again where there was news of it during the fetch", () =>
+      Effect.gen(function* () {
+        const { templateId, templates, who } = yield* imported("approved", now)
+        const { sessionId } = who
+        const content = { kind: "template", templateId, template: Fixtures.template() } as const
+        const command = Fixtures.send(who, { phones: 1, content })
+        yield* (yield* JobStore).accept(command)
+        const ask = (at: number, refusedSince: number | null = null) =>
+          templates.askAgain({ sessionId, templateId, refusedSince, now: at })
+        const take = (at: number) =>
+          Effect.map(templates.claimChecks({ now: at, limit: 10 }), (all) => all.map(({ check }) => check))
+        const end = (check: Claimed | undefined, at: number) =>
+          templates.endCheck({ sessionId, templateId, check: check ?? unchecked, now: at })
+        yield* ask(now)
+        expect(yield* claim()).toEqual([])
+        const [first] = yield* take(now)
+        // A message that was refused tells nothing new.
+        expect([yield* ask(now + 1, now), yield* ask(now + 2), yield* ask(now + 3)]).toEqual([
+          false,
+          true,
+          false
+        ])
+        expect(yield* end(first, now + 4)).toEqual([])
+        expect(yield* find(command.jobId)).toMatchObject({ pauseReason: "template_changed" })
+        const [second] = yield* take(now + 4)
+        expect(second?.count).toBe(1)
+        expect(yield* end(first, now + 5)).toEqual([])
+        expect(yield* find(command.jobId)).toMatchObject({ pauseReason: "template_changed" })
+        yield* end(second, now + 6)
+        expect(yield* find(command.jobId)).toMatchObject({ status: "processing", pauseReason: null })
+        expect(yield* take(now + Time.day)).toEqual([])
       }).pipe(Effect.provide(layer))
     )
 
