@@ -83,7 +83,7 @@ interface Session {
 export class Bulkhead {
   readonly slots: number
   readonly #oldAt: Moment
-  /** So many slots new sessions leave for those that answered. */
+  /** So many slots new sessions leave for those that answered: none where there are few, as one has to be for them. */
   readonly #kept: number
   readonly #sessions = new Map<string, Session>()
   /** Those with something in hand, in the order of their turns. */
@@ -106,7 +106,7 @@ export class Bulkhead {
   constructor({ oldAt, slots }: { readonly slots: number; readonly oldAt: Moment }) {
     this.slots = slots
     this.#oldAt = oldAt
-    this.#kept = Math.ceil(((1 - share) / 2) * slots)
+    this.#kept = Math.floor(((1 - share) / 2) * slots)
   }
 
   /** Tells the only session that is connected; null where there are several. */
