@@ -237,7 +237,10 @@ export class Runner {
     return Effect.ensuring(
       loop,
       Effect.sync(() => {
-        if (current !== undefined) this.turns.ended(current.ticket)
+        if (current === undefined) return
+        this.turns.ended(current.ticket)
+        // The slot may be another batch's.
+        this.turns.hasNext(this)
       })
     )
   })
