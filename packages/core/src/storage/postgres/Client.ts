@@ -59,9 +59,20 @@ const boundsOf = (connection: Connection, depth: number): Bounds => {
   const run = (text: string) => connection.executeUnprepared(text, [], undefined)
   // Not as `@effect/sql` names its own: a client that handed its connection over may have one of these open.
   const name = `sendwright_${depth}`
-  return depth === 0
-    ? { begin: run("BEGIN"), commit: commit(connection), rollback: run("ROLLBACK") }
-    : { begin: run(`SAVEPOINT ${name}`), commit: Effect.void, rollback: run(`ROLLBACK TO SAVEPOINT ${name}`) }
+  // A savepoint that failed to begin is not there: a rollback would go to one of that name that was before it.
+  if (depth > 0)
+    return {
+      begin: run(`SAVEPOINT ${name}`),
+      commit: Effect.void,
+      rollback: run(`ROLLBACK TO SAVEPOINT ${name}`)
+    }
+  const rollback = run("ROLLBACK")
+  return {
+    // What failed to begin may begin still, and its connection is used again.
+    begin: Effect.catchAll(run("BEGIN"), (error) => AroundTransaction.ended(rollback, Exit.fail(error))),
+    commit: commit(connection),
+    rollback
+  }
 }
 
 const between = <A, E, R>(
@@ -69,8 +80,7 @@ const between = <A, E, R>(
   body: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | SqlError, R> =>
   Effect.zipRight(
-    // What failed to begin may begin still, and its connection is used again.
-    Effect.catchAll(begin, (error) => AroundTransaction.ended(rollback, Exit.fail(error))),
+    begin,
     Effect.flatMap(Effect.exit(body), (exit) =>
       AroundTransaction.ended(Exit.isSuccess(exit) ? commit : rollback, exit)
     )
@@ -127,7 +137,9 @@ export const make = (
             const transaction = ForeignConnection.around(fiber)
             if (transaction === undefined) return outermost
             const [connection, depth] = transaction
-            return isOurs(connection) ? at(connection, depth + 1) : foreign
+            if (isOpen(connection)) return at(connection, depth + 1)
+            // The connection of one of ours that has ended may be somebody else's by now.
+            return ours.has(connection) ? outermost : foreign
           })
         })
       )

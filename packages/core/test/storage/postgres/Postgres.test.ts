@@ -2,6 +2,7 @@
 
 import { inspect } from "node:util"
 import * as Client from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -482,6 +483,62 @@ describe("the embedder's transaction", () => {
         })
       )
       expect(yield* db.read("ids", ids)).toEqual([1, 3])
+    })
+  )
+
+  it.scopedLive("undoes no earlier verb when a later one cannot begin in it", () =>
+    Effect.gen(function* () {
+      const { db, other, sql } = yield* database
+      const duplicate = sql`INSERT INTO item (id) VALUES (1)`
+      const broken = Effect.gen(function* () {
+        yield* db.write("insert", insert(1))
+        yield* Effect.ignore(duplicate)
+        expect(yield* Effect.flip(db.write("insert", insert(2)))).toBeInstanceOf(StorageError)
+      })
+      // It cannot be committed then: half of what was answered would be.
+      expect(yield* Effect.flip(sql.withTransaction(broken))).toBeInstanceOf(SqlError)
+      expect(yield* db.read("ids", ids)).toEqual([])
+
+      yield* query(other, "BEGIN")
+      yield* Postgres.within(other)(db.write("insert", insert(1)))
+      yield* Effect.promise(() => other.query("INSERT INTO item (id) VALUES (1)").catch(() => {}))
+      expect(yield* Effect.flip(Postgres.within(other)(db.write("insert", insert(2))))).toBeInstanceOf(
+        StorageError
+      )
+      const { command } = yield* Effect.promise(() => other.query("COMMIT"))
+      expect(command).toBe("ROLLBACK")
+      expect(yield* db.read("ids", ids)).toEqual([])
+    })
+  )
+
+  it.scopedLive("is not entered by a fiber that has outlived another one on its connection", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const context = yield* Layer.build(
+        Database.layer({ url: Redacted.make(url), migrations: [table], maxConnections: 1 })
+      )
+      const db = Context.get(context, Stores.Database)
+      const sql = Context.get(context, Client.SqlClient)
+      const inTransaction: ReadonlyArray<Effect.Effect<unknown, SqlError | StorageError>> = [
+        db.atomically(db.write("insert", insert(1))),
+        sql.withTransaction(sql`INSERT INTO item (id) VALUES (2)`)
+      ]
+      for (const operation of inTransaction) {
+        const begun = yield* Deferred.make<void>()
+        const outliving = Effect.zipRight(Deferred.await(begun), operation)
+        const late = yield* sql.withTransaction(Effect.zipRight(sql`SELECT 1`, Effect.forkDaemon(outliving)))
+        const stranger = Effect.gen(function* () {
+          yield* sql`SELECT 1`
+          yield* Deferred.succeed(begun, undefined)
+          // It waits for the only connection until this one ends.
+          yield* Effect.yieldNow()
+          yield* sql`SELECT 1`
+          return yield* Effect.fail("no")
+        })
+        expect(yield* Effect.flip(sql.withTransaction(stranger))).toBe("no")
+        yield* Fiber.join(late)
+      }
+      expect(yield* db.read("ids", ids)).toEqual([1, 2])
     })
   )
 
