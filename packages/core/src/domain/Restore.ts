@@ -61,11 +61,11 @@ export interface Counted {
 
 /**
  * Compares a database with the file beside it. The file is written after each commit, so a crash leaves it behind the
- * database and never ahead of it. A file without commits was written before the store's first one.
+ * database and never ahead of it. A file without commits was written before the store's first one, which may have come since.
  */
 export const compareCounts = (inFile: Counted | null, inDatabase: Counted | null): Reason | null => {
-  if (inFile === null || inFile.commits === 0) return inDatabase === null ? null : "elsewhere"
-  if (inDatabase === null) return "older"
+  if (inFile === null) return inDatabase === null ? null : "elsewhere"
+  if (inDatabase === null) return inFile.commits === 0 ? null : "older"
   if (inDatabase.store !== inFile.store) return "elsewhere"
   return inDatabase.commits < inFile.commits ? "older" : null
 }

@@ -8,6 +8,8 @@ describe("a database and the file beside it", () => {
   it.each<[string, Restore.Counted | null, Restore.Counted | null, Restore.Reason | null]>([
     ["are new", null, null, null],
     ["were begun and never written", counted("a", 0), null, null],
+    ["are a first commit apart, after a crash", counted("a", 0), counted("a", 1), null],
+    ["are of two stores, and one was never written", counted("a", 0), counted("b", 1), "elsewhere"],
     ["agree", counted("a", 7), counted("a", 7), null],
     ["are a commit apart, after a crash", counted("a", 7), counted("a", 8), null],
     ["are apart, and the database is behind", counted("a", 8), counted("a", 7), "older"],

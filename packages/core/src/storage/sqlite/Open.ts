@@ -1,6 +1,6 @@
 /** The database's file, or memory: opened for this process alone, and set to sync. */
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, unwatchFile, watchFile } from "node:fs"
-import { basename, dirname, join, resolve } from "node:path"
+import { dirname, resolve } from "node:path"
 import Sqlite from "better-sqlite3"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -35,15 +35,15 @@ const makePrivate = (file: string): void => {
   if (!existsSync(file)) closeSync(openSync(file, "a", 0o600))
 }
 
-/** Absolute and without links, so that two spellings of one file meet at one lock. */
+/**
+ * Absolute and without links, so that two spellings of one file meet at one lock. The file is made first where there is none:
+ * a link that leads to none cannot be followed.
+ */
 const locate = (filename: string): string => {
   const path = resolve(filename)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  try {
-    return realpathSync(path)
-  } catch {
-    return join(realpathSync(dirname(path)), basename(path))
-  }
+  makePrivate(path)
+  return realpathSync(path)
 }
 
 /**
@@ -93,7 +93,6 @@ const refuseNames = (path: string): Effect.Effect<void, StorageError> =>
   )
 
 const connect = (path: string): Sqlite.Database => {
-  if (path !== ":memory:") makePrivate(path)
   const db = new Sqlite(path, { timeout: busyTimeout })
   const set = (pragma: string, value: string, expected: unknown): void => {
     db.pragma(`${pragma} = ${value}`)

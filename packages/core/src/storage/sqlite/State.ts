@@ -81,15 +81,20 @@ const write = (fd: number, counted: Counted): void => {
 /** Makes the file, so that it is there after a power cut, too. Its owner alone reads it. */
 const create = (file: string, counted: Counted): number => {
   const fd = openSync(file, "w+", 0o600)
-  write(fd, counted)
-  fsyncSync(fd)
-  const folder = openSync(dirname(file), "r")
   try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
+    write(fd, counted)
+    fsyncSync(fd)
+    const folder = openSync(dirname(file), "r")
+    try {
+      fsyncSync(folder)
+    } finally {
+      closeSync(folder)
+    }
+    return fd
+  } catch (cause) {
+    closeSync(fd)
+    throw cause
   }
-  return fd
 }
 
 const isThere = (file: string, fd: number): boolean => {
@@ -151,8 +156,10 @@ export const open = (db: Sqlite.Database, options: Options): State => {
     if (isSyncing || moment - synced < syncEveryMs) return
     synced = moment
     if (!isThere(file, opened)) {
+      // What is closed must not be written to: its number may be another file's by then.
+      const made = create(file, { store, commits: known })
       closeSync(opened)
-      opened = create(file, { store, commits: known })
+      opened = made
     }
     isSyncing = true
     fdatasync(opened, () => {

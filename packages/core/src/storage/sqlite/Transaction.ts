@@ -47,6 +47,8 @@ export const make = (db: Sqlite.Database, ownership: Ownership, state: State): T
     },
     commit: () => {
       ownership.check()
+      // Outside of it the count would be a commit of its own, which the next one takes for another process's.
+      if (!db.inTransaction) throw lostError()
       state.count()
       commit.run()
       state.committed()

@@ -1,16 +1,24 @@
 /** A database that is older than its file says, or elsewhere, is held; and none is that only crashed (docs/adr/0036). */
 import {
+  closeSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
+  openSync,
+  readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { SqlClient } from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
 import { describe, expect, it } from "@effect/vitest"
 import SqliteDriver from "better-sqlite3"
 import * as Context from "effect/Context"
@@ -163,6 +171,30 @@ describe("a SQLite store's state", () => {
     })
   )
 
+  it.scoped("is not held after a death between its first commit and the file", () =>
+    Effect.gen(function* () {
+      const file = yield* database
+      expect(yield* reason(file)).toBe(null)
+      const { store = "" } = State.parse(readFileSync(stateOf(file), "latin1")) ?? {}
+      const zero = "0".repeat(14)
+      writeFileSync(stateOf(file), `${zero} ${store} ${zero}`.padEnd(63).concat("\n"))
+      expect(yield* reason(file)).toBe(null)
+    })
+  )
+
+  it.scoped("is where a link leads to, though nothing is there yet", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      mkdirSync(join(path, "data"))
+      const link = join(path, "host.db")
+      symlinkSync(join(path, "data", "host.db"), link)
+      expect(yield* reason(link)).toBe(null)
+      expect(readdirSync(path)).toEqual(["data", "host.db"])
+      expect(readdirSync(join(path, "data"))).toContain("host.db.state")
+      expect(yield* reason(link)).toBe(null)
+    })
+  )
+
   it.scoped("is held where its file is not, or is of another store, or cannot be read", () =>
     Effect.gen(function* () {
       const file = yield* database
@@ -231,6 +263,29 @@ describe("a SQLite store's state", () => {
     })
   )
 
+  it.scopedLive("writes to no other file while its own cannot be made again", () =>
+    Effect.gen(function* () {
+      const file = yield* database
+      const process = yield* opened(file)
+      unlinkSync(stateOf(file))
+      mkdirSync(stateOf(file))
+      // Each file that is opened meanwhile takes the number of one that was closed.
+      const other = `${file}.other`
+      writeFileSync(other, "theirs")
+      yield* Effect.repeat(process.commit, { schedule: Schedule.spaced("50 millis"), times: 25 })
+      const descriptor = openSync(other, "r+")
+      yield* process.commit
+      yield* process.commit
+      closeSync(descriptor)
+      expect(readFileSync(other, "utf8")).toBe("theirs")
+      rmdirSync(stateOf(file))
+      yield* Effect.repeat(process.commit, {
+        schedule: Schedule.spaced("50 millis"),
+        until: () => existsSync(stateOf(file))
+      }).pipe(Effect.timeout("5 seconds"))
+    }).pipe(Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
   it.scopedLive("is refused when its database is overwritten under a process, and held then", () =>
     Effect.gen(function* () {
       const file = yield* database
@@ -249,6 +304,19 @@ describe("a SQLite store's state", () => {
       )
       expect(yield* reason(file)).toBe("older")
     }).pipe(Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+  it.scoped("is not lost when a transaction is committed that a statement ended", () =>
+    Effect.gen(function* () {
+      const file = yield* database
+      const { commit, context } = yield* opened(file)
+      const sql = Context.get(context, SqlClient)
+      yield* sql`CREATE TABLE parent (id INTEGER PRIMARY KEY)`
+      yield* sql`CREATE TABLE child (parent INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`
+      expect(yield* Effect.flip(sql.withTransaction(sql.unsafe("ROLLBACK")))).toBeInstanceOf(SqlError)
+      yield* Effect.flip(sql.withTransaction(sql`INSERT INTO child VALUES (7)`))
+      yield* commit
+    })
   )
 
   it.scoped("opens what was accepted while it was held, where it is restored from a copy of that time", () =>
