@@ -17,6 +17,7 @@ import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sandbox from "../../src/sender/Sandbox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
+import { InboundStore } from "../../src/storage/InboundStore.ts"
 import * as Postgres from "../../src/storage/postgres/Postgres.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
 import * as Sqlite3 from "../../src/storage/sqlite/Sqlite.ts"
@@ -99,6 +100,34 @@ const writes = Effect.gen(function* () {
   const { endpoint } = yield* admin.webhooks.create(accountId, { url: "https://shop.example/hook" })
   const deliveryId = yield* admin.webhooks.test(endpoint.id)
   yield* admin.operators.create({ name: "ben", role: "admin" })
+  const inbound = yield* InboundStore
+  yield* inbound.receive({
+    accountId,
+    sessionId,
+    now: 0,
+    portfolio: "p",
+    items: [
+      {
+        id: "1",
+        identity: null,
+        message: null,
+        word: null,
+        unattributed: null,
+        perhapsRefusal: {
+          id: "refusal-1",
+          accountId,
+          sessionId,
+          phone,
+          userId: null,
+          messageId: "1",
+          text: "can you stop the order",
+          occurredAt: 0,
+          reportedAt: null,
+          recordedAt: 0
+        }
+      }
+    ]
+  })
   const card = { market: "34", prefixes: null, category: "utility", price: "0.01" } as const
   const requests: Writes = {
     send: send("second"),
@@ -122,6 +151,7 @@ const writes = Effect.gen(function* () {
     "templates.importAll": admin.templates.importAll(sessionId, [template]),
     "templates.sync": admin.templates.sync(sessionId),
     "consents.record": admin.consents.record(accountId, [{ phone, source: "test" }]),
+    "consents.recordRefusal": admin.consents.recordRefusal("refusal-1"),
     "webhooks.create": admin.webhooks.create(accountId, { url: "https://shop.example/second" }),
     "webhooks.change": admin.webhooks.change(endpoint.id, { enabled: false }),
     "webhooks.remove": admin.webhooks.remove(endpoint.id),
@@ -132,6 +162,7 @@ const writes = Effect.gen(function* () {
     "rateCards.add": admin.rateCards.add({ currency: "EUR", effectiveFrom: 0, prices: [card] }),
     "jobs.cancel": admin.jobs.cancel(jobId),
     "jobs.retry": admin.jobs.retry(jobId),
+    "restore.decide": admin.restore.decide({ quarantine: true }),
     "secrets.reseal": admin.secrets.reseal,
     "operators.create": admin.operators.create({ name: "cem", role: "read" }),
     "operators.rotate": admin.operators.rotate("ben", {}),
