@@ -114,19 +114,11 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
             Effect.as(Effect.logWarning("Could not say that this process lives", cause), false)
           )
         )
-        const lastWord = Effect.suspend(() =>
-          jobs.heartbeat({ workers: [], ended: [...told], beats, dispatchesAt: null })
-        ).pipe(
-          Effect.disconnect,
-          Effect.timeout(patienceOf(leaseMs)),
-          Effect.interruptible,
-          Effect.catchAllCause((cause) =>
-            Effect.logDebug("The names of this process are left to the rescue", cause)
-          )
-        )
         // A process that stops does not wait for a store that is down, and a beat that is under way would write the names
         // anew: the rescue forgets them then.
-        yield* Effect.addFinalizer(() => (isHeard && told.size > 0 ? lastWord : Effect.void))
+        yield* Effect.addFinalizer(() =>
+          isHeard && told.size > 0 ? sayLast(jobs, [...told], beats, leaseMs) : Effect.void
+        )
         const say = Effect.suspend(() =>
           here.size === 0 && told.size === 0
             ? Effect.zipRight(someone.close, someone.await)
@@ -147,20 +139,10 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
           })
 
         const giveBack = (worker: string): Effect.Effect<number> =>
-          Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          Effect.suspend(() => {
             givenBack.add(worker)
-            // Nobody waits for a database that does not answer: the rescue gives back what is left.
-            return Effect.timeout(Effect.disconnect(jobs.giveBack({ worker, now })), patienceOf(leaseMs))
-          }).pipe(
-            Effect.interruptible,
-            Effect.zipLeft(deregister(worker)),
-            Effect.catchAllCause((cause) =>
-              Effect.as(
-                Effect.logWarning("Could not give back what a lost commit may have claimed", cause),
-                0
-              )
-            )
-          )
+            return givingBack(jobs, worker, leaseMs, deregister(worker))
+          })
 
         return {
           leaseMs,
@@ -178,6 +160,39 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
       })
     )
 }
+
+/** Tells the store the names of a process that ends; it may forget them. */
+const sayLast = (
+  jobs: Context.Tag.Service<JobStore>,
+  ended: ReadonlyArray<string>,
+  beats: number,
+  leaseMs: number
+): Effect.Effect<void> =>
+  jobs.heartbeat({ workers: [], ended, beats, dispatchesAt: null }).pipe(
+    Effect.disconnect,
+    Effect.timeout(patienceOf(leaseMs)),
+    Effect.interruptible,
+    Effect.catchAllCause((cause) =>
+      Effect.logDebug("The names of this process are left to the rescue", cause)
+    )
+  )
+
+/** Gives back what a name holds, and lets the name go then. Nobody waits for a database that does not answer. */
+const givingBack = (
+  jobs: Context.Tag.Service<JobStore>,
+  worker: string,
+  leaseMs: number,
+  deregister: Effect.Effect<void>
+): Effect.Effect<number> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.timeout(Effect.disconnect(jobs.giveBack({ worker, now })), patienceOf(leaseMs))
+  ).pipe(
+    Effect.interruptible,
+    Effect.zipLeft(deregister),
+    Effect.catchAllCause((cause) =>
+      Effect.as(Effect.logWarning("Could not give back what a lost commit may have claimed", cause), 0)
+    )
+  )
 
 /** Says whether this process or another one claims by itself what is due. */
 const dispatchingOver = (jobs: Context.Tag.Service<JobStore>, leaseMs: number) => {
