@@ -27,8 +27,21 @@ const said = ({ datedBy, occurredAt, recordedAt, status, reportedAt }: Dated): I
 const isDatedByRecording = ({ datedBy, occurredAt, recordedAt, reportedAt }: Dated): boolean =>
   datedBy === null && reportedAt === null && occurredAt >= recordedAt
 
+/**
+ * True for an opt-in of which the platform does not say when, beside an opt-out with a time of its own: a time that is still to
+ * come, or none in the hook that brought both. It counts as after what came before it.
+ */
+const isDoubtful = (grant: Dated, revocation: Dated): boolean => {
+  if (grant.datedBy === null || revocation.reportedAt === null) return false
+  if (grant.reportedAt === null) return grant.recordedAt === revocation.recordedAt
+  const isStillToCome =
+    grant.reportedAt > grant.recordedAt && !Occurrence.isPlausible(grant.reportedAt, grant.recordedAt)
+  return isStillToCome && Occurrence.isPlausible(revocation.reportedAt, revocation.recordedAt)
+}
+
 /** True when the grant was said after the revocation. Where nobody can tell, it was not. */
 const isAfter = (grant: Dated, revocation: Dated, wasRecordedFirst: boolean): boolean => {
+  if (isDoubtful(grant, revocation)) return !wasRecordedFirst && grant.recordedAt > revocation.recordedAt
   if (
     grant.datedBy !== null &&
     grant.datedBy === revocation.datedBy &&

@@ -152,7 +152,8 @@ describe("a history that is longer than is looked at", () => {
 
 /**
  * The plain rule: consent is granted by a grant that was said after every revocation. Words of one session compare by its
- * own times, others by when they count as said; the account's own count behind nothing that came after them.
+ * own times, others by when they count as said; the account's own count behind nothing that came after them. An opt-in of
+ * which nobody can tell when counts as after what came before it.
  */
 const model = (all: ReadonlyArray<Said>, purpose: Consent.Purpose): string => {
   const concerned = all.filter((each) => each.purpose === purpose || each.purpose === "all")
@@ -164,6 +165,12 @@ const model = (all: ReadonlyArray<Said>, purpose: Consent.Purpose): string => {
   }
   const isAfter = (yes: Said, no: Said): boolean => {
     const first = concerned.indexOf(yes) < concerned.indexOf(no)
+    if (yes.by !== null && no.told !== null) {
+      const isNear = Math.abs(no.told - no.came) <= 5 * Time.minute
+      const isDoubtful =
+        yes.told === null ? yes.came === no.came : yes.told - yes.came > 5 * Time.minute && isNear
+      if (isDoubtful) return !first && yes.came > no.came
+    }
     if (yes.by !== null && yes.by === no.by && yes.told !== null && no.told !== null) {
       const isLate = Math.abs(yes.told - yes.came) > 5 * Time.minute
       return yes.told === no.told ? !first && yes.came > no.came && !isLate : yes.told > no.told
