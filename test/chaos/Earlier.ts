@@ -8,8 +8,8 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-/** The oldest build that every later one has to work beside. */
-const commit = "d22343dd846a756fd654a50870db6e63158f3ffe"
+/** The oldest build that this one works beside (`compatibleFrom` of its last migrations). */
+const commit = "9770ed4bda9d29a2893640e55a1ffe4e52a8b1f2"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
