@@ -1,7 +1,6 @@
 -- The tables of a new PostgreSQL database of this build, each with its indexes. The migrations make them; this file shows
 -- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/stores.md says how to write it anew.
--- The comments come from the migrations, whose text never changes once it is released: an old comment may describe what a
--- later migration changed.
+-- The comments come from the migrations, whose text never changes once it is released.
 
 CREATE TABLE sendwright_account (
   seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -16,7 +15,7 @@ CREATE TABLE sendwright_account (
 );
 
 -- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
--- by which they were written, since an earlier build changes that alone.
+-- by which they were written.
 CREATE TABLE sendwright_address (
   address text COLLATE "C" NOT NULL,
   session text COLLATE "C" NOT NULL,
@@ -90,7 +89,7 @@ CREATE TABLE sendwright_busy (
   CONSTRAINT sendwright_busy_pkey PRIMARY KEY (session)
 );
 
--- seq is the order of recording among the records of one phone.
+-- seq is the order of recording among the records of one person.
 CREATE TABLE sendwright_consent (
   account text COLLATE "C" NOT NULL,
   -- person: a phone, or a user id with its portfolio. phone and user_id: what else is known of whom the
@@ -214,15 +213,11 @@ CREATE TABLE sendwright_job (
   -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
   reference text COLLATE "C",
   -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
-  -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept. Null in jobs
-  -- that were not the last of their day when this column came.
+  -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total bigint,
-  -- A job has a row in sendwright_progress once something became of it. All that there are have one.
+  -- A job has a row in sendwright_progress once something became of it.
   -- backlog_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
   backlog_at bigint,
-  -- What limits are to be taken of a send that was accepted inside an embedder's transaction: 'none'
-  -- until they were asked for, then the one for which it waits; null when they are taken, and of all other jobs.
-  limiter text,
   CONSTRAINT sendwright_job_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_job_id_key UNIQUE (id)
 );
@@ -234,21 +229,6 @@ CREATE INDEX sendwright_job_embedded ON sendwright_job USING btree (account, cre
 CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job USING btree (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_job_key ON sendwright_job USING btree (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job USING btree (public_key, reference, seq) WHERE reference IS NOT NULL;
-
--- When such a send of an API key was counted last.
-CREATE TABLE sendwright_late_acceptance (
-  public_key text COLLATE "C" NOT NULL,
-  at bigint NOT NULL,
-  CONSTRAINT sendwright_late_acceptance_pkey PRIMARY KEY (public_key)
-);
-
--- The template recipients of a UTC day (its first millisecond) that were counted after embedders' commits.
-CREATE TABLE sendwright_late_usage (
-  account text COLLATE "C" NOT NULL,
-  day bigint NOT NULL,
-  units bigint NOT NULL,
-  CONSTRAINT sendwright_late_usage_pkey PRIMARY KEY (account, day)
-);
 
 -- The master keys that processes have to be given, in the order in which they were added.
 CREATE TABLE sendwright_master_key (
@@ -264,8 +244,8 @@ CREATE TABLE sendwright_migration (
   id integer NOT NULL,
   name text NOT NULL,
   checksum text NOT NULL,
+  compatible_from integer NOT NULL,
   applied_at bigint NOT NULL,
-  compatible_from integer,
   CONSTRAINT sendwright_migration_pkey PRIMARY KEY (id)
 );
 

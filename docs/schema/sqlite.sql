@@ -1,7 +1,6 @@
 -- The tables of a new SQLite database of this build, each with its indexes. The migrations make them; this file shows
 -- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/stores.md says how to write it anew.
--- The comments come from the migrations, whose text never changes once it is released: an old comment may describe what a
--- later migration changed.
+-- The comments come from the migrations, whose text never changes once it is released.
 
 CREATE TABLE sendwright_account (
   seq INTEGER PRIMARY KEY,
@@ -14,7 +13,7 @@ CREATE TABLE sendwright_account (
 ) STRICT;
 
 -- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
--- by which they were written, since an earlier build changes that alone.
+-- by which they were written.
 CREATE TABLE sendwright_address (
   address TEXT NOT NULL,
   session TEXT NOT NULL,
@@ -84,7 +83,7 @@ CREATE TABLE sendwright_busy (
   session TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
--- seq is the order of recording among the records of one phone.
+-- seq is the order of recording among the records of one person.
 CREATE TABLE sendwright_consent (
   account TEXT NOT NULL,
   -- person: a phone, or a user id with its portfolio. phone and user_id: what else is known of whom the
@@ -193,13 +192,9 @@ CREATE TABLE sendwright_job (
   recipients INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
-  -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept. Null in jobs
-  -- that were not the last of their day when this column came.
+  -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total INTEGER,
-  backlog_at INTEGER,
-  -- What limits are to be taken of a send that was accepted inside an embedder's transaction: 'none'
-  -- until they were asked for, then the one for which it waits; null when they are taken, and of all other jobs.
-  limiter TEXT
+  backlog_at INTEGER
 ) STRICT;
 CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
 CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
@@ -210,20 +205,6 @@ CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, id
   WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
-
--- When such a send of an API key was counted last.
-CREATE TABLE sendwright_late_acceptance (
-  public_key TEXT NOT NULL PRIMARY KEY,
-  at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
--- The template recipients of a UTC day (its first millisecond) that were counted after embedders' commits.
-CREATE TABLE sendwright_late_usage (
-  account TEXT NOT NULL,
-  day INTEGER NOT NULL,
-  units INTEGER NOT NULL,
-  PRIMARY KEY (account, day)
-) STRICT, WITHOUT ROWID;
 
 -- The master keys that processes have to be given, in the order in which they were added.
 CREATE TABLE sendwright_master_key (
@@ -237,8 +218,8 @@ CREATE TABLE sendwright_migration (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
   checksum TEXT NOT NULL,
-  applied_at INTEGER NOT NULL,
-  compatible_from INTEGER
+  compatible_from INTEGER NOT NULL,
+  applied_at INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE sendwright_operator (
@@ -316,7 +297,7 @@ CREATE TABLE sendwright_probe (
   content BLOB NOT NULL
 ) STRICT;
 
--- What became of a job lies in a row of its own, once something did. All that there are have one.
+-- What became of a job lies in a row of its own, once something did.
 CREATE TABLE sendwright_progress (
   seq INTEGER PRIMARY KEY,
   session TEXT NOT NULL,

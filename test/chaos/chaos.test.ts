@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { random } from "../support/Random.ts"
 import * as Crashes from "./Crashes.ts"
-import * as Earlier from "./Earlier.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
+import * as Later from "./Later.ts"
 import type { Account } from "./Ledger.ts"
 import * as OptOuts from "./OptOuts.ts"
 import * as Program from "./Program.ts"
@@ -100,11 +100,8 @@ const suite = (name: string, open: () => Promise<Stores>, nodes: number): void =
         expect({ ...whole(account), unknown: account.unknown }).toEqual({ ...nothing, unknown: 0 })
       }, 120_000)
 
-      it("loses nothing and repeats nothing while an earlier build works beside this one", async ({
-        skip
-      }) => {
-        if (!Earlier.isKnown()) return skip("the history of the repository is not here")
-        const programs = [await Earlier.program(), Program.file()]
+      it("loses nothing and repeats nothing while a later build works beside this one", async () => {
+        const programs = [Program.file(), await Later.program()]
         const account = await Kills.atRandom({ ...setting, programs }, "plain")
         expect(whole(account)).toEqual(nothing)
         expect(account.unknown).toBeLessThanOrEqual(account.inFlight)

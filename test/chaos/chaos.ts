@@ -8,9 +8,9 @@ import { oneOf, wholeNumber } from "../support/Options.ts"
 import { random } from "../support/Random.ts"
 import * as Accepting from "./Accepting.ts"
 import * as Crashes from "./Crashes.ts"
-import * as Earlier from "./Earlier.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
+import * as Later from "./Later.ts"
 import type { Account } from "./Ledger.ts"
 import * as OptOuts from "./OptOuts.ts"
 import * as Outages from "./Outages.ts"
@@ -114,7 +114,7 @@ const ofPostgres: ReadonlyArray<Scenario> = [
   [
     "versions",
     async (setting) => {
-      const programs = [await Earlier.program(), Program.file()]
+      const programs = [Program.file(), await Later.program()]
       return Kills.atRandom({ ...setting, programs }, "plain")
     }
   ],

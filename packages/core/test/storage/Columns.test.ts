@@ -78,17 +78,11 @@ const of = <A>(words: ReadonlyArray<A>) => FastCheck.constantFrom(...words)
 const secret = FastCheck.record({ hash: word, createdAt: number, expiresAt: orNull(number) })
 const pacing = FastCheck.record({ messages_per_second: orNull(number), pair_interval_ms: orNull(number) })
 
-/** Columns that only earlier builds read and write, which may work beside this one (docs/adr/0030). */
-const ofEarlierBuilds: ReadonlySet<string> = new Set(["limiter"])
-
 /** The numbers of rows aside (`seq`), which most tables have from the database. */
 const described = (name: string, names: ReadonlyArray<string>) =>
   it(`${name}: every column of the schema is described`, () => {
     const columns = db.prepare<[string], { readonly name: string }>("SELECT name FROM pragma_table_info(?)")
-    const expected = columns
-      .all(name)
-      .map((column) => column.name)
-      .filter((column) => !ofEarlierBuilds.has(column))
+    const expected = columns.all(name).map((column) => column.name)
     const withoutSeq = (all: ReadonlyArray<string>) => all.filter((column) => column !== "seq").sort()
     expect(withoutSeq(names)).toEqual(withoutSeq(expected))
   })

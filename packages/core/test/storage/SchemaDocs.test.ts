@@ -38,22 +38,25 @@ interface Table {
 type Comments = ReadonlyMap<string, string>
 
 const commented =
-  /((?:^-- .*\n)*)^(CREATE (?:UNIQUE )?INDEX|CREATE TABLE|ALTER TABLE) (\w+)(?: (?:ADD COLUMN|RENAME COLUMN \w+ TO) (\w+)| RENAME TO (\w+))?/gm
+  /((?:^-- .*\n)*)^(?:CREATE (?:UNIQUE )?INDEX|CREATE (?:UNLOGGED )?TABLE|ALTER TABLE) (\w+)(?: ADD COLUMN (\w+))?/gm
+const table = /^CREATE (?:UNLOGGED )?TABLE (\w+) \(\n((?:^  .*\n)*)/gm
+const columnCommented = /((?:^ +-- .*\n)+) +(\w+)/gm
 
-/**
- * A comment belongs to the statement below it. Names of files are left out: a file may move, and the text of a migration
- * may not change.
- */
+/** A comment belongs to the statement or the column below it. Names of files are left out: a file may move. */
 const commentsOf = (migrations: ReadonlyArray<Migration>): Comments => {
   const comments = new Map<string, string>()
+  const keep = (name: string, written: string): void => {
+    comments.set(name, written.replace(/^ +/gm, "").replace(/ \(\S+\.ts\)/g, ""))
+  }
   for (const { statements } of migrations) {
-    for (const match of statements.matchAll(commented)) {
-      const [, written = "", statement, name = "", column, newName] = match
-      const comment = written.replace(/ \(\S+\.ts\)/g, "")
-      if (newName !== undefined) comments.set(newName, comments.get(name) ?? "")
-      else if (column !== undefined) comments.set(`${name}.${column}`, comment)
-      else if (statement === "ALTER TABLE") comments.set(name, (comments.get(name) ?? "") + comment)
-      else comments.set(name, comment)
+    for (const [, written = "", name = "", column] of statements.matchAll(commented)) {
+      if (column !== undefined) keep(`${name}.${column}`, written)
+      else if (written !== "") keep(name, written)
+    }
+    for (const [, name = "", body = ""] of statements.matchAll(table)) {
+      for (const [, written = "", column = ""] of body.matchAll(columnCommented)) {
+        keep(`${name}.${column}`, written)
+      }
     }
   }
   return comments
@@ -77,8 +80,7 @@ const print = (title: string, tables: ReadonlyArray<Table>, comments: Comments):
   [
     `-- The tables of a new ${title} database of this build, each with its indexes. The migrations make them; this file shows
 -- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/stores.md says how to write it anew.
--- The comments come from the migrations, whose text never changes once it is released: an old comment may describe what a
--- later migration changed.
+-- The comments come from the migrations, whose text never changes once it is released.
 `,
     ...tables.map((table) => printTable(table, comments))
   ].join("\n")
@@ -87,7 +89,7 @@ interface Written extends Part {
   readonly table: string
 }
 
-/** The parts of a table in the text that SQLite keeps of it. No part has parentheses inside parentheses. */
+/** The parts of a table in the text of it without comments. No part has parentheses inside parentheses. */
 const partsOf = (text: string): ReadonlyArray<string> => {
   const body = text.slice(text.indexOf("(") + 1, text.lastIndexOf(")"))
   const parts = body.match(/(?:'[^']*'|\([^()]*\)|[^,'()])+/g) ?? []
@@ -106,6 +108,7 @@ const sqliteTables = (db: SqliteDriver.Database): ReadonlyArray<Table> => {
          WHERE type = ? AND sql IS NOT NULL AND name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY name`
       )
       .all(type)
+      .map((each) => ({ ...each, definition: each.definition.replace(/^ +-- .*\n/gm, "") }))
   const indexes = written("index")
   return written("table").map(({ definition, name }) => {
     const parts = partsOf(definition)

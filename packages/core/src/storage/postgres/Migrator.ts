@@ -15,11 +15,9 @@ import { isLockTimeout, makePrepare, perform, pipelineOf, Refused } from "./Pipe
 const connectTimeout = 5_000
 
 const table = `CREATE TABLE IF NOT EXISTS sendwright_migration (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, compatible_from INTEGER NOT NULL,
+    applied_at BIGINT NOT NULL
   )`
-
-const hasColumn = `SELECT attname FROM pg_attribute
-  WHERE attrelid = 'sendwright_migration'::regclass AND attname = 'compatible_from' AND NOT attisdropped`
 
 /** The name of a build's connections, by its last migration. */
 export const applicationName = (migrations: ReadonlyArray<Migration>): string =>
@@ -61,7 +59,7 @@ function* apply(statements: string): Program<boolean> {
   }
 }
 
-const driver: Driver = { table, hasColumn, apply, countOlder }
+const driver: Driver = { table, apply, countOlder }
 
 const settings = `SELECT current_setting('synchronous_commit') AS commits, current_setting('server_encoding') AS encoding`
 

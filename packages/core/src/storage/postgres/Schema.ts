@@ -6,9 +6,9 @@
  */
 import type { Migration } from "../sql/Migrations.ts"
 
-const initial: Migration = {
+const first: Migration = {
   id: 1,
-  name: "initial",
+  name: "first release",
   statements: `
 CREATE TABLE sendwright_account (
   seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -32,9 +32,32 @@ CREATE TABLE sendwright_session (
   reason TEXT,
   connected_since BIGINT,
   created_at BIGINT NOT NULL,
-  updated_at BIGINT NOT NULL
+  updated_at BIGINT NOT NULL,
+  blocked_until BIGINT,
+  -- Null: the words that come with Sendwright.
+  keywords TEXT,
+  -- unavailable_since, probe_at, probe_interval: a platform that does not answer. retry_for: for how long
+  -- a transient error is tried again, null by what is sent. All in milliseconds.
+  unavailable_since BIGINT,
+  probe_at BIGINT,
+  probe_interval BIGINT,
+  retry_for BIGINT,
+  -- Markets that are closed for a category, in JSON; null = those of the provider.
+  closed_markets TEXT
 );
 CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
+CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
+CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
+
+-- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
+-- by which they were written.
+CREATE TABLE sendwright_address (
+  address TEXT COLLATE "C" NOT NULL,
+  session TEXT COLLATE "C" NOT NULL,
+  sealed TEXT NOT NULL,
+  PRIMARY KEY (address, session)
+);
+CREATE INDEX sendwright_address_session ON sendwright_address (session);
 
 CREATE TABLE sendwright_api_key (
   seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -46,7 +69,7 @@ CREATE TABLE sendwright_api_key (
   secrets TEXT NOT NULL,
   created_at BIGINT NOT NULL,
   last_used_at BIGINT
-) WITH (fillfactor = 70);
+) WITH (fillfactor=70);
 CREATE INDEX sendwright_api_key_session ON sendwright_api_key (session, seq);
 
 CREATE TABLE sendwright_template (
@@ -58,14 +81,24 @@ CREATE TABLE sendwright_template (
   status TEXT NOT NULL,
   content TEXT NOT NULL,
   updated_at BIGINT NOT NULL,
+  -- platform_id: the platform's own id. check_at: when the platform is asked for it next, since it may be another there than
+  -- here; its jobs wait until then. checks: how often it was asked without an answer. checked_at: when it answered last.
+  platform_id TEXT,
+  check_at BIGINT,
+  checks BIGINT NOT NULL DEFAULT 0,
+  checked_at BIGINT,
   UNIQUE (session, name, language)
 );
+CREATE INDEX sendwright_template_check ON sendwright_template (check_at) WHERE check_at IS NOT NULL;
+CREATE INDEX sendwright_template_platform ON sendwright_template (session, platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX sendwright_template_session ON sendwright_template (session, id);
 
--- seq is the order of recording among the records of one phone.
+-- seq is the order of recording among the records of one person.
 CREATE TABLE sendwright_consent (
   account TEXT COLLATE "C" NOT NULL,
-  phone TEXT COLLATE "C" NOT NULL,
+  -- person: a phone, or a user id with its portfolio. phone and user_id: what else is known of whom the
+  -- record is of.
+  person TEXT COLLATE "C" NOT NULL,
   occurred_at BIGINT NOT NULL,
   seq BIGINT NOT NULL,
   id TEXT NOT NULL,
@@ -74,8 +107,74 @@ CREATE TABLE sendwright_consent (
   source TEXT NOT NULL,
   proof TEXT,
   recorded_at BIGINT NOT NULL,
-  PRIMARY KEY (account, phone, occurred_at, seq)
+  phone TEXT,
+  user_id TEXT,
+  -- What the platform or the account told, and the session whose platform did (null of an account's own records).
+  reported_at BIGINT,
+  dated_by TEXT,
+  PRIMARY KEY (account, person, occurred_at, seq)
 );
+-- Whoever revokes thousands of times is asked for the last place with each of them.
+CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
+-- Who may have lost a consent since a job was accepted.
+CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
+-- The last of each purpose and status is found, however many there are.
+CREATE INDEX sendwright_consent_standing ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
+
+-- What is known of one key of a person leads to another. told: both were told together.
+CREATE TABLE sendwright_person_link (
+  account TEXT COLLATE "C" NOT NULL,
+  person TEXT COLLATE "C" NOT NULL,
+  other TEXT COLLATE "C" NOT NULL,
+  told INTEGER NOT NULL,
+  at BIGINT NOT NULL,
+  PRIMARY KEY (account, person, other)
+);
+
+-- Texts that have an opt-out word among others, until an operator records them as opt-outs. portfolio: the scope of user_id.
+CREATE TABLE sendwright_perhaps_refusal (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT COLLATE "C" NOT NULL,
+  session TEXT COLLATE "C" NOT NULL,
+  portfolio TEXT NOT NULL,
+  phone TEXT,
+  user_id TEXT,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at BIGINT NOT NULL,
+  reported_at BIGINT,
+  recorded_at BIGINT NOT NULL
+);
+CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);
+
+-- What came in and names nobody.
+CREATE TABLE sendwright_unattributed (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT NOT NULL,
+  account TEXT COLLATE "C" NOT NULL,
+  session TEXT COLLATE "C" NOT NULL,
+  kind TEXT NOT NULL,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at BIGINT NOT NULL,
+  recorded_at BIGINT NOT NULL
+);
+CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed (account, seq);
+
+-- Parts of hooks that nobody understood, numbered from 1 within their session.
+CREATE TABLE sendwright_unread_hook (
+  session TEXT COLLATE "C" NOT NULL,
+  number BIGINT NOT NULL,
+  id TEXT NOT NULL,
+  field TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  content TEXT NOT NULL,
+  is_cut BIGINT NOT NULL,
+  received_at BIGINT NOT NULL,
+  PRIMARY KEY (session, number)
+);
+CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received_at);
 
 CREATE TABLE sendwright_rate_card (
   seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -87,24 +186,12 @@ CREATE TABLE sendwright_rate_card (
 );
 CREATE INDEX sendwright_rate_card_currency ON sendwright_rate_card (currency, effective_from, seq);
 
--- arrival: when the key's next request would find its allowance whole, in milliseconds with fractions.
-CREATE TABLE sendwright_rate (
-  key TEXT COLLATE "C" PRIMARY KEY,
-  arrival DOUBLE PRECISION NOT NULL
-) WITH (fillfactor = 50);
-
 -- Contents of jobs, each kept once.
 CREATE TABLE sendwright_snapshot (
   seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   digest TEXT COLLATE "C" NOT NULL UNIQUE,
   body TEXT NOT NULL
 );
-
--- The last count with which each worker said that it lives.
-CREATE TABLE sendwright_worker (
-  id TEXT COLLATE "C" PRIMARY KEY,
-  beats BIGINT NOT NULL
-) WITH (fillfactor = 50);
 
 -- What stays of a job as it was accepted.
 CREATE TABLE sendwright_job (
@@ -122,12 +209,24 @@ CREATE TABLE sendwright_job (
   fingerprint TEXT,
   answer TEXT,
   recipients INTEGER NOT NULL,
-  created_at BIGINT NOT NULL
+  created_at BIGINT NOT NULL,
+  -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
+  reference TEXT COLLATE "C",
+  -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
+  -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
+  day_total BIGINT,
+  -- A job has a row in sendwright_progress once something became of it.
+  -- backlog_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
+  backlog_at BIGINT
 );
-CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
-  WHERE idempotency_key IS NOT NULL;
-CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
+CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
+CREATE INDEX sendwright_job_backlog ON sendwright_job (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
+-- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
+CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
+CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
 
 -- What changes of it, in a narrow row: what is indexed of it changes each time, and then all indexes are written.
 -- next_at: when it has work next; null while a worker has some of it in hand and when it may not be dispatched.
@@ -152,11 +251,35 @@ CREATE TABLE sendwright_progress (
   worker TEXT COLLATE "C",
   fence BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
-  completed_at BIGINT
-) WITH (fillfactor = 70);
+  completed_at BIGINT,
+  -- Recipients between two places whose own rows tell nothing yet are in hand since then, whatever their own next_at and
+  -- fence tell. Null when nothing of the job is in hand, and where each row tells of itself.
+  taken_first INTEGER,
+  taken_last INTEGER,
+  taken_at BIGINT
+) WITH (fillfactor=70);
 CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
-CREATE INDEX sendwright_progress_worker ON sendwright_progress (worker) WHERE worker IS NOT NULL;
 CREATE INDEX sendwright_progress_paused ON sendwright_progress (session, seq) WHERE status = 'paused';
+CREATE INDEX sendwright_progress_worker ON sendwright_progress (worker) WHERE worker IS NOT NULL;
+
+-- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
+-- when none is. version: of its last write. The newest of a session is the cursor of its backlog.
+CREATE TABLE sendwright_batch (
+  session TEXT COLLATE "C" NOT NULL,
+  first BIGINT NOT NULL,
+  last BIGINT NOT NULL,
+  worker TEXT COLLATE "C",
+  open INTEGER NOT NULL,
+  at BIGINT NOT NULL,
+  version TEXT NOT NULL,
+  PRIMARY KEY (session, first)
+) WITH (fillfactor=50);
+CREATE INDEX sendwright_batch_worker ON sendwright_batch (worker) WHERE worker IS NOT NULL;
+
+-- The sessions that may have a backlog.
+CREATE TABLE sendwright_busy (
+  session TEXT COLLATE "C" PRIMARY KEY
+);
 
 -- seq: its job's seq × 4096 + its place. next_at is null while in flight and after dispatch.
 -- fence: of the claim whose outcome is awaited; null when none is. A report may overtake the outcome.
@@ -180,28 +303,29 @@ CREATE TABLE sendwright_recipient (
   provider_id TEXT,
   sent_at BIGINT,
   delivered_at BIGINT,
-  read_at BIGINT
-) WITH (fillfactor = 50);
+  read_at BIGINT,
+  pricing TEXT,
+  -- The time of the first attempt, once that is to be repeated.
+  retrying_since BIGINT,
+  -- When an operator had it sent again; null when nobody did.
+  requeued_at BIGINT
+) WITH (fillfactor=50);
+CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
 
-CREATE TABLE sendwright_usage (
-  account TEXT COLLATE "C" NOT NULL,
-  day TEXT COLLATE "C" NOT NULL,
-  template BIGINT NOT NULL,
-  direct BIGINT NOT NULL,
-  PRIMARY KEY (account, day)
-) WITH (fillfactor = 50);
-
--- When each API key's last send was accepted.
-CREATE TABLE sendwright_acceptance (
-  public_key TEXT COLLATE "C" PRIMARY KEY,
-  accepted_at BIGINT NOT NULL
-) WITH (fillfactor = 50);
+-- The last count with which each worker said that it lives.
+CREATE TABLE sendwright_worker (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  beats BIGINT NOT NULL,
+  -- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
+  dispatches_at BIGINT
+) WITH (fillfactor=50);
 
 -- arrival: when the next message would find the session idle, in milliseconds with fractions.
 CREATE TABLE sendwright_pace (
-  session TEXT COLLATE "C" PRIMARY KEY,
+  -- Sessions and webhook endpoints.
+  paced TEXT COLLATE "C" PRIMARY KEY,
   arrival DOUBLE PRECISION NOT NULL
-) WITH (fillfactor = 50);
+) WITH (fillfactor=50);
 
 -- next_at: not before it the session's next message to the phone.
 CREATE TABLE sendwright_pair (
@@ -211,6 +335,32 @@ CREATE TABLE sendwright_pair (
   PRIMARY KEY (session, phone)
 );
 CREATE INDEX sendwright_pair_next ON sendwright_pair (session, next_at);
+
+-- arrival: when the key's next request would find its allowance whole, in milliseconds with fractions.
+-- Every request writes it, and a crash may give each key one burst again: not worth waiting for the disk.
+CREATE UNLOGGED TABLE sendwright_rate (
+  key TEXT COLLATE "C" PRIMARY KEY,
+  arrival DOUBLE PRECISION NOT NULL
+) WITH (fillfactor=50);
+
+-- Reports of which only the platform's id is known, and not yet of which message that is.
+CREATE TABLE sendwright_parked (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  session TEXT COLLATE "C" NOT NULL,
+  provider_id TEXT NOT NULL,
+  report TEXT NOT NULL,
+  at BIGINT NOT NULL
+);
+CREATE INDEX sendwright_parked_at ON sendwright_parked (at);
+-- Only the newest of a session are kept.
+CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
+
+-- What came in and was told, so that it is told once.
+CREATE TABLE sendwright_inbound (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  at BIGINT NOT NULL
+);
+CREATE INDEX sendwright_inbound_at ON sendwright_inbound (at);
 
 CREATE TABLE sendwright_endpoint (
   seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -224,7 +374,9 @@ CREATE TABLE sendwright_endpoint (
   secrets TEXT NOT NULL,
   failing_since BIGINT,
   created_at BIGINT NOT NULL,
-  updated_at BIGINT NOT NULL
+  updated_at BIGINT NOT NULL,
+  deliveries_per_second DOUBLE PRECISION,
+  batch_recipients INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint (account, seq);
 
@@ -253,10 +405,14 @@ CREATE TABLE sendwright_delivery (
   worker TEXT COLLATE "C",
   fence BIGINT NOT NULL,
   created_at BIGINT NOT NULL
-) WITH (fillfactor = 70);
-CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery (endpoint, seq);
+) WITH (fillfactor=70);
 -- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
 CREATE INDEX sendwright_delivery_due ON sendwright_delivery (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
+CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery (endpoint, seq);
+-- What was attempted and waits: little, and found without reading a backlog that was not.
+CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
+-- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
+CREATE INDEX sendwright_delivery_worker ON sendwright_delivery (worker) WHERE worker IS NOT NULL;
 
 CREATE TABLE sendwright_attempt (
   delivery BIGINT NOT NULL,
@@ -268,142 +424,8 @@ CREATE TABLE sendwright_attempt (
   excerpt TEXT NOT NULL,
   PRIMARY KEY (delivery, number)
 );
-`
-}
 
-const endpoints: Migration = {
-  id: 2,
-  name: "endpoints of their own pace",
-  statements: `
-ALTER TABLE sendwright_endpoint ADD COLUMN deliveries_per_second DOUBLE PRECISION;
-ALTER TABLE sendwright_endpoint ADD COLUMN batch_recipients INTEGER NOT NULL DEFAULT 0;
-
--- Sessions and webhook endpoints.
-ALTER TABLE sendwright_pace RENAME COLUMN session TO paced;
-
--- Every request writes it, and a crash may give each key one burst again: not worth waiting for the disk.
-ALTER TABLE sendwright_rate SET UNLOGGED;
-
--- What was attempted and waits: little, and found without reading a backlog that was not.
-CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
-`
-}
-
-const platforms: Migration = {
-  id: 3,
-  name: "platforms",
-  statements: `
-ALTER TABLE sendwright_session ADD COLUMN blocked_until BIGINT;
-CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
-
--- Reports of which only the platform's id is known, and not yet of which message that is.
-CREATE TABLE sendwright_parked (
-  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  session TEXT COLLATE "C" NOT NULL,
-  provider_id TEXT NOT NULL,
-  report TEXT NOT NULL,
-  at BIGINT NOT NULL
-);
--- What came in and was told, so that it is told once.
-CREATE TABLE sendwright_inbound (
-  id TEXT COLLATE "C" PRIMARY KEY,
-  at BIGINT NOT NULL
-);
-CREATE INDEX sendwright_inbound_at ON sendwright_inbound (at);
-
-CREATE INDEX sendwright_parked_at ON sendwright_parked (at);
-
-CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
-`
-}
-
-const pricing: Migration = {
-  id: 4,
-  name: "pricing",
-  statements: `
-ALTER TABLE sendwright_recipient ADD COLUMN pricing TEXT;
-`
-}
-
-const claimedRanges: Migration = {
-  id: 5,
-  name: "recipients taken by their job's row",
-  statements: `
--- Recipients between two places whose own rows tell nothing yet are in hand since then, whatever their own next_at and
--- fence tell (storage/sql/Taken.ts). Null when nothing of the job is in hand, and where each row tells of itself.
-ALTER TABLE sendwright_progress ADD COLUMN taken_first INTEGER;
-ALTER TABLE sendwright_progress ADD COLUMN taken_last INTEGER;
-ALTER TABLE sendwright_progress ADD COLUMN taken_at BIGINT;
-`
-}
-
-const references: Migration = {
-  id: 6,
-  name: "references of jobs",
-  statements: `
--- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
-ALTER TABLE sendwright_job ADD COLUMN reference TEXT COLLATE "C";
-CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
-`
-}
-
-const heartbeats: Migration = {
-  id: 7,
-  name: "deliveries by heartbeats",
-  statements: `
--- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
-CREATE INDEX sendwright_delivery_worker ON sendwright_delivery (worker) WHERE worker IS NOT NULL;
-
--- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
-ALTER TABLE sendwright_worker ADD COLUMN dispatches_at BIGINT;
-`
-}
-
-const people: Migration = {
-  id: 8,
-  name: "people",
-  statements: `
--- person: a phone, or a user id with its portfolio (domain/Person.ts). phone and user_id: what else is known of whom the
--- record is of.
-ALTER TABLE sendwright_consent RENAME COLUMN phone TO person;
-ALTER TABLE sendwright_consent ADD COLUMN phone TEXT;
-ALTER TABLE sendwright_consent ADD COLUMN user_id TEXT;
-
--- What is known of one key of a person leads to another. told: both were told together.
-CREATE TABLE sendwright_person_link (
-  account TEXT COLLATE "C" NOT NULL,
-  person TEXT COLLATE "C" NOT NULL,
-  other TEXT COLLATE "C" NOT NULL,
-  told INTEGER NOT NULL,
-  at BIGINT NOT NULL,
-  PRIMARY KEY (account, person, other)
-);
-
--- What came in and names nobody.
-CREATE TABLE sendwright_unattributed (
-  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  id TEXT NOT NULL,
-  account TEXT COLLATE "C" NOT NULL,
-  session TEXT COLLATE "C" NOT NULL,
-  kind TEXT NOT NULL,
-  message_id TEXT,
-  text TEXT NOT NULL,
-  occurred_at BIGINT NOT NULL,
-  recorded_at BIGINT NOT NULL
-);
-CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed (account, seq);
-
--- Null: the words that come with Sendwright.
-ALTER TABLE sendwright_session ADD COLUMN keywords TEXT;
-`
-}
-
-const health: Migration = {
-  id: 9,
-  name: "master keys and health",
-  statements: `
--- The master keys that processes have to be given, in the order in which they were added (domain/Keyring.ts).
+-- The master keys that processes have to be given, in the order in which they were added.
 CREATE TABLE sendwright_master_key (
   seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL UNIQUE,
@@ -411,16 +433,10 @@ CREATE TABLE sendwright_master_key (
   retired_at BIGINT
 );
 
--- One row, which probes write (HealthStore.ts).
+-- One row, which probes write.
 CREATE TABLE sendwright_probe (probes BIGINT NOT NULL);
 INSERT INTO sendwright_probe (probes) VALUES (0);
-`
-}
 
-const operators: Migration = {
-  id: 10,
-  name: "operators and their acts",
-  statements: `
 CREATE TABLE sendwright_operator (
   seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name TEXT COLLATE "C" NOT NULL UNIQUE,
@@ -444,229 +460,10 @@ CREATE TABLE sendwright_audit (
   before_act TEXT,
   after_act TEXT
 );
-CREATE INDEX sendwright_audit_operator ON sendwright_audit (operator, seq);
-CREATE INDEX sendwright_audit_operation ON sendwright_audit (operation, seq);
-CREATE INDEX sendwright_audit_target ON sendwright_audit (target, seq) WHERE target IS NOT NULL;
 CREATE INDEX sendwright_audit_at ON sendwright_audit (at);
-`
-}
-
-const recording: Migration = {
-  id: 11,
-  name: "the order in which consents were recorded",
-  statements: `
--- Whoever revokes thousands of times is asked for the last place with each of them.
-CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
-`
-}
-
-const standing: Migration = {
-  id: 12,
-  name: "the last consents of a person",
-  statements: `
--- The last of each purpose and status is found, however many there are.
-CREATE INDEX sendwright_consent_standing
-  ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
-`
-}
-
-const parking: Migration = {
-  id: 13,
-  name: "the parked reports of a session",
-  statements: `
--- Only the newest of a session are kept.
-CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
-`
-}
-
-const outages: Migration = {
-  id: 14,
-  name: "outages",
-  statements: `
--- unavailable_since, probe_at, probe_interval: a platform that does not answer (domain/Circuit.ts). retry_for: for how long
--- a transient error is tried again, null by what is sent. All in milliseconds.
-ALTER TABLE sendwright_session ADD COLUMN unavailable_since BIGINT;
-ALTER TABLE sendwright_session ADD COLUMN probe_at BIGINT;
-ALTER TABLE sendwright_session ADD COLUMN probe_interval BIGINT;
-ALTER TABLE sendwright_session ADD COLUMN retry_for BIGINT;
-CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
-
--- The time of the first attempt, once that is to be repeated.
-ALTER TABLE sendwright_recipient ADD COLUMN retrying_since BIGINT;
-`
-}
-
-const writtenOnce: Migration = {
-  id: 15,
-  name: "rows written once",
-  statements: `
--- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
--- The newest job tells, and when its API key's last send was accepted: no row is written by every accept. Null in jobs
--- that were not the last of their day when this column came.
-ALTER TABLE sendwright_job ADD COLUMN day_total BIGINT;
-UPDATE sendwright_job SET day_total = (
-    SELECT CASE sendwright_job.kind WHEN 'template' THEN usage.template ELSE usage.direct END
-    FROM sendwright_usage AS usage
-    WHERE usage.account = sendwright_job.account AND usage.day = to_char(to_timestamp(sendwright_job.created_at / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')
-  )
-  WHERE seq IN (SELECT max(seq) FROM sendwright_job GROUP BY account, kind, created_at / 86400000);
-DROP TABLE sendwright_usage;
-DROP TABLE sendwright_acceptance;
-
--- A job has a row in sendwright_progress once something became of it (storage/sql/Backlog.ts). All that there are have one.
--- backlog_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
-ALTER TABLE sendwright_job ADD COLUMN backlog_at BIGINT;
-CREATE INDEX sendwright_job_backlog ON sendwright_job (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
-
--- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
--- when none is. version: of its last write. The newest of a session is the cursor of its backlog.
-CREATE TABLE sendwright_batch (
-  session TEXT COLLATE "C" NOT NULL,
-  first BIGINT NOT NULL,
-  last BIGINT NOT NULL,
-  worker TEXT COLLATE "C",
-  open INTEGER NOT NULL,
-  at BIGINT NOT NULL,
-  version TEXT NOT NULL,
-  PRIMARY KEY (session, first)
-) WITH (fillfactor = 50);
-CREATE INDEX sendwright_batch_worker ON sendwright_batch (worker) WHERE worker IS NOT NULL;
-
--- The sessions that may have a backlog.
-CREATE TABLE sendwright_busy (session TEXT COLLATE "C" PRIMARY KEY);
-`
-}
-
-const limitsAfterCommit: Migration = {
-  id: 16,
-  name: "limits after the commit",
-  // An earlier build sends such a job without taking its limits, and does not count what was counted late.
-  compatibleFrom: 15,
-  statements: `
--- What limits are to be taken of a send that was accepted inside an embedder's transaction (storage/sql/Limits.ts): 'none'
--- until they were asked for, then the one for which it waits; null when they are taken, and of all other jobs.
-ALTER TABLE sendwright_job ADD COLUMN limiter TEXT;
-
--- The template recipients of a UTC day (its first millisecond) that were counted after embedders' commits.
-CREATE TABLE sendwright_late_usage (
-  account TEXT COLLATE "C" NOT NULL,
-  day BIGINT NOT NULL,
-  units BIGINT NOT NULL,
-  PRIMARY KEY (account, day)
-);
-
--- When such a send of an API key was counted last.
-CREATE TABLE sendwright_late_acceptance (public_key TEXT COLLATE "C" NOT NULL PRIMARY KEY, at BIGINT NOT NULL);
-`
-}
-
-const requeued: Migration = {
-  id: 17,
-  name: "requeued",
-  // An earlier build lets a repeated report undo an operator's retry.
-  compatibleFrom: 15,
-  statements: `
--- When an operator had it sent again; null when nobody did.
-ALTER TABLE sendwright_recipient ADD COLUMN requeued_at BIGINT;
-`
-}
-
-const revocations: Migration = {
-  id: 18,
-  name: "revocations",
-  compatibleFrom: 15,
-  statements: `
--- Who may have lost a consent since a job was accepted.
-CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
-`
-}
-
-const embeddedUsage: Migration = {
-  id: 19,
-  name: "embedded usage",
-  // An earlier build counts none of these units. It still uses "limiter" and the tables of migration "limits after the commit".
-  compatibleFrom: 15,
-  statements: `
--- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
-CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
-`
-}
-
-const wordsInOrder: Migration = {
-  id: 20,
-  name: "words in order",
-  // An earlier build dates words by when they came, as all of them were before.
-  compatibleFrom: 17,
-  statements: `
--- What the platform or the account told, and the session whose platform did (null of an account's own records).
-ALTER TABLE sendwright_consent ADD COLUMN reported_at BIGINT;
-ALTER TABLE sendwright_consent ADD COLUMN dated_by TEXT;
-`
-}
-
-const unreadHooks: Migration = {
-  id: 21,
-  name: "unread hooks",
-  compatibleFrom: 17,
-  statements: `
--- Parts of hooks that nobody understood (domain/UnreadHook.ts), numbered from 1 within their session.
-CREATE TABLE sendwright_unread_hook (
-  session TEXT COLLATE "C" NOT NULL,
-  number BIGINT NOT NULL,
-  id TEXT NOT NULL,
-  field TEXT NOT NULL,
-  reason TEXT NOT NULL,
-  content TEXT NOT NULL,
-  is_cut BIGINT NOT NULL,
-  received_at BIGINT NOT NULL,
-  PRIMARY KEY (session, number)
-);
-CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received_at);
-`
-}
-
-const addresses: Migration = {
-  id: 22,
-  name: "addresses",
-  compatibleFrom: 17,
-  statements: `
--- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
--- by which they were written, since an earlier build changes that alone.
-CREATE TABLE sendwright_address (
-  address TEXT COLLATE "C" NOT NULL,
-  session TEXT COLLATE "C" NOT NULL,
-  sealed TEXT NOT NULL,
-  PRIMARY KEY (address, session)
-);
-CREATE INDEX sendwright_address_session ON sendwright_address (session);
-`
-}
-
-const closedMarkets: Migration = {
-  id: 23,
-  name: "closed markets",
-  // An earlier build attempts what the platform will refuse.
-  compatibleFrom: 17,
-  statements: `
--- Markets that are closed for a category, in JSON (domain/session/ClosedMarkets.ts); null = those of the provider.
-ALTER TABLE sendwright_session ADD COLUMN closed_markets TEXT;
-`
-}
-
-const restores: Migration = {
-  id: 24,
-  name: "restores",
-  // An earlier build does not know that a store is held.
-  compatibleFrom: 17,
-  statements: `
--- Where the database is: what a server tells of itself, as far as a role may read it (storage/postgres/Instance.ts).
-CREATE TABLE sendwright_instance (
-  id BIGINT PRIMARY KEY CHECK (id = 1),
-  system TEXT COLLATE "C",
-  database TEXT COLLATE "C",
-  relation TEXT COLLATE "C",
-  timeline BIGINT
-);
+CREATE INDEX sendwright_audit_operation ON sendwright_audit (operation, seq);
+CREATE INDEX sendwright_audit_operator ON sendwright_audit (operator, seq);
+CREATE INDEX sendwright_audit_target ON sendwright_audit (target, seq) WHERE target IS NOT NULL;
 
 -- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
 -- opens in parts has come to the job opened, with these counts.
@@ -678,75 +475,17 @@ CREATE TABLE sendwright_quarantine (
   opened BIGINT NOT NULL,
   counts TEXT COLLATE "C" NOT NULL
 );
-`
-}
 
-const perhapsRefusals: Migration = {
-  id: 25,
-  name: "perhaps refusals",
-  // An earlier build keeps none.
-  compatibleFrom: 17,
-  statements: `
--- Texts that have an opt-out word among others, until an operator records them as opt-outs. portfolio: the scope of user_id.
-CREATE TABLE sendwright_perhaps_refusal (
-  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  account TEXT COLLATE "C" NOT NULL,
-  session TEXT COLLATE "C" NOT NULL,
-  portfolio TEXT NOT NULL,
-  phone TEXT,
-  user_id TEXT,
-  message_id TEXT,
-  text TEXT NOT NULL,
-  occurred_at BIGINT NOT NULL,
-  reported_at BIGINT,
-  recorded_at BIGINT NOT NULL
+-- Where the database is: what a server tells of itself, as far as a role may read it.
+CREATE TABLE sendwright_instance (
+  id BIGINT PRIMARY KEY CHECK (id = 1),
+  system TEXT COLLATE "C",
+  database TEXT COLLATE "C",
+  relation TEXT COLLATE "C",
+  timeline BIGINT
 );
-CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);
 `
 }
 
-const templateNews: Migration = {
-  id: 26,
-  name: "template news",
-  compatibleFrom: 17,
-  statements: `
--- platform_id: the platform's own id. check_at: when the platform is asked for it next, since it may be another there than
--- here; its jobs wait until then. checks: how often it was asked without an answer. checked_at: when it answered last.
-ALTER TABLE sendwright_template ADD COLUMN platform_id TEXT;
-ALTER TABLE sendwright_template ADD COLUMN check_at BIGINT;
-ALTER TABLE sendwright_template ADD COLUMN checks BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE sendwright_template ADD COLUMN checked_at BIGINT;
-CREATE INDEX sendwright_template_platform ON sendwright_template (session, platform_id) WHERE platform_id IS NOT NULL;
-CREATE INDEX sendwright_template_check ON sendwright_template (check_at) WHERE check_at IS NOT NULL;
-`
-}
-
-export const migrations: ReadonlyArray<Migration> = [
-  initial,
-  endpoints,
-  platforms,
-  pricing,
-  claimedRanges,
-  references,
-  heartbeats,
-  people,
-  health,
-  operators,
-  recording,
-  standing,
-  parking,
-  outages,
-  writtenOnce,
-  limitsAfterCommit,
-  requeued,
-  revocations,
-  embeddedUsage,
-  wordsInOrder,
-  unreadHooks,
-  addresses,
-  closedMarkets,
-  restores,
-  perhapsRefusals,
-  templateNews
-]
+/** From the first release on this list only grows (docs/adr/0030). */
+export const migrations: ReadonlyArray<Migration> = [first]

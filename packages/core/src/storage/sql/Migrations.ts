@@ -7,8 +7,8 @@
 import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
 import type { Instant } from "../../domain/Instant.ts"
-import type { Program } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
+import type { Program, Row } from "./Program.ts"
+import { all, run } from "./Program.ts"
 
 export interface Migration {
   /** 1, 2, 3 … without a gap. */
@@ -25,10 +25,8 @@ export interface Migration {
 
 /** The parts that differ from database to database. */
 export interface Driver {
-  /** Creates the table of applied migrations when there is none, as it was at first. */
+  /** Creates the table of applied migrations when there is none. */
   readonly table: string
-  /** Answers a row when that table has the column `compatible_from`, which came later. */
-  readonly hasColumn: string
   /** Runs several statements, and answers whether the transaction is still open. */
   readonly apply: (statements: string) => Program<boolean>
   /**
@@ -56,7 +54,6 @@ interface Named {
 
 interface Applied extends Named {
   readonly checksum: string
-  readonly compatibleFrom: number
 }
 
 const refuse = ({ id, name }: Named, reason: string, cause?: unknown) =>
@@ -67,58 +64,60 @@ const checksum = (migration: Migration): string =>
 
 const compatibleFrom = (migration: Migration): number => migration.compatibleFrom ?? migration.id
 
-/** The applied ones have to be the head of the list, word for word; behind its end those that a later build added. */
+/** The applied ones that this build knows have to be the head of its list, word for word. */
 const check = (migrations: ReadonlyArray<Migration>, applied: ReadonlyArray<Applied>): void => {
-  applied.forEach((row, index) => {
+  applied.slice(0, migrations.length).forEach((row, index) => {
     const migration = migrations[index]
-    if (migration === undefined) {
-      if (row.compatibleFrom <= migrations.length) return
-      throw refuse(
-        row,
-        "the database has it, and this build is too old to work beside it. The database belongs to a newer build."
-      )
-    }
+    if (migration === undefined) return
     if (row.id !== migration.id) {
       throw refuse(migration, "the database lacks it and has a later one. Its history has a gap.")
     }
     if (row.name !== migration.name || row.checksum !== checksum(migration)) {
       throw refuse(
         migration,
-        "it was altered after it was applied. Restore it, and put the change in a new one."
+        `the database has another one in its place ("${row.id} ${row.name}"). It is of a build before the first release, and no way leads from it to this one: give this build a new file or an empty database. Or the migration was altered: restore its text, and put the change in a new one.`
       )
     }
   })
 }
 
-const history = "SELECT id, name, checksum, compatible_from FROM sendwright_migration ORDER BY id"
+/** Behind the end of the list are those that a later build added. */
+const checkLater = (migrations: ReadonlyArray<Migration>, later: ReadonlyArray<Row>): void => {
+  for (const row of later) {
+    if (Number(row["compatible_from"]) <= migrations.length) continue
+    throw refuse(
+      { id: Number(row["id"]), name: String(row["name"]) },
+      "the database has it, and this build is too old to work beside it. The database belongs to a newer build."
+    )
+  }
+}
 
-function* applied(): Program<ReadonlyArray<Applied>> {
-  return (yield* all(history)).map((row) => ({
+/** `compatible_from` is asked for apart: databases of the first builds lack it, and have to be refused in words. */
+const history = "SELECT id, name, checksum FROM sendwright_migration ORDER BY id"
+const addedLater = "SELECT id, name, compatible_from FROM sendwright_migration WHERE id > ? ORDER BY id"
+
+/** Answers what is applied once it has checked that this build works with all of it. */
+function* applied(migrations: ReadonlyArray<Migration>): Program<ReadonlyArray<Applied>> {
+  const rows = (yield* all(history)).map((row) => ({
     id: Number(row["id"]),
     name: String(row["name"]),
-    checksum: String(row["checksum"]),
-    compatibleFrom: Number(row["compatible_from"] ?? row["id"])
+    checksum: String(row["checksum"])
   }))
+  check(migrations, rows)
+  if (rows.length > migrations.length) checkLater(migrations, yield* all(addedLater, migrations.length))
+  return rows
 }
 
 const note =
   "INSERT INTO sendwright_migration (id, name, checksum, compatible_from, applied_at) VALUES (?, ?, ?, ?, ?)"
-
-/** A table that has the column is not altered: that would wait for everybody who reads it, a backup, say. */
-function* prepareHistory({ hasColumn, table }: Driver): Program<void> {
-  yield* run(table)
-  if ((yield* get(hasColumn)) === undefined)
-    yield* run("ALTER TABLE sendwright_migration ADD COLUMN compatible_from INTEGER")
-}
 
 /** To be run alone in a transaction. Throws {@link MigrationError}. */
 export function* migrate(migrations: ReadonlyArray<Migration>, now: Instant, driver: Driver): Program<void> {
   migrations.forEach((migration, index) => {
     if (migration.id !== index + 1) throw refuse(migration, `its id should be ${index + 1}.`)
   })
-  yield* prepareHistory(driver)
-  const before = yield* applied()
-  check(migrations, before)
+  yield* run(driver.table)
+  const before = yield* applied(migrations)
   const pending = migrations.slice(before.length)
   const [demanding] = [...pending].sort((a, b) => compatibleFrom(b) - compatibleFrom(a))
   if (demanding === undefined) return
@@ -144,8 +143,7 @@ export function* migrate(migrations: ReadonlyArray<Migration>, now: Instant, dri
 
 /** To be run after the commit: whether all of them are there. Throws {@link MigrationError}. */
 export function* verify(migrations: ReadonlyArray<Migration>): Program<void> {
-  const after = yield* applied()
-  check(migrations, after)
+  const after = yield* applied(migrations)
   const missing = migrations[after.length]
   if (missing !== undefined) throw refuse(missing, "it is not there after the migration.")
 }

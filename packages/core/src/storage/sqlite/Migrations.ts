@@ -16,9 +16,7 @@ export interface Handle {
 }
 
 const table =
-  "CREATE TABLE IF NOT EXISTS sendwright_migration (id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT"
-
-const hasColumn = "SELECT name FROM pragma_table_info('sendwright_migration') WHERE name = 'compatible_from'"
+  "CREATE TABLE IF NOT EXISTS sendwright_migration (id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, compatible_from INTEGER NOT NULL, applied_at INTEGER NOT NULL) STRICT"
 
 const runAll = (
   { execute, isInTransaction }: Handle,
@@ -30,7 +28,6 @@ const runAll = (
   try {
     const driver: Driver = {
       table,
-      hasColumn,
       apply: function* (statements) {
         yield* script(statements)
         return isInTransaction()

@@ -6,9 +6,9 @@
  */
 import type { Migration } from "../sql/Migrations.ts"
 
-const initial: Migration = {
+const first: Migration = {
   id: 1,
-  name: "initial",
+  name: "first release",
   statements: `
 CREATE TABLE sendwright_account (
   seq INTEGER PRIMARY KEY,
@@ -31,9 +31,33 @@ CREATE TABLE sendwright_session (
   reason TEXT,
   connected_since INTEGER,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL
+  updated_at INTEGER NOT NULL,
+  pacing TEXT NOT NULL DEFAULT '{"messages_per_second":null,"pair_interval_ms":null}',
+  blocked_until INTEGER,
+  -- Null: the words that come with Sendwright.
+  keywords TEXT,
+  -- unavailable_since, probe_at, probe_interval: a platform that does not answer. retry_for: for how long
+  -- a transient error is tried again, null by what is sent. All in milliseconds.
+  unavailable_since INTEGER,
+  probe_at INTEGER,
+  probe_interval INTEGER,
+  retry_for INTEGER,
+  -- Markets that are closed for a category, in JSON; null = those of the provider.
+  closed_markets TEXT
 ) STRICT;
 CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
+CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
+CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
+
+-- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
+-- by which they were written.
+CREATE TABLE sendwright_address (
+  address TEXT NOT NULL,
+  session TEXT NOT NULL,
+  sealed TEXT NOT NULL,
+  PRIMARY KEY (address, session)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_address_session ON sendwright_address (session);
 
 CREATE TABLE sendwright_api_key (
   seq INTEGER PRIMARY KEY,
@@ -58,14 +82,24 @@ CREATE TABLE sendwright_template (
   status TEXT NOT NULL,
   content TEXT NOT NULL,
   updated_at INTEGER NOT NULL,
+  -- platform_id: the platform's own id. check_at: when the platform is asked for it next, since it may be another there than
+  -- here; its jobs wait until then. checks: how often it was asked without an answer. checked_at: when it answered last.
+  platform_id TEXT,
+  check_at INTEGER,
+  checks INTEGER NOT NULL DEFAULT 0,
+  checked_at INTEGER,
   UNIQUE (session, name, language)
 ) STRICT;
+CREATE INDEX sendwright_template_check ON sendwright_template (check_at) WHERE check_at IS NOT NULL;
+CREATE INDEX sendwright_template_platform ON sendwright_template (session, platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX sendwright_template_session ON sendwright_template (session, id);
 
--- seq is the order of recording among the records of one phone.
+-- seq is the order of recording among the records of one person.
 CREATE TABLE sendwright_consent (
   account TEXT NOT NULL,
-  phone TEXT NOT NULL,
+  -- person: a phone, or a user id with its portfolio. phone and user_id: what else is known of whom the
+  -- record is of.
+  person TEXT NOT NULL,
   occurred_at INTEGER NOT NULL,
   seq INTEGER NOT NULL,
   id TEXT NOT NULL,
@@ -74,8 +108,75 @@ CREATE TABLE sendwright_consent (
   source TEXT NOT NULL,
   proof TEXT,
   recorded_at INTEGER NOT NULL,
-  PRIMARY KEY (account, phone, occurred_at, seq)
+  phone TEXT,
+  user_id TEXT,
+  -- What the platform or the account told, and the session whose platform did (null of an account's own records).
+  reported_at INTEGER,
+  dated_by TEXT,
+  PRIMARY KEY (account, person, occurred_at, seq)
 ) STRICT, WITHOUT ROWID;
+-- Whoever revokes thousands of times is asked for the last place with each of them.
+CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
+-- Who may have lost a consent since a job was accepted.
+CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
+-- The last of each purpose and status is found, however many there are.
+CREATE INDEX sendwright_consent_standing
+  ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
+
+-- What is known of one key of a person leads to another. told: both were told together.
+CREATE TABLE sendwright_person_link (
+  account TEXT NOT NULL,
+  person TEXT NOT NULL,
+  other TEXT NOT NULL,
+  told INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (account, person, other)
+) STRICT, WITHOUT ROWID;
+
+-- Texts that have an opt-out word among others, until an operator records them as opt-outs. portfolio: the scope of user_id.
+CREATE TABLE sendwright_perhaps_refusal (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  session TEXT NOT NULL,
+  portfolio TEXT NOT NULL,
+  phone TEXT,
+  user_id TEXT,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at INTEGER NOT NULL,
+  reported_at INTEGER,
+  recorded_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);
+
+-- What came in and names nobody.
+CREATE TABLE sendwright_unattributed (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  account TEXT NOT NULL,
+  session TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at INTEGER NOT NULL,
+  recorded_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed (account, seq);
+
+-- Parts of hooks that nobody understood, numbered from 1 within their session.
+CREATE TABLE sendwright_unread_hook (
+  session TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  field TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  content TEXT NOT NULL,
+  is_cut INTEGER NOT NULL,
+  received_at INTEGER NOT NULL,
+  PRIMARY KEY (session, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received_at);
 
 CREATE TABLE sendwright_rate_card (
   seq INTEGER PRIMARY KEY,
@@ -94,8 +195,8 @@ CREATE TABLE sendwright_snapshot (
   body TEXT NOT NULL
 ) STRICT;
 
--- next_at: when it has work next; null while leased and when it may not be dispatched.
--- in_flight: how many of its recipients await an outcome from the lease's worker.
+-- What stays of a job. backlog_at: when it is due first, in the order of seq within its session; null where it has no
+-- place in that order.
 CREATE TABLE sendwright_job (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -103,434 +204,33 @@ CREATE TABLE sendwright_job (
   session TEXT NOT NULL,
   public_key TEXT NOT NULL,
   kind TEXT NOT NULL,
+  template INTEGER,
   snapshot INTEGER NOT NULL,
+  -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
+  reference TEXT,
   currency TEXT NOT NULL,
   estimated_cost TEXT,
   idempotency_key TEXT,
   fingerprint TEXT,
   answer TEXT,
-  status TEXT NOT NULL,
-  pause_reason TEXT,
   recipients INTEGER NOT NULL,
-  queued INTEGER NOT NULL,
-  sending INTEGER NOT NULL,
-  accepted INTEGER NOT NULL,
-  sent INTEGER NOT NULL,
-  delivered INTEGER NOT NULL,
-  read INTEGER NOT NULL,
-  failed INTEGER NOT NULL,
-  skipped INTEGER NOT NULL,
-  canceled INTEGER NOT NULL,
-  unknown INTEGER NOT NULL,
-  in_flight INTEGER NOT NULL,
-  next_at INTEGER,
-  lease_worker TEXT,
-  lease_until INTEGER,
-  fence INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL,
-  completed_at INTEGER
+  -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
+  -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
+  day_total INTEGER,
+  backlog_at INTEGER
 ) STRICT;
+CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
+CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
+CREATE INDEX sendwright_job_backlog ON sendwright_job (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
+-- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
+CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
 CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
   WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
-CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
--- The status lies in it so that a disconnect finds the processing jobs in a long backlog without reading that.
-CREATE INDEX sendwright_job_due ON sendwright_job (session, next_at, seq, status) WHERE next_at IS NOT NULL;
-CREATE INDEX sendwright_job_lease ON sendwright_job (lease_until) WHERE lease_until IS NOT NULL;
-CREATE INDEX sendwright_job_paused ON sendwright_job (session, seq) WHERE status = 'paused';
-
--- seq: its job's seq × 4096 + its place, so that the table is clustered by job without a composite key.
--- next_at is null while in flight and after dispatch.
--- fence: of the claim whose outcome is awaited; null when none is. A report may overtake the outcome.
-CREATE TABLE sendwright_recipient (
-  seq INTEGER PRIMARY KEY,
-  phone TEXT NOT NULL,
-  external_id TEXT,
-  variables TEXT NOT NULL,
-  market TEXT,
-  price TEXT,
-  status TEXT NOT NULL,
-  attempts INTEGER NOT NULL,
-  sequence INTEGER NOT NULL,
-  next_at INTEGER,
-  fence INTEGER,
-  updated_at INTEGER NOT NULL,
-  failure TEXT,
-  provider_id TEXT,
-  sent_at INTEGER,
-  delivered_at INTEGER,
-  read_at INTEGER
-) STRICT;
-
-CREATE TABLE sendwright_usage (
-  account TEXT NOT NULL,
-  day TEXT NOT NULL,
-  template INTEGER NOT NULL,
-  direct INTEGER NOT NULL,
-  PRIMARY KEY (account, day)
-) STRICT, WITHOUT ROWID;
-
--- When each API key's last send was accepted.
-CREATE TABLE sendwright_acceptance (
-  public_key TEXT PRIMARY KEY,
-  accepted_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE sendwright_endpoint (
-  seq INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  account TEXT NOT NULL,
-  url TEXT NOT NULL,
-  events TEXT NOT NULL,
-  description TEXT,
-  enabled INTEGER NOT NULL,
-  disabled_reason TEXT,
-  secrets TEXT NOT NULL,
-  failing_since INTEGER,
-  created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL
-) STRICT;
-CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint (account, seq);
-
-CREATE TABLE sendwright_event (
-  seq INTEGER PRIMARY KEY,
-  id TEXT NOT NULL,
-  account TEXT NOT NULL,
-  type TEXT NOT NULL,
-  body TEXT NOT NULL,
-  created_at INTEGER NOT NULL
-) STRICT;
-
--- attempts: all that were made; tries: those of the running schedule.
--- due_at: when it may be taken: at next_at, or at the end of the lease while a worker has it; null when it is over.
-CREATE TABLE sendwright_delivery (
-  seq INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  endpoint INTEGER NOT NULL,
-  event INTEGER NOT NULL,
-  status TEXT NOT NULL,
-  attempts INTEGER NOT NULL,
-  tries INTEGER NOT NULL,
-  first_attempt_at INTEGER,
-  next_at INTEGER,
-  due_at INTEGER,
-  lease_worker TEXT,
-  fence INTEGER NOT NULL,
-  created_at INTEGER NOT NULL
-) STRICT;
-CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery (endpoint, seq);
--- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
-CREATE INDEX sendwright_delivery_due ON sendwright_delivery (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
-
-CREATE TABLE sendwright_attempt (
-  delivery INTEGER NOT NULL,
-  number INTEGER NOT NULL,
-  at INTEGER NOT NULL,
-  status INTEGER,
-  duration_ms INTEGER NOT NULL,
-  reason TEXT,
-  excerpt TEXT NOT NULL,
-  PRIMARY KEY (delivery, number)
-) STRICT, WITHOUT ROWID;
-`
-}
-
-// A worker says that it lives instead of naming an end of its lease; sessions are paced; jobs know their template.
-const liveness: Migration = {
-  id: 2,
-  name: "liveness and pacing",
-  statements: `
-CREATE TABLE sendwright_worker (
-  id TEXT PRIMARY KEY,
-  beats INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-DROP INDEX sendwright_job_lease;
-ALTER TABLE sendwright_job DROP COLUMN lease_until;
-ALTER TABLE sendwright_job RENAME COLUMN lease_worker TO worker;
-CREATE INDEX sendwright_job_worker ON sendwright_job (worker) WHERE worker IS NOT NULL;
-
-ALTER TABLE sendwright_job ADD COLUMN template INTEGER;
-UPDATE sendwright_job SET template = (
-  SELECT json_extract(snapshot.body, '$.templateId') FROM sendwright_snapshot AS snapshot
-  WHERE snapshot.seq = sendwright_job.snapshot
-);
-
--- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
-ALTER TABLE sendwright_recipient ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sendwright_recipient ADD COLUMN uncertain INTEGER NOT NULL DEFAULT 0;
-
-ALTER TABLE sendwright_delivery RENAME COLUMN lease_worker TO worker;
-
-ALTER TABLE sendwright_session ADD COLUMN pacing TEXT NOT NULL
-  DEFAULT '{"messages_per_second":null,"pair_interval_ms":null}';
-
--- arrival: when the next message would find the session idle, in milliseconds with fractions.
-CREATE TABLE sendwright_pace (
-  session TEXT PRIMARY KEY,
-  arrival REAL NOT NULL
-) STRICT, WITHOUT ROWID;
-
--- next_at: not before it the session's next message to the phone.
-CREATE TABLE sendwright_pair (
-  session TEXT NOT NULL,
-  phone TEXT NOT NULL,
-  next_at INTEGER NOT NULL,
-  PRIMARY KEY (session, phone)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX sendwright_pair_next ON sendwright_pair (session, next_at);
-`
-}
-
-const endpoints: Migration = {
-  id: 3,
-  name: "endpoints of their own pace",
-  statements: `
-ALTER TABLE sendwright_endpoint ADD COLUMN deliveries_per_second REAL;
-ALTER TABLE sendwright_endpoint ADD COLUMN batch_recipients INTEGER NOT NULL DEFAULT 0;
-
--- Sessions and webhook endpoints.
-ALTER TABLE sendwright_pace RENAME COLUMN session TO paced;
-
--- What was attempted and waits: little, and found without reading a backlog that was not.
-CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
-`
-}
-
-const platforms: Migration = {
-  id: 4,
-  name: "platforms",
-  statements: `
-ALTER TABLE sendwright_session ADD COLUMN blocked_until INTEGER;
-CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
-
--- Reports of which only the platform's id is known, and not yet of which message that is.
-CREATE TABLE sendwright_parked (
-  seq INTEGER PRIMARY KEY,
-  session TEXT NOT NULL,
-  provider_id TEXT NOT NULL,
-  report TEXT NOT NULL,
-  at INTEGER NOT NULL
-) STRICT;
--- What came in and was told, so that it is told once.
-CREATE TABLE sendwright_inbound (
-  id TEXT PRIMARY KEY,
-  at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX sendwright_inbound_at ON sendwright_inbound (at);
-
-CREATE INDEX sendwright_parked_at ON sendwright_parked (at);
-
-CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
-`
-}
-
-const pricing: Migration = {
-  id: 5,
-  name: "pricing",
-  statements: `
-ALTER TABLE sendwright_recipient ADD COLUMN pricing TEXT;
-`
-}
-
-const versions: Migration = {
-  id: 6,
-  name: "versions of jobs",
-  statements: `
--- version: of the write that wrote the row last; of one that was not written since it was accepted there is none.
-ALTER TABLE sendwright_job ADD COLUMN version TEXT NOT NULL DEFAULT '';
-`
-}
-
-const claimedRanges: Migration = {
-  id: 7,
-  name: "recipients taken by their job's row",
-  statements: `
--- Recipients between two places whose own rows tell nothing yet are in hand since then, whatever their own next_at and
--- fence tell (storage/sql/Taken.ts). Null when nothing of the job is in hand, and where each row tells of itself.
-ALTER TABLE sendwright_job ADD COLUMN taken_first INTEGER;
-ALTER TABLE sendwright_job ADD COLUMN taken_last INTEGER;
-ALTER TABLE sendwright_job ADD COLUMN taken_at INTEGER;
-`
-}
-
-const references: Migration = {
-  id: 8,
-  name: "references of jobs",
-  statements: `
--- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
-ALTER TABLE sendwright_job ADD COLUMN reference TEXT;
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
-`
-}
 
-const heartbeats: Migration = {
-  id: 9,
-  name: "deliveries by heartbeats",
-  statements: `
--- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
-CREATE INDEX sendwright_delivery_worker ON sendwright_delivery (worker) WHERE worker IS NOT NULL;
-
--- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
-ALTER TABLE sendwright_worker ADD COLUMN dispatches_at INTEGER;
-`
-}
-
-const people: Migration = {
-  id: 10,
-  name: "people",
-  statements: `
--- person: a phone, or a user id with its portfolio (domain/Person.ts). phone and user_id: what else is known of whom the
--- record is of.
-ALTER TABLE sendwright_consent RENAME COLUMN phone TO person;
-ALTER TABLE sendwright_consent ADD COLUMN phone TEXT;
-ALTER TABLE sendwright_consent ADD COLUMN user_id TEXT;
-
--- What is known of one key of a person leads to another. told: both were told together.
-CREATE TABLE sendwright_person_link (
-  account TEXT NOT NULL,
-  person TEXT NOT NULL,
-  other TEXT NOT NULL,
-  told INTEGER NOT NULL,
-  at INTEGER NOT NULL,
-  PRIMARY KEY (account, person, other)
-) STRICT, WITHOUT ROWID;
-
--- What came in and names nobody.
-CREATE TABLE sendwright_unattributed (
-  seq INTEGER PRIMARY KEY,
-  id TEXT NOT NULL,
-  account TEXT NOT NULL,
-  session TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  message_id TEXT,
-  text TEXT NOT NULL,
-  occurred_at INTEGER NOT NULL,
-  recorded_at INTEGER NOT NULL
-) STRICT;
-CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed (account, seq);
-
--- Null: the words that come with Sendwright.
-ALTER TABLE sendwright_session ADD COLUMN keywords TEXT;
-`
-}
-
-const health: Migration = {
-  id: 11,
-  name: "master keys and health",
-  statements: `
--- The master keys that processes have to be given, in the order in which they were added (domain/Keyring.ts).
-CREATE TABLE sendwright_master_key (
-  seq INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  added_at INTEGER NOT NULL,
-  retired_at INTEGER
-) STRICT;
-
--- Empty but for the moment of a probe (HealthStore.ts).
-CREATE TABLE sendwright_probe (content BLOB NOT NULL) STRICT;
-`
-}
-
-const operators: Migration = {
-  id: 12,
-  name: "operators and their acts",
-  statements: `
-CREATE TABLE sendwright_operator (
-  seq INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE,
-  role TEXT NOT NULL,
-  status TEXT NOT NULL,
-  secrets TEXT NOT NULL,
-  created_at INTEGER NOT NULL,
-  last_used_at INTEGER
-) STRICT;
-
--- before_act and after_act: what is shown of the target, in JSON.
-CREATE TABLE sendwright_audit (
-  seq INTEGER PRIMARY KEY,
-  id TEXT NOT NULL,
-  at INTEGER NOT NULL,
-  operator TEXT NOT NULL,
-  operation TEXT NOT NULL,
-  target TEXT,
-  address TEXT,
-  request_id TEXT,
-  before_act TEXT,
-  after_act TEXT
-) STRICT;
-CREATE INDEX sendwright_audit_operator ON sendwright_audit (operator, seq);
-CREATE INDEX sendwright_audit_operation ON sendwright_audit (operation, seq);
-CREATE INDEX sendwright_audit_target ON sendwright_audit (target, seq) WHERE target IS NOT NULL;
-CREATE INDEX sendwright_audit_at ON sendwright_audit (at);
-`
-}
-
-const recording: Migration = {
-  id: 13,
-  name: "the order in which consents were recorded",
-  statements: `
--- Whoever revokes thousands of times is asked for the last place with each of them.
-CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
-`
-}
-
-const standing: Migration = {
-  id: 14,
-  name: "the last consents of a person",
-  statements: `
--- The last of each purpose and status is found, however many there are.
-CREATE INDEX sendwright_consent_standing
-  ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
-`
-}
-
-const parking: Migration = {
-  id: 15,
-  name: "the parked reports of a session",
-  statements: `
--- Only the newest of a session are kept.
-CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
-`
-}
-
-const outages: Migration = {
-  id: 16,
-  name: "outages",
-  statements: `
--- unavailable_since, probe_at, probe_interval: a platform that does not answer (domain/Circuit.ts). retry_for: for how long
--- a transient error is tried again, null by what is sent. All in milliseconds.
-ALTER TABLE sendwright_session ADD COLUMN unavailable_since INTEGER;
-ALTER TABLE sendwright_session ADD COLUMN probe_at INTEGER;
-ALTER TABLE sendwright_session ADD COLUMN probe_interval INTEGER;
-ALTER TABLE sendwright_session ADD COLUMN retry_for INTEGER;
-CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
-
--- The time of the first attempt, once that is to be repeated.
-ALTER TABLE sendwright_recipient ADD COLUMN retrying_since INTEGER;
-`
-}
-
-const writtenOnce: Migration = {
-  id: 17,
-  name: "rows written once",
-  statements: `
--- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
--- The newest job tells, and when its API key's last send was accepted: no row is written by every accept. Null in jobs
--- that were not the last of their day when this column came.
-ALTER TABLE sendwright_job ADD COLUMN day_total INTEGER;
-UPDATE sendwright_job SET day_total = (
-    SELECT CASE sendwright_job.kind WHEN 'template' THEN usage.template ELSE usage.direct END
-    FROM sendwright_usage AS usage
-    WHERE usage.account = sendwright_job.account AND usage.day = date(sendwright_job.created_at / 1000, 'unixepoch')
-  )
-  WHERE seq IN (SELECT max(seq) FROM sendwright_job GROUP BY account, kind, created_at / 86400000);
-DROP TABLE sendwright_usage;
-DROP TABLE sendwright_acceptance;
-
--- What became of a job lies in a row of its own, once something did (storage/sql/Backlog.ts). All that there are have one.
+-- What became of a job lies in a row of its own, once something did.
 CREATE TABLE sendwright_progress (
   seq INTEGER PRIMARY KEY,
   session TEXT NOT NULL,
@@ -557,45 +257,9 @@ CREATE TABLE sendwright_progress (
   taken_at INTEGER,
   version TEXT NOT NULL
 ) STRICT;
-INSERT INTO sendwright_progress SELECT seq, session, status, pause_reason, queued, sending, accepted, sent, delivered, read, failed, skipped, canceled, unknown, in_flight, next_at, worker, fence, updated_at, completed_at, taken_first, taken_last, taken_at, version
-  FROM sendwright_job ORDER BY seq;
 CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq, status) WHERE next_at IS NOT NULL;
-CREATE INDEX sendwright_progress_worker ON sendwright_progress (worker) WHERE worker IS NOT NULL;
 CREATE INDEX sendwright_progress_paused ON sendwright_progress (session, seq) WHERE status = 'paused';
-
--- What stays of a job. backlog_at: when it is due first, in the order of seq within its session; null where it has no
--- place in that order.
-CREATE TABLE sendwright_job_accepted (
-  seq INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  account TEXT NOT NULL,
-  session TEXT NOT NULL,
-  public_key TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  template INTEGER,
-  snapshot INTEGER NOT NULL,
-  reference TEXT,
-  currency TEXT NOT NULL,
-  estimated_cost TEXT,
-  idempotency_key TEXT,
-  fingerprint TEXT,
-  answer TEXT,
-  recipients INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,
-  day_total INTEGER,
-  backlog_at INTEGER
-) STRICT;
-INSERT INTO sendwright_job_accepted SELECT seq, id, account, session, public_key, kind, template, snapshot, reference, currency, estimated_cost, idempotency_key, fingerprint, answer, recipients, created_at, day_total, NULL
-  FROM sendwright_job ORDER BY seq;
-DROP TABLE sendwright_job;
-ALTER TABLE sendwright_job_accepted RENAME TO sendwright_job;
-CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
-  WHERE idempotency_key IS NOT NULL;
-CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
-CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
-CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_backlog ON sendwright_job (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
+CREATE INDEX sendwright_progress_worker ON sendwright_progress (worker) WHERE worker IS NOT NULL;
 
 -- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
 -- when none is. version: of its last write. The newest of a session is the cursor of its backlog.
@@ -612,138 +276,187 @@ CREATE TABLE sendwright_batch (
 CREATE INDEX sendwright_batch_worker ON sendwright_batch (worker) WHERE worker IS NOT NULL;
 
 -- The sessions that may have a backlog.
-CREATE TABLE sendwright_busy (session TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-`
-}
-
-const limitsAfterCommit: Migration = {
-  id: 18,
-  name: "limits after the commit",
-  // An earlier build sends such a job without taking its limits, and does not count what was counted late.
-  compatibleFrom: 17,
-  statements: `
--- What limits are to be taken of a send that was accepted inside an embedder's transaction (storage/sql/Limits.ts): 'none'
--- until they were asked for, then the one for which it waits; null when they are taken, and of all other jobs.
-ALTER TABLE sendwright_job ADD COLUMN limiter TEXT;
-
--- The template recipients of a UTC day (its first millisecond) that were counted after embedders' commits.
-CREATE TABLE sendwright_late_usage (
-  account TEXT NOT NULL,
-  day INTEGER NOT NULL,
-  units INTEGER NOT NULL,
-  PRIMARY KEY (account, day)
+CREATE TABLE sendwright_busy (
+  session TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
--- When such a send of an API key was counted last.
-CREATE TABLE sendwright_late_acceptance (public_key TEXT NOT NULL PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-`
-}
-
-const requeued: Migration = {
-  id: 19,
-  name: "requeued",
-  // An earlier build lets a repeated report undo an operator's retry.
-  compatibleFrom: 17,
-  statements: `
--- When an operator had it sent again; null when nobody did.
-ALTER TABLE sendwright_recipient ADD COLUMN requeued_at INTEGER;
-`
-}
-
-const revocations: Migration = {
-  id: 20,
-  name: "revocations",
-  compatibleFrom: 17,
-  statements: `
--- Who may have lost a consent since a job was accepted.
-CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
-`
-}
-
-const embeddedUsage: Migration = {
-  id: 21,
-  name: "embedded usage",
-  // An earlier build counts none of these units. It still uses "limiter" and the tables of migration "limits after the commit".
-  compatibleFrom: 17,
-  statements: `
--- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
-CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
-`
-}
-
-const wordsInOrder: Migration = {
-  id: 22,
-  name: "words in order",
-  // An earlier build dates words by when they came, as all of them were before.
-  compatibleFrom: 17,
-  statements: `
--- What the platform or the account told, and the session whose platform did (null of an account's own records).
-ALTER TABLE sendwright_consent ADD COLUMN reported_at INTEGER;
-ALTER TABLE sendwright_consent ADD COLUMN dated_by TEXT;
-`
-}
-
-const unreadHooks: Migration = {
-  id: 23,
-  name: "unread hooks",
-  compatibleFrom: 17,
-  statements: `
--- Parts of hooks that nobody understood (domain/UnreadHook.ts), numbered from 1 within their session.
-CREATE TABLE sendwright_unread_hook (
-  session TEXT NOT NULL,
-  number INTEGER NOT NULL,
-  id TEXT NOT NULL,
-  field TEXT NOT NULL,
-  reason TEXT NOT NULL,
-  content TEXT NOT NULL,
-  is_cut INTEGER NOT NULL,
-  received_at INTEGER NOT NULL,
-  PRIMARY KEY (session, number)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received_at);
-`
-}
-
-const addresses: Migration = {
-  id: 24,
-  name: "addresses",
-  compatibleFrom: 17,
-  statements: `
--- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
--- by which they were written, since an earlier build changes that alone.
-CREATE TABLE sendwright_address (
-  address TEXT NOT NULL,
-  session TEXT NOT NULL,
-  sealed TEXT NOT NULL,
-  PRIMARY KEY (address, session)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX sendwright_address_session ON sendwright_address (session);
-`
-}
-
-const closedMarkets: Migration = {
-  id: 25,
-  name: "closed markets",
-  // An earlier build attempts what the platform will refuse.
-  compatibleFrom: 17,
-  statements: `
--- Markets that are closed for a category, in JSON (domain/session/ClosedMarkets.ts); null = those of the provider.
-ALTER TABLE sendwright_session ADD COLUMN closed_markets TEXT;
-`
-}
-
-const restores: Migration = {
-  id: 26,
-  name: "restores",
-  // An earlier build does not know that a store is held.
-  compatibleFrom: 17,
-  statements: `
--- The store's id and its count of starts and commits, which the file beside it has, too (storage/sqlite/State.ts).
-CREATE TABLE sendwright_state (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  store TEXT NOT NULL,
-  commits INTEGER NOT NULL
+-- seq: its job's seq × 4096 + its place, so that the table is clustered by job without a composite key.
+-- next_at is null while in flight and after dispatch.
+-- fence: of the claim whose outcome is awaited; null when none is. A report may overtake the outcome.
+CREATE TABLE sendwright_recipient (
+  seq INTEGER PRIMARY KEY,
+  phone TEXT NOT NULL,
+  external_id TEXT,
+  variables TEXT NOT NULL,
+  market TEXT,
+  price TEXT,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  next_at INTEGER,
+  fence INTEGER,
+  updated_at INTEGER NOT NULL,
+  failure TEXT,
+  provider_id TEXT,
+  sent_at INTEGER,
+  delivered_at INTEGER,
+  read_at INTEGER,
+  -- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
+  lost INTEGER NOT NULL DEFAULT 0,
+  uncertain INTEGER NOT NULL DEFAULT 0,
+  pricing TEXT,
+  -- The time of the first attempt, once that is to be repeated.
+  retrying_since INTEGER,
+  -- When an operator had it sent again; null when nobody did.
+  requeued_at INTEGER
 ) STRICT;
+CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
+
+CREATE TABLE sendwright_worker (
+  id TEXT PRIMARY KEY,
+  beats INTEGER NOT NULL,
+  -- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
+  dispatches_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- arrival: when the next message would find the session idle, in milliseconds with fractions.
+CREATE TABLE sendwright_pace (
+  -- Sessions and webhook endpoints.
+  paced TEXT PRIMARY KEY,
+  arrival REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- next_at: not before it the session's next message to the phone.
+CREATE TABLE sendwright_pair (
+  session TEXT NOT NULL,
+  phone TEXT NOT NULL,
+  next_at INTEGER NOT NULL,
+  PRIMARY KEY (session, phone)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_pair_next ON sendwright_pair (session, next_at);
+
+-- Reports of which only the platform's id is known, and not yet of which message that is.
+CREATE TABLE sendwright_parked (
+  seq INTEGER PRIMARY KEY,
+  session TEXT NOT NULL,
+  provider_id TEXT NOT NULL,
+  report TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_parked_at ON sendwright_parked (at);
+-- Only the newest of a session are kept.
+CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
+
+-- What came in and was told, so that it is told once.
+CREATE TABLE sendwright_inbound (
+  id TEXT PRIMARY KEY,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_inbound_at ON sendwright_inbound (at);
+
+CREATE TABLE sendwright_endpoint (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  account TEXT NOT NULL,
+  url TEXT NOT NULL,
+  events TEXT NOT NULL,
+  description TEXT,
+  enabled INTEGER NOT NULL,
+  disabled_reason TEXT,
+  secrets TEXT NOT NULL,
+  failing_since INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  deliveries_per_second REAL,
+  batch_recipients INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint (account, seq);
+
+CREATE TABLE sendwright_event (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  account TEXT NOT NULL,
+  type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- attempts: all that were made; tries: those of the running schedule.
+-- due_at: when it may be taken: at next_at, or at the end of the lease while a worker has it; null when it is over.
+CREATE TABLE sendwright_delivery (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  endpoint INTEGER NOT NULL,
+  event INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  tries INTEGER NOT NULL,
+  first_attempt_at INTEGER,
+  next_at INTEGER,
+  due_at INTEGER,
+  worker TEXT,
+  fence INTEGER NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+-- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
+CREATE INDEX sendwright_delivery_due ON sendwright_delivery (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
+CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery (endpoint, seq);
+-- What was attempted and waits: little, and found without reading a backlog that was not.
+CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
+-- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
+CREATE INDEX sendwright_delivery_worker ON sendwright_delivery (worker) WHERE worker IS NOT NULL;
+
+CREATE TABLE sendwright_attempt (
+  delivery INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  status INTEGER,
+  duration_ms INTEGER NOT NULL,
+  reason TEXT,
+  excerpt TEXT NOT NULL,
+  PRIMARY KEY (delivery, number)
+) STRICT, WITHOUT ROWID;
+
+-- The master keys that processes have to be given, in the order in which they were added.
+CREATE TABLE sendwright_master_key (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  added_at INTEGER NOT NULL,
+  retired_at INTEGER
+) STRICT;
+
+-- Empty but for the moment of a probe.
+CREATE TABLE sendwright_probe (
+  content BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE sendwright_operator (
+  seq INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  role TEXT NOT NULL,
+  status TEXT NOT NULL,
+  secrets TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  last_used_at INTEGER
+) STRICT;
+
+-- before_act and after_act: what is shown of the target, in JSON.
+CREATE TABLE sendwright_audit (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  operator TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  target TEXT,
+  address TEXT,
+  request_id TEXT,
+  before_act TEXT,
+  after_act TEXT
+) STRICT;
+CREATE INDEX sendwright_audit_at ON sendwright_audit (at);
+CREATE INDEX sendwright_audit_operation ON sendwright_audit (operation, seq);
+CREATE INDEX sendwright_audit_operator ON sendwright_audit (operator, seq);
+CREATE INDEX sendwright_audit_target ON sendwright_audit (target, seq) WHERE target IS NOT NULL;
 
 -- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
 -- opens in parts has come to the job opened, with these counts.
@@ -755,77 +468,15 @@ CREATE TABLE sendwright_quarantine (
   opened INTEGER NOT NULL,
   counts TEXT NOT NULL
 ) STRICT;
-`
-}
 
-const perhapsRefusals: Migration = {
-  id: 27,
-  name: "perhaps refusals",
-  // An earlier build keeps none.
-  compatibleFrom: 17,
-  statements: `
--- Texts that have an opt-out word among others, until an operator records them as opt-outs. portfolio: the scope of user_id.
-CREATE TABLE sendwright_perhaps_refusal (
-  seq INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  account TEXT NOT NULL,
-  session TEXT NOT NULL,
-  portfolio TEXT NOT NULL,
-  phone TEXT,
-  user_id TEXT,
-  message_id TEXT,
-  text TEXT NOT NULL,
-  occurred_at INTEGER NOT NULL,
-  reported_at INTEGER,
-  recorded_at INTEGER NOT NULL
+-- The store's id and its count of starts and commits, which the file beside it has, too.
+CREATE TABLE sendwright_state (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  store TEXT NOT NULL,
+  commits INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);
 `
 }
 
-const templateNews: Migration = {
-  id: 28,
-  name: "template news",
-  compatibleFrom: 17,
-  statements: `
--- platform_id: the platform's own id. check_at: when the platform is asked for it next, since it may be another there than
--- here; its jobs wait until then. checks: how often it was asked without an answer. checked_at: when it answered last.
-ALTER TABLE sendwright_template ADD COLUMN platform_id TEXT;
-ALTER TABLE sendwright_template ADD COLUMN check_at INTEGER;
-ALTER TABLE sendwright_template ADD COLUMN checks INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sendwright_template ADD COLUMN checked_at INTEGER;
-CREATE INDEX sendwright_template_platform ON sendwright_template (session, platform_id) WHERE platform_id IS NOT NULL;
-CREATE INDEX sendwright_template_check ON sendwright_template (check_at) WHERE check_at IS NOT NULL;
-`
-}
-
-export const migrations: ReadonlyArray<Migration> = [
-  initial,
-  liveness,
-  endpoints,
-  platforms,
-  pricing,
-  versions,
-  claimedRanges,
-  references,
-  heartbeats,
-  people,
-  health,
-  operators,
-  recording,
-  standing,
-  parking,
-  outages,
-  writtenOnce,
-  limitsAfterCommit,
-  requeued,
-  revocations,
-  embeddedUsage,
-  wordsInOrder,
-  unreadHooks,
-  addresses,
-  closedMarkets,
-  restores,
-  perhapsRefusals,
-  templateNews
-]
+/** From the first release on this list only grows (docs/adr/0030). */
+export const migrations: ReadonlyArray<Migration> = [first]

@@ -122,15 +122,20 @@ describe("Migrator", () => {
     })
   )
 
-  it.scoped("takes a history that was begun before migrations said what works beside them", () =>
+  it.scoped("refuses a database of a build before the first release, and says what to do", () =>
     Effect.gen(function* () {
       const db = yield* handle()
-      yield* migrate(db, [one, two], 0)
-      db.exec("ALTER TABLE sendwright_migration DROP COLUMN compatible_from")
-      yield* migrate(db, [one, two, three], 0)
+      yield* migrate(db, [{ ...one, name: "initial" }, two, three], 0)
+      // The first builds did not say what works beside them.
+      for (const alter of ["SELECT 1", "ALTER TABLE sendwright_migration DROP COLUMN compatible_from"]) {
+        db.exec(alter)
+        for (const list of [[one], [one, two, three]]) {
+          const error = refusal(yield* Effect.flip(migrate(db, list, 0)))
+          assert.include(error.message, '"1 initial"')
+          assert.include(error.message, "give this build a new file or an empty database")
+        }
+      }
       assert.deepStrictEqual(tables(db), ["boat", "car", "person", "pet"])
-      const error = refusal(yield* Effect.flip(migrate(db, [one], 0)))
-      assert.strictEqual(error.migration, "2 cars")
     })
   )
 
