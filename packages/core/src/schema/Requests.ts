@@ -9,7 +9,6 @@ import { Reference } from "../domain/job/Reference.ts"
 import * as Phone from "../domain/Phone.ts"
 import * as Template from "../domain/template/Template.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
-import * as SchemaCompiler from "./SchemaCompiler.ts"
 
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)
@@ -62,7 +61,6 @@ const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declar
       isVariables(input) ? ParseResult.succeed(input) : ParseResult.fail(new ParseResult.Type(ast, input))
   },
   {
-    [SchemaCompiler.TestAnnotationId]: isVariables,
     description:
       "Values by variable name: `header.1`, `header.media`, `header.filename`, `body.1`, …, `button.0.1`.",
     jsonSchema: { type: "object", additionalProperties: { type: "string" }, maxProperties: maximumVariables }
