@@ -183,7 +183,6 @@ describe("the names", () => {
     Fibers: "RequestRunner",
     Grace: "GracePeriod",
     Groups: "GroupCommit",
-    JsonForm: "JsonTemplate",
     Line: "SessionSender",
     Lines: "SessionSender",
     Move: "RecipientChange",

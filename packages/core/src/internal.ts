@@ -1,6 +1,5 @@
 /** Shared by the packages of Sendwright alone: it may change with any release, so no other package imports it. */
 export * as Csv from "./domain/Csv.ts"
-export * as Hmac from "./domain/Hmac.ts"
 export * as Json from "./domain/Json.ts"
 export * as JsonScan from "./domain/JsonScan.ts"
 export * as Memo from "./domain/Memo.ts"

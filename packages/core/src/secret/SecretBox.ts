@@ -5,14 +5,20 @@
  * keys are still read, and new ones are under the key in use. Sealed texts and hashes begin with the id of their key
  * (`domain/Keyring.ts`).
  */
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, timingSafeEqual } from "node:crypto"
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  timingSafeEqual
+} from "node:crypto"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { maximumOverlaps } from "../domain/account/ApiKey.ts"
-import * as Hmac from "../domain/Hmac.ts"
 import { RandomBytes } from "../domain/Ids.ts"
 import * as Keyring from "../domain/Keyring.ts"
 import * as Either from "../effect/Either.ts"
@@ -60,14 +66,14 @@ const derive = (master: Uint8Array, use: string): Buffer =>
 
 interface Keys {
   readonly seal: Buffer
-  readonly pepper: Hmac.Key
+  readonly pepper: Buffer
   readonly id: string
 }
 
 const keysOf = (master: Uint8Array): Keys => {
   const seal = derive(master, "seal")
   const id = createHash("sha256").update(seal).digest("base64url").slice(0, Keyring.idLength)
-  return { seal, pepper: Hmac.key(derive(master, "pepper")), id }
+  return { seal, pepper: derive(master, "pepper"), id }
 }
 
 const make = (
@@ -107,7 +113,7 @@ const make = (
   }
 
   const hashBy = ({ pepper }: Keys, secret: string): string =>
-    Hmac.digest(pepper, "", Buffer.from(secret), "hex")
+    createHmac("sha256", pepper).update(secret).digest("hex")
   const hash = (secret: string): string => Keyring.mark(current.id, hashBy(current, secret))
   const nobody = hash("nobody's secret")
 

@@ -10,14 +10,12 @@ import * as Fault from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
-import * as JsonTemplate from "../domain/JsonTemplate.ts"
 import type { Failure, Reported } from "../domain/job/Recipient.ts"
 import * as Memo from "../domain/Memo.ts"
 import * as Retry from "../domain/Retry.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import * as Text from "../domain/Text.ts"
 import * as Rendering from "../domain/template/Rendering.ts"
-import type { TemplateContent } from "../domain/template/Template.ts"
 import * as TemplateParameters from "../domain/template/TemplateParameters.ts"
 import type { Exchanged } from "../http/HttpClient.ts"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
@@ -133,24 +131,21 @@ const headersOf = Memo.ofObject(({ headers }: typeof Config.Type) =>
   )
 )
 
-const keysOf = Memo.ofObject(({ secret }: typeof Config.Type) => Signature.keysOf(secret))
-
-/** The JSON of a template's message, filled with our id, the session's, a number and the values. */
-const formOf = Memo.ofObject((content: TemplateContent) => {
-  const { language, name, variables: all } = content
-  return JsonTemplate.make(3 + all.length, ([message_id, session_id, to, ...values]) => {
-    const variables = Object.fromEntries(all.map(({ key }, place) => [key, values[place]]))
-    const components = TemplateParameters.components(content, values)
-    const rendered = Rendering.render(content, values)
-    const template = { name, language, components, variables, rendered }
-    return { message_id, session_id, to, type: "template", template }
-  })
-})
-
 const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage): string => {
-  if (content.kind === "template") return formOf(content.template)([messageId, sessionId, to, ...values])
-  const text = { body: content.text, link_preview: content.linkPreview }
-  return JSON.stringify({ message_id: messageId, session_id: sessionId, to, type: "text", text })
+  const common = { message_id: messageId, session_id: sessionId, to }
+  if (content.kind === "direct") {
+    const text = { body: content.text, link_preview: content.linkPreview }
+    return JSON.stringify({ ...common, type: "text", text })
+  }
+  const { language, name, variables } = content.template
+  const template = {
+    name,
+    language,
+    components: TemplateParameters.components(content.template, values),
+    variables: Object.fromEntries(variables.map(({ key }, place) => [key, values[place]])),
+    rendered: Rendering.render(content.template, values)
+  }
+  return JSON.stringify({ ...common, type: "template", template })
 }
 
 /** Reads the gateway's reason for a refusal. Its code decides the effects if the catalogue has it. */
@@ -348,12 +343,11 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
         const exchanged = exchange({
           method: "POST",
           url,
-          // In this order: members written beside the copy would cost more than the copy itself.
           headers: {
             "content-type": "application/json",
             "idempotency-key": message.messageId,
             "x-service-timestamp": String(timestamp),
-            "x-service-signature": Signature.sign(keysOf(config), timestamp, body),
+            "x-service-signature": Signature.sign(config.secret, timestamp, body),
             ...headersOf(config)
           },
           body,

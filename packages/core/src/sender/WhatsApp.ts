@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Instant } from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
-import * as JsonTemplate from "../domain/JsonTemplate.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Memo from "../domain/Memo.ts"
 import * as Retry from "../domain/Retry.ts"
@@ -37,35 +36,24 @@ const deskOf = Memo.ofObject((config: Config) => ({
 
 // Sending
 
-const common = (to: string, messageId: string) => ({
-  messaging_product: "whatsapp",
-  recipient_type: "individual",
-  to,
-  biz_opaque_callback_data: messageId
-})
-
-/** The JSON of a template's message, filled with a number, our id and the values. */
-const formOf = Memo.ofObject((content: TemplateContent) =>
-  JsonTemplate.make(2 + content.variables.length, ([to = "", messageId = "", ...values]) => {
-    const { language, name } = content
-    const components = TemplateParameters.components(content, values)
-    const template = {
-      name,
-      language: { code: language },
-      ...(components.length === 0 ? {} : { components })
-    }
-    return { ...common(to, messageId), type: "template", template }
-  })
-)
+const templateOf = (content: TemplateContent, values: ReadonlyArray<string>) => {
+  const { language, name } = content
+  const components = TemplateParameters.components(content, values)
+  return { name, language: { code: language }, ...(components.length === 0 ? {} : { components }) }
+}
 
 const bodyOf = ({ content, messageId, to, values }: OutboundMessage): string => {
-  if (content.kind === "template") return formOf(content.template)([to, messageId, ...values])
-  const { linkPreview, text } = content
-  return JSON.stringify({
-    ...common(to, messageId),
-    type: "text",
-    text: { body: text, preview_url: linkPreview }
-  })
+  const common = {
+    messaging_product: "whatsapp",
+    recipient_type: "individual",
+    to,
+    biz_opaque_callback_data: messageId
+  }
+  return JSON.stringify(
+    content.kind === "template"
+      ? { ...common, type: "template", template: templateOf(content.template, values) }
+      : { ...common, type: "text", text: { body: content.text, preview_url: content.linkPreview } }
+  )
 }
 
 /** True when the platform says of itself that it is out of order, and not of a rate or of the message. */
@@ -78,13 +66,6 @@ const held = (messageStatus: string): Failure => ({
   message: "The platform has the message and holds it back while it assesses the template's quality.",
   permanent: false
 })
-
-/**
- * The exact text of nearly every answer (whatsapp-cloud.md §1.5). Parsing its JSON would cost more than the rest of
- * the work on an answer; any other text is parsed.
- */
-const acceptance =
-  /^\{"messaging_product":"whatsapp","contacts":\[\{"input":"[+\w]*","wa_id":"(\w*)"\}\],"messages":\[\{"id":"([\w.+/=:-]+)"(?:,"message_status":"accepted")?\}\]\}$/
 
 /** Whom the answer names as the recipient; undefined where it is the number that was asked for, or nobody. */
 const namedIn = (json: unknown, to: string): { readonly named?: Named } => {
@@ -99,8 +80,6 @@ const namedIn = (json: unknown, to: string): { readonly named?: Named } => {
 const meaning = (exchanged: Exchanged, url: string, to: string, now: Instant): SendResult =>
   PlatformHttp.meaning(exchanged, (answer) => {
     const { body, retryAfter, status } = answer
-    const plain = status === 200 ? acceptance.exec(body) : null
-    if (plain?.[2] !== undefined && plain[1] === to) return accepted(plain[2], "accepted")
     const json = Json.parse(body)
     const retryAfterMs = Retry.readAfter(retryAfter, now)
     const failure = failureOf(Json.at(json, "error"), status)

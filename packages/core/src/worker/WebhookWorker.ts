@@ -74,18 +74,16 @@ export const make = (options: {
     const box = yield* SecretBox
     const transport = yield* WebhookTransport
 
-    const opened = Memo.make<Signature.Keys | null>(cachedSecrets)
+    const opened = Memo.make<string | null>(cachedSecrets)
 
     /** Null where this process has not the key. */
-    const open = (endpointId: string, sealed: string): Signature.Keys | null => {
+    const open = (endpointId: string, sealed: string): string | null => {
       const place = Webhook.place(endpointId)
-      return opened(`${place} ${sealed}`, () =>
-        Either.getOrNull(Either.map(box.open(place, sealed), Signature.keysOf))
-      )
+      return opened(`${place} ${sealed}`, () => Either.getOrNull(box.open(place, sealed)))
     }
 
     /** The current secret first, then those whose overlap has not ended. */
-    const secrets = ({ endpoint }: ClaimedDelivery, now: Instant): ReadonlyArray<Signature.Keys> =>
+    const secrets = ({ endpoint }: ClaimedDelivery, now: Instant): ReadonlyArray<string> =>
       endpoint.secrets.flatMap(({ expiresAt, sealed }) => {
         const secret = expiresAt === null || expiresAt > now ? open(endpoint.id, sealed) : null
         return secret === null ? [] : [secret]

@@ -39,7 +39,7 @@ type Comments = ReadonlyMap<string, string>
 
 const commented =
   /((?:^-- .*\n)*)^(?:CREATE (?:UNIQUE )?INDEX|CREATE (?:UNLOGGED )?TABLE|ALTER TABLE) (\w+)(?: ADD COLUMN (\w+))?/gm
-const table = /^CREATE (?:UNLOGGED )?TABLE (\w+) \(\n((?:^  .*\n)*)/gm
+const table = /^CREATE (?:UNLOGGED )?TABLE (\w+) \(\n((?:^ {2}.*\n)*)/gm
 const columnCommented = /((?:^ +-- .*\n)+) +(\w+)/gm
 
 /** A comment belongs to the statement or the column below it. Names of files are left out: a file may move. */

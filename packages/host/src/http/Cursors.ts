@@ -3,8 +3,7 @@
  * sealed: AES-256-GCM under a key of its own, bound to the list, its filter and its owner. The nonce is derived from
  * the sealed content, so that one page has one cursor and no two share a nonce (decisions.md §10 "Requests").
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
-import { Hmac } from "@sendwright/core/internal"
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import { cursorForm } from "../api/Parameters.ts"
@@ -23,7 +22,7 @@ const tagBytes = 16
 
 interface Keys {
   readonly cipher: Buffer
-  readonly nonce: Hmac.Key
+  readonly nonce: Buffer
 }
 
 const keysOf = (master: Redacted.Redacted<Uint8Array>): Keys => {
@@ -31,7 +30,7 @@ const keysOf = (master: Redacted.Redacted<Uint8Array>): Keys => {
     Buffer.from(
       hkdfSync("sha256", Redacted.value(master), Buffer.alloc(0), `sendwright cursor ${use}`, keyBytes)
     )
-  return { cipher: derive("seal"), nonce: Hmac.key(derive("nonce")) }
+  return { cipher: derive("seal"), nonce: derive("nonce") }
 }
 
 const bytesOf = (position: number): Buffer => {
@@ -42,7 +41,7 @@ const bytesOf = (position: number): Buffer => {
 
 const sealed = ({ cipher: key, nonce: nonceKey }: Keys, place: string, position: number): string => {
   const plain = bytesOf(position)
-  const nonce = Buffer.from(Hmac.digest(nonceKey, place, plain, "hex"), "hex").subarray(0, nonceBytes)
+  const nonce = createHmac("sha256", nonceKey).update(place).update(plain).digest().subarray(0, nonceBytes)
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(place))
   return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString(
     "base64url"
