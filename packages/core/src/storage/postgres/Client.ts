@@ -10,20 +10,19 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
-import type Pg from "pg"
+import Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import * as AroundTransaction from "../sql/AroundTransaction.ts"
 import * as ForeignConnection from "../sql/ForeignConnection.ts"
-import { EmbeddedConnection } from "./Within.ts"
+import * as Lock from "../sql/Lock.ts"
+import { Session } from "./Session.ts"
+import * as Within from "./Within.ts"
 
 export interface Transactions {
   readonly client: PgClient.PgClient
-  /** That of the open transaction that the fiber is in; undefined outside, and after the transaction's end. */
-  readonly connectionOf: (fiber: Fiber.RuntimeFiber<unknown, unknown>) => Connection | undefined
   /** Whether the connection is of a transaction of this client, or of one that was handed over and is open. */
   readonly isOurs: (connection: Connection) => boolean
   /** True while the running fiber is in an open transaction. */
@@ -44,112 +43,112 @@ interface Bounds {
   readonly rollback: Effect.Effect<unknown, SqlError>
 }
 
-/** A transaction that a statement broke is rolled back by COMMIT, without an error. */
-const commit = (connection: Connection): Effect.Effect<void, SqlError> =>
-  Effect.flatMap(connection.executeRaw("COMMIT", []), (result) =>
-    Predicate.hasProperty(result, "command") && result.command === "COMMIT"
-      ? Effect.void
-      : new SqlError({
-          cause: new Error("The transaction was rolled back"),
-          message: "Failed to commit transaction"
-        })
-  )
+/** Of a connection in this state nobody can say whether a transaction is open: it is used no more. */
+const discard = (connection: Connection): Effect.Effect<void> =>
+  Effect.sync(() => {
+    if (Predicate.hasProperty(connection, "pg") && connection.pg instanceof Pg.Client)
+      connection.pg.end(() => {})
+  })
 
-const boundsOf = (connection: Connection, depth: number): Bounds => {
-  const run = (text: string) => connection.executeUnprepared(text, [], undefined)
-  // Not as `@effect/sql` names its own: a client that handed its connection over may have one of these open.
-  const name = `sendwright_${depth}`
-  // A savepoint that failed to begin is not there: a rollback would go to one of that name that was before it.
-  if (depth > 0)
-    return {
-      begin: run(`SAVEPOINT ${name}`),
-      commit: Effect.void,
-      rollback: run(`ROLLBACK TO SAVEPOINT ${name}`)
-    }
-  const rollback = run("ROLLBACK")
+const transactionOf = (connection: Connection): Bounds => {
+  const run = (text: string) => Effect.tapError(connection.executeRaw(text, []), () => discard(connection))
   return {
-    // What failed to begin may begin still, and its connection is used again.
-    begin: Effect.catchAll(run("BEGIN"), (error) => AroundTransaction.ended(rollback, Exit.fail(error))),
-    commit: commit(connection),
-    rollback
+    begin: run("BEGIN"),
+    // One that a statement broke is rolled back by COMMIT, without an error.
+    commit: Effect.flatMap(run("COMMIT"), (result) =>
+      Predicate.hasProperty(result, "command") && result.command === "COMMIT"
+        ? Effect.void
+        : new SqlError({
+            cause: new Error("The transaction was rolled back"),
+            message: "Failed to commit transaction"
+          })
+    ),
+    rollback: run("ROLLBACK")
   }
 }
 
+const savepointOf = ({ connection, depth }: Session): Bounds => {
+  const run = (text: string) => connection.executeUnprepared(text, [], undefined)
+  // Not as `@effect/sql` names its own: a client that handed its connection over may have one of these open.
+  const name = `sendwright_${depth}`
+  return {
+    // One that failed to begin is not there: a rollback would go to one of that name that was before it.
+    begin: run(`SAVEPOINT ${name}`),
+    commit: Effect.void,
+    rollback: run(`ROLLBACK TO SAVEPOINT ${name}`)
+  }
+}
+
+/** @param body is interruptible where it wants to be */
 const between = <A, E, R>(
+  session: Session,
   { begin, commit, rollback }: Bounds,
   body: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | SqlError, R> =>
   Effect.zipRight(
     begin,
-    Effect.flatMap(Effect.exit(body), (exit) =>
-      AroundTransaction.ended(Exit.isSuccess(exit) ? commit : rollback, exit)
-    )
+    Effect.flatMap(Effect.exit(body), (exit) => {
+      session.isOpen = false
+      // A fiber that was forked inside may be in a nested transaction of its own.
+      return AroundTransaction.ended(Lock.under(session.lock, Exit.isSuccess(exit) ? commit : rollback), exit)
+    })
   )
 
 export const make = (
   pool: Pg.Pool
 ): Effect.Effect<Transactions, SqlError, Reactivity.Reactivity | Scope.Scope> =>
   Effect.map(PgClient.fromPool({ acquire: Effect.succeed(pool) }), (client) => {
-    /** Whether its body runs still. One object for each transaction, which its nested ones share. */
-    const ours = new WeakMap<Connection, boolean>()
+    const { reserve } = client
 
-    const isOpen = (connection: Connection): boolean =>
-      connection instanceof EmbeddedConnection ? connection.isOpen : ours.get(connection) === true
+    const isOurs = (connection: Connection): connection is Session =>
+      connection instanceof Session &&
+      (connection.outside === reserve ||
+        (connection.outside === Within.outside && connection.nearest !== undefined))
 
-    /** A fiber may outlive a transaction of ours that it was forked in. */
-    const isOurs = (connection: Connection): boolean => ours.has(connection) || isOpen(connection)
-
-    const connectionOf: Transactions["connectionOf"] = (fiber) => {
-      const [connection] = ForeignConnection.around(fiber) ?? []
-      return connection !== undefined && isOpen(connection) ? connection : undefined
-    }
-
-    const withTransaction = <R, E, A>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
+    const withTransaction = <R, E, A>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
       Effect.uninterruptibleMask((restore) =>
         Effect.useSpan("sql.transaction", { kind: "client", captureStackTrace: false }, (span) => {
-          const at = (connection: Connection, depth: number, end: Effect.Effect<unknown> = Effect.void) =>
+          const transact = (session: Session, bounds: Bounds): Effect.Effect<A, E | SqlError, R> =>
             between(
-              boundsOf(connection, depth),
-              restore(body).pipe(
-                Effect.mapInputContext((context: Context.Context<R>) =>
-                  context.pipe(
-                    Context.add(Client.TransactionConnection, [connection, depth]),
-                    Context.add(Tracer.ParentSpan, span)
-                  )
-                ),
-                Effect.ensuring(end)
+              session,
+              bounds,
+              Effect.mapInputContext(restore(effect), (context: Context.Context<R>) =>
+                context.pipe(
+                  Context.add(Client.TransactionConnection, [session, session.depth]),
+                  Context.add(Tracer.ParentSpan, span)
+                )
               )
             )
           const outermost = Effect.acquireUseRelease(
             Scope.make(),
             (scope) =>
-              Effect.flatMap(Scope.extend(client.reserve, scope), (connection) => {
-                ours.set(connection, true)
-                return at(
-                  connection,
-                  0,
-                  Effect.sync(() => ours.set(connection, false))
-                )
-              }),
+              Effect.flatMap(Scope.extend(reserve, scope), (connection) =>
+                transact(new Session(connection, reserve, Lock.make()), transactionOf(connection))
+              ),
             Scope.close
           )
+          const nested = (parent: Session) => {
+            const session = parent.nested()
+            return Effect.ensuring(transact(session, savepointOf(session)), Effect.sync(parent.lock.release))
+          }
           return Effect.withFiberRuntime<A, E | SqlError, R>((fiber) => {
-            const transaction = ForeignConnection.around(fiber)
-            if (transaction === undefined) return outermost
-            const [connection, depth] = transaction
-            if (isOpen(connection)) return at(connection, depth + 1)
-            // The connection of one of ours that has ended may be somebody else's by now.
-            return ours.has(connection) ? outermost : foreign
+            const [around] = ForeignConnection.around(fiber) ?? []
+            if (around === undefined) return outermost
+            if (!isOurs(around)) return foreign
+            return Effect.flatMap(around.enter(restore), (parent) => {
+              if (parent !== undefined) return nested(parent)
+              return isOurs(around) ? outermost : foreign
+            })
           })
         })
       )
 
     return {
       client: Object.assign(client, { withTransaction }),
-      connectionOf,
       isOurs,
-      isEmbedded: Effect.withFiberRuntime<boolean>((fiber) =>
-        Effect.succeed(connectionOf(fiber) !== undefined)
-      )
+      isEmbedded: Effect.withFiberRuntime<boolean>((fiber) => {
+        const [around] = ForeignConnection.around(fiber) ?? []
+        return Effect.succeed(around !== undefined && isOurs(around) && around.nearest !== undefined)
+      })
     }
   })

@@ -324,7 +324,7 @@ function* databaseTime(): Program<Instant> {
 
 const make = (prepare: Prepare, pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
   Effect.gen(function* () {
-    const { client, connectionOf, isEmbedded, isOurs } = yield* TransactionClient.make(poolOfClient)
+    const { client, isEmbedded, isOurs } = yield* TransactionClient.make(poolOfClient)
 
     const inTransaction = <A>(
       operation: string,
@@ -334,15 +334,13 @@ const make = (prepare: Prepare, pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClien
       Effect.withFiberRuntime((fiber) => {
         if (ForeignConnection.isAround(fiber, isOurs))
           return failure(operation, new Refused(new ForeignTransaction({ operation })))
-        const connection = connectionOf(fiber)
-        if (connection === undefined) return otherwise
-        return client
-          .withTransaction(joined(connection, prepare, verb))
-          .pipe(
-            Effect.catchAll((error) =>
-              failure(operation, error instanceof SqlError ? new Refused(error.cause) : error)
-            )
-          )
+        return Effect.flatMap(isEmbedded, (inside) =>
+          inside
+            ? Effect.catchAll(client.withTransaction(joined(prepare, verb)), (error) =>
+                failure(operation, error instanceof SqlError ? new Refused(error.cause) : error)
+              )
+            : otherwise
+        )
       })
 
     const alone = <A>(operation: string, verb: () => Program<A>) =>

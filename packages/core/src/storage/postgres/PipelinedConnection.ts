@@ -1,4 +1,5 @@
 /** How a verb runs over a connection: named prepared statements, in a transaction, again after a collision. */
+import { TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -170,7 +171,8 @@ const rollBack = async (client: Pg.PoolClient): Promise<boolean> => {
     await client.query("ROLLBACK")
     return true
   } catch {
-    // The connection is dropped then, and the server rolls back.
+    // The pool drops a connection that was ended, and the server rolls back.
+    client.end(() => {})
     return false
   }
 }
@@ -261,7 +263,8 @@ export const onConnection = <A>(
 const countedText = (text: string): string =>
   `WITH changed AS (${text} RETURNING 1) SELECT count(*)::int AS changes FROM changed`
 
-export const joined = <A>(
+/** Runs a verb over the connection of the transaction that the fiber is in. */
+const over = <A>(
   connection: Connection,
   prepare: Prepare,
   verb: () => Program<A>
@@ -301,3 +304,8 @@ export const joined = <A>(
     return follow(program, () => program.next())
   })
 }
+
+export const joined = <A>(prepare: Prepare, verb: () => Program<A>): Effect.Effect<A, Refused> =>
+  Effect.flatMap(Effect.orDie(Effect.serviceOptional(TransactionConnection)), ([connection]) =>
+    over(connection, prepare, verb)
+  )

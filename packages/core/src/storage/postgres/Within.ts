@@ -4,6 +4,11 @@ import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import { ForeignTransaction } from "../../domain/Errors.ts"
+import * as Memo from "../../domain/Memo.ts"
+import * as ForeignConnection from "../sql/ForeignConnection.ts"
+import * as Lock from "../sql/Lock.ts"
+import { type Reserve, Session } from "./Session.ts"
 
 /**
  * A client with an open transaction, such as `pg`'s. Parameters are `$1`, `$2` and so on, in order and once each; their
@@ -35,36 +40,32 @@ const runOf = (transaction: Queryable | Connection): Run =>
     : (text, values) => transaction.executeUnprepared(text, values, undefined)
 
 /** The standard clients' idea of a connection, over what was handed over. */
-export class EmbeddedConnection implements Connection {
-  /** From the end of {@link within} on, nobody can say whether the transaction is open. */
-  isOpen = true
-  readonly #run: Run
-
-  constructor(transaction: Queryable | Connection) {
-    this.#run = runOf(transaction)
-  }
-
-  execute(text: string, values: ReadonlyArray<unknown>, transform: Transform) {
-    const rows = this.#run(text, values)
+const connectionOf = (transaction: Queryable | Connection): Connection => {
+  const run = runOf(transaction)
+  const execute = (text: string, values: ReadonlyArray<unknown>, transform: Transform) => {
+    const rows = run(text, values)
     return transform === undefined ? rows : Effect.map(rows, (found) => transform(found))
   }
-
-  executeRaw(text: string, values: ReadonlyArray<unknown>) {
-    return Effect.map(this.#run(text, values), (rows) => ({ rows }))
-  }
-
-  executeUnprepared(text: string, values: ReadonlyArray<unknown> = [], transform: Transform) {
-    return this.execute(text, values, transform)
-  }
-
-  executeValues(text: string, values: ReadonlyArray<unknown>) {
-    return Effect.map(this.#run(text, values), (rows) => rows.map((row) => Object.values(row)))
-  }
-
-  executeStream(text: string, values: ReadonlyArray<unknown>, transform: Transform) {
-    return Stream.fromIterableEffect(this.execute(text, values, transform))
+  return {
+    execute,
+    executeRaw: (text, values) => Effect.map(run(text, values), (rows) => ({ rows })),
+    executeUnprepared: (text, values = [], transform) => execute(text, values, transform),
+    executeValues: (text, values) =>
+      Effect.map(run(text, values), (rows) => rows.map((row) => Object.values(row))),
+    executeStream: (text, values, transform) => Stream.fromIterableEffect(execute(text, values, transform))
   }
 }
+
+/** From the end of {@link within} on, nobody can say whether the transaction is open. */
+export const outside: Reserve = Effect.fail(
+  new SqlError({
+    cause: new ForeignTransaction({ operation: "sql" }),
+    message: "Failed to execute statement"
+  })
+)
+
+/** One for each transaction, however often it is handed over. */
+const lockOf = Memo.ofObject((_transaction: Queryable | Connection) => Lock.make())
 
 /**
  * Runs the engine's operations inside a transaction of a client of yours, in the engine's database: what they write is
@@ -76,11 +77,20 @@ export class EmbeddedConnection implements Connection {
 export const within =
   (transaction: Queryable | Connection) =>
   <A, E, R>(operations: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => new EmbeddedConnection(transaction)),
-      (connection) => Effect.provideService(operations, TransactionConnection, [connection, 0]),
-      (connection) =>
-        Effect.sync(() => {
-          connection.isOpen = false
-        })
-    )
+    Effect.withFiberRuntime((fiber) => {
+      const [around] = ForeignConnection.around(fiber) ?? []
+      const lock = lockOf(transaction)
+      if (around instanceof Session && around.outermost.lock === lock) return operations
+      return Effect.acquireUseRelease(
+        Effect.sync(() => new Session(connectionOf(transaction), outside, lock)),
+        (session) => Effect.provideService(operations, TransactionConnection, [session, 0]),
+        // What a fiber that was forked inside has begun ends before the transaction may.
+        (session) =>
+          Lock.under(
+            lock,
+            Effect.sync(() => {
+              session.isOpen = false
+            })
+          )
+      )
+    })

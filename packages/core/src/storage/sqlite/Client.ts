@@ -20,7 +20,7 @@ import { ForeignTransaction } from "../../domain/Errors.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import * as AroundTransaction from "../sql/AroundTransaction.ts"
 import * as ForeignConnection from "../sql/ForeignConnection.ts"
-import * as Lock from "./Lock.ts"
+import * as Lock from "../sql/Lock.ts"
 import { lostError, type Transaction } from "./Transaction.ts"
 
 /**

@@ -3,7 +3,7 @@
  * answered after it; one that fails is tried again alone, so that it takes no other with it.
  */
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
-import type { Lock } from "./Lock.ts"
+import type { Lock } from "../sql/Lock.ts"
 import type { Transaction } from "./Transaction.ts"
 
 /** Writes of one kind, which have a share of the time beside those of the other. */

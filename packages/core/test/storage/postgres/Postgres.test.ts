@@ -3,7 +3,7 @@
 import { inspect } from "node:util"
 import * as Client from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect, it, vi } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -71,6 +71,27 @@ const table: Migration = {
 
 const opened = (url: string, list: ReadonlyArray<Migration> = [table]) =>
   Layer.build(Database.layer({ url: Redacted.make(url), migrations: list }))
+
+/** Over a connection that lives on: the server is not told the statement, and the client that it failed. */
+const onceFailing = <A, E, R>(text: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const query: (...given: ReadonlyArray<unknown>) => unknown = Pg.Client.prototype.query
+      const canceled = Object.assign(new Error("canceling statement due to user request"), { code: "57014" })
+      const spy = vi.spyOn(Pg.Client.prototype, "query").mockImplementation(function (
+        this: Pg.Client,
+        ...given: ReadonlyArray<unknown>
+      ) {
+        if (given[0] !== text) return Reflect.apply(query, this, given)
+        spy.mockRestore()
+        const answer = given.at(-1)
+        return typeof answer === "function" ? answer(canceled) : Promise.reject(canceled)
+      })
+      return spy
+    }),
+    () => effect,
+    (spy) => Effect.sync(() => spy.mockRestore())
+  )
 
 const database = Effect.gen(function* () {
   const url = yield* freshDatabase
@@ -539,6 +560,130 @@ describe("the embedder's transaction", () => {
         yield* Fiber.join(late)
       }
       expect(yield* db.read("ids", ids)).toEqual([1, 2])
+    })
+  )
+
+  it.scopedLive("keeps what a verb wrote when another beside it fails, and what a statement did", () =>
+    Effect.gen(function* () {
+      const { db, other, sql } = yield* database
+      yield* db.write("insert", insert(0))
+      const faulty = db.write("faulty", function* () {
+        for (let asked = 0; asked < 10; asked += 1) yield* get("SELECT 1 AS one")
+        yield* insert(0)()
+      })
+      const beside = (first: number) =>
+        Effect.all(
+          [
+            Effect.flip(faulty),
+            db.write("insert", insert(first)),
+            db.atomically(db.write("insert", insert(first + 1)))
+          ],
+          { concurrency: "unbounded" }
+        )
+      yield* sql.withTransaction(
+        Effect.all([beside(1), sql`INSERT INTO item (id) VALUES (3)`], { concurrency: "unbounded" })
+      )
+      expect(yield* db.read("ids", ids)).toEqual([0, 1, 2, 3])
+      // Handed over twice, it is one transaction still.
+      yield* query(other, "BEGIN")
+      yield* Effect.all([Postgres.within(other)(beside(4)), Postgres.within(other)(beside(6))], {
+        concurrency: "unbounded"
+      })
+      yield* query(other, "COMMIT")
+      expect(yield* db.read("ids", ids)).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
+    })
+  )
+
+  it.scopedLive("waits for no verb of its own", () =>
+    Effect.gen(function* () {
+      const { db, other, sql } = yield* database
+      yield* query(other, "BEGIN")
+      const again = Postgres.within(other)(db.write("insert", insert(1)))
+      yield* Postgres.within(other)(
+        sql.withTransaction(Effect.zipRight(again, db.write("insert", insert(2))))
+      )
+      yield* query(other, "COMMIT")
+      expect(yield* db.read("ids", ids)).toEqual([1, 2])
+    })
+  )
+
+  it.scopedLive("ends after what a fiber has begun that was forked inside", () =>
+    Effect.gen(function* () {
+      const { db, other, sql } = yield* database
+      const forked = (begun: Deferred.Deferred<void>, id: number) =>
+        Effect.forkDaemon(
+          sql.withTransaction(
+            Effect.zipRight(
+              Deferred.succeed(begun, undefined),
+              Effect.delay(db.write("insert", insert(id)), 20)
+            )
+          )
+        )
+      const around = (id: number) =>
+        Effect.gen(function* () {
+          const begun = yield* Deferred.make<void>()
+          return yield* Effect.zipLeft(forked(begun, id), Deferred.await(begun))
+        })
+      yield* Fiber.join(yield* sql.withTransaction(around(1)))
+      yield* query(other, "BEGIN")
+      const fiber = yield* Postgres.within(other)(around(2))
+      yield* query(other, "ROLLBACK")
+      yield* Fiber.join(fiber)
+      expect(yield* db.read("ids", ids)).toEqual([1])
+    })
+  )
+
+  it.scopedLive("gives its connection back only when it has ended for certain", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      const context = yield* Layer.build(
+        Database.layer({ url: Redacted.make(url), migrations: [table], maxConnections: 1 })
+      )
+      const db = Context.get(context, Stores.Database)
+      const sql = Context.get(context, Client.SqlClient)
+      const failing = Effect.zipRight(sql`INSERT INTO item (id) VALUES (1)`, Effect.fail("no"))
+      const faulty = db.write("faulty", function* () {
+        yield* insert(1)()
+        yield* get("SELEC")
+      })
+      const undone: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+        Effect.flip(sql.withTransaction(failing)),
+        Effect.flip(faulty)
+      ]
+      for (const each of undone) {
+        yield* onceFailing("ROLLBACK", each)
+        yield* sql.withTransaction(sql`INSERT INTO item (id) VALUES (2)`)
+        expect(yield* db.read("ids", ids)).toEqual([2])
+        yield* sql`DELETE FROM item`
+      }
+      yield* onceFailing("COMMIT", Effect.flip(sql.withTransaction(sql`INSERT INTO item (id) VALUES (1)`)))
+      yield* sql.withTransaction(sql`INSERT INTO item (id) VALUES (2)`)
+      expect(yield* db.read("ids", ids)).toEqual([2])
+    })
+  )
+
+  it.scopedLive("is not entered by the statement of a fiber that has outlived it", () =>
+    Effect.gen(function* () {
+      const { db, other, sql } = yield* database
+      const ended = yield* Deferred.make<void>()
+      const outliving = Effect.zipRight(Deferred.await(ended), sql`INSERT INTO item (id) VALUES (1)`)
+      const late = yield* sql.withTransaction(Effect.zipRight(sql`SELECT 1`, Effect.forkDaemon(outliving)))
+      const stranger = Effect.gen(function* () {
+        yield* sql`SELECT 1`
+        yield* Deferred.succeed(ended, undefined)
+        yield* Fiber.join(late)
+        return yield* Effect.fail("no")
+      })
+      expect(yield* Effect.flip(sql.withTransaction(stranger))).toBe("no")
+      expect(yield* db.read("ids", ids)).toEqual([1])
+
+      yield* query(other, "BEGIN")
+      const over = yield* Postgres.within(other)(
+        Effect.forkDaemon(Effect.zipRight(Effect.sleep(10), sql`INSERT INTO item (id) VALUES (2)`))
+      )
+      expect(yield* Effect.flip(Fiber.join(over))).toMatchObject({ cause: { _tag: "ForeignTransaction" } })
+      yield* query(other, "COMMIT")
+      expect(yield* db.read("ids", ids)).toEqual([1])
     })
   )
 
