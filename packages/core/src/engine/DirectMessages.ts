@@ -217,10 +217,10 @@ const admission = (circuits: Context.Tag.Service<Circuits>, sessions: Context.Ta
   })
 
   return Effect.fnUntraced(function* (session: Session) {
-    const asked = circuits.asking()
+    const known = circuits.known()
     const answer = yield* mayAsk(session)
     const probe = answer === "granted"
-    return answer !== "refused" && circuits.admit({ sessionId: session.id, probe }, asked)
+    return answer !== "refused" && circuits.admit({ sessionId: session.id, probe }, known)
       ? { probe, circuit: circuits.of(session.id, probe) }
       : null
   })
@@ -228,7 +228,6 @@ const admission = (circuits: Context.Tag.Service<Circuits>, sessions: Context.Ta
 
 /** Attempts a claimed message by its session's sender. */
 const attempting = (
-  circuits: Context.Tag.Service<Circuits>,
   resolve: SessionSender.Resolve,
   applyActions: FailureActions.Apply,
   consentNow: ConsentNow
@@ -241,18 +240,7 @@ const attempting = (
     stillOwns: Attempt.StillOwns
   ) {
     const sessionSender = yield* resolve(session)
-    const done = yield* dispatch(
-      claimed,
-      sessionSender,
-      circuit,
-      applyActions,
-      consentNow,
-      consentedAt,
-      stillOwns
-    )
-    // Stored before the outcome, so that the next message sees the outage.
-    yield* circuits.store
-    return done
+    return yield* dispatch(claimed, sessionSender, circuit, applyActions, consentNow, consentedAt, stillOwns)
   })
 
 type DirectRequest = Effect.Effect.Success<ReturnType<typeof Checks.directShape>>
@@ -325,9 +313,9 @@ const replaying = (
   })
 
 /** Settles the message. A commit with the platform's word on the person is retried until the store accepts it. */
-const settling = (jobs: Context.Tag.Service<JobStore>) => (settlement: Settlement) => {
+const settling = (circuits: Context.Tag.Service<Circuits>) => (settlement: Settlement) => {
   const once = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
+    circuits.settleAndClaim({ now, settlements: [settlement], claim: null })
   )
   return settlement.inbound === undefined
     ? once
@@ -356,9 +344,9 @@ export const make = Effect.fnUntraced(function* (options: {
   const consentNow = consentBy(consents)
   const admit = admission(circuits, sessions)
   const replay = replaying(inFlight, heartbeat)
-  const settle = settling(jobs)
+  const settle = settling(circuits)
 
-  const attempt = attempting(circuits, resolve, applyActions, consentNow)
+  const attempt = attempting(resolve, applyActions, consentNow)
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: DirectCommand) {
     const now = yield* Clock.currentTimeMillis

@@ -16,6 +16,7 @@ import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts
 import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/job/Recipient.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Page, Paged } from "../domain/Page.ts"
+import type { News } from "../domain/session/Circuit.ts"
 import type { Outbound, Provider } from "../domain/session/Session.ts"
 import type { Category } from "../domain/template/Template.ts"
 import type { Inbound } from "./InboundStore.ts"
@@ -298,6 +299,12 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * One claim looks at some hundred sessions at most. Whoever is given nothing asks `nextDue` whether others are
      * ready; the next claim begins with those.
      *
+     * `news`: what the process found of platforms is written before the outcomes, so that nobody is due before the outage is
+     * there that he waits for. From its beginning on (`session.unavailable`; its session's jobs pause, `platform_unavailable`)
+     * a claim takes one recipient of the session when a probe is due, and moves the time of the next probe on in its commit
+     * (`domain/session/Circuit`). With its end (`session.available`) what was paused for it goes on. `turned`: the sessions of
+     * which this commit began or ended an outage.
+     *
      * A suspect is the only one of its session. One that the claim's `care` does not let it take is put off.
      *
      * `unreadable`: due jobs whose contents cannot be read. Each is put off for {@link unreadableMs}, and costs no other its
@@ -306,10 +313,12 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     readonly settleAndClaim: (command: {
       readonly now: Instant
       readonly settlements: ReadonlyArray<Settlement>
+      readonly news?: ReadonlyArray<News>
       readonly claim: Claim | null
     }) => Effect.Effect<
       {
         readonly settled: number
+        readonly turned: ReadonlyArray<string>
         readonly claimed: ReadonlyArray<DispatchedJob>
         readonly unreadable: ReadonlyArray<UnreadableJob>
       },

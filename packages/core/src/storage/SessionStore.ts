@@ -60,24 +60,6 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers how many. */
     readonly unblock: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
     /**
-     * The connected session's platform does not answer (decisions.md §10): appends `session.unavailable`, and its
-     * processing jobs pause (`platform_unavailable`). From then on a claim takes one recipient of it when a probe is
-     * due, and moves the time of the next probe on in its commit (`domain/session/Circuit`). Answers false when that
-     * was known, or there is no such session that is connected.
-     */
-    readonly markUnavailable: (command: {
-      readonly id: string
-      readonly now: Instant
-    }) => Effect.Effect<boolean, StorageError>
-    /**
-     * The session's platform answers: appends `session.available`, and what was paused for it goes on. Answers false when
-     * that was known, or there is no such session.
-     */
-    readonly markAvailable: (command: {
-      readonly id: string
-      readonly now: Instant
-    }) => Effect.Effect<boolean, StorageError>
-    /**
      * Asks for the probe on behalf of a message that no claim gives out (`Circuit.mayProbeDirectly`); of many who ask one is
      * granted it.
      */
@@ -85,12 +67,6 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly id: string
       readonly now: Instant
     }) => Effect.Effect<ProbeAnswer, StorageError>
-    /** A probe ended without an answer (`Circuit.probed`). */
-    readonly returnProbe: (command: {
-      readonly id: string
-      readonly attempted: boolean
-      readonly now: Instant
-    }) => Effect.Effect<void, StorageError>
     /**
      * The platform's news of the session: appends `session.updated`, and disconnects a session over which nothing more can
      * be sent (`Session.ended`). Answers the session as it is then, or null when there is none.

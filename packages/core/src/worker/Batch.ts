@@ -5,7 +5,6 @@
  */
 import * as Arrays from "effect/Array"
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
@@ -196,13 +195,12 @@ export const start = (
     readonly isSuspect: boolean
     readonly since: Instant
     readonly fork: Fork
-    readonly circuits: Pick<Context.Tag.Service<Circuits>, "store">
     readonly deadlines: Deadlines
     readonly applyActions: FailureActions.Apply
     readonly grace: GracePeriod
   }
 ): Batch => {
-  const { applyActions, circuits, deadlines, fork, grace, isSuspect, since, turns } = options
+  const { applyActions, deadlines, fork, grace, isSuspect, since, turns } = options
   /** True when somebody was answered whose outcome is not collected. */
   let hasOutcome = false
   let notify = constVoid
@@ -251,7 +249,7 @@ export const start = (
       if (runner.hasEnded()) for (const { attempts } of jobs) attempts.interruptPending()
       const settlements = Arrays.flatMap(jobs, ({ attempts }) => attempts.settlements())
       // Before the outcomes are stored: a recipient that waits for a pause must not be due before the pause is there.
-      return Effect.as(Effect.zipRight(circuits.store, applyAll(jobs, since, applyActions)), settlements)
+      return Effect.as(applyAll(jobs, since, applyActions), settlements)
     }),
     remaining: () => jobs.reduce((sum, { attempts }) => sum + attempts.remaining(), 0),
     stop: Effect.suspend(() => {

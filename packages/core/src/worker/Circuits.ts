@@ -1,10 +1,8 @@
 /**
  * The circuits of sessions whose platforms do not answer (decisions.md §10), as this process sees them: it counts its
- * own attempts and tells the store, which all processes follow (`domain/session/Circuit`,
- * `SessionStore.markUnavailable`). While a session's circuit is open nothing more of it begins here but probes, and no
- * attempt of it counts.
+ * own attempts and tells the store, which all processes follow (`domain/session/Circuit`), in the commits of their outcomes.
+ * While a session's circuit is open nothing more of it begins here but probes, and no attempt of it counts.
  */
-import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -15,7 +13,9 @@ import * as Circuit from "../domain/session/Circuit.ts"
 import * as Moment from "../runtime/Moment.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
+import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
 import { StoreClock } from "./StoreClock.ts"
 
 /** The circuit of one session, for the attempts of one message or job. */
@@ -32,14 +32,13 @@ export interface SessionCircuit {
 }
 
 /** What the store is still to be told of a session, beside that it is unavailable ({@link Opening}). */
-type Change = "Available" | "ProbeFailed" | "ProbeUnused"
+type Change = Exclude<Circuit.News["what"], "OutageBegan">
 
 /** What the store knows of an open circuit. */
 interface Opening {
-  /** True once it was told: it may know, also when it did not say so. */
-  isReported: boolean
-  /** When it came to know; null while it does not. */
-  knownAt: Order | null
+  /** True once a commit had it: the store may know, also when the answer was lost. */
+  isTold: boolean
+  isKnown: boolean
 }
 
 interface Entry {
@@ -48,30 +47,38 @@ interface Entry {
   opening: Opening | null
 }
 
+type Exchange = Parameters<Context.Tag.Service<JobStore>["settleAndClaim"]>[0]
+type Exchanged = Effect.Effect.Success<ReturnType<Context.Tag.Service<JobStore>["settleAndClaim"]>>
+
 /** Between two looks while something is under way, in milliseconds: so long a freeze of the process is not noticed. */
 const lookEvery = Circuit.longestUnseen / 2
 
-/** The place of a claim or an opening in the order in which they came. */
-export type Order = number
+/** Between two tries to tell a store that did not take it, in milliseconds. */
+const retryMs = 1000
 
 export class Circuits extends Context.Tag("@sendwright/core/worker/Circuits")<
   Circuits,
   {
     /** @param probe true for a message that probes the platform: it may begin while the circuit is open */
     readonly of: (sessionId: string, probe: boolean) => SessionCircuit
-    /** Sessions for which nothing is claimed now: the store does not know yet that they are unavailable. */
-    readonly excluded: () => Iterable<string>
-    /** Called when a claim is asked for; {@link admit} takes the answer with what the claim brought. */
-    readonly asking: () => Order
+    /** True of a session for which nothing is claimed now: the store does not know yet that it is unavailable. */
+    readonly isUntold: (sessionId: string) => boolean
+    readonly untold: () => ReadonlyArray<string>
+    /** The sessions whose outage the store knows; taken when recipients are asked for, for {@link admit}. */
+    readonly known: () => ReadonlySet<string>
     /**
-     * True when the job may be attempted. A claim that was asked for before the store knew of the outage brings what must
-     * wait for its end; one that was asked for later, and brings no probe, tells that the outage is over.
+     * True when the job may be attempted. What is no probe and was asked for when the store knew of the outage tells that it
+     * is over; what was asked for before must wait for its end.
      */
-    readonly admit: (job: Pick<ClaimedJob, "probe" | "sessionId">, asked: Order) => boolean
+    readonly admit: (job: Pick<ClaimedJob, "probe" | "sessionId">, known: ReadonlySet<string>) => boolean
     /**
-     * Tells the store what has changed. Returns when it was told, or could not be; the next call tries again. To be called
-     * before outcomes are stored: a recipient must not be due before its session is known to be unavailable.
+     * `JobStore.settleAndClaim`, which tells the store the news: a recipient is not due before its session is known to be
+     * unavailable. Where the store did not take them they are told apart, so that they hold up no outcome.
      */
+    readonly settleAndClaim: (
+      command: Omit<Exchange, "news">
+    ) => Effect.Effect<Exchanged & { readonly known: ReadonlySet<string> }, StorageError>
+    /** Tells the store the news, where there are some. Returns when it was told, or could not be; the next call tries again. */
     readonly store: Effect.Effect<void>
     /** Reads how many sessions are unavailable, for the metric. */
     readonly measure: Effect.Effect<void>
@@ -87,202 +94,234 @@ const outages = Metric.counter("sendwright_outages_total", {
   incremental: true
 })
 
-const reportFailed = (id: string, what: string) => (cause: Cause.Cause<unknown>) =>
-  Effect.logWarning(`The store could not be told of session ${id} that ${what}`, cause)
-
-export const layer: Layer.Layer<Circuits, never, SessionStore | StoreClock | Signals> = Layer.scoped(
-  Circuits,
-  Effect.gen(function* () {
-    const sessions = yield* SessionStore
-    const signals = yield* Signals
-    const { within } = yield* StoreClock
-    const clock = yield* Effect.clock
-    const scope = yield* Effect.scope
-    const runFork = Runtime.runFork(yield* Effect.runtime<never>())
-    const oneByOne = (yield* Effect.makeSemaphore(1)).withPermits(1)
-    const entries = new Map<string, Entry>()
-    const changes = new Map<string, Change>()
-    let last: Order = 0
-    let isStoring = false
-    let isWatched = false
-    let seenAt: Moment.Moment = 0
-
-    const nextPlace = (): Order => {
-      last += 1
-      return last
-    }
-    const entryOf = (sessionId: string): Entry => {
-      const found = entries.get(sessionId)
-      if (found !== undefined) return found
-      const entry: Entry = { circuit: Circuit.idle, opening: null }
-      entries.set(sessionId, entry)
-      return entry
-    }
-    const isOpen = (sessionId: string): boolean => entries.get(sessionId)?.circuit._tag === "Open"
-    const isUnreported = ({ opening }: Entry): boolean => opening !== null && opening.knownAt === null
-
-    const time = (): Moment.Moment => Moment.unsafeNow(clock)
-    /** The time. Whoever was under way while nobody looked for long had a frozen process, and no silent platform. */
-    const see = (): Moment.Moment => {
-      const now = time()
-      if (isWatched && now - seenAt > Circuit.longestUnseen)
-        for (const entry of entries.values()) entry.circuit = Circuit.thawed(entry.circuit)
-      seenAt = now
-      return now
-    }
-
-    const become = (sessionId: string, entry: Entry, circuit: Circuit.Circuit): void => {
-      const before = entry.circuit
-      entry.circuit = circuit
-      if (circuit._tag === before._tag) return
-      if (circuit._tag === "Open") {
-        entry.opening = { isReported: false, knownAt: null }
-        changes.delete(sessionId)
-        return
-      }
-      // What the store was never told needs no end.
-      if (entry.opening?.isReported === true) changes.set(sessionId, "Available")
-      entry.opening = null
-    }
-    const update = (sessionId: string, event: Circuit.Event): void => {
-      const entry = entryOf(sessionId)
-      // First, since a freeze changes the circuit: the time-outs of a process that thaws come before anybody looks.
-      if (event === "Unanswered") see()
-      become(sessionId, entry, Circuit.next(entry.circuit, event, time))
-    }
-
-    const reportUnavailable = (id: string, opening: Opening) =>
-      Effect.gen(function* () {
-        opening.isReported = true
-        const now = yield* Clock.currentTimeMillis
-        const isNew = yield* sessions.markUnavailable({ id, now })
-        opening.knownAt = nextPlace()
-        if (!isNew) return
-        yield* Metric.increment(outages)
-        yield* Effect.logWarning(
+const reportTurned = (id: string, hasBegun: boolean): Effect.Effect<void> =>
+  hasBegun
+    ? Effect.zipRight(
+        Metric.increment(outages),
+        Effect.logWarning(
           `Session ${id} is unavailable: its platform does not answer. Its jobs wait, and one message after another asks it again.`
         )
-        yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
-      }).pipe(Effect.catchAllCause(reportFailed(id, "it is unavailable")))
+      )
+    : Effect.logInfo(`Session ${id} is available: its platform answers again.`)
 
-    const reportChange = (id: string, change: Change) =>
-      Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        if (change !== "Available")
-          return yield* sessions.returnProbe({ id, attempted: change === "ProbeFailed", now })
-        if (!(yield* sessions.markAvailable({ id, now }))) return
-        yield* Effect.logInfo(`Session ${id} is available: its platform answers again.`)
-        yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
-      }).pipe(
-        Effect.catchAllCause((cause) => {
-          // What has become of it meanwhile stands; an opening that is told to the store says all of it.
-          const entry = entries.get(id)
-          if (!changes.has(id) && (entry === undefined || !isUnreported(entry))) changes.set(id, change)
-          return reportFailed(id, change === "Available" ? "it is available" : "its probe ended")(cause)
+export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | StoreClock | Signals> =
+  Layer.scoped(
+    Circuits,
+    Effect.gen(function* () {
+      const jobs = yield* JobStore
+      const sessions = yield* SessionStore
+      const signals = yield* Signals
+      const { within } = yield* StoreClock
+      const clock = yield* Effect.clock
+      const scope = yield* Effect.scope
+      const runFork = Runtime.runFork(yield* Effect.runtime<never>())
+      const entries = new Map<string, Entry>()
+      const changes = new Map<string, Change>()
+      /** True after a commit that had news failed: they may be why. */
+      let isApart = false
+      let retryAt: Moment.Moment = 0
+      /** Commits under way that have news. */
+      let telling = 0
+      let isWatched = false
+      let seenAt: Moment.Moment = 0
+
+      const entryOf = (sessionId: string): Entry => {
+        const found = entries.get(sessionId)
+        if (found !== undefined) return found
+        const entry: Entry = { circuit: Circuit.idle, opening: null }
+        entries.set(sessionId, entry)
+        return entry
+      }
+      const isOpen = (sessionId: string): boolean => entries.get(sessionId)?.circuit._tag === "Open"
+      const isUntold = (sessionId: string): boolean => entries.get(sessionId)?.opening?.isKnown === false
+
+      const time = (): Moment.Moment => Moment.unsafeNow(clock)
+      /** The time. Whoever was under way while nobody looked for long had a frozen process, and no silent platform. */
+      const see = (): Moment.Moment => {
+        const now = time()
+        if (isWatched && now - seenAt > Circuit.longestUnseen)
+          for (const entry of entries.values()) entry.circuit = Circuit.thawed(entry.circuit)
+        seenAt = now
+        return now
+      }
+
+      const become = (sessionId: string, entry: Entry, circuit: Circuit.Circuit): void => {
+        const before = entry.circuit
+        entry.circuit = circuit
+        if (circuit._tag === before._tag) return
+        if (circuit._tag === "Open") {
+          entry.opening = { isTold: false, isKnown: false }
+          changes.delete(sessionId)
+          return
+        }
+        // What the store was never told needs no end.
+        if (entry.opening?.isTold === true) changes.set(sessionId, "OutageEnded")
+        entry.opening = null
+      }
+      const update = (sessionId: string, event: Circuit.Event): void => {
+        const entry = entryOf(sessionId)
+        // First, since a freeze changes the circuit: the time-outs of a process that thaws come before anybody looks.
+        if (event === "Unanswered") see()
+        become(sessionId, entry, Circuit.next(entry.circuit, event, time))
+      }
+
+      /** Looks at all circuits, and takes the news for a commit. An outage is in each commit until the store knows it. */
+      const take = (): ReadonlyArray<Circuit.News> => {
+        const now = see()
+        const news: Array<Circuit.News> = []
+        for (const [sessionId, entry] of entries) {
+          if (Circuit.isQuiet(entry.circuit)) entries.delete(sessionId)
+          else become(sessionId, entry, Circuit.look(entry.circuit, now))
+          if (entry.opening?.isKnown !== false) continue
+          entry.opening.isTold = true
+          news.push({ sessionId, what: "OutageBegan" })
+        }
+        for (const [sessionId, what] of changes) news.push({ sessionId, what })
+        changes.clear()
+        return news
+      }
+      const openingsOf = (news: ReadonlyArray<Circuit.News>): ReadonlyArray<Opening> =>
+        news.flatMap(({ sessionId, what }) =>
+          what === "OutageBegan" ? (entries.get(sessionId)?.opening ?? []) : []
+        )
+      /** What has become of a session meanwhile stands; an opening that is told says all of it. */
+      const putBack = ({ sessionId, what }: Circuit.News): void => {
+        if (what !== "OutageBegan" && !changes.has(sessionId) && !isUntold(sessionId))
+          changes.set(sessionId, what)
+      }
+
+      const known = (): ReadonlySet<string> =>
+        new Set(
+          [...entries].flatMap(([sessionId, { opening }]) => (opening?.isKnown === true ? sessionId : []))
+        )
+
+      const told = (news: ReadonlyArray<Circuit.News>, turned: ReadonlyArray<string>): Effect.Effect<void> =>
+        Effect.forEach(
+          turned,
+          (id) =>
+            reportTurned(
+              id,
+              news.some(({ sessionId, what }) => sessionId === id && what === "OutageBegan")
+            ),
+          { discard: true }
+        ).pipe(Effect.zipRight(signals.sends.notify), Effect.zipRight(signals.deliveries.notify))
+
+      const exchange = (command: Omit<Exchange, "news">, news: ReadonlyArray<Circuit.News>) => {
+        const knows = new Set([...known(), ...news.map(({ sessionId }) => sessionId)])
+        if (news.length === 0)
+          return Effect.map(jobs.settleAndClaim(command), (answer) => ({ ...answer, known: knows }))
+        const openings = openingsOf(news)
+        telling += 1
+        return jobs.settleAndClaim({ ...command, news }).pipe(
+          Effect.onExit((exit) =>
+            Effect.sync(() => {
+              telling -= 1
+              isApart = exit._tag === "Failure"
+              if (exit._tag === "Failure") news.forEach(putBack)
+              else for (const opening of openings) opening.isKnown = true
+            })
+          ),
+          Effect.tap(({ turned }) => (turned.length === 0 ? Effect.void : told(news, turned))),
+          Effect.map((answer) => ({ ...answer, known: knows }))
+        )
+      }
+
+      const store = Effect.suspend(() => {
+        const news = take()
+        if (news.length === 0) return Effect.void
+        retryAt = time() + retryMs
+        return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          exchange({ now, settlements: [], claim: null }, news)
+        ).pipe(
+          Effect.asVoid,
+          Effect.catchAllCause((cause) =>
+            Effect.logWarning(
+              `The store could not be told what became of ${[...new Set(news.map(({ sessionId }) => sessionId))].join(", ")}`,
+              cause
+            )
+          )
+        )
+      })
+
+      const isUnderWay = (): boolean => {
+        for (const { circuit } of entries.values()) if (circuit.underWay > 0) return true
+        return false
+      }
+      /** Looks for as long as something is under way: half a minute of silence ends nothing that anybody would notice. */
+      const watch: Effect.Effect<void> = Effect.zipRight(
+        Effect.sleep(lookEvery),
+        Effect.suspend(() => {
+          if (!isUnderWay()) {
+            isWatched = false
+            return Effect.void
+          }
+          see()
+          // Nobody waits for a slow store here, which would pass for a freeze.
+          return Effect.zipRight(telling > 0 ? Effect.void : Effect.forkIn(within(store), scope), watch)
         })
       )
-
-    const storeAll = oneByOne(
-      Effect.gen(function* () {
-        isStoring = true
-        for (const [id, { opening }] of [...entries])
-          if (opening !== null && opening.knownAt === null) yield* reportUnavailable(id, opening)
-        for (const [id, change] of [...changes]) {
-          changes.delete(id)
-          yield* reportChange(id, change)
-        }
-      }).pipe(
-        Effect.ensuring(
-          Effect.sync(() => {
-            isStoring = false
-          })
-        )
-      )
-    )
-
-    /** Looks at all circuits; answers true when the store is to be told something. */
-    const look = (): boolean => {
-      const now = see()
-      let isPending = changes.size > 0
-      for (const [sessionId, entry] of entries) {
-        if (Circuit.isQuiet(entry.circuit)) entries.delete(sessionId)
-        else become(sessionId, entry, Circuit.look(entry.circuit, now))
-        isPending ||= isUnreported(entry)
+      const beWatched = (): void => {
+        if (isWatched) return
+        isWatched = true
+        seenAt = time()
+        runFork(watch, { scope, immediate: false })
       }
-      return isPending
-    }
 
-    const isUnderWay = (): boolean => {
-      for (const { circuit } of entries.values()) if (circuit.underWay > 0) return true
-      return false
-    }
-    /** Looks for as long as something is under way: half a minute of silence ends nothing that anybody would notice. */
-    const watch: Effect.Effect<void> = Effect.zipRight(
-      Effect.sleep(lookEvery),
-      Effect.suspend(() => {
-        if (!isUnderWay()) {
-          isWatched = false
-          return Effect.void
-        }
-        // Nobody waits for a slow store here, which would pass for a freeze.
-        const reported = look() && !isStoring ? Effect.forkIn(within(storeAll), scope) : Effect.void
-        return Effect.zipRight(reported, watch)
-      })
-    )
-    const beWatched = (): void => {
-      if (isWatched) return
-      isWatched = true
-      seenAt = time()
-      runFork(watch, { scope, immediate: false })
-    }
-
-    return {
-      of: (sessionId, probe) => {
-        let probedAt: Moment.Moment = 0
-        return {
-          mayBegin: () => probe || !isOpen(sessionId),
-          isOpen: () => isOpen(sessionId),
-          began: () => {
-            update(sessionId, "Began")
-            beWatched()
-            if (probe) probedAt = see()
-          },
-          ended: (answered) => {
-            update(sessionId, answered === null ? "Ended" : answered ? "Answered" : "Unanswered")
-            // After a minute another one has its turn.
-            if (probe && isOpen(sessionId) && see() - probedAt < Circuit.longestProbe)
-              changes.set(sessionId, "ProbeFailed")
-          },
-          unused: () => {
-            // Also where this process had not learnt of the outage. Whatever else is to be told says more.
-            if (probe && !changes.has(sessionId)) changes.set(sessionId, "ProbeUnused")
+      return {
+        of: (sessionId, probe) => {
+          let probedAt: Moment.Moment = 0
+          return {
+            mayBegin: () => probe || !isOpen(sessionId),
+            isOpen: () => isOpen(sessionId),
+            began: () => {
+              update(sessionId, "Began")
+              beWatched()
+              if (probe) probedAt = see()
+            },
+            ended: (answered) => {
+              update(sessionId, answered === null ? "Ended" : answered ? "Answered" : "Unanswered")
+              // After a minute another one has its turn.
+              if (probe && isOpen(sessionId) && see() - probedAt < Circuit.longestProbe)
+                changes.set(sessionId, "ProbeFailed")
+            },
+            unused: () => {
+              // Also where this process had not learnt of the outage. Whatever else is to be told says more.
+              if (probe && !changes.has(sessionId)) changes.set(sessionId, "ProbeUnused")
+            }
           }
-        }
-      },
-      excluded: () => [...entries].flatMap(([sessionId, entry]) => (isUnreported(entry) ? [sessionId] : [])),
-      asking: nextPlace,
-      admit: ({ probe, sessionId }, asked) => {
-        if (probe) {
-          // Whoever gives out a probe knows of the outage.
-          const entry = entryOf(sessionId)
-          entry.circuit = { _tag: "Open", underWay: entry.circuit.underWay }
-          entry.opening ??= { isReported: true, knownAt: null }
-          entry.opening.knownAt ??= asked
+        },
+        isUntold,
+        untold: () => [...entries.keys()].filter(isUntold),
+        known,
+        admit: ({ probe, sessionId }, known) => {
+          if (probe) {
+            // Whoever gives out a probe knows of the outage.
+            const entry = entryOf(sessionId)
+            entry.circuit = { _tag: "Open", underWay: entry.circuit.underWay }
+            entry.opening = { isTold: true, isKnown: true }
+            return true
+          }
+          const entry = entries.get(sessionId)
+          if (entry === undefined || entry.opening === null) return true
+          if (!entry.opening.isKnown || !known.has(sessionId)) return false
+          entry.circuit = Circuit.closed(entry.circuit)
+          entry.opening = null
+          changes.delete(sessionId)
           return true
-        }
-        const entry = entries.get(sessionId)
-        if (entry === undefined || entry.opening === null) return true
-        const { knownAt } = entry.opening
-        if (knownAt === null || knownAt > asked) return false
-        entry.circuit = Circuit.closed(entry.circuit)
-        entry.opening = null
-        changes.delete(sessionId)
-        return true
-      },
-      store: Effect.suspend(() => (look() || isStoring ? storeAll : Effect.void)),
-      measure: Effect.flatMap(sessions.countUnavailable, (count) => Metric.set(unavailable, count)).pipe(
-        Effect.catchAllCause((cause) => Effect.logWarning("Outages could not be counted", cause))
-      )
-    }
-  })
-)
+        },
+        settleAndClaim: (command) =>
+          Effect.suspend(() => {
+            if (!isApart) return exchange(command, take())
+            const apart = time() < retryAt ? Effect.void : store
+            return Effect.zipRight(
+              apart,
+              Effect.suspend(() => exchange(command, []))
+            )
+          }),
+        store,
+        measure: Effect.flatMap(sessions.countUnavailable, (count) => Metric.set(unavailable, count)).pipe(
+          Effect.catchAllCause((cause) => Effect.logWarning("Outages could not be counted", cause))
+        )
+      }
+    })
+  )

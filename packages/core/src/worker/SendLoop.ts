@@ -24,7 +24,6 @@ import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Batch from "./Batch.ts"
 import type { Asking } from "./Bulkhead.ts"
 import { Bulkhead } from "./Bulkhead.ts"
-import type { Order } from "./Circuits.ts"
 import { Circuits } from "./Circuits.ts"
 import * as FailureActions from "./FailureActions.ts"
 import { Heartbeat } from "./Heartbeat.ts"
@@ -72,22 +71,22 @@ export interface SendLoop {
   readonly look: Effect.Effect<void, StorageError>
 }
 
-/** A claim that is under way: when it was asked for, in the order of the circuits and by the monotonic clock. */
+/** A claim that is under way: when it was asked for by the monotonic clock, and whose outages the store knew then. */
 interface Claiming {
   readonly asking: Asking
-  order: Order
+  known: ReadonlySet<string>
   at: Moment.Moment
 }
 
 type Restore = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 type Requested<Tag> = Extract<LaneRequest, { readonly _tag: Tag }>
 
+const noSession: ReadonlySet<string> = new Set()
 const ready: LaneEvent = { _tag: "Ready" }
 const collectedNothing: LaneEvent = { _tag: "Collected", settlements: [], batches: [] }
 
 /** The parts of the loop that its lanes share. */
 interface Parts {
-  readonly jobs: Context.Tag.Service<JobStore>
   readonly heartbeat: Context.Tag.Service<Heartbeat>
   readonly signals: Context.Tag.Service<Signals>
   readonly circuits: Context.Tag.Service<Circuits>
@@ -124,7 +123,7 @@ const startBatches = (
   const others: Array<Batch.JobOfBatch> = []
   for (const each of prepared) {
     const { attempts, job } = each
-    if (!circuits.admit(job, claim.order)) {
+    if (!circuits.admit(job, claim.known)) {
       others.push(release(job))
       continue
     }
@@ -137,7 +136,7 @@ const startBatches = (
     else others.push(each)
   }
   bulkhead.over(claim.asking)
-  const shared = { turns, since, fork, circuits, deadlines, applyActions, grace }
+  const shared = { turns, since, fork, deadlines, applyActions, grace }
   const apart = suspects.map((suspect) => Batch.start([suspect], { isSuspect: true, ...shared }))
   const together = others.length === 0 ? null : Batch.start(others, { isSuspect: false, ...shared })
   freed()
@@ -261,7 +260,7 @@ class OpenLane implements Lane {
     this.state = transition[0]
     const [, , request] = transition
     if (request._tag === "SettleAndClaim" && request.limit !== null)
-      this.claiming = { asking: bulkhead.ask(request.limit, now), order: 0, at: now }
+      this.claiming = { asking: bulkhead.ask(request.limit, now), known: noSession, at: now }
     else if (request._tag !== "Attempt") this.endClaim()
     return transition
   }
@@ -306,16 +305,14 @@ class OpenLane implements Lane {
       case "BackOff":
         return Effect.failCause(request.cause)
       case "Rest":
-        // The next step may have nothing to collect, and so tell the store of no outage.
-        return Effect.as(this.parts.circuits.store, ready)
+        return Effect.succeed(ready)
       case "Leave":
         return Effect.as(Effect.forEach(request.workers, heartbeat.deregister, { discard: true }), ready)
     }
   }
 
   private readonly collect: Effect.Effect<LaneEvent> = Effect.suspend(() =>
-    // Batches tell the store of outages themselves. What it could not be told then is told without any.
-    this.live.size === 0 ? Effect.as(this.parts.circuits.store, collectedNothing) : this.collectBatches
+    this.live.size === 0 ? Effect.succeed(collectedNothing) : this.collectBatches
   )
 
   private readonly collectBatches: Effect.Effect<LaneEvent> = Effect.gen(this, function* () {
@@ -342,19 +339,17 @@ class OpenLane implements Lane {
   }
 
   private commit(request: Requested<"SettleAndClaim">): Effect.Effect<LaneEvent> {
-    const { circuits, jobs } = this.parts
+    const { circuits } = this.parts
     const { limit, settlements, worker } = request
     const commit = Effect.suspend(() => {
       const { claiming } = this
       const claim = limit === null || claiming === null ? null : this.claimOf(worker, limit, claiming)
-      if (claiming !== null) {
-        claiming.order = circuits.asking()
-        claiming.at = Moment.unsafeNow(this.clock)
-      }
-      return jobs.settleAndClaim({ now: this.clock.unsafeCurrentTimeMillis(), settlements, claim })
+      if (claiming !== null) claiming.at = Moment.unsafeNow(this.clock)
+      return circuits.settleAndClaim({ now: this.clock.unsafeCurrentTimeMillis(), settlements, claim })
     })
     return Effect.matchCauseEffect(commit, {
-      onSuccess: ({ claimed, unreadable }): Effect.Effect<LaneEvent> => {
+      onSuccess: ({ claimed, known, unreadable }): Effect.Effect<LaneEvent> => {
+        if (this.claiming !== null) this.claiming.known = known
         const stored = { _tag: "Stored", claimed } as const
         // A turn of the event loop, which is not the batch's time: its size is judged by that.
         const next =
@@ -370,7 +365,6 @@ class OpenLane implements Lane {
   /** A session gets what the bulkhead lets it, and nothing while the store does not know of its outage. */
   private claimOf(worker: string, limit: number, { asking }: Claiming): Claim {
     const { bulkhead, circuits, recoverable } = this.parts
-    const without = new Set(circuits.excluded())
     return {
       worker,
       limit,
@@ -378,7 +372,7 @@ class OpenLane implements Lane {
       room: ({ id, provider }, before) => {
         const atRisk = !recoverable.includes(provider)
         const room = bulkhead.grant(asking, id, atRisk, before, Moment.unsafeNow(this.clock))
-        return without.has(id) ? 0 : room
+        return circuits.isUntold(id) ? 0 : room
       }
     }
   }
@@ -471,11 +465,10 @@ export const make = (options: {
       return Effect.sync(() => waiting.delete(resumeOnce))
     })
     const excluded = (): ReadonlyArray<string> => [
-      ...new Set([...bulkhead.excluded(monotonic()), ...circuits.excluded()])
+      ...new Set([...bulkhead.excluded(monotonic()), ...circuits.untold()])
     ]
 
     const parts: Parts = {
-      jobs,
       heartbeat,
       signals,
       circuits,

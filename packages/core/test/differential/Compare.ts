@@ -16,6 +16,7 @@ import type { Stores } from "../../src/storage/Stores.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
+import { tell } from "../../src/testing/StorageSuite/Setup.ts"
 import type { Ending, History, Step } from "./History.ts"
 import { sessions } from "./History.ts"
 
@@ -230,14 +231,13 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
       case "block":
         return yield* sessions.block({ id: session(step.session), until: now + step.ms, now })
       case "unavailable":
-        return yield* sessions.markUnavailable({ id: session(step.session), now })
+        return yield* tell(session(step.session), "OutageBegan", now)
       case "available":
-        return yield* sessions.markAvailable({ id: session(step.session), now })
+        return yield* tell(session(step.session), "OutageEnded", now)
       case "takeProbe":
         return yield* sessions.acquireProbe({ id: session(step.session), now })
       case "returnProbe": {
-        const { attempted } = step
-        return yield* sessions.returnProbe({ id: session(step.session), attempted, now })
+        return yield* tell(session(step.session), step.attempted ? "ProbeFailed" : "ProbeUnused", now)
       }
       case "template": {
         const status = step.approved ? "approved" : "paused"

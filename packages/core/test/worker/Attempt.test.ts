@@ -123,7 +123,6 @@ describe("a batch", () => {
         isSuspect: false,
         since: 0,
         fork: Runtime.runFork(yield* Effect.runtime()),
-        circuits: { store: Effect.void },
         deadlines: () => () => {},
         applyActions: () => Effect.void,
         grace: GracePeriod.make(20_000)

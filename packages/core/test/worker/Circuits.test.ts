@@ -6,10 +6,11 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as TestClock from "effect/TestClock"
 import { Signals } from "../../src/runtime/Signals.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
-import { owner } from "../../src/testing/StorageSuite/Setup.ts"
+import { owner, tell } from "../../src/testing/StorageSuite/Setup.ts"
 import * as Circuits from "../../src/worker/Circuits.ts"
 import { StoreClock } from "../../src/worker/StoreClock.ts"
 
@@ -19,15 +20,12 @@ const layer = Circuits.layer.pipe(
 
 /** Circuits over the same stores, of which nothing is told while the flag says so. */
 const unwilling = (is: { mute: boolean }) =>
-  Effect.map(SessionStore, (sessions) => {
-    const down = new StorageError({ operation: "SessionStore", cause: "The disk is full." })
-    const gate = <A>(verb: Effect.Effect<A, StorageError>) =>
-      Effect.suspend(() => (is.mute ? Effect.fail(down) : verb))
-    return Layer.succeed(SessionStore, {
-      ...sessions,
-      markUnavailable: (command) => gate(sessions.markUnavailable(command)),
-      markAvailable: (command) => gate(sessions.markAvailable(command)),
-      returnProbe: (command) => gate(sessions.returnProbe(command))
+  Effect.map(JobStore, (jobs) => {
+    const down = new StorageError({ operation: "JobStore.settleAndClaim", cause: "The disk is full." })
+    return Layer.succeed(JobStore, {
+      ...jobs,
+      settleAndClaim: (command) =>
+        is.mute && (command.news ?? []).length > 0 ? Effect.fail(down) : jobs.settleAndClaim(command)
     })
   })
 
@@ -54,11 +52,11 @@ describe("a process that finds a platform away", () => {
       expect(circuit.mayBegin()).toBe(true)
       fail(1)
       expect([circuit.mayBegin(), circuits.of(sessionId, true).mayBegin()]).toEqual([false, true])
-      expect([...circuits.excluded()]).toEqual([sessionId])
+      expect(circuits.untold()).toEqual([sessionId])
       expect(yield* outage).toBeNull()
       yield* circuits.store
       expect(yield* outage).not.toBeNull()
-      expect([...circuits.excluded()]).toEqual([])
+      expect(circuits.untold()).toEqual([])
     }).pipe(Effect.provide(layer))
   )
 
@@ -66,19 +64,19 @@ describe("a process that finds a platform away", () => {
     "releases what a claim from before brings, and goes on with what a later one brings without a probe",
     () =>
       Effect.gen(function* () {
-        const { circuit, circuits, fail, sessionId, sessions } = yield* opened
-        const before = circuits.asking()
+        const { circuit, circuits, fail, sessionId } = yield* opened
+        const before = circuits.known()
         fail(20)
         expect(circuits.admit({ sessionId, probe: false }, before)).toBe(false)
-        const meanwhile = circuits.asking()
+        const meanwhile = circuits.known()
         yield* circuits.store
         expect(circuits.admit({ sessionId, probe: false }, before)).toBe(false)
         expect(circuits.admit({ sessionId, probe: false }, meanwhile)).toBe(false)
-        expect(circuits.admit({ sessionId, probe: true }, circuits.asking())).toBe(true)
+        expect(circuits.admit({ sessionId, probe: true }, circuits.known())).toBe(true)
         expect(circuit.isOpen()).toBe(true)
         // Another process has ended it.
-        yield* sessions.markAvailable({ id: sessionId, now: 0 })
-        expect(circuits.admit({ sessionId, probe: false }, circuits.asking())).toBe(true)
+        yield* tell(sessionId, "OutageEnded", 0)
+        expect(circuits.admit({ sessionId, probe: false }, circuits.known())).toBe(true)
         expect(circuit.isOpen()).toBe(false)
         yield* circuits.store
         fail(19)
@@ -89,9 +87,9 @@ describe("a process that finds a platform away", () => {
   it.effect("learns of another's outage by the probe that it is given", () =>
     Effect.gen(function* () {
       const { circuit, circuits, outage, sessionId, sessions } = yield* opened
-      yield* sessions.markUnavailable({ id: sessionId, now: -1000 })
+      yield* tell(sessionId, "OutageBegan", -1000)
       expect(yield* sessions.acquireProbe({ id: sessionId, now: 0 })).toBe("granted")
-      expect(circuits.admit({ sessionId, probe: true }, circuits.asking())).toBe(true)
+      expect(circuits.admit({ sessionId, probe: true }, circuits.known())).toBe(true)
       expect(circuit.isOpen()).toBe(true)
       const probe = circuits.of(sessionId, true)
       probe.began()
@@ -112,7 +110,7 @@ describe("a process that finds a platform away", () => {
   it.effect("gives back a probe that is not sent, also when it had not learnt of the outage", () =>
     Effect.gen(function* () {
       const { circuits, outage, sessionId, sessions } = yield* opened
-      yield* sessions.markUnavailable({ id: sessionId, now: -1000 })
+      yield* tell(sessionId, "OutageBegan", -1000)
       expect(yield* sessions.acquireProbe({ id: sessionId, now: 0 })).toBe("granted")
       circuits.of(sessionId, true).unused()
       yield* circuits.store
@@ -128,7 +126,7 @@ describe("a process that finds a platform away", () => {
       circuit.ended(true)
       yield* circuits.store
       expect(yield* outage).toBeNull()
-      expect([circuit.mayBegin(), [...circuits.excluded()]]).toEqual([true, []])
+      expect([circuit.mayBegin(), circuits.untold()]).toEqual([true, []])
     }).pipe(Effect.provide(layer))
   )
 
@@ -136,10 +134,10 @@ describe("a process that finds a platform away", () => {
     Effect.gen(function* () {
       const is = { mute: true }
       yield* Effect.gen(function* () {
-        const { circuits, fail, outage, sessionId, sessions } = yield* opened
+        const { circuits, fail, outage, sessionId } = yield* opened
         fail(20)
         yield* circuits.store
-        expect([...circuits.excluded()]).toEqual([sessionId])
+        expect(circuits.untold()).toEqual([sessionId])
         const probe = circuits.of(sessionId, true)
         probe.began()
         probe.ended(false)
@@ -148,9 +146,9 @@ describe("a process that finds a platform away", () => {
         is.mute = false
         yield* circuits.store
         expect(yield* outage).not.toBeNull()
-        expect([...circuits.excluded()]).toEqual([])
-        yield* sessions.markAvailable({ id: sessionId, now: 0 })
-        expect(circuits.admit({ sessionId, probe: false }, circuits.asking())).toBe(true)
+        expect(circuits.untold()).toEqual([])
+        yield* tell(sessionId, "OutageEnded", 0)
+        expect(circuits.admit({ sessionId, probe: false }, circuits.known())).toBe(true)
       }).pipe(Effect.provide(Layer.fresh(Circuits.layer)), Effect.provide(yield* unwilling(is)))
     }).pipe(Effect.provide(layer), Effect.provide(Logger.remove(Logger.defaultLogger)))
   )
@@ -163,9 +161,9 @@ describe("a process that finds a platform away", () => {
         fail(20)
         yield* circuits.store
         // Another process has told it, and the claim was asked for before.
-        expect(circuits.admit({ sessionId, probe: true }, circuits.asking())).toBe(true)
-        expect([...circuits.excluded()]).toEqual([])
-        expect(circuits.admit({ sessionId, probe: false }, circuits.asking())).toBe(true)
+        expect(circuits.admit({ sessionId, probe: true }, circuits.known())).toBe(true)
+        expect(circuits.untold()).toEqual([])
+        expect(circuits.admit({ sessionId, probe: false }, circuits.known())).toBe(true)
       }).pipe(Effect.provide(Layer.fresh(Circuits.layer)), Effect.provide(yield* unwilling(is)))
     }).pipe(Effect.provide(layer), Effect.provide(Logger.remove(Logger.defaultLogger)))
   )
@@ -173,9 +171,9 @@ describe("a process that finds a platform away", () => {
   it.effect("does not report a probe that took longer than its minute: another one may be under way", () =>
     Effect.gen(function* () {
       const { circuits, outage, sessionId, sessions } = yield* opened
-      yield* sessions.markUnavailable({ id: sessionId, now: -1000 })
+      yield* tell(sessionId, "OutageBegan", -1000)
       yield* sessions.acquireProbe({ id: sessionId, now: 0 })
-      circuits.admit({ sessionId, probe: true }, circuits.asking())
+      circuits.admit({ sessionId, probe: true }, circuits.known())
       const probe = circuits.of(sessionId, true)
       probe.began()
       yield* TestClock.adjust("70 seconds")

@@ -20,7 +20,7 @@ import * as Memory from "../../src/storage/memory/Memory.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { events, find, listen, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { events, find, listen, owner, results, tell } from "../../src/testing/StorageSuite/Setup.ts"
 import { accept, accepted, acceptOf, during, embedded, platform, running, timedOut } from "./Support.ts"
 
 const failure = (code: string): Failure => ({
@@ -55,17 +55,19 @@ const sessionOf = Effect.fnUntraced(function* (jobId: string) {
   return (yield* (yield* SessionStore).find(sessionId)) ?? (yield* Effect.dieMessage("It is gone."))
 })
 
-const down = new StorageError({ operation: "SessionStore.markUnavailable", cause: "The disk is full." })
+const down = new StorageError({ operation: "JobStore.settleAndClaim", cause: "The disk is full." })
 
-type Mark = ReturnType<(typeof SessionStore.Service)["markUnavailable"]>
+type Told = ReturnType<(typeof JobStore.Service)["settleAndClaim"]>
 
-/** The session store, but for how it is told that a session is unavailable. */
-const marking = (mark: (told: Mark, now: number) => Mark) =>
-  Effect.map(SessionStore, (sessions) =>
-    Layer.succeed(SessionStore, {
-      ...sessions,
-      markUnavailable: (command: Parameters<typeof sessions.markUnavailable>[0]) =>
-        mark(sessions.markUnavailable(command), command.now)
+/** The store of jobs, but for how it is told that a session is unavailable. */
+const marking = (mark: (told: Told, now: number) => Told) =>
+  Effect.map(JobStore, (jobs) =>
+    Layer.succeed(JobStore, {
+      ...jobs,
+      settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+        (command.news ?? []).some(({ what }) => what === "OutageBegan")
+          ? mark(jobs.settleAndClaim(command), command.now)
+          : jobs.settleAndClaim(command)
     })
   )
 
@@ -333,9 +335,12 @@ describe("an outage", { timeout: loopsTimeout }, () => {
           return jobs.settleAndClaim(command)
         }
       })
-      const unwilling = yield* marking((told, now) => (now < minute ? Effect.fail(down) : told))
+      const unwilling = yield* Effect.provide(
+        marking((told, now) => (now < minute ? Effect.fail(down) : told)),
+        counted
+      )
       yield* Effect.gen(function* () {
-        yield* Layer.build(Layer.provide(running(sender), [unwilling, counted]))
+        yield* Layer.build(Layer.provide(running(sender), unwilling))
         yield* TestClock.adjust("5 seconds")
         const [before, commitsBefore] = [sent.length, commits]
         yield* TestClock.adjust("50 seconds")
@@ -356,21 +361,22 @@ describe("an outage", { timeout: loopsTimeout }, () => {
       const { jobId, jobs } = yield* accept(100)
       const written: Array<string> = []
       let isDown = false
-      const write = <A>(what: string, effect: Effect.Effect<A, StorageError>) =>
-        Effect.suspend(() => {
-          isDown ||= sent.length >= 20 && written.length === 0
-          return isDown ? Effect.fail(down) : Effect.tap(effect, () => written.push(what))
-        })
-      const unwilling = yield* marking((told) => write("the outage", told))
       const failing = Layer.succeed(JobStore, {
         ...jobs,
-        settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
-          sent.length >= 20 && command.settlements.length > 0
-            ? write("outcomes", jobs.settleAndClaim(command))
-            : jobs.settleAndClaim(command)
+        settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) => {
+          const what = [
+            ...((command.news ?? []).length > 0 ? ["the outage"] : []),
+            ...(command.settlements.length > 0 ? ["outcomes"] : [])
+          ]
+          if (sent.length < 20 || what.length === 0) return jobs.settleAndClaim(command)
+          isDown ||= written.length === 0
+          return isDown
+            ? Effect.fail(down)
+            : Effect.tap(jobs.settleAndClaim(command), () => written.push(...what))
+        }
       })
       yield* Effect.gen(function* () {
-        yield* Layer.build(Layer.provide(running(sender), [unwilling, failing]))
+        yield* Layer.build(Layer.provide(running(sender), failing))
         yield* TestClock.adjust("20 seconds")
         expect(isDown).toBe(true)
         isDown = false
@@ -392,7 +398,7 @@ describe("an outage", { timeout: loopsTimeout }, () => {
       const unwilling = yield* marking((told) => (isDown ? Effect.fail(down) : told))
       yield* Effect.gen(function* () {
         const { drain } = yield* Engine.Engine
-        yield* drain
+        yield* Effect.flip(drain)
         isDown = false
         yield* TestClock.adjust("1 minute")
         yield* drain
@@ -598,8 +604,7 @@ describe("a direct message during an outage", () => {
         const { send, sessionId } = yield* sending
         for (let time = 0; time < 20; time++) yield* send
         yield* TestClock.adjust("10 minutes")
-        const sessions = yield* SessionStore
-        yield* sessions.markAvailable({ id: sessionId, now: 10 * minute })
+        yield* tell(sessionId, "OutageEnded", 10 * minute)
         expect(yield* send).toMatchObject({ _tag: "Right" })
       }).pipe(Effect.provide(embedded(sender)))
     }).pipe(Effect.provide(Memory.layer))

@@ -141,6 +141,13 @@ export const thawed = (circuit: Circuit): Circuit =>
     ? circuit
     : { ...circuit, frozen: circuit.underWay, silentSince: null, idleSince: null }
 
+/** What a process tells the store of a session's platform, in the commit that stores the outcomes which show it. */
+export interface News {
+  readonly sessionId: string
+  /** `ProbeUnused`: the platform was not asked. */
+  readonly what: "OutageBegan" | "OutageEnded" | "ProbeFailed" | "ProbeUnused"
+}
+
 /** A platform's outage, as the session's row stores it. */
 export interface Outage {
   readonly since: Instant

@@ -164,13 +164,28 @@ export const unblock = (session: Session, now: Instant): Session => ({
 })
 
 /** The session whose platform does not answer; the same one when that is known, and when it is not connected. */
-export const unavailable = (session: Session, now: Instant): Session =>
+const unavailable = (session: Session, now: Instant): Session =>
   session.outage === null && session.state === "connected"
     ? { ...session, outage: Circuit.begin(now), lastOutage: null, updatedAt: now }
     : session
 
 /** The session whose platform answers; the same one when that is known. */
-export const available = (session: Session, now: Instant): Session =>
+const available = (session: Session, now: Instant): Session =>
   session.outage === null
     ? session
     : { ...session, outage: null, lastOutage: silence(session, now), updatedAt: now }
+
+/** The session of which a process tells news; the same one when they change nothing. */
+export const heard = (session: Session, what: Circuit.News["what"], now: Instant): Session => {
+  switch (what) {
+    case "OutageBegan":
+      return unavailable(session, now)
+    case "OutageEnded":
+      return available(session, now)
+    case "ProbeFailed":
+    case "ProbeUnused":
+      return session.outage === null
+        ? session
+        : { ...session, outage: Circuit.probed(session.outage, what === "ProbeFailed", now) }
+  }
+}

@@ -13,6 +13,7 @@ import type { RecipientPlace, Tx } from "../policy/JobRows.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, openJobs, putJob } from "./MemoryDatabase.ts"
 import * as JobRows from "./MemoryJobRows.ts"
+import * as SessionRows from "./SessionStore.ts"
 
 const isListed = (
   job: Job,
@@ -45,6 +46,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
   JobStore,
   Effect.map(MemoryDatabase, (db) => {
     const rows = JobRows.make(db)
+    const sessions = SessionRows.rowsOf(db)
     const claims = Claims.make(rows)
 
     const perform = <A>(verb: () => Tx<A, JobRows.Memory>) => Effect.sync(() => JobRows.perform(verb()))
@@ -58,7 +60,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       // Nothing waits.
       commitsInGroups: false,
 
-      settleAndClaim: (command) => perform(() => Changes.settleAndClaim(rows, claims, command)),
+      settleAndClaim: (command) => perform(() => Changes.settleAndClaim(rows, sessions, claims, command)),
 
       heartbeat: ({ beats, dispatchesAt, ended = [], workers }) =>
         Effect.sync(() => {

@@ -21,7 +21,7 @@ const byId = (db: Database, isWanted: (session: Session) => boolean): ReadonlyAr
     .filter(isWanted)
     .sort((a, b) => (a.id < b.id ? -1 : 1))
 
-const rowsOf = (db: Database): SessionRows<MemoryJobRows.Memory> => {
+export const rowsOf = (db: Database): SessionRows<MemoryJobRows.Memory> => {
   const { lockJobs, saveJobs } = MemoryJobRows.make(db)
   return {
     lockJobs,
@@ -76,10 +76,7 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
     announce: (command) => perform(() => Policy.announce(rowsOf(db), command)),
     block: (command) => perform(() => Policy.block(rowsOf(db), command)),
     unblock: ({ now }) => perform(() => Policy.unblock(rowsOf(db), now)),
-    markUnavailable: (command) => perform(() => Policy.mark(rowsOf(db), command, Sessions.unavailable)),
-    markAvailable: (command) => perform(() => Policy.mark(rowsOf(db), command, Sessions.available)),
     acquireProbe: (command) => perform(() => Policy.acquireProbe(rowsOf(db), command)),
-    returnProbe: (command) => perform(() => Policy.returnProbe(rowsOf(db), command)),
     address: ({ addresses, config, id }) =>
       Effect.sync(() => {
         if (db.sessions.get(id)?.value.config === config)

@@ -6,6 +6,7 @@ import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Failure } from "../../domain/job/Recipient.ts"
 import * as Retry from "../../domain/Retry.ts"
+import type * as Circuit from "../../domain/session/Circuit.ts"
 import type { Provider } from "../../domain/session/Session.ts"
 import type { JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
@@ -22,6 +23,8 @@ import type {
 import { earlyReportMs, maximumEarlyReports } from "../JobStore.ts"
 import type { Claimed, Claims } from "./Claims.ts"
 import type { Backend, EarlyReport, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
+import type { SessionRows } from "./SessionRows.ts"
+import * as Sessions from "./Sessions.ts"
 
 /** Settles the outcomes that are still awaited, and answers how many. */
 function* settle<B extends Backend>(
@@ -52,26 +55,41 @@ function* settle<B extends Backend>(
 
 const nothing: Claimed = { claimed: [], unreadable: [] }
 
-/** `JobStore.settleAndClaim`. People are locked before jobs, as by those who bring their word otherwise. */
+/**
+ * `JobStore.settleAndClaim`. People are locked before jobs, as by those who bring their word otherwise, and sessions between
+ * them, as by those who change these.
+ */
 export function* settleAndClaim<B extends Backend>(
   rows: JobRows<B>,
+  sessions: SessionRows<B>,
   claims: Claims<B>,
   {
     claim,
+    news = [],
     now,
     settlements
   }: {
     readonly now: Instant
     readonly settlements: ReadonlyArray<Settlement>
+    readonly news?: ReadonlyArray<Circuit.News>
     readonly claim: Claim | null
   }
-): Tx<Claimed & { readonly settled: number }, B> {
+): Tx<Claimed & { readonly settled: number; readonly turned: ReadonlyArray<string> }, B> {
   const brought = JobSteps.inbound(settlements)
   for (const { accountId } of brought) yield* rows.lockPeople(accountId)
+  const turned =
+    news.length === 0
+      ? []
+      : yield* Sessions.hear(
+          sessions,
+          news,
+          settlements.map(({ jobId }) => jobId),
+          now
+        )
   const settled = yield* settle(rows, settlements, now)
   for (const inbound of brought) yield* rows.applyInbound(inbound, now)
   const claimed = claim === null ? nothing : yield* claims.claim(claim, now)
-  return { settled, ...claimed }
+  return { settled, turned, ...claimed }
 }
 
 /** `JobStore.rescue`. */

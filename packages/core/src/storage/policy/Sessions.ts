@@ -95,15 +95,37 @@ export function* unblock<B extends Backend>(rows: SessionRows<B>, now: Instant):
   return over.length
 }
 
-/** `SessionStore.markUnavailable` and `SessionStore.markAvailable`: true when it was not so before. */
-export function* mark<B extends Backend>(
+/**
+ * What processes tell of platforms, in the commit of the outcomes that show it. Answers the sessions whose outage began or
+ * ended with it.
+ *
+ * @param jobIds the jobs that the commit locks later: all are locked together, in the order of all commits
+ */
+export function* hear<B extends Backend>(
   rows: SessionRows<B>,
-  { id, now }: Of,
-  step: typeof Sessions.available
-): Tx<boolean, B> {
-  const changed = yield* change(rows, id, now, (session) => step(session, now))
-  return changed !== null && changed.before !== changed.after
+  news: ReadonlyArray<Circuit.News>,
+  jobIds: ReadonlyArray<string>,
+  now: Instant
+): Tx<ReadonlyArray<string>, B> {
+  const turned: Array<readonly [before: Session, after: Session]> = []
+  const toLock = new Set(jobIds)
+  for (const [sessionId, told] of [...JobSteps.groupBy(news, (each) => each.sessionId)].sort(byKey)) {
+    const before = yield* rows.lockSession(sessionId)
+    if (before === null) continue
+    const after = told.reduce((session, { what }) => Sessions.heard(session, what, now), before)
+    if ((before.outage === null) === (after.outage === null)) {
+      if (after !== before) yield* rows.saveSession(after)
+      continue
+    }
+    turned.push([before, after])
+    for (const id of yield* rows.jobsToFollow(sessionId, Sessions.obstacle(after) !== null)) toLock.add(id)
+  }
+  if (turned.length > 0 && toLock.size > 0) yield* rows.lockJobs([...toLock])
+  for (const [before, after] of turned) yield* saveChanged(rows, before, after, now)
+  return turned.map(([{ id }]) => id)
 }
+
+const byKey = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
 /** `SessionStore.acquireProbe`. */
 export function* acquireProbe<B extends Backend>(rows: SessionRows<B>, { id, now }: Of): Tx<ProbeAnswer, B> {
@@ -112,14 +134,4 @@ export function* acquireProbe<B extends Backend>(rows: SessionRows<B>, { id, now
   if (!Circuit.mayProbeDirectly(session.outage, now)) return "refused"
   yield* rows.saveSession({ ...session, outage: Circuit.probing(session.outage, now) })
   return "granted"
-}
-
-/** `SessionStore.returnProbe`. */
-export function* returnProbe<B extends Backend>(
-  rows: SessionRows<B>,
-  { attempted, id, now }: Of & { readonly attempted: boolean }
-): Tx<void, B> {
-  const session = yield* rows.lockSession(id)
-  if (session === null || session.outage === null) return
-  yield* rows.saveSession({ ...session, outage: Circuit.probed(session.outage, attempted, now) })
 }

@@ -23,6 +23,7 @@ import { all, changes, get } from "./Program.ts"
 import * as RangeClaim from "./RangeClaim.ts"
 import { keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
 import { limited, seq, text } from "./RowReader.ts"
+import * as SessionRows from "./SessionStore.ts"
 import * as SqlJobRows from "./SqlJobRows.ts"
 import * as Walk from "./Walk.ts"
 import * as WorkerRows from "./WorkerRows.ts"
@@ -55,6 +56,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const found = db.hasOneOwner ? yield* db.read("JobStore.workers", () => WorkerRows.workers()) : []
     const former = new Set(found.map(({ worker }) => worker))
     const jobRows = SqlJobRows.make(rows, InboundRows.make(dialect, ids))
+    const sessionRows = SessionRows.rowsOf(rows, dialect)
     const claims = Claims.make(jobRows)
 
     const pageOfRecipients = rows.recipientsOf(
@@ -112,7 +114,9 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       commitsInGroups: db.commitsInGroups,
 
       settleAndClaim: (command) =>
-        db.work("JobStore.settleAndClaim", () => Changes.settleAndClaim(jobRows, claims, command)),
+        db.work("JobStore.settleAndClaim", () =>
+          Changes.settleAndClaim(jobRows, sessionRows, claims, command)
+        ),
 
       heartbeat: ({ beats, dispatchesAt, ended = [], workers }) =>
         db.work("JobStore.heartbeat", function* () {

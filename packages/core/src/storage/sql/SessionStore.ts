@@ -5,7 +5,6 @@ import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Session } from "../../domain/session/Session.ts"
-import * as Sessions from "../../domain/session/Session.ts"
 import type { SessionRows } from "../policy/SessionRows.ts"
 import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
@@ -93,7 +92,7 @@ const countUnavailable =
 
 const connected = "SELECT id FROM sendwright_session WHERE state = 'connected' LIMIT 2"
 
-const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => {
+export const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => {
   const locking = toChange(dialect)
   const toUnblock = unblockable + dialect.forUpdate("sendwright_session")
   return {
@@ -162,13 +161,8 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
       announce: (command) => db.write("SessionStore.announce", () => Policy.announce(rows, command)),
       block: (command) => db.write("SessionStore.block", () => Policy.block(rows, command)),
       unblock: ({ now }) => db.write("SessionStore.unblock", () => Policy.unblock(rows, now)),
-      markUnavailable: (command) =>
-        db.write("SessionStore.markUnavailable", () => Policy.mark(rows, command, Sessions.unavailable)),
-      markAvailable: (command) =>
-        db.write("SessionStore.markAvailable", () => Policy.mark(rows, command, Sessions.available)),
       acquireProbe: (command) =>
         db.write("SessionStore.acquireProbe", () => Policy.acquireProbe(rows, command)),
-      returnProbe: (command) => db.write("SessionStore.returnProbe", () => Policy.returnProbe(rows, command)),
       address: ({ addresses, config, id }) =>
         db.write("SessionStore.address", function* () {
           const found = yield* findSession(id, locking)

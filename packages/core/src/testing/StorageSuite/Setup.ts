@@ -1,6 +1,7 @@
 /** What the parts of the suite share. */
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import type { News } from "../../domain/session/Circuit.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
@@ -34,6 +35,13 @@ export const claim = Effect.fnUntraced(function* (limit = 250, at = now, worker 
     claim: { worker, limit }
   })
   return claimed
+})
+
+/** Tells the store what a process found of a session's platform; answers whether an outage began or ended with it. */
+export const tell = Effect.fnUntraced(function* (sessionId: string, what: News["what"], at: number) {
+  const news = [{ sessionId, what }]
+  const { turned } = yield* (yield* JobStore).settleAndClaim({ now: at, settlements: [], news, claim: null })
+  return turned.includes(sessionId)
 })
 
 export const results = Effect.fnUntraced(function* (jobId: string) {

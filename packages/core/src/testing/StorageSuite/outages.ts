@@ -10,7 +10,7 @@ import { TemplateStore } from "../../storage/TemplateStore.ts"
 import type { Owner } from "../Fixtures.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, events, everyLost, failure, find, listen, now, owner, results } from "./Setup.ts"
+import { claim, events, everyLost, failure, find, listen, now, owner, results, tell } from "./Setup.ts"
 
 const second = 1000
 const minute = 60 * second
@@ -46,7 +46,7 @@ const outage = Effect.fnUntraced(function* (phones: number) {
   yield* settle(yield* claim(1), accepted, now)
   yield* listen(who.accountId)
   const { sessionId: id } = who
-  yield* sessions.markUnavailable({ id, now })
+  yield* tell(id, "OutageBegan", now)
   return { who, id, jobId, sessions }
 })
 
@@ -74,7 +74,6 @@ export const suite = (layer: Stored): void => {
       it.effect(`is probed by a later claim where the first that is due ${who} and has to wait`, () =>
         Effect.gen(function* () {
           const jobs = yield* JobStore
-          const sessions = yield* SessionStore
           const known = yield* owner
           const { sessionId } = known
           yield* accept(known, 2)
@@ -82,7 +81,7 @@ export const suite = (layer: Stored): void => {
             yield* claim(1)
             yield* jobs.rescue({ worker: "worker-1", now, recoverable: ["sandbox"] })
           }
-          yield* sessions.markUnavailable({ id: sessionId, now: now + minute })
+          yield* tell(sessionId, "OutageBegan", now + minute)
           const probe = (some: Partial<Care>) =>
             Effect.map(
               jobs.settleAndClaim({
@@ -97,11 +96,30 @@ export const suite = (layer: Stored): void => {
         }).pipe(Effect.provide(layer))
       )
 
+    it.effect("is known before anybody is due who waits for it, in the commit of their outcomes", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const jobId = yield* accept(who, 5)
+        const claimed = yield* claim(3)
+        const { claimed: given, turned } = yield* jobs.settleAndClaim({
+          now,
+          settlements: settlementsOf(claimed, released),
+          news: [{ sessionId: who.sessionId, what: "OutageBegan" }],
+          claim: { worker: "worker-2", limit: 10 }
+        })
+        expect(turned).toEqual([who.sessionId])
+        expect(given).toEqual([])
+        expect(yield* find(jobId)).toMatchObject({ ...paused, counts: { queued: 5, sending: 0 } })
+        expect(counted(yield* claim(10, now + second))).toBe(1)
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("pauses its jobs with the reason in one commit with its event, once", () =>
       Effect.gen(function* () {
         const { id, jobId, sessions } = yield* outage(3)
-        expect(yield* sessions.markUnavailable({ id, now: now + 500 })).toBe(false)
-        expect(yield* sessions.markUnavailable({ id: "nobody", now })).toBe(false)
+        expect(yield* tell(id, "OutageBegan", now + 500)).toBe(false)
+        expect(yield* tell("nobody", "OutageBegan", now)).toBe(false)
         expect(yield* find(jobId)).toMatchObject(paused)
         expect(yield* sessions.find(id)).toMatchObject({
           state: "connected",
@@ -149,7 +167,7 @@ export const suite = (layer: Stored): void => {
 
     it.effect("gives the next probe after twice the time each, and costs its recipients no attempt", () =>
       Effect.gen(function* () {
-        const { id, jobId, sessions } = yield* outage(3)
+        const { id, jobId } = yield* outage(3)
         const jobs = yield* JobStore
         const times: Array<number> = []
         let at = now
@@ -159,7 +177,7 @@ export const suite = (layer: Stored): void => {
           at = due
           const claimed = yield* claim(250, at)
           expect([counted(claimed), claimed[0]?.probe]).toEqual([1, true])
-          yield* sessions.returnProbe({ id, attempted: true, now: at })
+          yield* tell(id, "ProbeFailed", at)
           yield* settle(claimed, released, at)
           expect(yield* find(jobId)).toMatchObject(paused)
         }
@@ -174,9 +192,9 @@ export const suite = (layer: Stored): void => {
 
     it.effect("gives another probe at once when one asked nobody", () =>
       Effect.gen(function* () {
-        const { id, sessions } = yield* outage(3)
+        const { id } = yield* outage(3)
         const claimed = yield* claim(250, now + second)
-        yield* sessions.returnProbe({ id, attempted: false, now: now + second })
+        yield* tell(id, "ProbeUnused", now + second)
         yield* settle(claimed, Outcome.Skipped({ failure }), now + second)
         expect(counted(yield* claim(250, now + second))).toBe(1)
       }).pipe(Effect.provide(layer))
@@ -186,8 +204,8 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { id, jobId, sessions } = yield* outage(3)
         const probe = yield* claim(250, now + second)
-        expect(yield* sessions.markAvailable({ id, now: now + second })).toBe(true)
-        expect(yield* sessions.markAvailable({ id, now: now + second })).toBe(false)
+        expect(yield* tell(id, "OutageEnded", now + second)).toBe(true)
+        expect(yield* tell(id, "OutageEnded", now + second)).toBe(false)
         yield* settle(probe, accepted, now + second)
         expect(yield* find(jobId)).toMatchObject(processing)
         expect((yield* sessions.find(id))?.outage).toBeNull()
@@ -200,7 +218,7 @@ export const suite = (layer: Stored): void => {
           "session.unavailable"
         ])
         // Late words on a probe of an outage that is over change nothing.
-        yield* sessions.returnProbe({ id, attempted: true, now: now + minute })
+        yield* tell(id, "ProbeFailed", now + minute)
         expect(yield* sessions.acquireProbe({ id, now: now + minute })).toBe("available")
         expect((yield* sessions.find(id))?.outage).toBeNull()
       }).pipe(Effect.provide(layer))
@@ -208,11 +226,10 @@ export const suite = (layer: Stored): void => {
 
     it.effect("takes new jobs, which wait, and pause when one of them is the probe", () =>
       Effect.gen(function* () {
-        const sessions = yield* SessionStore
         const who = yield* owner
         yield* listen(who.accountId)
         const { sessionId: id } = who
-        yield* sessions.markUnavailable({ id, now })
+        yield* tell(id, "OutageBegan", now)
         const jobId = yield* accept(who, 2, now + 10)
         expect(yield* claim(250, now + second - 1)).toEqual([])
         expect((yield* find(jobId)).status).toBe("queued")
@@ -221,7 +238,7 @@ export const suite = (layer: Stored): void => {
         expect(yield* find(jobId)).toMatchObject(paused)
         yield* settle(probe, released, now + second)
         expect(yield* find(jobId)).toMatchObject(paused)
-        yield* sessions.markAvailable({ id, now: now + 2 * second })
+        yield* tell(id, "OutageEnded", now + 2 * second)
         expect(yield* find(jobId)).toMatchObject(processing)
         expect(counted(yield* claim(250, now + 2 * second))).toBe(2)
         expect(yield* told(now + 3 * second)).toEqual([
@@ -235,11 +252,11 @@ export const suite = (layer: Stored): void => {
 
     it.effect("completes a job whose last recipient was the probe", () =>
       Effect.gen(function* () {
-        const { id, jobId, sessions } = yield* outage(2)
+        const { id, jobId } = yield* outage(2)
         const probe = yield* claim(250, now + second)
         yield* settle(probe, accepted, now + second)
         expect(yield* find(jobId)).toMatchObject({ status: "completed", pauseReason: null })
-        yield* sessions.markAvailable({ id, now: now + second })
+        yield* tell(id, "OutageEnded", now + second)
         expect((yield* find(jobId)).status).toBe("completed")
       }).pipe(Effect.provide(layer))
     )
@@ -265,7 +282,7 @@ export const suite = (layer: Stored): void => {
         yield* sessions.change({ id, change: { pacing }, now })
         const probe = yield* claim(250, now + second)
         expect(counted(probe)).toBe(1)
-        yield* sessions.returnProbe({ id, attempted: true, now: now + second })
+        yield* tell(id, "ProbeFailed", now + second)
         yield* settle(probe, released, now + second)
         expect(yield* claim(250, now + 3 * second)).toEqual([])
         const next = yield* claim(250, now + 11 * second)
@@ -298,17 +315,16 @@ export const suite = (layer: Stored): void => {
 
     it.effect("is probed by one recipient of one job after the other, whoever is not answered for", () =>
       Effect.gen(function* () {
-        const sessions = yield* SessionStore
         const who = yield* owner
         const ids = [yield* accept(who, 3), yield* accept(who, 2), yield* accept(who, 1)]
         const { sessionId: id } = who
-        yield* sessions.markUnavailable({ id, now })
+        yield* tell(id, "OutageBegan", now)
         const asked: Array<string> = []
         for (let at = now + minute; asked.length < 12; at += minute) {
           const [probe] = yield* claim(250, at)
           asked.push(`${ids.indexOf(probe?.jobId ?? "")}.${probe?.recipients[0]?.index}`)
           yield* settle(probe === undefined ? [] : [probe], released, at + second)
-          yield* sessions.returnProbe({ id, attempted: true, now: at + second })
+          yield* tell(id, "ProbeFailed", at + second)
         }
         expect(asked.slice(0, 9)).toEqual(["0.0", "1.0", "2.0", "0.1", "1.1", "2.0", "0.2", "1.0", "2.0"])
         // Nor does a job that comes later wait for all of them.
@@ -318,7 +334,7 @@ export const suite = (layer: Stored): void => {
           const probe = yield* claim(250, at)
           next.push(ids.indexOf(probe[0]?.jobId ?? ""))
           yield* settle(probe, released, at + second)
-          yield* sessions.returnProbe({ id, attempted: true, now: at + second })
+          yield* tell(id, "ProbeFailed", at + second)
         }
         expect(next).toContain(3)
       }).pipe(Effect.provide(layer))
@@ -339,12 +355,12 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { id, sessions } = yield* outage(3)
         const granted = Effect.fnUntraced(function* (endedAt: number) {
-          yield* sessions.markAvailable({ id, now: endedAt })
-          yield* sessions.markUnavailable({ id, now: endedAt - 2 * second })
+          yield* tell(id, "OutageEnded", endedAt)
+          yield* tell(id, "OutageBegan", endedAt - 2 * second)
           const probe = yield* claim(250, endedAt)
           expect(yield* sessions.acquireProbe({ id, now: endedAt })).toBe("refused")
           yield* settle(probe, released, endedAt)
-          yield* sessions.returnProbe({ id, attempted: true, now: endedAt })
+          yield* tell(id, "ProbeFailed", endedAt)
           return yield* sessions.acquireProbe({ id, now: endedAt + second })
         })
         const at = now - (now % 2) + minute
@@ -354,18 +370,17 @@ export const suite = (layer: Stored): void => {
 
     it.effect("takes nothing of the time for which its recipients are tried again", () =>
       Effect.gen(function* () {
-        const sessions = yield* SessionStore
         const who = yield* owner
         const { sessionId: id } = who
         const jobId = yield* accept(who, 3)
         const tried = yield* claim(250)
         yield* settle(tried, Outcome.Retry({ at: now + second, failure, maybeSent: false }), now)
-        yield* sessions.markUnavailable({ id, now: now + minute })
+        yield* tell(id, "OutageBegan", now + minute)
         const probe = yield* claim(250, now + 2 * minute)
         expect(probe).toMatchObject([{ jobId, recipients: [{ attempts: 2, firstAttemptAt: now + minute }] }])
         yield* settle(probe, released, now + 3 * minute)
-        yield* sessions.returnProbe({ id, attempted: true, now: now + 3 * minute })
-        yield* sessions.markAvailable({ id, now: now + 601 * minute })
+        yield* tell(id, "ProbeFailed", now + 3 * minute)
+        yield* tell(id, "OutageEnded", now + 601 * minute)
         const first = (yield* claim(250, now + 602 * minute)).flatMap(({ recipients }) => recipients)
         // Each was tried for a minute before it and for one behind it.
         expect(first.map(({ firstAttemptAt }) => (firstAttemptAt - now) / minute)).toEqual([600, 600, 600])
@@ -375,10 +390,9 @@ export const suite = (layer: Stored): void => {
 
     it.effect("is probed by a clock that runs behind the one that wrote its times", () =>
       Effect.gen(function* () {
-        const sessions = yield* SessionStore
         const who = yield* owner
         yield* accept(who, 1, now - 2 * 60 * minute)
-        yield* sessions.markUnavailable({ id: who.sessionId, now })
+        yield* tell(who.sessionId, "OutageBegan", now)
         expect(counted(yield* claim(250, now - 60 * minute))).toBe(1)
       }).pipe(Effect.provide(layer))
     )
@@ -405,14 +419,14 @@ export const suite = (layer: Stored): void => {
 
     it.effect("recipients that are queued again wait with the others", () =>
       Effect.gen(function* () {
-        const { id, jobId, sessions } = yield* outage(3)
+        const { id, jobId } = yield* outage(3)
         const jobs = yield* JobStore
         const probe = yield* claim(250, now + second)
         yield* settle(probe, Outcome.Failed({ failure }), now + second)
         yield* jobs.retry({ jobId, now: now + second, selection: everyLost })
         expect(yield* find(jobId)).toMatchObject({ ...paused, counts: { failed: 0, queued: 2 } })
         expect(yield* claim(250, now + 2 * second)).toEqual([])
-        yield* sessions.markAvailable({ id, now: now + 2 * second })
+        yield* tell(id, "OutageEnded", now + 2 * second)
         expect(counted(yield* claim(250, now + 2 * second))).toBe(2)
       }).pipe(Effect.provide(layer))
     )
@@ -425,7 +439,7 @@ export const suite = (layer: Stored): void => {
         expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "session_disconnected" })
         // Its end is in the data of `session.disconnected`. What ends late does not begin it anew.
         expect([(yield* sessions.find(id))?.outage, yield* sessions.countUnavailable]).toEqual([null, 0])
-        expect(yield* sessions.markUnavailable({ id, now: now + 2 })).toBe(false)
+        expect(yield* tell(id, "OutageBegan", now + 2)).toBe(false)
         expect((yield* sessions.find(id))?.outage).toBeNull()
         expect(yield* claim(250, now + minute)).toEqual([])
         expect(yield* jobs.nextDue(now + minute)).toBeNull()
@@ -473,7 +487,6 @@ export const suite = (layer: Stored): void => {
     it.effect("a template that is paused probes nothing, and waits for the platform when it is back", () =>
       Effect.gen(function* () {
         const templates = yield* TemplateStore
-        const sessions = yield* SessionStore
         const who = yield* owner
         const { accountId, sessionId } = who
         const importAs = (status: string) =>
@@ -487,7 +500,7 @@ export const suite = (layer: Stored): void => {
         const command = Fixtures.send(who, { phones: 2, content })
         yield* (yield* JobStore).accept(command)
         yield* settle(yield* claim(1), accepted, now)
-        yield* sessions.markUnavailable({ id: sessionId, now })
+        yield* tell(sessionId, "OutageBegan", now)
         yield* importAs("paused")
         expect(yield* claim(250, now + second)).toEqual([])
         expect(yield* find(command.jobId)).toMatchObject({ status: "paused", pauseReason: "template_paused" })
