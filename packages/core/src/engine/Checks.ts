@@ -49,7 +49,6 @@ import * as Rendering from "../domain/template/Rendering.ts"
 import type { Template } from "../domain/template/Template.ts"
 import * as Variables from "../domain/template/Variables.ts"
 import * as Either from "../effect/Either.ts"
-import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import * as RequestDecoder from "../schema/RequestDecoder.ts"
 import type { DirectMessageRequest, TemplateMessageRequest } from "../schema/Requests.ts"
 import * as Requests from "../schema/Requests.ts"
@@ -409,7 +408,6 @@ export const make = Effect.gen(function* () {
 
   /** Identifies the caller. An unknown key costs the same work as a wrong secret, so that the time reveals nothing. */
   const identify = Effect.fnUntraced(function* (credentials: Credentials) {
-    EventLoopBudget.requestArrived()
     const now = yield* Clock.currentTimeMillis
     const identity = yield* keys.identify(credentials.publicKey ?? "")
     const hashes = identity === null ? [] : ApiKey.validHashes(identity.key, now)

@@ -353,9 +353,7 @@ class OpenLane implements Lane {
         const stored = { _tag: "Stored", claimed } as const
         // A turn of the event loop, which is not the batch's time: its size is judged by that.
         const next =
-          claimed.length === 0
-            ? Effect.succeed(stored)
-            : Effect.as(EventLoopBudget.yieldIfSpentByWork, stored)
+          claimed.length === 0 ? Effect.succeed(stored) : Effect.as(EventLoopBudget.yieldIfSpent, stored)
         return unreadable.length === 0 ? next : Effect.zipRight(reportUnreadable(unreadable), next)
       },
       onFailure: (cause) => Effect.succeed(notStored(cause))

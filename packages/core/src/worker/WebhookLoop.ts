@@ -123,7 +123,7 @@ const deliveriesInFlight = ({ endpointLimits, heartbeat, signals, worker }: Opti
         })
       })
     const pool = yield* FiberPool.make<Claimed>(
-      (claimed) => Effect.zipRight(EventLoopBudget.yieldIfSpentByWork, attempt(claimed)),
+      (claimed) => Effect.zipRight(EventLoopBudget.yieldIfSpent, attempt(claimed)),
       // A bug of ours: an attempt has an outcome whatever becomes of it.
       ({ delivery }, cause) =>
         Effect.suspend(() => {

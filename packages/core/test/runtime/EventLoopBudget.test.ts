@@ -33,7 +33,7 @@ describe("a turn of the event loop", () => {
       const done: Array<readonly [name: number, turn: number]> = []
       const piece = (name: number) =>
         Effect.map(EventLoopBudget.yieldIfSpent, () => {
-          work(EventLoopBudget.longestMs + 2)
+          work(EventLoopBudget.turnMs + 2)
           done.push([name, counter.count])
         })
       yield* Effect.forEach([0, 1, 2, 3], piece, { concurrency: "unbounded" })
@@ -43,29 +43,13 @@ describe("a turn of the event loop", () => {
     })
   )
 
-  it.scopedLive(
-    "gives a smaller share while requests come, and the whole one when none came for a while",
-    () =>
-      Effect.gen(function* () {
-        yield* Effect.async<void>((resume) => {
-          setImmediate(() => resume(Effect.void))
-        })
-        EventLoopBudget.requestArrived()
-        const now = performance.now()
-        const share = EventLoopBudget.budgetMs(now)
-        expect(share).toBeLessThan(EventLoopBudget.longestMs)
-        expect(EventLoopBudget.budgetMs(now + 60_000)).toBe(EventLoopBudget.longestMs)
-        expect(EventLoopBudget.isSpent()).toBe(false)
-        work(share + 1)
-        expect(EventLoopBudget.isSpent()).toBe(true)
-      })
-  )
-
-  it.scopedLive("is shared while background work runs in pieces, and not by the steps of requests", () =>
+  it.scopedLive("is shared while work uses up its share of turns, and for a moment after", () =>
     Effect.gen(function* () {
+      yield* EventLoopBudget.nextTurn
+      expect(EventLoopBudget.isShared(performance.now() + 60_000)).toBe(false)
       yield* EventLoopBudget.yieldIfSpent
-      expect(EventLoopBudget.isShared()).toBe(false)
-      yield* EventLoopBudget.yieldIfSpentByWork
+      work(EventLoopBudget.turnMs + 2)
+      yield* EventLoopBudget.yieldIfSpent
       expect(EventLoopBudget.isShared()).toBe(true)
       expect(EventLoopBudget.isShared(performance.now() + 60_000)).toBe(false)
     })
@@ -75,36 +59,10 @@ describe("a turn of the event loop", () => {
     Effect.gen(function* () {
       yield* EventLoopBudget.nextTurn
       const [mine, other] = [Clock.make(), Clock.make()]
-      expect(EventLoopBudget.isSpent(1, mine)).toBe(false)
-      work(2)
-      expect(EventLoopBudget.isSpent(1, mine)).toBe(true)
-      expect(EventLoopBudget.isSpent(1, other)).toBe(false)
-    })
-  )
-
-  it.scopedLive("is asked for once by each that waits, however many wait for however many turns", () =>
-    Effect.gen(function* () {
-      let asked = 0
-      let now = 0n
-      const live = Clock.make()
-      const unsafeCurrentTimeNanos = (): bigint => {
-        asked += 1
-        return now
-      }
-      const clock: Clock.Clock = Object.create(live, {
-        unsafeCurrentTimeNanos: { value: unsafeCurrentTimeNanos }
-      })
-      const done: Array<number> = []
-      const piece = (name: number) =>
-        Effect.map(EventLoopBudget.yieldIfSpent, () => {
-          // Two or three of them fill a turn.
-          now += 4_000_000n
-          done.push(name)
-        })
-      const names = Array.from({ length: 300 }, (_, name) => name)
-      yield* Effect.withClock(Effect.forEach(names, piece, { concurrency: "unbounded" }), clock)
-      expect(done).toEqual(names)
-      expect(asked).toBeLessThan(names.length * 4)
+      expect(EventLoopBudget.isSpent(mine)).toBe(false)
+      work(EventLoopBudget.turnMs + 1)
+      expect(EventLoopBudget.isSpent(mine)).toBe(true)
+      expect(EventLoopBudget.isSpent(other)).toBe(false)
     })
   )
 
@@ -112,7 +70,7 @@ describe("a turn of the event loop", () => {
     Effect.gen(function* () {
       const waiting = Effect.gen(function* () {
         yield* EventLoopBudget.yieldIfSpent
-        work(EventLoopBudget.longestMs + 2)
+        work(EventLoopBudget.turnMs + 2)
         yield* EventLoopBudget.yieldIfSpent
       })
       const fibers = yield* Effect.replicateEffect(Effect.fork(waiting), 3)
@@ -137,7 +95,7 @@ describe("a turn of the event loop", () => {
     Effect.gen(function* () {
       const counter = yield* turns
       function* pieces(): Generator<void, number> {
-        work(EventLoopBudget.longestMs + 2)
+        work(EventLoopBudget.turnMs + 2)
         yield
         return counter.count
       }

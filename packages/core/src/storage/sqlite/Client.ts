@@ -27,7 +27,7 @@ import { lostError, type Transaction } from "./Transaction.ts"
  * How long a turn of the event loop may be used by steps of a request, in milliseconds. Longer than by work in pieces:
  * who is put off misses the commit of those who were not.
  */
-const requestsMs = 3 * EventLoopBudget.longestMs
+const requestsMs = 6 * EventLoopBudget.turnMs
 /** The embedder's statement texts are not ours to bound, so the least recently used are dropped. */
 const clientStatements = 200
 
@@ -101,7 +101,7 @@ export const make = (
       Effect.suspend(() => {
         const current = nearest(session)
         if (current === root && atRoot !== undefined) return atRoot
-        if (current.lock.isFree() && !EventLoopBudget.isSpent(requestsMs)) return step(current)
+        if (current.lock.isFree() && !EventLoopBudget.isSpent(undefined, requestsMs)) return step(current)
         const turn = Effect.suspend(() => (current.open ? Effect.asSome(step(current)) : Effect.succeedNone))
         return Effect.flatMap(
           Lock.under(current.lock, Effect.zipRight(EventLoopBudget.yieldIfSpent, turn)),

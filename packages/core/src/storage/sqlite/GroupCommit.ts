@@ -93,13 +93,9 @@ export const make = (transaction: Transaction, lock: Lock): GroupCommit => {
     for (const answer of answers) answer()
   }
 
-  /** For requests that write it is the longest: the more of them share a commit, the less each waits for the disk. */
-  const shareMs = (): number =>
-    requests.waiting.length > 0 ? EventLoopBudget.longestMs : EventLoopBudget.budgetMs()
-
   /** The lock is held. */
   const flush = (): void => {
-    const until = performance.now() + shareMs()
+    const until = performance.now() + EventLoopBudget.turnMs
     while (queueInTurn() !== undefined && performance.now() <= until) commitGroup(until)
     scheduled = false
     lock.release()
@@ -108,7 +104,7 @@ export const make = (transaction: Transaction, lock: Lock): GroupCommit => {
 
   /** The lock is held. */
   const flushInTurn = (): void => {
-    if (EventLoopBudget.isSpent(shareMs())) setImmediate(flushInTurn)
+    if (EventLoopBudget.isSpent()) setImmediate(flushInTurn)
     else flush()
   }
 
@@ -117,7 +113,7 @@ export const make = (transaction: Transaction, lock: Lock): GroupCommit => {
     scheduled = true
     // While it is free it is not kept from those who read until then.
     const enter = (): void => {
-      if (lock.isFree() && EventLoopBudget.isSpent(shareMs())) setImmediate(enter)
+      if (lock.isFree() && EventLoopBudget.isSpent()) setImmediate(enter)
       else if (lock.join(flushInTurn).granted) flush()
     }
     if (lock.isFree()) setImmediate(enter)
@@ -137,7 +133,7 @@ export const make = (transaction: Transaction, lock: Lock): GroupCommit => {
       }
     },
     drain: () => {
-      while (queueInTurn() !== undefined) commitGroup(performance.now() + EventLoopBudget.longestMs)
+      while (queueInTurn() !== undefined) commitGroup(performance.now() + EventLoopBudget.turnMs)
     }
   }
 }
