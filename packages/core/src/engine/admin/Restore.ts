@@ -67,8 +67,11 @@ export const make = Effect.gen(function* () {
       target: null,
       after: { open: way, counts: ended?.counts ?? null }
     })
-    // Another may have ended it meanwhile.
-    const ended = (yield* record({ operation: "restore.open", entry }, store.end)) ?? before
+    const own = yield* record({ operation: "restore.open", entry }, store.end)
+    // Another may have ended it meanwhile, or the database may be found elsewhere again.
+    const held = own === null ? yield* store.quarantine : null
+    if (held !== null) return { isQuarantined: true, dryRun: false, quarantine: held, counts: held.counts }
+    const ended = own ?? before
     yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
     yield* Effect.logWarning("An operator has opened the store that was held", { open: way, ...ended.counts })
     return { isQuarantined: false, dryRun: false, quarantine: ended, counts: ended.counts }

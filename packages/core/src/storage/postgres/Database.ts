@@ -32,6 +32,7 @@ import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, SqlValue } from "../sql/Program.ts"
 import { all, get, run } from "../sql/Program.ts"
 import { real } from "../sql/RowReader.ts"
+import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Instance from "./Instance.ts"
@@ -123,8 +124,6 @@ const writeRows = (
   }
 }
 
-const lockOf = (name: string): string => `sendwright ${name}`
-
 /**
  * A lock for each 256th of an API key's Idempotency-Keys: one for each key would fill the server's table of locks where an
  * embedder sends thousands of times in one transaction. Its parameters are the API key and the Idempotency-Key.
@@ -150,14 +149,12 @@ const dialect: Dialect = {
   version: (table) => `${table}.xmin::text`,
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   skipLocked: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
-  serialize: function* (name) {
-    yield* run("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", lockOf(name))
-  },
+  serialize: AdvisoryLock.serialize,
   trySerialize: function* (name) {
-    return (yield* get(tryLock, lockOf(name)))?.["locked"] === 1
+    return (yield* get(tryLock, AdvisoryLock.keyOf(name)))?.["locked"] === 1
   },
   readSerialized: function* (name, waits, text, ...parameters) {
-    yield* run(tryAndNote, lockOf(name))
+    yield* run(tryAndNote, AdvisoryLock.keyOf(name))
     const rows = yield* all(text, ...parameters)
     if (rows.length > 0 || !waits) return rows
     // Either there are no rows, or another transaction has the lock: then the server waits for it, since to ask again
@@ -165,7 +162,7 @@ const dialect: Dialect = {
     yield* run("SAVEPOINT waiting")
     let had: boolean
     try {
-      had = (yield* get(lockInTime, lockOf(name)))?.["had"] === 1
+      had = (yield* get(lockInTime, AdvisoryLock.keyOf(name)))?.["had"] === 1
     } catch (cause) {
       if (!isLockTimeout(cause)) throw cause
       yield* run("ROLLBACK TO SAVEPOINT waiting")

@@ -11,6 +11,7 @@ import type { Program, Row } from "../sql/Program.ts"
 import { get, run } from "../sql/Program.ts"
 import * as QuarantineRows from "../sql/QuarantineRows.ts"
 import { real, realOrNull, textOrNull } from "../sql/RowReader.ts"
+import * as AdvisoryLock from "./AdvisoryLock.ts"
 import type { Prepare } from "./PipelinedConnection.ts"
 import { transact } from "./PipelinedConnection.ts"
 
@@ -95,7 +96,7 @@ const isSame = (last: Whereabouts, { database, relation, system, timeline }: Whe
 
 /** Compares, holds and remembers. Of connections that are opened together each sees what the one before it left. */
 function* compare(now: Whereabouts, onFailover: OnFailover): Program<Reason | "moved" | null> {
-  yield* run("SELECT pg_advisory_xact_lock(hashtextextended('sendwright instance', 0))")
+  yield* AdvisoryLock.serialize(QuarantineRows.lock)
   const row = yield* get(remembered)
   const last = row === undefined ? null : toRemembered(row)
   const found = last === null ? null : Restore.compareWhereabouts(last, now, onFailover)

@@ -7,6 +7,9 @@ import type { Program } from "./Program.ts"
 import { get, run } from "./Program.ts"
 import { integer, json, oneOf } from "./RowReader.ts"
 
+/** Whoever changes it serializes by this name first. */
+export const lock = "hold"
+
 /** Selects a row while the store is held. */
 export const isQuarantined = "SELECT 1 FROM sendwright_quarantine WHERE id = 1"
 
@@ -45,7 +48,7 @@ export function* lastJob(): Program<number> {
   return integer(row ?? {}, "seq")
 }
 
-/** Holds the store from now on: all that is there was open before. */
+/** Holds the store from now on, under {@link lock}: all that is there was open before. */
 export function* place(reason: Reason, now: Instant): Program<void> {
   yield* write({ reason, since: now, counts: noCounts, lastJob: yield* lastJob(), opened: 0 })
 }

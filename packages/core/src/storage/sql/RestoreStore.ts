@@ -39,7 +39,7 @@ const rowsOf = (jobs: JobTable.StoredJobs, dialect: Dialect): RestoreRows<Sql> =
     },
     quarantine: QuarantineRows.read,
     lockQuarantine: function* () {
-      yield* dialect.serialize("hold")
+      yield* dialect.serialize(QuarantineRows.lock)
       return yield* QuarantineRows.read()
     },
     saveQuarantine: QuarantineRows.write,

@@ -3,8 +3,10 @@ import { randomBytes } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import Pg from "pg"
 import { migratedDatabase } from "../../../../../test/support/Postgres.ts"
@@ -144,6 +146,47 @@ describe("a PostgreSQL store's instance", () => {
       expect(yield* reason(url)).toBe("elsewhere")
       yield* say(url, release, "UPDATE sendwright_instance SET database = '1'")
       expect(yield* reason(limited.href)).toBe("elsewhere")
+    })
+  )
+
+  it.scopedLive("is held anew while an operator opens what was held before, and not opened with it", () =>
+    Effect.gen(function* () {
+      const url = yield* migratedDatabase
+      const other = yield* Effect.acquireRelease(
+        Effect.promise(async () => {
+          const client = new Pg.Client(url)
+          await client.connect()
+          return client
+        }),
+        (client) => Effect.promise(() => client.end())
+      )
+      const says = (text: string) => Effect.promise(() => other.query(text))
+      const waiting = Effect.map(
+        says(
+          "SELECT 1 FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        ),
+        ({ rowCount }) => rowCount
+      )
+      const { context } = yield* opened(url)
+      const program = Effect.gen(function* () {
+        const store = yield* RestoreStore
+        yield* (yield* JobStore).accept(Fixtures.send(yield* owner))
+        yield* store.place({ now: Fixtures.now })
+        yield* says("BEGIN")
+        yield* says("LOCK TABLE sendwright_recipient IN EXCLUSIVE MODE")
+        const opening = yield* Effect.fork(store.open({ way: "unknown", now: Fixtures.now }))
+        yield* Effect.repeat(waiting, { until: (count) => count === 1 })
+        yield* say(url, "UPDATE sendwright_instance SET system = '1'")
+        const finding = yield* Effect.fork(reason(url))
+        yield* Effect.repeat(Effect.all([waiting, Fiber.poll(finding)]), {
+          until: ([count, found]) => count === 2 || Option.isSome(found)
+        })
+        yield* says("COMMIT")
+        yield* Fiber.join(opening)
+        expect(yield* Fiber.join(finding)).toBe("elsewhere")
+        expect(yield* store.quarantine).toMatchObject({ reason: "elsewhere", counts: { jobs: 0 } })
+      })
+      yield* Effect.provide(program, context)
     })
   )
 

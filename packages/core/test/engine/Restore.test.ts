@@ -1,0 +1,25 @@
+/** decisions.md §11, "A store that was restored": what its operator is told. */
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Restore from "../../src/engine/admin/Restore.ts"
+import { Signals } from "../../src/runtime/Signals.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import { RestoreStore } from "../../src/storage/RestoreStore.ts"
+
+it.effect("an operator who opens a store is told of a hold that has come meanwhile", () =>
+  Effect.gen(function* () {
+    const store = yield* RestoreStore
+    const again = 1000
+    const foundElsewhere = Effect.zipRight(store.end, store.place({ now: again }))
+    const { decide } = yield* Effect.provideService(Restore.make, RestoreStore, {
+      ...store,
+      end: Effect.zipRight(foundElsewhere, Effect.succeed(null))
+    })
+    yield* decide({ quarantine: true })
+    expect(yield* decide({ open: "unknown" })).toMatchObject({
+      isQuarantined: true,
+      quarantine: { since: again }
+    })
+  }).pipe(Effect.provide(Layer.mergeAll(Memory.layer, Signals.layer)))
+)
