@@ -209,6 +209,9 @@ export const open = (filename: string): Effect.Effect<File, StorageError, Scope.
                   cause
                 )
               )
+            },
+            onWritten: () => {
+              log(Effect.logInfo(`${file} is written again`))
             }
           })
         ),

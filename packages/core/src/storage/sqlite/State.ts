@@ -15,6 +15,8 @@ import {
   fsyncSync,
   openSync,
   readFileSync,
+  renameSync,
+  rmSync,
   statSync,
   writeSync
 } from "node:fs"
@@ -78,12 +80,14 @@ const write = (fd: number, counted: Counted): void => {
   writeSync(fd, written(counted), (counted.commits % 2) * placeBytes)
 }
 
-/** Makes the file, so that it is there after a power cut, too. Its owner alone reads it. */
+/** Makes the file, as a whole or not at all, so that it is there after a power cut, too. Its owner alone reads it. */
 const create = (file: string, counted: Counted): number => {
-  const fd = openSync(file, "w+", 0o600)
+  const fresh = `${file}.new`
+  const fd = openSync(fresh, "w+", 0o600)
   try {
     write(fd, counted)
     fsyncSync(fd)
+    renameSync(fresh, file)
     const folder = openSync(dirname(file), "r")
     try {
       fsyncSync(folder)
@@ -93,6 +97,7 @@ const create = (file: string, counted: Counted): number => {
     return fd
   } catch (cause) {
     closeSync(fd)
+    rmSync(fresh, { force: true })
     throw cause
   }
 }
@@ -110,8 +115,9 @@ export interface Options {
   readonly now: Instant
   /** Ends the use of the database. */
   readonly lose: (reason: string) => never
-  /** Called when the file cannot be written, once until it can be again. */
+  /** Called when the file cannot be written, or made again; then not until {@link onWritten}. */
   readonly onUnwritten: (cause: unknown) => void
+  readonly onWritten: () => void
 }
 
 const hasTable = "SELECT 1 FROM sqlite_schema WHERE name = 'sendwright_state'"
@@ -121,7 +127,7 @@ const save = `INSERT INTO sendwright_state (id, store, commits) VALUES (1, ?, ?)
 
 /** Compares the database with its file, holds it where they disagree, and counts from here on. */
 export const open = (db: Sqlite.Database, options: Options): State => {
-  const { file, lose, newStore, now, onUnwritten } = options
+  const { file, lose, newStore, now, onUnwritten, onWritten } = options
   if (db.prepare(hasTable).get() === undefined) return none
   const content = ifThere(() => readFileSync(file, "latin1"))
   const inFile = content === null ? null : parse(content)
@@ -161,6 +167,8 @@ export const open = (db: Sqlite.Database, options: Options): State => {
       closeSync(opened)
       opened = made
     }
+    if (!isWritten) onWritten()
+    isWritten = true
     isSyncing = true
     fdatasync(opened, () => {
       isSyncing = false
@@ -182,7 +190,6 @@ export const open = (db: Sqlite.Database, options: Options): State => {
       try {
         write(opened, { store, commits: known })
         sync()
-        isWritten = true
       } catch (cause) {
         if (isWritten) onUnwritten(cause)
         isWritten = false

@@ -16,10 +16,10 @@ import {
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect, it, vi } from "@effect/vitest"
 import SqliteDriver from "better-sqlite3"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -284,6 +284,57 @@ describe("a SQLite store's state", () => {
         until: () => existsSync(stateOf(file))
       }).pipe(Effect.timeout("5 seconds"))
     }).pipe(Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+  it.scoped("is made again as a whole, and says once that it cannot be, and once that it is", () =>
+    Effect.gen(function* () {
+      const file = yield* database
+      yield* run(file, 1, nothing)
+      const told: Array<string> = []
+      const db = new SqliteDriver(file)
+      const state = State.open(db, {
+        file: stateOf(file),
+        newStore: "",
+        now: Fixtures.now,
+        lose: (reason) => {
+          throw new Error(reason)
+        },
+        onUnwritten: () => told.push("unwritten"),
+        onWritten: () => told.push("written")
+      })
+      const clock = vi.spyOn(performance, "now")
+      let moment = performance.now()
+      const commit = (): void => {
+        // A look at the file is due.
+        moment += 60_000
+        clock.mockReturnValue(moment)
+        db.transaction(state.count).immediate()
+        state.committed()
+      }
+      unlinkSync(stateOf(file))
+      mkdirSync(stateOf(file))
+      for (let times = 0; times < 5; times += 1) {
+        commit()
+        // Another one goes to the file of before, which is there still.
+        clock.mockReturnValue(moment)
+        db.transaction(state.count).immediate()
+        state.committed()
+      }
+      expect(told).toEqual(["unwritten"])
+      rmdirSync(stateOf(file))
+      writeFileSync(stateOf(file), "another file")
+      const another = openSync(stateOf(file), "r")
+      commit()
+      expect(told).toEqual(["unwritten", "written"])
+      clock.mockRestore()
+      // A process that dies meanwhile leaves either.
+      expect(readFileSync(another, "latin1")).toBe("another file")
+      closeSync(another)
+      expect(State.parse(readFileSync(stateOf(file), "latin1"))?.commits).toBeGreaterThan(10)
+      expect(readdirSync(dirname(file)).filter((name) => name.endsWith(".new"))).toEqual([])
+      state.close()
+      db.close()
+    })
   )
 
   it.scopedLive("is refused when its database is overwritten under a process, and held then", () =>
